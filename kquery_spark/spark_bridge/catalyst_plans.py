@@ -28,8 +28,8 @@ from kquery_spark.spark_bridge.session import Bridge
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` takes."""
 
-STAGE_FUNCTION = "StageTask"
-"""The name of the engine's own functions in Spark's plans."""
+STAGE_FUNCTION = "kquery "
+"""How the names of the engine's own functions begin in Spark's plans; no name of a Python function has a space."""
 _SQL = "org.apache.spark.sql."
 _PLANS = f"{_SQL}catalyst.plans.logical."
 _EXPRESSIONS = f"{_SQL}catalyst.expressions."
@@ -61,16 +61,23 @@ class SparkPlans:
         return self._jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
 
     def mapped(
-        self, child: Any, task: ArrowFunction, schema: StructType, output: Any, for_functions: bool = False
+        self,
+        child: Any,
+        task: ArrowFunction,
+        schema: StructType,
+        output: Any,
+        name: str,
+        for_functions: bool = False,
     ) -> Any:
         """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema.
 
-        for_functions: whether the task calls functions of the user's, which it does in workers of their own.
+        name: of the task in Spark's plans and its UI. for_functions: whether the task calls functions of the user's, which
+        it does in workers of their own.
         """
         jvm = self._jvm
         function = jvm.new(
             f"{_EXPRESSIONS}PythonUDF",
-            STAGE_FUNCTION,
+            name,
             self._function(task, schema, for_functions),
             jvm.data_type(schema.jsonValue()),
             child.output(),

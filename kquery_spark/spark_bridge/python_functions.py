@@ -50,7 +50,7 @@ class PythonFunctions:
 
     def command(self, node: CatalystNode) -> bytes:
         """The pickled function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
-        if node["name"] == STAGE_FUNCTION:
+        if node["name"].startswith(STAGE_FUNCTION):
             raise Unsupported("a stage of the engine is no function of the user's")
         if not node["udfDeterministic"]:
             raise Unsupported("a nondeterministic Python UDF runs in Spark")
