@@ -11,11 +11,13 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan
-from kquery_spark.runtime.spark.metering import TaskMeter
+from kquery_spark.runtime.spark.metering import SeveralMeters
+from kquery_spark.runtime.spark.shown_operators import shown_operators
 from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
+from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.sources.object_stores import stores_named_in
-from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION, SparkPlans
 from kquery_spark.spark_bridge.crossing_types import converted_columns, crossing_type
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
@@ -45,7 +47,7 @@ def to_dataframe(
     ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what operators do; ``output`` are the
     attributes of the plan whose place the result takes, so that what refers to its columns finds them.
     """
-    plans = SparkPlans(link)
+    plans, meter = SparkPlans(link), _task_meter(link, graph, config, meter)
     attributes = plans.attributes(schema) if output is None else output
     if _crosses_unchanged(schema) and not inputs:
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
@@ -76,27 +78,50 @@ def _with_own_names(schema: StructType) -> StructType:
 def payload_frame(link: Bridge, graph: StageGraph, config: EngineConfig) -> DataFrame:
     """The result as payload rows, in order; ``graph`` reads no rows of Spark's."""
     plans = SparkPlans(link)
-    builder = _payload_builder(plans, graph, config, RowEncoding.PAYLOADS)
+    meter = _task_meter(link, graph, config)
+    builder = _payload_builder(plans, graph, config, meter, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
 
-def input_frame(link: Bridge, graph: StageGraph, config: EngineConfig, limit: int) -> DataFrame:
+def input_frame(
+    link: Bridge, graph: StageGraph, config: EngineConfig, limit: int, query: int | None = None
+) -> DataFrame:
     """The payload rows that the last stage reads, of all the stages before it.
 
     limit: about how many bytes of them to make; a task with much more than its share ends with a row tagged TOO_MUCH.
+    query: the number under which Spark's UI shows the driver's part, or None.
     """
-    plans = SparkPlans(link)
-    return plans.frame(_payload_builder(plans, graph, config, limit=limit).input_rows(graph.result))
+    plans, meter = SparkPlans(link), _task_meter(link, graph, config, query=query)
+    return plans.frame(_payload_builder(plans, graph, config, meter, limit=limit).input_rows(graph.result))
+
+
+def _task_meter(
+    link: Bridge,
+    graph: StageGraph,
+    config: EngineConfig,
+    given: TaskMeter | None = None,
+    query: int | None = None,
+) -> TaskMeter | None:
+    """The meters of all who want to know what the tasks do."""
+    shown = shown_operators(link, config)
+    meters = (
+        given,
+        SPILL_TOTAL.meter(link.spark.sparkContext),
+        None if shown is None else shown.meter(graph, query),
+    )
+    wanted = tuple(meter for meter in meters if meter is not None)
+    return SeveralMeters(wanted) if len(wanted) > 1 else next(iter(wanted), None)
 
 
 def _payload_builder(
     plans: SparkPlans,
     graph: StageGraph,
     config: EngineConfig,
+    meter: TaskMeter | None,
     encoding: RowEncoding = RowEncoding.COLUMNS,
     limit: int | None = None,
 ) -> _Builder:
-    return _Builder(plans, graph, _PAYLOAD, config, {}, None, plans.attributes(_PAYLOAD), encoding, limit)
+    return _Builder(plans, graph, _PAYLOAD, config, {}, meter, plans.attributes(_PAYLOAD), encoding, limit)
 
 
 class _Builder:
@@ -122,7 +147,7 @@ class _Builder:
         self._schema = schema
         self._settings = to_bytes(config)
         self._inputs = inputs
-        self._meter = meter or SPILL_TOTAL.meter(plans.context)
+        self._meter = meter
         self._output = output
         self._encoding = encoding
         self._limit = limit
@@ -157,9 +182,9 @@ class _Builder:
             stores_named_in(data),
         )
         child, calls = self._input(stage), _calls_python(stage.plan)
-        if last:
-            return self._plans.mapped(child, task, self._schema, self._output, calls)
-        return self._plans.mapped(child, task, _PAYLOAD, self._plans.attributes(_PAYLOAD), calls)
+        schema = self._schema if last else _PAYLOAD
+        output = self._output if last else self._plans.attributes(_PAYLOAD)
+        return self._plans.mapped(child, task, schema, output, f"{STAGE_FUNCTION}{stage.stage_id}", calls)
 
     def _limit_of(self, stage: Stage) -> int | None:
         """Bytes that each task of a stage may write, where only the last stage reads them."""
