@@ -19,12 +19,13 @@ from typing import Any, Literal
 from pyspark import SparkContext
 
 from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.task_execution import REDACTION_SETTINGS
+from kquery_spark.spark_bridge.session import Bridge
 
 MetricType = Literal["sum", "size", "timing"]
 """How the UI shows a value: as a number, as bytes, as milliseconds."""
 
 _EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
+_SETTINGS = "org.apache.spark.sql.internal.SQLConf"
 _EVENT = "org.apache.spark.scheduler.SparkListenerEvent"
 _EVENTS = "org.apache.spark.sql.execution.ui.SparkListener"
 _FIRST_METRIC_ID = 1 << 52
@@ -61,9 +62,10 @@ def shows_executions(context: SparkContext) -> bool:
     return context.uiWebUrl is not None
 
 
-def redacts_texts(settings: Any) -> bool:
-    """Whether a session, by its SQLConf, replaces parts of the texts of plans."""
-    return any(settings.getConfString(name, "") for name in REDACTION_SETTINGS)
+def redacts_texts(link: Bridge) -> bool:
+    """Whether a session replaces parts of the texts of plans."""
+    pattern = link.jvm.getter(_SETTINGS, "stringRedactionPattern", "scala.Option isDefined")
+    return bool(pattern.apply(link.conf))
 
 
 class SqlExecutions:

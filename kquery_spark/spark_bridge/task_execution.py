@@ -8,7 +8,7 @@ from pyspark import TaskContext
 
 _EXECUTION = "spark.sql.execution.id"
 _ROOT = "spark.sql.execution.root.id"
-REDACTION_SETTINGS = ("spark.sql.redaction.string.regex", "spark.redaction.string.regex")
+_REDACTION_SETTINGS = ("spark.sql.redaction.string.regex", "spark.redaction.string.regex")
 """Settings under which Spark replaces parts of the texts of plans, so that the UI does not show them."""
 
 
@@ -30,5 +30,5 @@ def execution_of_task() -> SparkExecution | None:
     text = None if task is None else task.getLocalProperty(_EXECUTION)
     if task is None or text is None:
         return None
-    redacted = any(task.getLocalProperty(name) for name in REDACTION_SETTINGS)
+    redacted = any(task.getLocalProperty(name) for name in _REDACTION_SETTINGS)
     return SparkExecution(int(text), int(task.getLocalProperty(_ROOT) or text), redacted)

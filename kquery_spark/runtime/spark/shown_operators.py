@@ -15,7 +15,6 @@ import weakref
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from pyspark import SparkContext
 from typing_extensions import override
@@ -53,7 +52,7 @@ class ShownOperators(Receiver):
         self._by_tasks: dict[
             tuple[int, int], dict[str, StageReport]
         ] = {}  # by execution and query, then by stage
-        self._by_driver: list[tuple[DriverMeter, Any]] = []  # with the settings of the session
+        self._by_driver: list[tuple[DriverMeter, bool]] = []  # and whether texts are redacted
         self._in_driver: set[int] = set()  # queries that run
         self._lock = threading.Lock()
         self._posting = threading.Lock()
@@ -84,6 +83,10 @@ class ShownOperators(Receiver):
         A run that fails is not shown.
         """
         meter = DriverMeter(next(_driver_queries))
+        try:
+            redacted = redacts_texts(link)
+        except Exception:
+            redacted = True
         with self._lock:
             self._in_driver.add(meter.query)
         finished = False
@@ -94,7 +97,7 @@ class ShownOperators(Receiver):
             with self._lock:
                 self._in_driver.discard(meter.query)
                 if finished and len(self._by_driver) < _MAX_PENDING:
-                    self._by_driver.append((meter, link.conf))
+                    self._by_driver.append((meter, redacted))
             self._arrived.set()
 
     @override
@@ -149,12 +152,12 @@ class ShownOperators(Receiver):
         with self._lock:
             by_driver, self._by_driver = self._by_driver, []
             keys = [key for key in self._by_tasks if everything or key[1] not in self._in_driver]
-        for meter, settings in by_driver:
+        for meter, redacted in by_driver:
             stages = [self._taken(key) for key in keys if key[1] == meter.query]
             reports = [report for some in stages for report in some]
             reports += _merged(meter.reports)
             if reports:
-                yield reports, redacts_texts(settings)
+                yield reports, redacted
         for key in keys:
             if everything or not self._executions.is_running(key[0]):
                 reports = self._taken(key)
