@@ -88,8 +88,8 @@ class Ui:
 
     def __init__(self, spark: Any) -> None:
         self._spark = spark
-        self._store = spark._jsparkSession.sharedState().statusStore()
-        self._before = max((one.number for one in shown_in(self._store)), default=-1)
+        self.store = spark._jsparkSession.sharedState().statusStore()
+        self._before = max((one.number for one in shown_in(self.store)), default=-1)
 
     def of_the_engine(self, count: int) -> list[Shown]:
         """The engine's executions, once there are so many."""
@@ -103,7 +103,7 @@ class Ui:
 
     def all(self) -> list[Shown]:
         self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-        return [one for one in shown_in(self._store) if one.number > self._before]
+        return [one for one in shown_in(self.store) if one.number > self._before]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -172,6 +172,20 @@ def test_writes_counts_and_frames_on_top_show_their_operators(spark: Any, ui: Ui
     runs = {one.number: one for one in ui.all()}
     assert all(runs[one.root].jobs for one in engine)
     assert all(any(name == "JoinExec" for name, *_ in one.nodes) for one in engine)
+
+
+def test_spilled_bytes_are_in_the_metrics_of_the_operator_and_of_sparks_tasks(spark: Any, ui: Ui) -> None:
+    query = "SELECT max(n) AS n FROM (SELECT count(*) OVER (PARTITION BY v % 3 ORDER BY v) AS n FROM shown)"
+    with settings(spark, {**TASKS, "spark.kquery.memoryBytes": "1m"}):
+        assert kquery_plan(spark.sql(query), when="always").collect() == [(ROWS // 3,)]
+        (engine,) = ui.of_the_engine(1)
+    spilled = [metrics["spill size"] for _, _, metrics in engine.nodes if "spill size" in metrics]
+    assert spilled
+    assert all(size.endswith("MiB") for size in spilled)
+    of_the_session, of_the_context = ui.store, spark.sparkContext._jsc.sc().statusStore()
+    stages = of_the_session.execution(engine.root).get().stages().toSeq()
+    attempts = [of_the_context.lastStageAttempt(stages.apply(i)) for i in range(stages.size())]
+    assert sum(attempt.diskBytesSpilled() for attempt in attempts) > 1 << 20
 
 
 @pytest.mark.parametrize("threads", [False, True])
