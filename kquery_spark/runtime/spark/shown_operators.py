@@ -33,8 +33,8 @@ from kquery_spark.spark_bridge.sql_executions import (
 from kquery_spark.stages.graph import StageGraph
 
 _LOGGER = logging.getLogger("kquery_spark.ui")
-_POLL_SECONDS = 0.1
-"""How often the thread checks whether an execution has ended."""
+_MIN_POLL_SECONDS, _MAX_POLL_SECONDS, _POLL_GROWTH = 0.1, 2.0, 1.5
+"""How long the thread waits between two checks whether executions have ended: ever longer, while a query runs."""
 _MAX_PENDING = 1000
 """Queries whose reports wait for the end of their executions; those of further ones are dropped."""
 
@@ -134,8 +134,9 @@ class ShownOperators(Receiver):
             self._arrived.wait()
             self._arrived.clear()
             try:
-                while self._post(everything=False) and not self._ended.wait(_POLL_SECONDS):
-                    pass
+                pause = _MIN_POLL_SECONDS
+                while self._post(everything=False) and not self._ended.wait(pause):
+                    pause = min(pause * _POLL_GROWTH, _MAX_POLL_SECONDS)
             except Exception as error:
                 self._give_up(error)
 
