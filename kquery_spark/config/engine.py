@@ -57,6 +57,10 @@ class EngineConfig:
         "Whether runs of more than two seconds in this process, and `verify`, `bench` and `fuzz`, show a bar on a terminal "
         "or in a notebook.",
     )
+    ui_metrics: bool = setting(
+        True,
+        "Whether the engine's operators appear in Spark's UI and event log, as executions of their own in the SQL tab.",
+    )
     disabled_rules: tuple[str, ...] = setting(
         (), "Optimizer rules that are switched off, with commas between."
     )

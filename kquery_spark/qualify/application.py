@@ -8,6 +8,7 @@ from typing import Any
 
 from kquery_spark.qualify.event_files import Event, EventLog, EventReader
 from kquery_spark.qualify.plan import PhysicalNode, read_plan
+from kquery_spark.runtime.spark.operator_tree import ENGINE_NODE
 
 _EXECUTION_ID = "spark.sql.execution.id"
 _SQL_METRIC = "sql"  # the metadata of accumulators that are metrics of plan nodes
@@ -112,6 +113,8 @@ class Application:
     def _execution_start(self, event: Event) -> None:
         number = int(event["executionId"])
         plan = read_plan(event.get("sparkPlanInfo") or {})
+        if plan.name.startswith(ENGINE_NODE):
+            return  # what the engine did for another execution, or in the driver
         description = str(event.get("description") or "")
         self._running[number] = QueryRun(number, description, event["time"] / 1e3, plan)
 

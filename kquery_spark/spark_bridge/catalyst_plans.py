@@ -28,8 +28,8 @@ from kquery_spark.spark_bridge.session import Bridge
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` takes."""
 
-STAGE_FUNCTION = "StageTask"
-"""The name of the engine's own functions in Spark's plans."""
+STAGE_FUNCTION = "kquery "
+"""How the names of the engine's own functions begin in Spark's plans; no name of a Python function has a space."""
 _SQL = "org.apache.spark.sql."
 _PLANS = f"{_SQL}catalyst.plans.logical."
 _EXPRESSIONS = f"{_SQL}catalyst.expressions."
@@ -66,18 +66,20 @@ class SparkPlans:
         task: ArrowFunction,
         schema: StructType,
         output: Any,
+        name: str,
         for_functions: bool = False,
         broadcasts: Sequence[Any] = (),
     ) -> Any:
         """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema.
 
-        for_functions: whether the task calls functions of the user's, which it does in workers of their own. broadcasts: the
-        JVM's variables that these refer to, which Spark then delivers to the workers.
+        name: of the task in Spark's plans and its UI. for_functions: whether the task calls functions of the user's, which
+        it does in workers of their own. broadcasts: the JVM's variables that these refer to, which Spark then delivers to
+        the workers.
         """
         jvm = self._jvm
         function = jvm.new(
             f"{_EXPRESSIONS}PythonUDF",
-            STAGE_FUNCTION,
+            name,
             self._function(task, schema, for_functions, broadcasts),
             jvm.data_type(schema.jsonValue()),
             child.output(),

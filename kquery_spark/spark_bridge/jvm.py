@@ -67,6 +67,16 @@ class Jvm:
             method_handle = self._functions[key] = self._lookup.unreflect(method)
         return method_handle
 
+    def private_function(self, cls: str, name: str) -> Any:
+        """``x => x.name()`` of a method that the class keeps to itself, as a Scala function."""
+        method = self.cls(cls).getDeclaredMethod(name, self._class_array())
+        method.setAccessible(True)
+        return self.function(self._lookup.unreflect(method))
+
+    def singleton(self, cls: str) -> Any:
+        """The one instance of a Scala object, whose class ends in ``$``."""
+        return self._owner(cls)
+
     def function(self, handle: Any) -> Any:
         """A method handle of one argument as a ``scala.Function1``."""
         return self._proxies.asInterfaceInstance(self.cls("scala.Function1"), handle)

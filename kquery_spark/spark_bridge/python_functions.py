@@ -59,7 +59,7 @@ class PythonFunctions:
 
     def function(self, node: CatalystNode) -> PythonFunction:
         """The function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
-        if node["name"] == STAGE_FUNCTION:
+        if node["name"].startswith(STAGE_FUNCTION):
             raise Unsupported("a stage of the engine is no function of the user's")
         if not node["udfDeterministic"]:
             _check_called_by_row(node)

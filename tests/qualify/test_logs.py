@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Outcome, QueryReport
 from kquery_spark.qualify.text import render_text
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+from tests.event_logs import logged_events
 
 CODECS = ("none", "lz4", "zstd", "snappy", "lzf")
 QUERIES = {
@@ -27,31 +27,6 @@ QUERIES = {
     "sampled": "SELECT k, max(v) FROM (SELECT * FROM qualified TABLESAMPLE (50 PERCENT)) GROUP BY k",
     "failing": "SELECT raise_error(CAST(v AS STRING)) FROM qualified",
 }
-
-
-@contextmanager
-def _logging(spark, folder: Path, **settings: str) -> Iterator[None]:
-    """A listener beside those of the session, which writes what happens to a log of its own."""
-    context, jvm = spark.sparkContext, spark.sparkContext._jvm
-    conf = context._jsc.sc().conf().clone()
-    for name, value in settings.items():
-        conf.set(f"spark.eventLog.{name.replace('_', '.')}", value)
-    folder.mkdir()
-    listener = jvm.org.apache.spark.scheduler.EventLoggingListener(
-        "app-1",
-        jvm.scala.Option.empty(),
-        jvm.java.net.URI(f"file:{folder}"),
-        conf,
-        context._jsc.hadoopConfiguration(),
-    )
-    listener.start()
-    context._jsc.sc().addSparkListener(listener)
-    try:
-        yield
-    finally:
-        context._jsc.sc().listenerBus().waitUntilEmpty()
-        context._jsc.sc().removeSparkListener(listener)
-        listener.stop()
 
 
 @pytest.fixture(scope="module")
@@ -65,8 +40,8 @@ def logs(spark, tmp_path_factory) -> Path:
             compress = (
                 {"compress": "true", "compression_codec": codec} if codec != "none" else {"compress": "false"}
             )
-            stack.enter_context(_logging(spark, root / codec, rolling_enabled="false", **compress))
-        stack.enter_context(_logging(spark, root / "rolled", rolling_enabled="true", compress="false"))
+            stack.enter_context(logged_events(spark, root / codec, rolling_enabled="false", **compress))
+        stack.enter_context(logged_events(spark, root / "rolled", rolling_enabled="true", compress="false"))
         spark.read.parquet(data).createOrReplaceTempView("qualified")
         for name, sql in QUERIES.items():
             spark.sparkContext.setJobDescription(name)

@@ -41,7 +41,8 @@ def plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkPlans:
 
 
 def mapped(plans: SparkPlans, child: Any, schema: StructType) -> Any:
-    return plans.mapped(child, TASK, schema, plans.attributes(schema))
+    name = type(TASK).__name__  # which PySpark gives it, too
+    return plans.mapped(child, TASK, schema, plans.attributes(schema), name)
 
 
 def assert_same(made: DataFrame, public: DataFrame) -> None:

@@ -46,7 +46,10 @@ class Metrics:
 
 @dataclass
 class TaskContext:
-    """One task: the splits its scans read, the batches its inputs receive, limits, metrics, the worker's cache."""
+    """One task: the splits its scans read, the batches its inputs receive, limits, metrics, the worker's cache.
+
+    started: in seconds since 1970.
+    """
 
     config: EngineConfig = field(default_factory=EngineConfig)
     splits: Mapping[int, Sequence[Split]] = field(default_factory=dict)
@@ -54,6 +57,7 @@ class TaskContext:
     cache: WorkerCache = field(default_factory=worker_cache)
     metrics: dict[int, Metrics] = field(default_factory=dict)
     runtime_filters: dict[int, list[RuntimeFilter]] = field(default_factory=dict)
+    started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
         if not self.config.memory_bytes:  # the container is unknown, as in a process of the user's own

@@ -24,6 +24,7 @@ from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.runtime.split_progress import split_progress
+from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.payload import partitioned
 from kquery_spark.types.batch import Batch
@@ -41,7 +42,7 @@ class LocalExecutor(Executor):
     """Runs stages one after another, the tasks of each in a pool of threads.
 
     schema: the result's names and nullability (default: the last stage's). stop: ends the query early, from any thread.
-    inputs: the batches that hand-over leaves read, by key.
+    inputs: the batches that hand-over leaves read, by key. meter: takes what operators do.
     """
 
     def __init__(
@@ -51,19 +52,21 @@ class LocalExecutor(Executor):
         schema: pa.Schema | None = None,
         stop: Stop | None = None,
         inputs: Inputs | None = None,
+        meter: TaskMeter | None = None,
     ) -> None:
         self._graph = graph
         self._config = config
         self._schema = schema
         self._stop = stop
         self._inputs = inputs or {}
+        self._meter = meter
 
     @override
     def table(self) -> pa.Table:
         """The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
         result = self._graph.result
         with (
-            _threads(self._config, self._stop) as threads,
+            _threads(self._config, self._stop, self._meter) as threads,
             split_progress(self._graph.stages, self._config, threads.control),
         ):
             pieces = _run_tasks(threads, result, self._result_tasks(threads))
@@ -77,7 +80,7 @@ class LocalExecutor(Executor):
         Nothing runs before the first batch is read; closing the iterator stops the tasks.
         """
         with (
-            _threads(self._config, self._stop) as threads,
+            _threads(self._config, self._stop, self._meter) as threads,
             closing(_stream_tasks(threads, self._graph.result, self._result_tasks(threads))) as stream,
         ):
             for batch in stream:
@@ -106,11 +109,12 @@ class LocalExecutor(Executor):
 
 @dataclass(frozen=True)
 class _Threads:
-    """A pool for the tasks of one run, and what stops them."""
+    """A pool for the tasks of one run, what stops them, and what takes their metrics."""
 
     pool: ThreadPoolExecutor
     control: RunControl
     stop: Stop | None
+    meter: TaskMeter | None
 
     def submit(self, function: Callable[..., R], *args: object) -> Future[R]:
         """Start a task with the caller's settings of numpy and of decimals."""
@@ -118,12 +122,12 @@ class _Threads:
 
 
 @contextmanager
-def _threads(config: EngineConfig, stop: Stop | None = None) -> Iterator[_Threads]:
+def _threads(config: EngineConfig, stop: Stop | None, meter: TaskMeter | None) -> Iterator[_Threads]:
     """Threads that are gone at the end; leaving early (an error, Ctrl-C, a closed iterator) stops what they do."""
     control = RunControl(within=current_control() if stop is None else stop.control)
     pool = ThreadPoolExecutor(max_workers=max(1, config.parallelism), thread_name_prefix="kquery-task")
     try:
-        yield _Threads(pool, control, stop)
+        yield _Threads(pool, control, stop, meter)
     except BaseException:
         control.cancel("the run was left")
         raise
@@ -132,7 +136,7 @@ def _threads(config: EngineConfig, stop: Stop | None = None) -> Iterator[_Thread
 
 
 def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> list[list[tuple[int, Batch]]]:
-    futures = [threads.submit(_run_task, stage, context) for context in contexts]
+    futures = [threads.submit(_run_task, stage, context, threads.meter) for context in contexts]
     stop = threads.stop
     done, waiting = _ended(futures, stop)
     for future in waiting:
@@ -187,6 +191,9 @@ def _stream_tasks(
             put(queue, None)
         except BaseException as error:
             put(queue, error)
+        finally:
+            if threads.meter is not None:
+                threads.meter.add(stage, context, 0)
 
     try:
         for pair in zip(contexts, ahead, strict=True):
@@ -230,8 +237,12 @@ def _read(targets: list[list[Batch]], index: int) -> Iterator[Batch]:
     yield from targets[index]
 
 
-def _run_task(stage: Stage, context: TaskContext) -> list[tuple[int, Batch]]:
+def _run_task(stage: Stage, context: TaskContext, meter: TaskMeter | None) -> list[tuple[int, Batch]]:
     batches = stage.plan.run(context)
     if stage.output is None:
-        return [(0, b) for b in batches]
-    return list(partitioned(batches, stage.output, stage.plan.schema, context.config.payload_bytes))
+        pieces = [(0, b) for b in batches]
+    else:
+        pieces = list(partitioned(batches, stage.output, stage.plan.schema, context.config.payload_bytes))
+    if meter is not None:
+        meter.add(stage, context, 0)
+    return pieces

@@ -9,7 +9,7 @@ from __future__ import annotations
 import decimal
 import traceback
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import chain
 from typing import TypeVar
@@ -26,9 +26,12 @@ from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.runtime.spark.frames import input_frame
+from kquery_spark.runtime.spark.operator_meter import DriverMeter
 from kquery_spark.runtime.spark.result_table import result_table
+from kquery_spark.runtime.spark.shown_operators import shown_operators
 from kquery_spark.runtime.spark.worker import TOO_MUCH, StageRun
 from kquery_spark.runtime.split_progress import split_progress
+from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.spark_bridge.arrow_collection import collect_batches
 from kquery_spark.spark_bridge.cancellation import cancellable
 from kquery_spark.spark_bridge.failures import unless_result_too_large
@@ -85,8 +88,8 @@ class DriverExecutor(Executor):
 
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
         control = RunControl(_MAX_ROWS, self._max_bytes)
-        with cancellable(self._link.spark, control):
-            batches, stages = self._batches()
+        with cancellable(self._link.spark, control), self._metered() as meter:
+            batches, stages = self._batches(meter)
             control.limit_time(MAX_DRIVER_SECONDS)
 
             def work() -> R:
@@ -104,33 +107,49 @@ class DriverExecutor(Executor):
                 text = "".join(traceback.format_exception(raised))
                 raise PythonException(f"In the driver:\n{text}") from None
 
-    def _batches(self) -> tuple[Generator[pa.RecordBatch, None, None], tuple[Stage, ...]]:
+    @contextmanager
+    def _metered(self) -> Iterator[DriverMeter | None]:
+        """The meter of a run, if Spark's UI is to show it."""
+        shown = shown_operators(self._link, self._config)
+        if shown is None:
+            yield None
+            return
+        with shown.driver_run(self._link) as meter:
+            yield meter
+
+    def _batches(
+        self, meter: DriverMeter | None
+    ) -> tuple[Generator[pa.RecordBatch, None, None], tuple[Stage, ...]]:
         """The result, computed as it is read, and the stages that do that.
 
         They are run by threads, or the last one by one task over input that Spark collects first.
         """
         threaded = self._threaded()
         if threaded is not None:
-            return LocalExecutor(threaded.graph, threaded.config).batches(), threaded.graph.stages
-        return self._last_stage(self._collected_input()), (self._graph.result,)
+            local = LocalExecutor(threaded.graph, threaded.config, meter=meter)
+            return local.batches(), threaded.graph.stages
+        rows = self._collected_input(None if meter is None else meter.query)
+        return self._last_stage(rows, meter), (self._graph.result,)
 
-    def _last_stage(self, rows: list[pa.RecordBatch]) -> Generator[pa.RecordBatch, None, None]:
+    def _last_stage(
+        self, rows: list[pa.RecordBatch], meter: TaskMeter | None
+    ) -> Generator[pa.RecordBatch, None, None]:
         stage = self._graph.result
         tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
         config = replace(self._config, kept_bytes=min(self._config.kept_bytes, DRIVER_KEPT_BYTES))
-        yield from StageRun(stage, config, len(self._graph.stages) - 1, None, tags)(iter(rows))
+        yield from StageRun(stage, config, len(self._graph.stages) - 1, None, tags, meter)(iter(rows))
 
-    def _collected_input(self) -> list[pa.RecordBatch]:
+    def _collected_input(self, query: int | None) -> list[pa.RecordBatch]:
         """What the last stage's task reads: its number if that is files, or payload rows of the stages before it."""
         if self._graph.result.is_map:
             return [pa.record_batch([pa.array([0])], ["id"])]
         if self._input is None:
-            self._input = self._collect_input(self._max_bytes // _INPUT_BYTES_DIVISOR)
+            self._input = self._collect_input(self._max_bytes // _INPUT_BYTES_DIVISOR, query)
         return self._input
 
-    def _collect_input(self, limit: int) -> list[pa.RecordBatch]:
+    def _collect_input(self, limit: int, query: int | None) -> list[pa.RecordBatch]:
         def collect() -> list[pa.RecordBatch]:
-            return collect_batches(input_frame(self._link, self._graph, self._config, limit))
+            return collect_batches(input_frame(self._link, self._graph, self._config, limit, query))
 
         batches = unless_result_too_large(collect)
         if batches is None:

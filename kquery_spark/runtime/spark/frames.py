@@ -14,11 +14,13 @@ from kquery_spark.errors import PlanError
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.runtime.spark.metering import TaskMeter
+from kquery_spark.runtime.spark.metering import SeveralMeters
+from kquery_spark.runtime.spark.shown_operators import shown_operators
 from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
 from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
+from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.sources.object_stores import stores_named_in
-from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION, SparkPlans
 from kquery_spark.spark_bridge.crossing_types import converted_columns, crossing_type
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
@@ -51,7 +53,7 @@ def to_dataframe(
     attributes of the plan whose place the result takes, so that what refers to its columns finds them; ``broadcasts`` are
     the JVM's broadcast variables that functions of the plan may refer to, by id.
     """
-    plans = SparkPlans(link)
+    plans, meter = SparkPlans(link), _task_meter(link, graph, config, meter)
     attributes = plans.attributes(schema) if output is None else output
     if _crosses_unchanged(schema) and not inputs:
         builder = _Builder(plans, graph, schema, config, {}, meter, attributes, broadcasts)
@@ -88,30 +90,53 @@ def payload_frame(
 ) -> DataFrame:
     """The result as payload rows, in order; ``graph`` reads no rows of Spark's. broadcasts: as in ``to_dataframe``."""
     plans = SparkPlans(link)
-    builder = _payload_builder(plans, graph, config, broadcasts, RowEncoding.PAYLOADS)
+    meter = _task_meter(link, graph, config)
+    builder = _payload_builder(plans, graph, config, meter, broadcasts, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
 
-def input_frame(link: Bridge, graph: StageGraph, config: EngineConfig, limit: int) -> DataFrame:
+def input_frame(
+    link: Bridge, graph: StageGraph, config: EngineConfig, limit: int, query: int | None = None
+) -> DataFrame:
     """The payload rows that the last stage reads, of all the stages before it, which call no functions of Spark's users.
 
     limit: about how many bytes of them to make; a task with much more than its share ends with a row tagged TOO_MUCH.
+    query: the number under which Spark's UI shows the driver's part, or None.
     """
-    plans = SparkPlans(link)
-    builder = _payload_builder(plans, graph, config, _NO_BROADCASTS, limit=limit)
+    plans, meter = SparkPlans(link), _task_meter(link, graph, config, query=query)
+    builder = _payload_builder(plans, graph, config, meter, _NO_BROADCASTS, limit=limit)
     return plans.frame(builder.input_rows(graph.result))
+
+
+def _task_meter(
+    link: Bridge,
+    graph: StageGraph,
+    config: EngineConfig,
+    given: TaskMeter | None = None,
+    query: int | None = None,
+) -> TaskMeter | None:
+    """The meters of all who want to know what the tasks do."""
+    shown = shown_operators(link, config)
+    meters = (
+        given,
+        SPILL_TOTAL.meter(link.spark.sparkContext),
+        None if shown is None else shown.meter(graph, query),
+    )
+    wanted = tuple(meter for meter in meters if meter is not None)
+    return SeveralMeters(wanted) if len(wanted) > 1 else next(iter(wanted), None)
 
 
 def _payload_builder(
     plans: SparkPlans,
     graph: StageGraph,
     config: EngineConfig,
+    meter: TaskMeter | None,
     broadcasts: Mapping[int, Any],
     encoding: RowEncoding = RowEncoding.COLUMNS,
     limit: int | None = None,
 ) -> _Builder:
     attributes = plans.attributes(_PAYLOAD)
-    return _Builder(plans, graph, _PAYLOAD, config, {}, None, attributes, broadcasts, encoding, limit)
+    return _Builder(plans, graph, _PAYLOAD, config, {}, meter, attributes, broadcasts, encoding, limit)
 
 
 class _Builder:
@@ -139,7 +164,7 @@ class _Builder:
         self._schema = schema
         self._settings = to_bytes(config)
         self._inputs = inputs
-        self._meter = meter or SPILL_TOTAL.meter(plans.context)
+        self._meter = meter
         self._output = output
         self._broadcasts = broadcasts
         self._encoding = encoding
@@ -180,7 +205,8 @@ class _Builder:
         child, calls = self._input(stage), list(_python_calls(stage.plan))
         broadcasts = dict.fromkeys(variable for call in calls for variable in call.broadcasts)
         delivered = [self._broadcasts[variable] for variable in broadcasts]
-        return self._plans.mapped(child, task, schema, output, bool(calls), delivered)
+        name = f"{STAGE_FUNCTION}{stage.stage_id}"
+        return self._plans.mapped(child, task, schema, output, name, bool(calls), delivered)
 
     def _limit_of(self, stage: Stage) -> int | None:
         """Bytes that each task of a stage may write, where only the last stage reads them."""

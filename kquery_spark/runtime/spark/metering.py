@@ -7,20 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from typing_extensions import override
 
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.stages.graph import Stage
-
-
-class TaskMeter(Protocol):
-    """Takes the report of each finished task of a stage, in its worker."""
-
-    def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
-        """Report a finished task. sent: bytes that it emitted."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +24,18 @@ class TaskReport:
     stage_id: str
     operators: tuple[Metrics, ...]
     sent: int
+
+
+@dataclass(frozen=True)
+class SeveralMeters(TaskMeter):
+    """Gives each report to several meters."""
+
+    meters: tuple[TaskMeter, ...]
+
+    @override
+    def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
+        for meter in self.meters:
+            meter.add(stage, context, sent)
 
 
 class _Reports(AccumulatorParam[list[TaskReport]]):

@@ -18,7 +18,7 @@ from pyspark import SparkContext
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kquery_spark.spark_bridge.arrow_collection import collect_batches
-from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION, SparkPlans
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.job_descriptions import described_jobs
@@ -73,7 +73,11 @@ def _ask(link: Bridge) -> list[dict[str, str]]:
     context = link.spark.sparkContext
     plans = SparkPlans(link)
     numbers = plans.numbers(max(1, min(context.defaultParallelism, _MAX_PROBE_TASKS)))
-    frame = plans.frame(plans.mapped(numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA)))
+    frame = plans.frame(
+        plans.mapped(
+            numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA), f"{STAGE_FUNCTION}probe"
+        )
+    )
     with described_jobs(context, "kquery: versions of Python workers"):
         batches = collect_batches(frame)
     return [row for batch in batches for row in batch.to_pylist()]

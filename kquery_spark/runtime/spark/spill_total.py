@@ -1,4 +1,4 @@
-"""The bytes that tasks spill, summed by a Spark accumulator while ``kq.export_metrics`` is active."""
+"""The bytes that tasks spill: in Spark's metrics of the task, and summed while ``kq.export_metrics`` is active."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing_extensions import override
 
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.physical.spill import SPILLED_BYTES
-from kquery_spark.runtime.spark.metering import TaskMeter
+from kquery_spark.runtime.task_meter import TaskMeter
+from kquery_spark.spark_bridge.task_metrics import add_spilled_bytes
 from kquery_spark.stages.graph import Stage
 
 
@@ -21,9 +22,21 @@ class SpillMeter(TaskMeter):
 
     @override
     def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
-        spilled = sum(metrics.extra.get(SPILLED_BYTES, 0) for metrics in context.metrics.values())
+        spilled = _spilled_bytes(context)
         if spilled:
             self._total.add(spilled)
+
+
+class SparkSpillMeter(TaskMeter):
+    """Counts them as spilled by Spark's task, as its UI shows for stages, tasks and executors."""
+
+    @override
+    def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
+        add_spilled_bytes(_spilled_bytes(context))
+
+
+def _spilled_bytes(context: TaskContext) -> int:
+    return sum(metrics.extra.get(SPILLED_BYTES, 0) for metrics in context.metrics.values())
 
 
 class SpillTotal:

@@ -24,7 +24,9 @@ from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.physical.worker_cache import worker_cache
+from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
+from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.object_stores import ObjectStore, connect
 from kquery_spark.stages.graph import Stage, reads
@@ -35,7 +37,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
-    from kquery_spark.runtime.spark.metering import TaskMeter
+    from kquery_spark.runtime.task_meter import TaskMeter
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
 TOO_MUCH = -1
@@ -151,13 +153,14 @@ class StageTask:
         config = from_bytes(self._config, EngineConfig)
         config = with_budget(config, self._container or ContainerFacts(), worker_cache().retained_bytes())
         fit_heap(config.memory_bytes)
+        meters = (SparkSpillMeter(), *(() if self._meter is None else (self._meter,)))
         run = StageRun(
             _stage(self._stage),
             config,
             self._number,
             self._names,
             self._sources,
-            self._meter,
+            SeveralMeters(meters),
             self._encoding,
             self._limit,
             self._hash_partitioned,
@@ -218,15 +221,17 @@ class StageRun:
         }
 
     def _emit(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
-        """The stage's output; the operators' metrics are reported after the last row."""
+        """The stage's output; the operators' metrics are reported after the last row that is asked for."""
         if self.meter is None:
             yield from self._run(context)
             return
         sent = 0
-        for batch in self._run(context):
-            sent += batch.nbytes
-            yield batch
-        self.meter.add(self.stage, context, sent)
+        try:
+            for batch in self._run(context):
+                sent += batch.nbytes
+                yield batch
+        finally:
+            self.meter.add(self.stage, context, sent)
 
     def _run(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
         stage, schema, config = self.stage, self.stage.plan.schema, context.config

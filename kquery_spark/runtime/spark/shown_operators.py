@@ -1,0 +1,199 @@
+"""ShownOperators: brings what the engine's operators did into Spark's UI and event log.
+
+A thread of the driver posts the reports of a query once the execution of Spark that ran its tasks has ended, so no action
+waits for it. The operators become an execution of their own, which the UI lists below Spark's. Spark's own graph cannot
+take them: adaptive execution replaces it as a whole after each stage, and an update after the end of the execution
+would make Spark's listener begin a new, empty one under the same id.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import threading
+import weakref
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark import SparkContext
+from typing_extensions import override
+
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.runtime.spark.operator_meter import DriverMeter, Inbox, OperatorMeter, Receiver, Reports
+from kquery_spark.runtime.spark.operator_reports import StageReport, split_counts
+from kquery_spark.runtime.spark.operator_tree import finished_execution
+from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.sql_executions import (
+    SqlExecutions,
+    before_end,
+    redacts_texts,
+    shows_executions,
+)
+from kquery_spark.stages.graph import StageGraph
+
+_LOGGER = logging.getLogger("kquery_spark.ui")
+_MIN_POLL_SECONDS, _MAX_POLL_SECONDS, _POLL_GROWTH = 0.1, 2.0, 1.5
+"""How long the thread waits between two checks whether executions have ended: ever longer, while a query runs."""
+_MAX_PENDING = 1000
+"""Queries whose reports wait for the end of their executions; those of further ones are dropped."""
+
+_driver_queries = itertools.count(1 << 32)  # above the checksums that are the numbers of others
+_shown: weakref.WeakKeyDictionary[SparkContext, ShownOperators | None] = weakref.WeakKeyDictionary()
+
+
+class ShownOperators(Receiver):
+    """The operators of the queries in one Spark context, on their way from tasks into the UI."""
+
+    def __init__(self, link: Bridge) -> None:
+        context = link.spark.sparkContext
+        self._executions = SqlExecutions(context, link.jvm)
+        self._accumulator = context.accumulator([], Inbox(self))
+        self._by_tasks: dict[
+            tuple[int, int], dict[str, StageReport]
+        ] = {}  # by execution and query, then by stage
+        self._by_driver: list[tuple[DriverMeter, bool]] = []  # and whether texts are redacted
+        self._in_driver: set[int] = set()  # queries that run
+        self._lock = threading.Lock()
+        self._posting = threading.Lock()
+        self._arrived = threading.Event()
+        self._ended = threading.Event()
+        threading.Thread(target=self._watch, name="kquery-ui", daemon=True).start()
+        before_end(context, self.end)
+
+    def meter(self, graph: StageGraph, query: int | None = None) -> OperatorMeter | None:
+        """The meter of a query's tasks of Spark. query: its number, where the driver runs a part of it.
+
+        Equal graphs get equal meters, so that Spark still sees that one exchange serves both.
+        """
+        if self._ended.is_set():
+            return None
+        try:
+            splits = {stage.stage_id: split_counts(stage) for stage in graph.stages}
+        except Exception as error:
+            self._give_up(error)
+            return None
+        number = zlib.crc32(str(graph).encode()) if query is None else query
+        return OperatorMeter(self._accumulator, number, splits)
+
+    @contextmanager
+    def driver_run(self, link: Bridge) -> Iterator[DriverMeter]:
+        """The meter of a run in the driver; stages that Spark's tasks run for it wait, to be shown with it.
+
+        A run that fails is not shown.
+        """
+        meter = DriverMeter(next(_driver_queries))
+        try:
+            redacted = redacts_texts(link)
+        except Exception:
+            redacted = True
+        with self._lock:
+            self._in_driver.add(meter.query)
+        finished = False
+        try:
+            yield meter
+            finished = True
+        finally:
+            with self._lock:
+                self._in_driver.discard(meter.query)
+                if finished and len(self._by_driver) < _MAX_PENDING:
+                    self._by_driver.append((meter, redacted))
+            self._arrived.set()
+
+    @override
+    def receive(self, reports: Reports) -> None:
+        if self._ended.is_set():
+            return
+        try:
+            with self._lock:
+                for report in reports:
+                    self._add(report)
+            self._arrived.set()
+        except Exception as error:
+            self._give_up(error)
+
+    def _add(self, report: StageReport) -> None:
+        assert report.execution is not None
+        key = report.execution.execution_id, report.query
+        if key not in self._by_tasks and len(self._by_tasks) >= _MAX_PENDING:
+            return
+        stages = self._by_tasks.setdefault(key, {})
+        known = stages.get(report.stage_id)
+        stages[report.stage_id] = report if known is None else known.merged(report)
+
+    def end(self) -> None:
+        """Post what is there, ended or not, and stop: the context is about to."""
+        try:
+            self._post(everything=True)
+        finally:
+            self._ended.set()
+            self._arrived.set()
+
+    def _watch(self) -> None:
+        while not self._ended.is_set():
+            self._arrived.wait()
+            self._arrived.clear()
+            try:
+                pause = _MIN_POLL_SECONDS
+                while self._post(everything=False) and not self._ended.wait(pause):
+                    pause = min(pause * _POLL_GROWTH, _MAX_POLL_SECONDS)
+            except Exception as error:
+                self._give_up(error)
+
+    def _post(self, everything: bool) -> bool:
+        """Post what has ended; whether more is to come."""
+        with self._posting:
+            for reports, redacted in self._take(everything):
+                self._executions.post(finished_execution(reports, redacted))
+            with self._lock:
+                return bool(self._by_tasks)
+
+    def _take(self, everything: bool) -> Iterator[tuple[Reports, bool]]:
+        """The reports of each query that has ended, and whether their session redacts texts."""
+        with self._lock:
+            by_driver, self._by_driver = self._by_driver, []
+            keys = [key for key in self._by_tasks if everything or key[1] not in self._in_driver]
+        for meter, redacted in by_driver:
+            stages = [self._taken(key) for key in keys if key[1] == meter.query]
+            reports = [report for some in stages for report in some]
+            reports += _merged(meter.reports)
+            if reports:
+                yield reports, redacted
+        for key in keys:
+            if everything or not self._executions.is_running(key[0]):
+                reports = self._taken(key)
+                if reports:
+                    yield reports, any(r.execution is not None and r.execution.redacted for r in reports)
+
+    def _taken(self, key: tuple[int, int]) -> Reports:
+        with self._lock:
+            return list(self._by_tasks.pop(key, {}).values())
+
+    def _give_up(self, error: Exception) -> None:
+        """Show no more operators in this context; said once."""
+        if not self._ended.is_set():
+            self._ended.set()
+            _LOGGER.warning("the engine's operators no longer appear in Spark's UI: %s", error)
+
+
+def _merged(reports: Reports) -> Reports:
+    """One report for each stage."""
+    stages: dict[str, StageReport] = {}
+    for report in reports:
+        known = stages.get(report.stage_id)
+        stages[report.stage_id] = report if known is None else known.merged(report)
+    return list(stages.values())
+
+
+def shown_operators(link: Bridge, config: EngineConfig) -> ShownOperators | None:
+    """Those of the session's Spark context; None if nobody could see them, or they are switched off."""
+    if not config.ui_metrics:
+        return None
+    context = link.spark.sparkContext
+    if context not in _shown:
+        try:
+            _shown[context] = ShownOperators(link) if shows_executions(context) else None
+        except Exception as error:
+            _shown[context] = None
+            _LOGGER.warning("the engine's operators do not appear in Spark's UI: %s", error)
+    return _shown[context]
