@@ -27,13 +27,15 @@ SELECT k FROM t WHERE k > 100 ORDER BY x + CAST('a' AS INT)
 query
 SELECT raise_error('x') AS a, assert_true(false) AS b FROM t WHERE k > 100
 
--- keys that are never evaluated
+-- keys that are never evaluated: Spark 3.5 evaluates those of windows
+-- MinSparkVersion: 4.0
 query
 SELECT k, count(*) AS n, sum(k) OVER (PARTITION BY k, 1 / 0) AS s FROM t GROUP BY k, 1 / 0, CAST('a' AS INT)
 
 query
 SELECT count(*) AS n FROM t GROUP BY 1 / 0
 
+-- MinSparkVersion: 4.0
 query
 SELECT k, row_number() OVER (PARTITION BY 1 / 0 ORDER BY k) AS r FROM t
 
