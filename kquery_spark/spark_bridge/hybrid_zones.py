@@ -11,6 +11,7 @@ from kquery_spark.types.units import SECOND_MICROS
 
 _REBASE = "org.apache.spark.sql.catalyst.util.RebaseDateTime"
 _TABLES = "/julian-gregorian-rebase-micros.json"
+_IO = "org.apache.commons.io.IOUtils"
 _LONG_AGO_SECONDS = -100_000_000_000  # 1200 BC, before every change of a clock
 
 
@@ -53,7 +54,8 @@ class HybridZones:
     def _read_tables(self) -> dict[str, dict[str, Any]]:
         if self._tables is None:
             stream = self._jvm.cls(_REBASE).getResourceAsStream(_TABLES)
-            records = json.loads(bytes(stream.readAllBytes()))
+            # Java 8 has no InputStream.readAllBytes
+            records = json.loads(bytes(self._jvm.call(_IO, "toByteArray", stream)))
             stream.close()
             self._tables = {record["tz"]: record for record in records}
         return self._tables

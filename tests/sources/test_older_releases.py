@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -30,6 +31,21 @@ def test_a_struct_none_of_whose_fields_is_in_the_file(spark: Any, tmp_path: Path
     pq.write_table(pa.table({"id": [1, 2, 3], "st": structs}), tmp_path / "a.parquet")
     frame = spark.read.schema("id long, st struct<x: long>").parquet(str(tmp_path))
     assert kq.kquery_plan(frame, when="always").collect() == frame.collect()
+
+
+def test_dates_and_times_that_spark_2_wrote(spark: Any, tmp_path: Path) -> None:
+    """Spark's tables of time zones say which times these are: they are read from its JAR, by any Java that it runs on."""
+    days = pa.array([dt.date(1000, 1, 1), dt.date(1582, 10, 1), dt.date(2020, 1, 1), None])
+    times = pa.array([-30_610_224_000, -12_219_321_600, 1_577_836_800, None], pa.timestamp("s", "UTC"))
+    rows = pa.table({"d": days, "t": times.cast(pa.timestamp("us", "UTC"))})
+    footer = {"org.apache.spark.version": "2.4.6", "org.apache.spark.timeZone": "America/Los_Angeles"}
+    with pq.ParquetWriter(tmp_path / "a.parquet", rows.schema, store_schema=False) as writer:
+        writer.write_table(rows)
+        writer.add_key_value_metadata(footer)
+    frame = spark.read.parquet(str(tmp_path))
+    expected = frame.collect()
+    assert expected[0].d != days[0].as_py()
+    assert kq.kquery_plan(frame, when="always", fallback="error").collect() == expected
 
 
 def settings_without(setting: str) -> SessionSettings:

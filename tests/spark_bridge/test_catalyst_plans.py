@@ -13,6 +13,7 @@ from kquery_spark.spark_bridge import catalyst_plans as plans_module
 from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
 from kquery_spark.spark_bridge.interpreter import interpreter_of
 from kquery_spark.spark_bridge.session import bridge
+from tests.conftest import SPARK_VERSION
 
 PAYLOAD = StructType(
     [
@@ -58,6 +59,7 @@ def test_one_stage_is_mapInArrow_over_a_range(spark: SparkSession, plans: SparkP
     assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
 
 
+@pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="repartitionById is of 4.1")
 def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: SparkPlans) -> None:
     inputs = [mapped(plans, plans.numbers(n), PAYLOAD) for n in (3, 2, 1)]
     made = plans.frame(mapped(plans, plans.repartitioned(plans.union(inputs), 4, 1), RESULT))

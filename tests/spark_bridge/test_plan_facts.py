@@ -8,6 +8,7 @@ import pytest
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from tests.conftest import SPARK_VERSION, settings
 
 MODES = {
     "Add",
@@ -23,6 +24,13 @@ MODES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def ansi(spark):
+    """ANSI mode, which is off by default in Spark 3.5."""
+    with settings(spark, {"spark.sql.ansi.enabled": "true"}):
+        yield
+
+
 def modes(facts):
     return [(node.cls, facts.eval_mode(node)) for node in facts.parse().walk_all() if node.cls in MODES]
 
@@ -34,7 +42,7 @@ def find(facts, cls):
 def test_try_and_ansi_are_told_apart_node_by_node(fetch, numbers):
     facts = fetch(
         f"""select try_add(i, 1) a, i + 2 b, try_subtract(i, 1) c, i - 2 d, try_multiply(i, 3) e, i * 4 f,
-            try_divide(d, d) g, d / d h, try_mod(i, 5) i2, i % 6 j, i div 7 k, pmod(i, 8) l, cast(s as int) m,
+            try_divide(d, d) g, d / d h, i % 6 j, i div 7 k, pmod(i, 8) l, cast(s as int) m,
             try_cast(s as bigint) n from {numbers}"""
     )
     assert modes(facts) == [
@@ -46,7 +54,6 @@ def test_try_and_ansi_are_told_apart_node_by_node(fetch, numbers):
         ("Multiply", "ANSI"),
         ("Divide", "TRY"),
         ("Divide", "ANSI"),
-        ("Remainder", "TRY"),
         ("Remainder", "ANSI"),
         ("IntegralDivide", "ANSI"),
         ("Cast", "ANSI"),
@@ -54,6 +61,12 @@ def test_try_and_ansi_are_told_apart_node_by_node(fetch, numbers):
         ("Cast", "ANSI"),
         ("Cast", "TRY"),
     ]
+
+
+@pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="try_mod is of 4.0")
+def test_the_remainder_of_try_mod(fetch, numbers):
+    facts = fetch(f"select try_mod(i, 5) a, i % 6 b from {numbers}")
+    assert modes(facts) == [("Remainder", "TRY"), ("Remainder", "ANSI")]
 
 
 def test_modes_below_seq_valued_arguments(fetch, numbers):
@@ -91,11 +104,8 @@ def test_modes_inside_of_subqueries(fetch, numbers):
 
 
 def test_a_plan_made_without_ansi_stays_legacy_after_the_setting_changes(spark, fetch, numbers):
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
+    with settings(spark, {"spark.sql.ansi.enabled": "false"}):
         frame = spark.sql(f"select i + 1 a, cast(s as int) b, sum(i) over () c from {numbers}")
-    finally:
-        spark.conf.set("spark.sql.ansi.enabled", "true")
     assert {mode for _, mode in modes(fetch(frame))} == {"LEGACY"}
 
 

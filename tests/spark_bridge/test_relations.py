@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.sources.file_relation import FileRelation
+from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
 from kquery_spark.spark_bridge.relations import (
     LocalRows,
     OneRow,
@@ -16,6 +17,15 @@ from kquery_spark.spark_bridge.relations import (
 )
 from kquery_spark.spark_bridge.session_settings import EXPECTED, session_settings
 from kquery_spark.spark_bridge.spark_types import MONTHS_WITHIN
+from tests.conftest import settings
+
+#: Values of Spark 4, where some defaults of 3.5 are others.
+DEFAULTS = {
+    "spark.sql.ansi.enabled": "true",
+    TIME_PARSER: CORRECTED,
+    "spark.sql.parquet.datetimeRebaseModeInRead": CORRECTED,
+    "spark.sql.parquet.int96RebaseModeInRead": CORRECTED,
+}
 
 
 @pytest.fixture
@@ -116,8 +126,8 @@ def test_a_column_of_a_type_we_lack_is_left_out(spark, leaf, tmp_path):
 
 
 def test_settings_of_the_session(spark, jvm):
-    conf = spark._jsparkSession.sessionState().conf()
-    found = session_settings(conf, jvm)
+    with settings(spark, DEFAULTS):
+        found = session_settings(spark._jsparkSession.sessionState().conf(), jvm)
     assert (found.ansi, found.time_zone, found.case_sensitive) == (True, "UTC", False)
     assert found.corrupt_record_column == "_corrupt_record"
     for name in ("datetime", "int96"):
@@ -128,11 +138,8 @@ def test_settings_of_the_session(spark, jvm):
 
 def test_settings_the_engine_does_not_follow_are_named(spark, jvm):
     name = "spark.sql.legacy.charVarcharAsString"
-    spark.conf.set(name, "true")
-    try:
+    with settings(spark, {**DEFAULTS, name: "true"}):
         found = session_settings(spark._jsparkSession.sessionState().conf(), jvm)
-    finally:
-        spark.conf.unset(name)
     assert found.unexpected() == {name: "true"}
     assert found.unexpected("spark.sql.parquet.") == {}
 
