@@ -13,6 +13,7 @@ from kquery_spark.sources.base import ColumnRange, RowStretches, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.sources.view import SourceView
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.labels import relabeled
 from kquery_spark.types.vector import Int64s
 
 
@@ -81,16 +82,4 @@ class RenamedColumns(SourceView):
 
 def renamed_array(array: pa.Array, old: pa.DataType, new: pa.DataType) -> pa.Array:
     """An array of the type ``old`` as one of ``new``, which differs from it in the names of struct fields only."""
-    if old == new or not pa.types.is_nested(old):
-        return array
-    if pa.types.is_struct(old):
-        children = [renamed_array(array.field(i), old.field(i).type, f.type) for i, f in enumerate(new)]
-        return pa.StructArray.from_arrays(children, fields=list(new), mask=_mask(array))
-    # lists and maps: a child that slices of the array share
-    child = renamed_array(array.values, old.field(0).type, new.field(0).type)
-    buffers = array.buffers()[:2]
-    return pa.Array.from_buffers(new, len(array), buffers, array.null_count, array.offset, [child])
-
-
-def _mask(array: pa.Array) -> pa.Array | None:
-    return array.is_null() if array.null_count else None
+    return relabeled(array, new) if pa.types.is_nested(old) else array

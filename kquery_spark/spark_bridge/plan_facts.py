@@ -9,6 +9,7 @@ showed, raises Unsupported.
 from __future__ import annotations
 
 import functools
+import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import cached_property
@@ -89,6 +90,9 @@ class Facts(Protocol):
 
     def output(self, node: CatalystNode) -> list[CatalystNode]:
         """The attributes a plan node puts out, for nodes whose constructor does not say."""
+
+    def data_type(self, node: CatalystNode) -> Any:
+        """The type, in JSON, of an expression whose own JSON does not say it."""
 
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
         """The projections of an Expand, which the JSON carries only if they are Scala lists."""
@@ -270,6 +274,11 @@ class FactFetcher(Facts):
     def output(self, node: CatalystNode) -> list[CatalystNode]:
         attributes = self.jvm_object(node).output().toIndexedSeq()
         return self._expressions(attributes)
+
+    @_fetching
+    @override
+    def data_type(self, node: CatalystNode) -> Any:
+        return json.loads(self.jvm_object(node).dataType().json())
 
     @_fetching
     @override

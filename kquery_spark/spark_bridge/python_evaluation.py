@@ -7,6 +7,7 @@ the plan, and the batches from the engine's operators instead of a socket.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
@@ -16,13 +17,17 @@ from pyspark import TaskContext
 from typing_extensions import override
 
 from kquery_spark.errors import KQueryError
-from kquery_spark.spark_bridge.pickled_values import PICKLED, result_array, row_values
+from kquery_spark.spark_bridge.pickled_arguments import PickledArguments
+from kquery_spark.spark_bridge.pickled_results import PickledResults
+from kquery_spark.spark_bridge.pickled_values import PICKLED, Pickling
 from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_inputs import Inputs
 from kquery_spark.spark_bridge.python_kinds import PythonKind, kind_of
 from kquery_spark.spark_bridge.python_message import read_functions
 from kquery_spark.spark_bridge.python_results import checked_results
+from kquery_spark.spark_bridge.spark_types import spark_schema
 from kquery_spark.task_errors import TaskError
+from kquery_spark.types.labels import relabeled
 
 T = TypeVar("T")
 Group = Iterator[pa.RecordBatch]
@@ -33,14 +38,16 @@ Pair = tuple[Sequence[pa.RecordBatch], Sequence[pa.RecordBatch]]
 class PythonEvaluation:
     """The functions of one of Spark's nodes, all of one evaluation type; a callable, pickled into the plan.
 
-    settings: those that Spark's JVM sends to workers. schema: the arguments' as Spark's JSON. results: the engine's.
+    settings: those that Spark's JVM sends to workers. arguments: in Spark's types. results: in the engine's.
+    pickling: of ``@udf`` without Arrow.
     """
 
     eval_type: int
     calls: tuple[PythonCall, ...]
     settings: Mapping[str, str]
-    schema: str
+    arguments: pa.Schema
     results: pa.Schema
+    pickling: Pickling
 
     def __call__(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The results for batches of arguments. TaskError of the kind "query" if a function, or PySpark's worker, raises."""
@@ -49,12 +56,13 @@ class PythonEvaluation:
     def _evaluate(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import worker
 
-        message = self.eval_type, self.calls, self.settings, self.schema
+        message = self.eval_type, self.calls, self.settings, json.dumps(spark_schema(self.arguments))
         function, inputs, dump = read_functions(worker, *message)
+        shown = (_named(batch, self.arguments) for batch in arguments)
         if self.eval_type == PICKLED:
-            yield from self._of_rows(function, arguments)
+            yield from self._of_rows(function, shown)
             return
-        for output in function(0, (item for batch in arguments for item in inputs.copied(batch))):
+        for output in function(0, (item for batch in shown for item in inputs.copied(batch))):
             for batch in dump(output):
                 yield checked_results(batch, self.results)
 
@@ -62,11 +70,12 @@ class PythonEvaluation:
         self, function: Callable[..., Iterator[Any]], arguments: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
         """Functions of single rows: ``@udf``, whose values Spark pickles."""
+        given, made = PickledArguments(self.pickling), PickledResults(self.pickling)
         for batch in arguments:
-            values = list(function(0, row_values(batch)))
+            values = list(function(0, given.rows(batch)))
             columns = [values] if len(self.results) == 1 else list(zip(*values, strict=True))
             types = self.results.types
-            arrays = [result_array(c, dtype) for c, dtype in zip(columns, types, strict=True)]
+            arrays = [made.array(c, dtype) for c, dtype in zip(columns, types, strict=True)]
             yield pa.RecordBatch.from_arrays(arrays, names=[f"_{i}" for i in range(len(arrays))])
 
 
@@ -188,7 +197,11 @@ class _Arguments(Iterator[T], Generic[T]):
 
 
 def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays(batch.columns, schema=schema)
+    """A batch of arguments with the names and types that functions see."""
+    if not batch.num_columns:
+        return batch
+    columns = [relabeled(column, dtype) for column, dtype in zip(batch.columns, schema.types, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def _fields_of(batch: pa.RecordBatch) -> pa.RecordBatch:

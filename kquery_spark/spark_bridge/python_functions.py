@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import pickle
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -13,9 +12,9 @@ import pyarrow as pa
 
 from kquery_spark.config.environment import WORKER_INTERPRETER
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge import pickled_values
 from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION
 from kquery_spark.spark_bridge.interpreter import interpreter_of
+from kquery_spark.spark_bridge.pickled_values import PICKLED, Pickling, has_maps, is_picklable
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall, PythonFunction
@@ -28,13 +27,16 @@ from kquery_spark.spark_bridge.python_evaluation import (
 from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE, PythonKind, kind_of, type_over_windows
 from kquery_spark.spark_bridge.python_streams import counts_groups
 from kquery_spark.spark_bridge.session import Bridge
-from kquery_spark.spark_bridge.spark_types import spark_type
+from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
 _LARGE_TYPES = "spark.sql.execution.arrow.useLargeVarTypes"
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 _MAX_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
+_BINARY_AS_BYTES = "spark.sql.execution.pyspark.binaryAsBytes"
+_FIRST_WITH_BYTES = (4, 1)
+"""The release from which on that setting says how binary values are pickled."""
 _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 _FRAME_SETTINGS = ("window_bound_types", "pandas_window_bound_types")
@@ -114,7 +116,7 @@ class PythonFunctions:
         self,
         eval_type: int,
         calls: Sequence[PythonCall],
-        arguments: Sequence[pa.DataType],
+        arguments: pa.Schema,
         results: pa.Schema,
     ) -> EvaluationCode:
         """The evaluation of calls for single rows.
@@ -122,13 +124,12 @@ class PythonFunctions:
         Unsupported for types whose values the engine does not convert exactly as Spark does.
         """
         kind = _known(eval_type)
-        pickled = eval_type == pickled_values.PICKLED
-        is_supported = pickled_values.is_supported if pickled else _crosses_as_arrow
-        _check_types(kind, is_supported, [*arguments, *results.types])
-        fields = [_field(f"_{i}", dtype) for i, dtype in enumerate(arguments)]
-        schema = json.dumps({"type": "struct", "fields": fields})
+        pickled = eval_type == PICKLED
+        is_supported = is_picklable if pickled else _crosses_as_arrow
+        _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
-        evaluation = PythonEvaluation(eval_type, tuple(calls), settings, schema, results)
+        pickling = self._pickling(results) if pickled else Pickling()
+        evaluation = PythonEvaluation(eval_type, tuple(calls), settings, arguments, results, pickling)
         return _code(evaluation, 0 if pickled else self._batch_rows)
 
     def groups(
@@ -196,6 +197,22 @@ class PythonFunctions:
             raise Unsupported(f"{kind.words} runs in Spark while Arrow's large types are on")
         return dict(self._settings)
 
+    def _pickling(self, results: pa.Schema) -> Pickling:
+        """How the session's JVM pickles values; the JVM is asked about maps only if there are any."""
+        chooses = (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
+        as_bytes = chooses and self._link.conf.getConfString(_BINARY_AS_BYTES) == "true"
+        return Pickling(as_bytes, any(map(has_maps, results.types)) and self._doubles_room)
+
+    @cached_property
+    def _doubles_room(self) -> bool:
+        """See ``Pickling``: releases of Java that do make room for 6 entries where three are put."""
+        jvm = self._link.jvm
+        put, read = jvm.new("java.util.HashMap"), jvm.new("java.util.HashMap")
+        for key in (4, 1, 2):
+            put.put(key, key)
+        read.putAll(put)
+        return str(read.keySet().toString()) == "[1, 2, 4]"
+
     @property
     def _group_batch_rows(self) -> int:
         """The most rows of a batch of a group (0: a group is one batch)."""
@@ -237,14 +254,12 @@ def _check_types(
             )
 
 
-def _field(name: str, dtype: pa.DataType) -> dict[str, Any]:
-    return {"name": name, "type": spark_type(dtype), "nullable": True, "metadata": {}}
-
-
-_FLAT = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY)
+_FLAT = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DAY_TIME)
 
 
 def _crosses_as_arrow(dtype: pa.DataType) -> bool:
     """Whether the engine exchanges values of a type with functions over Arrow exactly as Spark does."""
+    if t.is_nested(dtype):
+        return t.has_distinct_fields(dtype) and all(map(_crosses_as_arrow, t.parts_of(dtype)))
     is_time = pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)
     return dtype in _FLAT or t.is_decimal(dtype) or is_time

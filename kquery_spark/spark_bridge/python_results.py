@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from kquery_spark.errors import KQueryError
+from kquery_spark.types.labels import relabeled
 
 
 def checked_results(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
@@ -21,15 +24,15 @@ def checked_results(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     """An array in the engine's type, which may differ by names of nested fields, time zone or offset width."""
-    if array.type == dtype:
-        return array
     if not _are_one_to_spark(array.type, dtype):
         raise KQueryError(f"a function gave values of {array.type} for {dtype}")
-    return array.cast(dtype)
+    return relabeled(array, dtype)
 
 
 def _are_one_to_spark(given: pa.DataType, wanted: pa.DataType) -> bool:
     """Whether Spark reads two Arrow types as one type of its own."""
+    if given == wanted:
+        return True
     if pa.types.is_timestamp(wanted):
         zones = pa.types.is_timestamp(given) and (given.tz is None) == (wanted.tz is None)
         return bool(zones and given.unit == wanted.unit)
@@ -38,17 +41,21 @@ def _are_one_to_spark(given: pa.DataType, wanted: pa.DataType) -> bool:
     if pa.types.is_binary(wanted):
         return bool(pa.types.is_large_binary(given))
     if pa.types.is_map(wanted):
-        if not pa.types.is_map(given):
-            return False
-        pairs = [(given.key_type, wanted.key_type), (given.item_type, wanted.item_type)]
-    elif pa.types.is_list(wanted):
-        if not (pa.types.is_list(given) or pa.types.is_large_list(given)):
-            return False
-        pairs = [(given.value_type, wanted.value_type)]
-    elif pa.types.is_struct(wanted):
-        if not pa.types.is_struct(given) or given.num_fields != wanted.num_fields:
-            return False
-        pairs = [(given.field(i).type, wanted.field(i).type) for i in range(wanted.num_fields)]
-    else:
-        return False
-    return all(a == b or _are_one_to_spark(a, b) for a, b in pairs)
+        return pa.types.is_map(given) and _are_parts_one(
+            [(given.key_field, wanted.key_field), (given.item_field, wanted.item_field)], are_named=False
+        )
+    if pa.types.is_list(wanted):
+        is_list = pa.types.is_list(given) or pa.types.is_large_list(given)
+        return is_list and _are_parts_one([(given.value_field, wanted.value_field)], are_named=False)
+    if pa.types.is_struct(wanted):
+        has_fields = pa.types.is_struct(given) and given.num_fields == wanted.num_fields
+        return has_fields and _are_parts_one(list(zip(given, wanted, strict=True)), are_named=True)
+    return False
+
+
+def _are_parts_one(pairs: Sequence[tuple[pa.Field, pa.Field]], are_named: bool) -> bool:
+    """Whether the parts of two types are one to Spark each, also in what may be NULL."""
+    return all(
+        a.nullable == b.nullable and (a.name == b.name or not are_named) and _are_one_to_spark(a.type, b.type)
+        for a, b in pairs
+    )

@@ -8,6 +8,7 @@ says.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -49,6 +50,19 @@ _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 def is_year_month(spark: Any) -> bool:
     """Whether a Spark type in JSON is an interval of years and months."""
     return isinstance(spark, str) and _YEAR_MONTH.fullmatch(spark) is not None
+
+
+def is_exact_in_arrow(spark: Any) -> bool:
+    """Whether Arrow's type says all of a Spark type in JSON: of day-time intervals it says no units."""
+    if isinstance(spark, dict):
+        return all(is_exact_in_arrow(part) for part in _parts_of(spark))
+    return not (isinstance(spark, str) and _DAY_TIME.fullmatch(spark)) or spark == _NAMES[t.DAY_TIME]
+
+
+def _parts_of(spark: dict[str, Any]) -> list[Any]:
+    """The types, in JSON, that a nested type in JSON is made of."""
+    fields = [field["type"] for field in spark.get("fields", ())]
+    return [*fields, *(spark[name] for name in ("elementType", "keyType", "valueType") if name in spark)]
 
 
 def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
@@ -98,7 +112,7 @@ def spark_type(arrow: pa.DataType) -> Any:
 
 def _nested_spark_type(arrow: pa.DataType) -> dict[str, Any]:
     if pa.types.is_struct(arrow):
-        return {"type": "struct", "fields": [_spark_field(field) for field in arrow]}
+        return spark_schema(arrow)
     if pa.types.is_map(arrow):
         return {
             "type": "map",
@@ -113,6 +127,11 @@ def _nested_spark_type(arrow: pa.DataType) -> dict[str, Any]:
             "containsNull": arrow.value_field.nullable,
         }
     raise _no_spark_type(arrow)
+
+
+def spark_schema(fields: Iterable[pa.Field]) -> dict[str, Any]:
+    """The ``StructType`` in JSON of Arrow fields."""
+    return {"type": "struct", "fields": [_spark_field(field) for field in fields]}
 
 
 def _no_spark_type(arrow: pa.DataType) -> Unsupported:

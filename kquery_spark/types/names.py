@@ -119,7 +119,7 @@ def is_interval(dtype: pa.DataType) -> bool:
 
 def has_months_within(dtype: pa.DataType) -> bool:
     """Whether a nested type contains year-month intervals."""
-    return any(part == YEAR_MONTH or has_months_within(part) for part in _parts(dtype))
+    return any(part == YEAR_MONTH or has_months_within(part) for part in parts_of(dtype))
 
 
 def is_nested(dtype: pa.DataType) -> bool:
@@ -138,10 +138,15 @@ def nullable_within(dtype: pa.DataType) -> pa.DataType:
 
 def is_text_within(dtype: pa.DataType) -> bool:
     """Whether a type is, or has a part that is, a string."""
-    return bool(dtype == STRING) or any(map(is_text_within, _parts(dtype)))
+    return bool(dtype == STRING) or any(map(is_text_within, parts_of(dtype)))
 
 
-def _parts(dtype: pa.DataType) -> list[pa.DataType]:
+def has_distinct_fields(dtype: pa.DataType) -> bool:
+    """Whether a type is no struct that has no fields, or two of one name."""
+    return not pt.is_struct(dtype) or len({field.name for field in dtype}) == dtype.num_fields > 0
+
+
+def parts_of(dtype: pa.DataType) -> list[pa.DataType]:
     """The types that a nested type is made of; the entries of a map are no part of it."""
     if pa.types.is_map(dtype):
         return [dtype.key_type, dtype.item_type]

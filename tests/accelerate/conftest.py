@@ -21,6 +21,18 @@ def rows(spark, tmp_path_factory):
     return spark.read.parquet(path)
 
 
+@pytest.fixture(scope="session")
+def nested(spark, rows, tmp_path_factory):
+    """Arrays, maps, structs and day-time intervals, with NULLs at every level (``python_functions.NESTED_ROWS``)."""
+    from tests.accelerate.python_functions import NESTED_ROWS
+
+    path = str(tmp_path_factory.mktemp("functions") / "nested")
+    rows.where("id < 120").createOrReplaceTempView("rows_to_nest")
+    spark.sql(NESTED_ROWS.format(rows="rows_to_nest")).repartition(2).write.parquet(path)
+    spark.catalog.dropTempView("rows_to_nest")
+    return spark.read.parquet(path)
+
+
 @pytest.fixture(scope="module")
 def tables(spark, tpch_dir) -> Path:
     """TPC-H's eight tables as views of this session, which other tests drop again; gives the folder of the files."""

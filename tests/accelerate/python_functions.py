@@ -38,6 +38,29 @@ TYPES = {
     "string": "string", "binary": "binary", "decimal": "decimal(9,2)", "wide": "decimal(30,4)", "date": "date",
     "timestamp": "timestamp", "timestamp_ntz": "timestamp_ntz",
 }  # fmt: skip
+NESTED_ROWS = """
+    SELECT id, p, CASE WHEN id % 7 = 0 THEN NULL WHEN id % 7 = 1 THEN CAST(array() AS array<int>) ELSE array(int, NULL, CAST(id AS int)) END AS ints,
+      IF(id % 5 = 0, NULL, array(string, 'x', NULL)) AS texts, array(double, double('NaN'), -0.0D, NULL) AS doubles,
+      IF(id % 5 = 1, NULL, array(timestamp, timestamp'2021-07-01 12:00:00')) AS times, array(date, NULL, date'1682-01-01') AS dates,
+      IF(id % 5 = 2, NULL, array(array(long, 1L), NULL, CAST(array() AS array<bigint>))) AS deep,
+      IF(id % 4 = 0, NULL, struct(int AS a, string AS b, float AS `c d`)) AS one, array(decimal, 1.25) AS decimals,
+      IF(id % 6 = 5, NULL, array(struct(short AS a, timestamp AS t), NULL, struct(short AS a, CAST(NULL AS timestamp) AS t))) AS structs,
+      CASE WHEN id % 6 = 0 THEN NULL WHEN id % 6 = 1 THEN CAST(map() AS map<string,int>) ELSE map(concat('k', id), int, 'y', NULL, p, 5) END AS counts,
+      IF(id % 3 = 0, NULL, map(CAST(id AS int), array(string), -7, NULL, 3000000, array('z'))) AS lists,
+      struct(map('a', double, 'b', NULL) AS m, struct(decimal AS d, IF(bool, NULL, struct(date AS e)) AS y) AS x) AS mixed,
+      struct(timestamp_ntz AS n, binary AS b, date AS d) AS kinds, array(binary, NULL, X'00FF') AS bytes,
+      IF(id % 9 = 4, NULL, timestamp - timestamp'1970-01-01') AS span, array(timestamp - timestamp'2020-01-01', NULL) AS spans
+    FROM {rows}
+"""
+"""Over ``ROWS``; how the columns are nested says ``NESTED``."""
+NESTED = {
+    "ints": "array<int>", "texts": "array<string>", "doubles": "array<double>", "times": "array<timestamp>", "dates": "array<date>",
+    "deep": "array<array<bigint>>", "one": "struct<a:int,b:string,`c d`:float>", "decimals": "array<decimal(9,2)>",
+    "structs": "array<struct<a:smallint,t:timestamp>>", "counts": "map<string,int>", "lists": "map<int,array<string>>",
+    "mixed": "struct<m:map<string,double>,x:struct<d:decimal(9,2),y:struct<e:date>>>",
+    "kinds": "struct<n:timestamp_ntz,b:binary,d:date>", "bytes": "array<binary>",
+    "span": "interval day to second", "spans": "array<interval day to second>",
+}  # fmt: skip
 BATCHES_OF_50 = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"}
 with_arrow_udf = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf is of 4.1")
 with_names = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="names of arguments are of 4.0")

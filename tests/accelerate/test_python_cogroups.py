@@ -114,11 +114,11 @@ DECLINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         lambda r: r.groupBy("id").cogroup(r.groupBy("int")).applyInPandas(lengths, "l long, r long"),
         "keys of different types",
     ),
-    "array": (
-        lambda r: cogrouped(r.select("p", F.array("id").alias("a")), r.select("p"), "p").applyInPandas(
-            lengths, "l long, r long"
-        ),
-        "array",
+    "months": (
+        lambda r: cogrouped(
+            r.select("p", F.expr("make_ym_interval(byte, 1)").alias("a")), r.select("p"), "p"
+        ).applyInPandas(lengths, "l long, r long"),
+        "interval year to month",
     ),
 }
 

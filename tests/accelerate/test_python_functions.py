@@ -32,8 +32,6 @@ from tests.accelerate.python_functions import (
 )
 from tests.conftest import SPARK_VERSION, settings
 
-PICKLED_TYPES = {k: v for k, v in TYPES.items() if k not in ("binary", "timestamp", "timestamp_ntz")}
-
 
 def test_arrow_optimized_functions_of_each_type(rows: DataFrame) -> None:
     text = arrow(lambda x: f"{type(x).__name__} {x!r}", "string")
@@ -43,8 +41,8 @@ def test_arrow_optimized_functions_of_each_type(rows: DataFrame) -> None:
 
 def test_functions_of_each_type(rows: DataFrame) -> None:
     text = plain(lambda x: f"{type(x).__name__} {x!r}", "string")
-    same = [plain(lambda x: x, PICKLED_TYPES[column])(column).alias(column) for column in PICKLED_TYPES]
-    check(rows.select("id", *same, *(text(column).alias(f"{column}_text") for column in PICKLED_TYPES)))
+    same = [plain(lambda x: x, TYPES[column])(column).alias(column) for column in TYPES]
+    check(rows.select("id", *same, *(text(column).alias(f"{column}_text") for column in TYPES)))
 
 
 def test_pandas_functions_of_each_type(rows: DataFrame) -> None:
@@ -84,9 +82,14 @@ VALUES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("returns", [*PICKLED_TYPES.values()])
+TIMES = ("date", "timestamp", "timestamp_ntz")
+
+
+@pytest.mark.parametrize("returns", [*TYPES.values()])
 def test_values_of_other_types_than_announced(rows: DataFrame, returns: str) -> None:
-    of_kind = {"string": (bool, int, str, type(None)), "date": (type(None),)}.get(returns, object)
+    of_kind = {"string": (bool, int, str, type(None)), **dict.fromkeys(TIMES, (type(None),))}.get(
+        returns, object
+    )
     values = [v for v in VALUES if isinstance(v, of_kind)]
     give = plain(lambda i: values[i % len(values)], returns)
     check(rows.where("id < 50").select("id", give("id").alias("v")))
@@ -294,7 +297,6 @@ def test_accumulators_count_each_row_once(rows: DataFrame, spark: SparkSession) 
 
 DECLINED = {
     "profiled": "while they are profiled",
-    "array": "array",
 }
 
 
@@ -302,7 +304,6 @@ DECLINED = {
 def test_what_stays_with_spark(rows: DataFrame, spark: SparkSession, case: str) -> None:
     functions = {
         "profiled": plain(lambda x: x, "bigint"),
-        "array": plain(lambda x: [x], "array<bigint>"),
     }
     query = rows.select(functions[case]("id").alias("v"), "p").groupBy("p").agg(F.max("v"))
     if case == "profiled":

@@ -309,6 +309,7 @@ def test_each_group_is_called_once(rows: DataFrame, spark: SparkSession) -> None
     assert counted.value == 120
 
 
+MONTHS = "make_ym_interval(CAST(id AS int), 1)"
 DECLINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
     "barrier": (lambda rows: rows.select("id").mapInPandas(lambda f: f, "id long", barrier=True), "barrier"),
     "mixed": (
@@ -316,7 +317,7 @@ DECLINED: dict[str, tuple[Callable[[DataFrame], DataFrame], str]] = {
         "several kinds",
     ),
     "no columns": (lambda rows: rows.select().mapInPandas(lambda f: f, "id long"), "without columns"),
-    "array": (lambda rows: rows.select(F.array("id").alias("a")).mapInPandas(lambda f: f, "a array<long>"), "array"),
+    "months": (lambda rows: rows.select(F.expr(MONTHS).alias("a"), "id").mapInPandas(lambda f: f, "a int, id long"), "interval year to month"),
 }  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from kquery_spark.expr import AggregateCall, Column
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.plans.python_functions import Calls
+from kquery_spark.frontends.catalyst.plans.python_functions import Calls, result_type
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE
@@ -47,7 +47,7 @@ class AggregateCalls(Calls):
         udf = node.child("aggregateFunction")
         self._eval_types.add(int(udf.fields.get("evalType", GROUPED_AGGREGATE)))
         self.add(udf)
-        column = Column(self._names.fresh(name), self.translate.type(udf["dataType"]), True)
+        column = Column(self._names.fresh(name), result_type(udf["dataType"], self.translate), True)
         self.results.append(pa.field(column.name, column.dtype, True))
         return column
 

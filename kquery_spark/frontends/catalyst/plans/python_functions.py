@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pyarrow as pa
 
@@ -16,9 +17,11 @@ from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
+from kquery_spark.spark_bridge.spark_types import is_exact_in_arrow
+from kquery_spark.types.names import is_nested
 
-CONDITION = "deterministic functions of atomic types"
-_OF_ROWS = "functions of atomic types; a nondeterministic one at one place of the query"
+CONDITION = "deterministic functions, not of year-month intervals"
+_OF_ROWS = "not of year-month intervals; a nondeterministic function at one place of the query"
 
 
 @PLANS.handles(
@@ -34,11 +37,11 @@ def eval_python(node: CatalystNode, context: Context) -> Scope:
     attributes = node.trees("resultAttrs")
     for udf in node.trees("udfs"):
         calls.add(udf)
-    results = [calls.translate.type(attribute["dataType"]) for attribute in attributes]
+    results = [result_type(attribute["dataType"], calls.translate) for attribute in attributes]
     kind = int(node.fields.get("evalType") or node.trees("udfs")[0]["evalType"])
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
     schema = pa.schema([pa.field(name, dtype, True) for name, dtype in zip(names, results, strict=True)])
-    code = functions.evaluation(kind, calls.calls, calls.types, schema)
+    code = functions.evaluation(kind, calls.calls, unnamed(calls.types), schema)
     plan = EvalPython(child.plan, tuple(calls.arguments), PythonCalls(schema, tuple(calls.shown), *code))
     ids = (attribute["exprId"] for attribute in attributes)
     return Scope(plan, (*child.output, *zip(ids, names, strict=True)))
@@ -52,19 +55,15 @@ def functions_of(context: Context, words: str) -> PythonFunctions:
 
 
 class Calls:
-    """The calls of one node, which share their arguments."""
+    """The calls of one node, which share their arguments; ``types`` are these arguments' in Spark."""
 
     def __init__(self, translate: Translator, functions: PythonFunctions) -> None:
         self.translate = translate
         self.calls: list[PythonCall] = []
         self.arguments: list[Expr] = []
+        self.types: list[pa.DataType] = []
         self.shown: list[str] = []
         self._functions = functions
-
-    @property
-    def types(self) -> list[pa.DataType]:
-        """The arguments' types."""
-        return [argument.dtype for argument in self.arguments]
 
     def add(self, udf: CatalystNode) -> None:
         """Add a function, or a chain of functions that pass values on in Python: the innermost one is called first."""
@@ -81,11 +80,28 @@ class Calls:
             value = self.translate(argument)
             if value not in self.arguments:
                 self.arguments.append(value)
+                self.types.append(self._type(argument, value))
             offsets.append(self.arguments.index(value))
             keywords.append(keyword)
             shown.append(f"{keyword} => {value}" if keyword else str(value))
         self.calls.append(PythonCall(tuple(functions), tuple(offsets), tuple(keywords)))
         self.shown.append(f"{'('.join(names)}({', '.join(shown)}{')' * len(names)}")
+
+    def _type(self, node: CatalystNode, value: Expr) -> pa.DataType:
+        """An argument's type as Spark says it; the engine's may say less of what cannot be NULL inside."""
+        if not is_nested(value.dtype):
+            return value.dtype
+        is_attribute = node.cls == "AttributeReference"
+        return self.translate.type(node["dataType"] if is_attribute else self.translate.facts.data_type(node))
+
+
+def result_type(spark: Any, translate: Translator) -> pa.DataType:
+    """The type, in JSON, that a function returns; Unsupported if Arrow does not say all of it, as Spark would notice."""
+    if not is_exact_in_arrow(spark):
+        raise Unsupported(
+            "a Python function that returns intervals of other units than day to second runs in Spark"
+        )
+    return translate.type(spark)
 
 
 def unnamed(types: Iterable[pa.DataType]) -> pa.Schema:

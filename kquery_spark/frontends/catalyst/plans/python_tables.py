@@ -10,7 +10,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.plans.python_functions import CONDITION, functions_of
+from kquery_spark.frontends.catalyst.plans.python_functions import CONDITION, functions_of, result_type
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import GroupPython, LogicalPlan, MapPython
 from kquery_spark.logical.python_calls import PythonCalls
@@ -62,7 +62,7 @@ def map_batches(node: CatalystNode, context: Context) -> Scope:
     arguments = _arguments(child, attributes)
     results, output = results_of(node, context)
     call = PythonCall.unnamed(function, (0,))
-    code = functions.batches(udf["evalType"], [call], _shown_columns(attributes, arguments), results)
+    code = functions.batches(udf["evalType"], [call], _shown_columns(attributes, context), results)
     calls = PythonCalls(results, (call_text(udf, arguments),), *code)
     return Scope(MapPython(child.plan, arguments, calls), output)
 
@@ -77,7 +77,7 @@ def grouped_rows(
     keys = tuple(_column(child, key) for key in ids)
     for key in keys:
         check_key(key.dtype)
-    return GroupedRows(child.plan, keys, arguments, _shown_columns(columns, arguments), offsets)
+    return GroupedRows(child.plan, keys, arguments, _shown_columns(columns, context), offsets)
 
 
 def _grouped_columns(
@@ -101,12 +101,13 @@ def call_text(udf: CatalystNode, arguments: Sequence[Column]) -> str:
     return f"{udf['name']}({', '.join(map(str, arguments))})"
 
 
-def _shown_columns(attributes: Sequence[CatalystNode], arguments: Sequence[Column]) -> pa.Schema:
-    """The columns as a function sees them, with Spark's names."""
+def _shown_columns(attributes: Sequence[CatalystNode], context: Context) -> pa.Schema:
+    """The columns as a function sees them, with Spark's names and types."""
+    translate = context.translator({})
     return pa.schema(
         [
-            pa.field(attribute["name"], argument.dtype, bool(attribute["nullable"]))
-            for attribute, argument in zip(attributes, arguments, strict=True)
+            pa.field(attribute["name"], translate.type(attribute["dataType"]), bool(attribute["nullable"]))
+            for attribute in attributes
         ]
     )
 
@@ -116,7 +117,7 @@ def results_of(node: CatalystNode, context: Context) -> tuple[pa.Schema, tuple[t
     translate = context.translator({})
     output = [(a["exprId"], context.names.fresh(a["name"])) for a in node.trees("output")]
     fields = [
-        pa.field(name, translate.type(attribute["dataType"]), bool(attribute["nullable"]))
+        pa.field(name, result_type(attribute["dataType"], translate), bool(attribute["nullable"]))
         for attribute, (_, name) in zip(node.trees("output"), output, strict=True)
     ]
     return pa.schema(fields), tuple(output)

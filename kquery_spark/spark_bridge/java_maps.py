@@ -1,0 +1,115 @@
+"""The order of entries in Java's HashMap: maps go through one to pickled functions, and through two on their way back.
+
+Java hashes a key, mixes the hash's halves, and puts the entry at the end of a bucket; growing keeps the order in a bucket.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.errors import KQueryError
+from kquery_spark.types import names as t
+
+MAX_PICKLED_ENTRIES = 1000
+"""Of the dictionaries that Python pickles, and Java reads, in one piece."""
+_INTEGERS = (t.BYTE, t.SHORT, t.INT, t.DATE)
+_FIRST_CAPACITY = 16  # of a map that is made without one
+_MAX_CHAIN = 8  # entries of a bucket; Java makes a tree of more
+_WORD = 0xFFFFFFFF
+_TRUE, _FALSE = 1231, 1237
+
+
+def is_known_key(dtype: pa.DataType) -> bool:
+    """Whether the hashes of keys of a type are known."""
+    return dtype in (*_INTEGERS, t.LONG, t.BOOL, t.STRING) or bool(pa.types.is_timestamp(dtype))
+
+
+def hashes_of(keys: pa.Array) -> list[int]:
+    """The hashes of keys as Spark hands them to the pickler, in 32 bits without a sign."""
+    if keys.type == t.STRING:
+        return [text_hash(text) for text in keys.to_pylist()]
+    if keys.type == t.BOOL:
+        return [_TRUE if key else _FALSE for key in keys.to_pylist()]
+    if keys.type == t.DATE:
+        keys = keys.cast(t.INT)
+    if keys.type in _INTEGERS:
+        return _words(keys.to_numpy().astype(np.int64))
+    numbers = keys.cast(t.LONG).to_numpy()
+    return _words(numbers ^ (numbers >> 32))
+
+
+def _words(hashes: npt.NDArray[np.int64]) -> list[int]:
+    return cast("list[int]", (hashes & _WORD).tolist())
+
+
+def value_hash(key: bool | int | str) -> int:
+    """The hash of a key that Java reads from a pickle: an integer is an Integer if it fits."""
+    if isinstance(key, str):
+        return text_hash(key)
+    if isinstance(key, bool):
+        return _TRUE if key else _FALSE
+    fits = -(1 << 31) <= key < 1 << 31
+    return (key if fits else key ^ key >> 32) & _WORD
+
+
+@lru_cache(maxsize=1 << 16)
+def text_hash(text: str) -> int:
+    """``String.hashCode`` in 32 bits without a sign."""
+    code = 0
+    for unit in memoryview(text.encode("utf-16-le")).cast("H"):
+        code = (31 * code + unit) & _WORD
+    return code
+
+
+def argument_order(hashes: Sequence[int]) -> list[int]:
+    """The positions of a map's entries in the order in which a function gets them."""
+    return _iterated(hashes, range(len(hashes)), _table_size(len(hashes)))
+
+
+def result_order(hashes: Sequence[int], doubles_room: bool) -> list[int]:
+    """The positions of a dictionary's entries in the order in which Spark has them.
+
+    doubles_room: see ``Pickling``. Raises KQueryError for dictionaries that Java reads in several pieces.
+    """
+    n = len(hashes)
+    if n > MAX_PICKLED_ENTRIES:
+        raise KQueryError(f"only Spark knows the order of more than {MAX_PICKLED_ENTRIES} map entries")
+    popped = _iterated(hashes, range(n)[::-1], _FIRST_CAPACITY)  # from a stack
+    room = int(n / 0.75 + 1) if doubles_room else math.ceil(n / 0.75)
+    return _iterated(hashes, popped, _table_size(room))
+
+
+def _iterated(hashes: Sequence[int], inserted: Sequence[int], capacity: int) -> list[int]:
+    """Positions of entries in the order of a map that got them in the order ``inserted``; KQueryError if it has trees."""
+    while len(inserted) > _limit(capacity):
+        _check_chains(hashes, inserted[: _limit(capacity) + 1], capacity)
+        capacity *= 2
+    _check_chains(hashes, inserted, capacity)
+    return sorted(inserted, key=lambda i: _bucket(hashes[i], capacity))
+
+
+def _limit(capacity: int) -> int:
+    return capacity * 3 // 4
+
+
+def _bucket(code: int, capacity: int) -> int:
+    return (code ^ code >> 16) & (capacity - 1)
+
+
+def _check_chains(hashes: Sequence[int], inserted: Sequence[int], capacity: int) -> None:
+    if len(inserted) > _MAX_CHAIN:
+        chains = Counter(_bucket(hashes[i], capacity) for i in inserted)
+        if max(chains.values()) > _MAX_CHAIN:
+            raise KQueryError("only Spark knows the order of map entries whose keys have few hashes")
+
+
+def _table_size(entries: int) -> int:
+    return 1 << (entries - 1).bit_length() if entries > 1 else 1
