@@ -64,7 +64,7 @@ query
 SELECT string_agg(s, ', ') AS a, listagg(s) AS c FROM one_file
 
 -- over a window
--- MinSparkVersion: 4.0
+-- MinSparkVersion: 4.2
 query
 SELECT id, listagg(s, ',') OVER (PARTITION BY k ORDER BY id) AS a,
   listagg(s, ',') FILTER (WHERE b) OVER (PARTITION BY k ORDER BY id ROWS BETWEEN 2 PRECEDING AND 1 FOLLOWING) AS c FROM t

@@ -40,7 +40,7 @@ query tolerance=1e-9
 SELECT id, percentile(x, array(0.3, 0.1)) OVER (PARTITION BY k ORDER BY id) FROM t
 
 -- a frequency over a window
--- MinSparkVersion: 4.0
+-- MinSparkVersion: 4.2
 query context_declines(percentile cannot take 3) tolerance=1e-9
 SELECT id, percentile(x, 0.3, w) FILTER (WHERE b) OVER (PARTITION BY k) FROM t
 
@@ -80,7 +80,7 @@ SELECT k, mode() WITHIN GROUP (ORDER BY s), mode() WITHIN GROUP (ORDER BY s DESC
   FROM t GROUP BY k
 
 -- over a window
--- MinSparkVersion: 4.0
+-- MinSparkVersion: 4.2
 query
 SELECT id, mode(s, true) OVER (PARTITION BY k ORDER BY id) AS a, mode(s, true) FILTER (WHERE b) OVER (PARTITION BY k) AS c
   FROM t

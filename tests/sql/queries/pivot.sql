@@ -32,14 +32,14 @@ query
 SELECT * FROM (SELECT g, d, m FROM t) PIVOT (first(m) FOR d IN (DATE'2024-01-05', DATE'2024-01-09' AS ninth))
 
 -- equal values
--- MinSparkVersion: 4.0
+-- MinSparkVersion: 4.3
 query
 SELECT * FROM (SELECT g, k, v FROM t) PIVOT (sum(v) FOR k IN (1 AS a, 1 AS b))
 
 query
 SELECT p.g, x.g AS h, `1` FROM (SELECT g, k, v FROM t) AS p PIVOT (sum(v) FOR k IN (1)) JOIN (SELECT DISTINCT g FROM t) x ON p.g = x.g
 
--- MinSparkVersion: 4.0
+-- MinSparkVersion: 4.2
 query
 SELECT p.* FROM (SELECT g, k, v FROM t) PIVOT (sum(v) FOR k IN (1, 2)) p LEFT JOIN w ON p.g = w.id
 
@@ -54,11 +54,11 @@ query
 SELECT id, name, val FROM w UNPIVOT INCLUDE NULLS (val FOR name IN (a, b)) AS u WHERE u.id < 5
 
 -- names as they are written here
--- MinSparkVersion: 4.0
+-- MinSparkVersion: 4.3
 query
 SELECT id, name, p, q FROM w UNPIVOT ((p, q) FOR name IN ((A, w.X), (b, Y)))
 
--- MinSparkVersion: 4.0
+-- MinSparkVersion: 4.3
 query
 SELECT * FROM w UNPIVOT ((num, txt) FOR name IN ((a, x) AS ax, (b, y)))
 
