@@ -153,8 +153,10 @@ COMPUTED = (
 
 def test_computed_arguments(nested: DataFrame) -> None:
     """Functions see Spark's types, also where the engine's say less of what cannot be NULL."""
-    text = arrow(lambda *x: repr(x), "string")
-    check(nested.select("id", *(text(F.expr(e)).alias(f"v{i}") for i, e in enumerate(COMPUTED))))
+    text = arrow(lambda x: repr(x), "string")
+    # the compiled code of 4.2 makes 1 of NULL + 1 in lambdas below Arrow-optimized functions, and NULL if it is interpreted
+    computed = [e for e in COMPUTED if SPARK_VERSION != (4, 2) or "->" not in e]
+    check(nested.select("id", *(text(F.expr(e)).alias(f"v{i}") for i, e in enumerate(computed))))
     columns = [F.expr(e).alias(f"c{i}") for i, e in enumerate(COMPUTED)]
     check(nested.select(*columns).mapInArrow(lambda bs: (pa.RecordBatch.from_pydict({"c": [b.schema.to_string()]}) for b in bs), "c string").distinct())  # fmt: skip
 
@@ -181,6 +183,13 @@ def test_the_time_zone_of_a_session(nested: DataFrame, spark: SparkSession) -> N
         returns = f"times {NESTED['times']}, structs {NESTED['structs']}"
         check(nested.select("times", "structs").mapInPandas(lambda frames: frames, returns))
         check(nested.select("times", "structs").mapInArrow(lambda batches: batches, returns))
+
+
+def test_binary_values_as_bytearrays(nested: DataFrame, spark: SparkSession) -> None:
+    with settings(spark, {"spark.sql.execution.pyspark.binaryAsBytes": "false"}):
+        for kind in (plain, arrow):
+            text = kind(described, "string")
+            check(nested.select("id", text("kinds").alias("v"), text("bytes").alias("w")))
 
 
 def test_the_order_of_maps(spark: SparkSession) -> None:
@@ -313,7 +322,7 @@ def test_arrow_results_of_other_types_than_announced(nested: DataFrame, case: st
 DECLINED: dict[str, tuple[Callable[[DataFrame], Any], str]] = {
     "keys": (lambda rows: plain(lambda x: {1.5: x}, "map<double,bigint>")("id"), "map<double,bigint>"),
     "intervals": (lambda rows: plain(lambda x: x, "interval day to second")("span"), "interval day to second"),
-    "months": (lambda rows: arrow(lambda x: None, "array<interval year to month>")("id"), "inside of arrays"),
+    "months": (lambda rows: plain(lambda x: None, "array<interval year to month>")("id"), "inside of arrays"),
     "units": (lambda rows: arrow(lambda x: None, "array<interval hour to minute>")("id"), "other units"),
     "names": (lambda rows: arrow(str, "string")(F.expr("struct(id AS a, p AS a)")), "struct<a:bigint,a:string>"),
 }  # fmt: skip

@@ -96,7 +96,7 @@ class Calls:
 
 
 def result_type(spark: Any, translate: Translator) -> pa.DataType:
-    """The type, in JSON, that a function returns; Unsupported if Arrow does not say all of it, as Spark would notice."""
+    """The type, in JSON, that a function returns; Unsupported if Arrow does not say all of it."""
     if not is_exact_in_arrow(spark):
         raise Unsupported(
             "a Python function that returns intervals of other units than day to second runs in Spark"
