@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
-from kquery_spark.runtime.spark.worker import StageTask
+from kquery_spark.runtime.spark.worker import RowExchange, StageTask
 from kquery_spark.spark_bridge import catalyst_plans as plans_module
 from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
 from kquery_spark.spark_bridge.interpreter import interpreter_of
@@ -28,7 +28,7 @@ RESULT = StructType(
         StructField("text", StringType(), True, {"comment": "kept"}),
     ]
 )
-TASK = StageTask(b"stage", b"config", 1, ["key", "text"], {"stage-1": 0})
+TASK = StageTask(b"stage", b"config", RowExchange(1, {"stage-1": 0}, ["key", "text"]))
 
 
 @pytest.fixture

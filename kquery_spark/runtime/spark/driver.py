@@ -29,7 +29,7 @@ from kquery_spark.runtime.spark.frames import input_frame
 from kquery_spark.runtime.spark.operator_meter import DriverMeter
 from kquery_spark.runtime.spark.result_table import result_table
 from kquery_spark.runtime.spark.shown_operators import shown_operators
-from kquery_spark.runtime.spark.worker import TOO_MUCH, StageRun
+from kquery_spark.runtime.spark.worker import TOO_MUCH, RowExchange, StageRun
 from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.spark_bridge.arrow_collection import collect_batches
@@ -137,7 +137,7 @@ class DriverExecutor(Executor):
         stage = self._graph.result
         tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
         config = replace(self._config, kept_bytes=min(self._config.kept_bytes, DRIVER_KEPT_BYTES))
-        yield from StageRun(stage, config, len(self._graph.stages) - 1, None, tags, meter)(iter(rows))
+        yield from StageRun(stage, config, RowExchange(len(self._graph.stages) - 1, tags), meter)(iter(rows))
 
     def _collected_input(self, query: int | None) -> list[pa.RecordBatch]:
         """What the last stage's task reads: its number if that is files, or payload rows of the stages before it."""

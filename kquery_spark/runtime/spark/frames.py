@@ -17,7 +17,7 @@ from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.shown_operators import shown_operators
 from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
-from kquery_spark.runtime.spark.worker import RowEncoding, StageTask
+from kquery_spark.runtime.spark.worker import RowEncoding, RowExchange, StageTask
 from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.sources.object_stores import stores_named_in
 from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION, SparkPlans
@@ -185,20 +185,17 @@ class _Builder:
     def _plan(self, stage: Stage) -> Any:
         last = stage.output is None
         sources = {i: self._numbers[i] for i in stage.inputs if i in self._numbers}
-        data = to_bytes(stage)
-        task = StageTask(
-            data,
-            self._settings,
+        rows = RowExchange(
             self._numbers[stage.stage_id],
-            self._schema.names if last else None,
             sources,
-            self._meter,
+            self._schema.names if last else None,
             self._encoding if last else RowEncoding.PAYLOADS,
             self._limit_of(stage),
-            self._plans.container,
             self._plans.hash_partitioned,
-            stores_named_in(data),
         )
+        data = to_bytes(stage)
+        stores = stores_named_in(data)
+        task = StageTask(data, self._settings, rows, self._meter, self._plans.container, stores)
         schema, output = (
             (self._schema, self._output) if last else (_PAYLOAD, self._plans.attributes(_PAYLOAD))
         )

@@ -104,41 +104,37 @@ def _stage(data: bytes) -> Stage:
     return stage
 
 
+@dataclass(frozen=True)
+class RowExchange:
+    """How the tasks of a stage exchange rows with Spark.
+
+    number: the stage's tag on the rows it writes. sources: for a stage that reads stages, their tags by input id. names:
+    result column names when this is the last stage. encoding: of the last stage's rows. limit: bytes that a task which is no
+    last one may write. hash_partitioned: whether Spark sends a row to the partition that its number hashes to.
+    """
+
+    number: int
+    sources: dict[str, int]
+    names: list[str] | None = None
+    encoding: RowEncoding = RowEncoding.COLUMNS
+    limit: int | None = None
+    hash_partitioned: bool = False
+
+
+@dataclass(frozen=True)
 class StageTask:
     """Callable given to ``mapInArrow``.
 
-    ``stage`` and ``config``: serialized. ``number``: the stage's tag on the rows it writes. ``names``: result column
-    names when this is the last stage. ``sources``: for a stage that reads stages, their tags by input id. ``encoding``: of
-    the last stage's rows. ``limit``: bytes that a task which is no last one may write.
-    ``container``: what the driver knows of the memory of executors. ``hash_partitioned``: whether Spark sends a row to the
-    partition that its number hashes to. ``stores``: how the buckets are reached that the stage reads.
+    stage and config: serialized. container: what the driver knows of the memory of executors. stores: how the buckets are
+    reached that the stage reads.
     """
 
-    def __init__(
-        self,
-        stage: bytes,
-        config: bytes,
-        number: int,
-        names: list[str] | None,
-        sources: dict[str, int],
-        meter: TaskMeter | None = None,
-        encoding: RowEncoding = RowEncoding.COLUMNS,
-        limit: int | None = None,
-        container: ContainerFacts | None = None,
-        hash_partitioned: bool = False,
-        stores: Sequence[ObjectStore] = (),
-    ) -> None:
-        self._stage = stage
-        self._stores = stores
-        self._config = config
-        self._number = number
-        self._names = names
-        self._sources = sources
-        self._meter = meter
-        self._encoding = encoding
-        self._limit = limit
-        self._container = container
-        self._hash_partitioned = hash_partitioned
+    stage: bytes
+    config: bytes
+    rows: RowExchange
+    meter: TaskMeter | None = None
+    container: ContainerFacts | None = None
+    stores: Sequence[ObjectStore] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
@@ -149,23 +145,12 @@ class StageTask:
 
     def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tune_process()
-        connect(self._stores)
-        config = from_bytes(self._config, EngineConfig)
-        config = with_budget(config, self._container or ContainerFacts(), worker_cache().retained_bytes())
+        connect(self.stores)
+        config = from_bytes(self.config, EngineConfig)
+        config = with_budget(config, self.container or ContainerFacts(), worker_cache().retained_bytes())
         fit_heap(config.memory_bytes)
-        meters = (SparkSpillMeter(), *(() if self._meter is None else (self._meter,)))
-        run = StageRun(
-            _stage(self._stage),
-            config,
-            self._number,
-            self._names,
-            self._sources,
-            SeveralMeters(meters),
-            self._encoding,
-            self._limit,
-            self._hash_partitioned,
-        )
-        return run(batches)
+        meters = (SparkSpillMeter(), *(() if self.meter is None else (self.meter,)))
+        return StageRun(_stage(self.stage), config, self.rows, SeveralMeters(meters))(batches)
 
 
 @dataclass(frozen=True)
@@ -174,13 +159,8 @@ class StageRun:
 
     stage: Stage
     config: EngineConfig
-    number: int
-    names: list[str] | None
-    sources: dict[str, int]
+    rows: RowExchange
     meter: TaskMeter | None = None
-    encoding: RowEncoding = RowEncoding.COLUMNS
-    limit: int | None = None
-    hash_partitioned: bool = False
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """What the stage makes of the numbers of map tasks, of payload rows, or of rows handed over."""
@@ -189,7 +169,7 @@ class StageRun:
             for batch in batches:
                 for index in batch.column(0).to_pylist():
                     yield from self._emit(TaskContext(config=config, splits=stage.tasks[index].as_dict()))
-        elif self.sources:
+        elif self.rows.sources:
             splits: dict[int, tuple[Split, ...]] = {}
             if stage.reads_files:
                 index, batches = self._numbered(batches)
@@ -206,18 +186,18 @@ class StageRun:
         """Payload rows by the stage that wrote them; with one source that is read once they stream."""
         stage = self.stage
         count = Counter(reads(stage.plan))
-        if len(self.sources) == 1 and count.total() == 1:
-            (name,) = self.sources
+        if len(self.rows.sources) == 1 and count.total() == 1:
+            (name,) = self.rows.sources
             schema = _schema_of(stage, name)
             stream = (decode_payload(p, schema) for b in batches for p in _payloads(b))
             return {name: _once(stream)}
-        by_tag: dict[int, list[pa.Buffer]] = {tag: [] for tag in self.sources.values()}
+        by_tag: dict[int, list[pa.Buffer]] = {tag: [] for tag in self.rows.sources.values()}
         for batch in batches:
             for tag, payload in zip(batch.column(0).to_pylist(), _payloads(batch), strict=True):
                 by_tag[tag].append(payload)
         return {
             name: _decoder(by_tag[tag], _schema_of(stage, name), count[name])
-            for name, tag in self.sources.items()
+            for name, tag in self.rows.sources.items()
         }
 
     def _emit(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
@@ -238,15 +218,17 @@ class StageRun:
         rows = stage.plan.run(context)
         if stage.output is not None:
             written, count = 0, stage.output.count
-            numbers = partition_keys(count) if self.hash_partitioned else np.arange(count, dtype=np.int32)
+            numbers = (
+                partition_keys(count) if self.rows.hash_partitioned else np.arange(count, dtype=np.int32)
+            )
             for target, batch in partitioned(rows, stage.output, schema, config.payload_bytes):
                 payload = self._payload(int(numbers[target]), batch)
                 written += payload.nbytes
-                if self.limit is not None and written > self.limit:
+                if self.rows.limit is not None and written > self.rows.limit:
                     yield _TOO_MUCH_ROW
                     return
                 yield payload
-        elif self.encoding is RowEncoding.PAYLOADS:
+        elif self.rows.encoding is RowEncoding.PAYLOADS:
             for batch in result_pieces(rows, schema, _RESULT_PAYLOAD_BYTES):
                 yield self._payload(0, batch)
         else:
@@ -254,10 +236,10 @@ class StageRun:
             for batch in rows:
                 for piece in cut(batch, config.batch_rows):
                     part = to_rows(piece)
-                    yield part.rename_columns(self.names) if self.names is not None else part
+                    yield part.rename_columns(self.rows.names) if self.rows.names is not None else part
 
     def _payload(self, target: int, batch: Batch) -> pa.RecordBatch:
-        numbers = [pa.array([self.number], pa.int32()), pa.array([target], pa.int32())]
+        numbers = [pa.array([self.rows.number], pa.int32()), pa.array([target], pa.int32())]
         return pa.RecordBatch.from_arrays([*numbers, one_cell(encode(batch))], schema=PAYLOAD_SCHEMA)
 
     def _numbered(self, batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
@@ -269,7 +251,7 @@ class StageRun:
                 f"a task was given the rows of {len(numbers)} tasks, so it cannot tell which files to read"
             )
         number = numbers.pop()
-        if self.hash_partitioned:
+        if self.rows.hash_partitioned:
             number = int(partitions_of(np.array([number], np.int32), len(self.stage.tasks))[0])
         return number, iter(held)
 
