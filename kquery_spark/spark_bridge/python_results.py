@@ -45,8 +45,9 @@ def _are_one_to_spark(given: pa.DataType, wanted: pa.DataType) -> bool:
             [(given.key_field, wanted.key_field), (given.item_field, wanted.item_field)], are_named=False
         )
     if pa.types.is_list(wanted):
-        is_list = pa.types.is_list(given) or pa.types.is_large_list(given)
-        return is_list and _are_parts_one([(given.value_field, wanted.value_field)], are_named=False)
+        return pa.types.is_list(given) and _are_parts_one(
+            [(given.value_field, wanted.value_field)], are_named=False
+        )
     if pa.types.is_struct(wanted):
         has_fields = pa.types.is_struct(given) and given.num_fields == wanted.num_fields
         return has_fields and _are_parts_one(list(zip(given, wanted, strict=True)), are_named=True)

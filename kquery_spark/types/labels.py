@@ -1,4 +1,4 @@
-"""Arrow types that say the same in other words: names of parts, what may be NULL, time zones, widths of offsets."""
+"""Arrow types that say the same in other words: names of parts, what may be NULL, time zones, widths of text offsets."""
 
 from __future__ import annotations
 
@@ -17,8 +17,6 @@ def relabeled(array: pa.Array, dtype: pa.DataType) -> pa.Array:
         children = [relabeled(child, field.type) for child, field in zip(array.flatten(), dtype, strict=True)]
         mask = array.is_null() if array.null_count else None
         return pa.StructArray.from_arrays(children, fields=list(dtype), mask=mask)
-    if pa.types.is_large_list(array.type):
-        array = array.cast(pa.list_(array.type.value_field))
     # lists and maps: slices share the child
     child = relabeled(array.values, dtype.field(0).type)
     buffers = array.buffers()[:2]
