@@ -16,7 +16,7 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest examples image docs check lint bench proto clean
+.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest wheel examples image docs check lint bench proto clean
 
 help: ## show this list
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -64,6 +64,9 @@ tables: venv ## Delta, Iceberg and S3 with every PySpark that they have JARs for
 
 lowest: venv ## the same with the lowest versions that pyproject.toml allows
 	@$(SPARK_ENV) $(PY) -m tests.matrix lowest $(ARGS)
+
+wheel: venv ## build the package, install it beside PySpark 3.5.1, 3.5 and the newest, run the README's example (ten minutes)
+	@$(SPARK_ENV) KQUERY_WHEEL=1 $(PY) -m pytest tests/test_wheel.py $(ARGS)
 
 examples: venv ## the jobs of examples/ with ibis, sqlframe, dbt, Polars and DuckDB, in an environment of their own
 	@test -x .examples/bin/python || $(PY) -m venv .examples

@@ -2,7 +2,7 @@
 
 ``make matrix`` makes an environment for each release below ``.matrix``, runs the suites there, and writes the table of
 ``docs/compatibility.md``. ``python -m tests.matrix 3.5 4.0`` takes some releases only; ``lowest`` is the lowest versions that
-``pyproject.toml`` allows of all packages.
+``pyproject.toml`` allows of all packages, ``3.5-scala2.13`` the other build of that release.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from kquery_spark.spark_bridge.versions import SUPPORTED
+from tests.scala_build import spark_home
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / ".matrix"
@@ -34,6 +35,9 @@ SUITES = (
 #: What a test reports of a query that stays with this release of Spark, as it answers otherwise than the newest.
 DECLINED = "declined"
 LOWEST = "lowest"
+SCALA_BUILD = "3.5-scala2.13"
+#: What runs when it is asked for, and how the table calls it beside its version.
+OTHERS = {LOWEST: " (lowest)", SCALA_BUILD: " (Scala 2.13)"}
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class Result:
-    """One release: its exact version, the versions beside it, what each suite counted, and how long it took."""
+    """One release: its exact version and build, the versions beside it, what each suite counted, and how long it took."""
 
     spark: str
     beside: str
@@ -80,7 +84,7 @@ def environment(release: str) -> Path:
 
 def run(release: str, arguments: Sequence[str]) -> Result:
     """Run all suites on a release; the tests' own output goes to the terminal."""
-    python = environment(release)
+    python = environment("3.5" if release == SCALA_BUILD else release)
     report = FOLDER / f"{release}.xml"
     report.unlink(missing_ok=True)
     paths = [path for _, path in SUITES]
@@ -97,11 +101,14 @@ def run(release: str, arguments: Sequence[str]) -> Result:
     ]
     variables = {**os.environ, "PYSPARK_PYTHON": str(python), "PYSPARK_DRIVER_PYTHON": str(python)}
     variables.pop("SPARK_HOME", None)
+    spark, beside = _versions(python)
+    if release == SCALA_BUILD:
+        variables["SPARK_HOME"] = str(spark_home(_pyspark(python), spark, FOLDER))
     print(f"Spark {release}", flush=True)
     started = time.perf_counter()
     code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
     seconds = time.perf_counter() - started
-    return Result(*_versions(python), _counts(report), seconds, code == 0)
+    return Result(f"{spark}{OTHERS.get(release, '')}", beside, _counts(report), seconds, code == 0)
 
 
 def _versions(python: Path) -> tuple[str, str]:
@@ -111,6 +118,12 @@ def _versions(python: Path) -> tuple[str, str]:
     )
     spark, _, beside = subprocess.check_output([str(python), "-c", code], text=True).strip().partition(" ")
     return spark, beside
+
+
+def _pyspark(python: Path) -> Path:
+    """The folder of an environment's PySpark."""
+    code = "import pyspark; print(pyspark.__path__[0])"
+    return Path(subprocess.check_output([str(python), "-c", code], text=True).strip())
 
 
 def _counts(report: Path) -> tuple[Counts, ...]:
@@ -137,17 +150,20 @@ def table(results: Sequence[Result], others: Sequence[str] = ()) -> str:
     return header + "".join(rows)
 
 
-def _release_of(row: str) -> tuple[int, ...]:
-    """The release that a row is about; of the header's rows none."""
-    version = row.strip("| ").partition(" ")[0]
-    return tuple(map(int, version.split(".")[:2])) if version[:1].isdigit() else ()
+def _release_of(row: str) -> tuple[int, int, str]:
+    """The release that a row is about, and its build if that is named; of the header's rows zeros."""
+    version, _, build = row.strip("| ").partition(" |")[0].partition(" ")
+    if not version[:1].isdigit():
+        return (0, 0, "")
+    major, minor = map(int, version.split(".")[:2])
+    return (major, minor, build)
 
 
 def write_page(results: Sequence[Result]) -> None:
     """Put the results into the page's table; rows of releases that did not run stay as they are."""
     before, _, rest = PAGE.read_text().partition(START)
     old, _, after = rest.partition(END)
-    ran = {(), *(_release_of(result.row()) for result in results)}
+    ran = {_release_of(""), *(_release_of(result.row()) for result in results)}
     others = [row for row in old.splitlines(keepends=True) if _release_of(row) not in ran]
     PAGE.write_text(f"{before}{START}{table(results, others)}{END}{after}")
 
@@ -156,15 +172,17 @@ def main() -> int:
     """Run the releases that are named, or all; 1 if a test of one failed."""
     parser = argparse.ArgumentParser(prog="python -m tests.matrix", description=__doc__)
     parser.add_argument(
-        "releases", nargs="*", help=f"of {', '.join(SUPPORTED)}, {LOWEST}; all but the last without any"
+        "releases",
+        nargs="*",
+        help=f"of {', '.join(SUPPORTED)}, {', '.join(OTHERS)}; all but the last {len(OTHERS)} without any",
     )
     parser.add_argument("-n", default="2", help="processes that run tests")
     parser.add_argument("-k", default="", help="tests to select, as pytest takes it")
     parser.add_argument("--write", action="store_true", help="put the table into docs/compatibility.md")
     options = parser.parse_args()
     for release in options.releases:
-        if release not in (*SUPPORTED, LOWEST):
-            parser.error(f"{release} is no supported release; there are {', '.join(SUPPORTED)}, {LOWEST}")
+        if release not in (known := (*SUPPORTED, *OTHERS)):
+            parser.error(f"{release} is no supported release; there are {', '.join(known)}")
     arguments = ["-n", options.n, *(["-k", options.k] if options.k else [])]
     results = [run(release, arguments) for release in options.releases or SUPPORTED]
     print(table(results))

@@ -53,10 +53,22 @@ def test_rows_of_releases_that_did_not_run_stay(tmp_path: Path, monkeypatch: pyt
     page.write_text(f"{matrix.START}{matrix.END}")
     monkeypatch.setattr(matrix, "PAGE", page)
     counts = (matrix.Counts(1, 1, 1),) * 5
-    for version, beside in (("4.1.4", "old"), ("3.5.9", "old"), ("4.1.5", "new"), ("4.0.5", "new")):
+    other_build = ("3.5.9 (Scala 2.13)", "build")
+    for version, beside in (
+        ("4.1.4", "old"),
+        ("3.5.9", "old"),
+        ("4.1.5", "new"),
+        other_build,
+        ("4.0.5", "new"),
+    ):
         matrix.write_page([matrix.Result(version, beside, counts, 1.0, True)])
     rows = [row.split("|")[1:3] for row in page.read_text().splitlines()[3:-1]]
-    assert rows == [[" 3.5.9 ", " old "], [" 4.0.5 ", " new "], [" 4.1.5 ", " new "]]
+    assert rows == [
+        [" 3.5.9 ", " old "],
+        [" 3.5.9 (Scala 2.13) ", " build "],
+        [" 4.0.5 ", " new "],
+        [" 4.1.5 ", " new "],
+    ]
 
 
 def test_the_page_has_the_marks() -> None:

@@ -39,9 +39,7 @@ def test_dates_and_times_that_spark_2_wrote(spark: Any, tmp_path: Path) -> None:
     times = pa.array([-30_610_224_000, -12_219_321_600, 1_577_836_800, None], pa.timestamp("s", "UTC"))
     rows = pa.table({"d": days, "t": times.cast(pa.timestamp("us", "UTC"))})
     footer = {"org.apache.spark.version": "2.4.6", "org.apache.spark.timeZone": "America/Los_Angeles"}
-    with pq.ParquetWriter(tmp_path / "a.parquet", rows.schema, store_schema=False) as writer:
-        writer.write_table(rows)
-        writer.add_key_value_metadata(footer)
+    pq.write_table(rows.replace_schema_metadata(footer), tmp_path / "a.parquet")
     frame = spark.read.parquet(str(tmp_path))
     expected = frame.collect()
     assert expected[0].d != days[0].as_py()
