@@ -51,14 +51,16 @@ class Shown:
         return self.nodes[0][0].startswith("kquery") or self.nodes[-1][0].startswith("kquery")
 
 
-def shown_in(store: Any) -> list[Shown]:
-    """The finished executions of a SQLAppStatusStore."""
+def shown_in(store: Any, after: int = -1) -> list[Shown]:
+    """The finished executions of a SQLAppStatusStore with numbers above ``after``, in their order."""
     listing, known = store.executionsList(), []
-    for i in range(listing.size()):
+    for i in reversed(range(listing.size())):
         one = listing.apply(i)
+        number = one.executionId()
+        if number <= after:
+            break
         if one.completionTime().isEmpty():
             continue
-        number = one.executionId()
         values, nodes, graph = store.executionMetrics(number), [], store.planGraph(number).allNodes()
         for j in range(graph.size()):
             node, metrics = graph.apply(j), {}
@@ -80,7 +82,7 @@ def shown_in(store: Any) -> list[Shown]:
                 tuple(nodes),
             )
         )
-    return known
+    return known[::-1]
 
 
 class Ui:
@@ -89,7 +91,8 @@ class Ui:
     def __init__(self, spark: Any) -> None:
         self._spark = spark
         self.store = spark._jsparkSession.sharedState().statusStore()
-        self._before = max((one.number for one in shown_in(self.store)), default=-1)
+        listing = self.store.executionsList()
+        self._before = listing.last().executionId() if listing.size() else -1
 
     def of_the_engine(self, count: int) -> list[Shown]:
         """The engine's executions, once there are so many."""
@@ -103,7 +106,7 @@ class Ui:
 
     def all(self) -> list[Shown]:
         self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-        return [one for one in shown_in(self.store) if one.number > self._before]
+        return shown_in(self.store, self._before)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -203,9 +203,9 @@ def test_spark_operations_before_and_after(spark, tables, same):
 
 
 def above(frame):
-    """A function that gives arrays stays with Spark."""
-    in_array = udf(lambda value: [value + 1], "array<int>")
-    return frame.withColumn("up", in_array("n_regionkey")[0])
+    """A function without Arrow that gives maps of floating-point keys stays with Spark."""
+    in_map = udf(lambda value: {0.5: value + 1}, "map<double,int>")
+    return frame.withColumn("up", F.map_values(in_map("n_regionkey"))[0])
 
 
 def beside(frame):
