@@ -204,7 +204,7 @@ def test_spark_operations_before_and_after(spark, tables, same):
 
 def above(frame):
     """A function without Arrow that gives maps of floating-point keys stays with Spark."""
-    in_map = udf(lambda value: {0.5: value + 1}, "map<double,int>")
+    in_map = udf(lambda value: {0.5: value + 1}, "map<double,int>", useArrow=False)
     return frame.withColumn("up", F.map_values(in_map("n_regionkey"))[0])
 
 
