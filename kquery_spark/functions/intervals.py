@@ -151,8 +151,11 @@ def _scaled(types: Sequence[pa.DataType]) -> pa.DataType:
     return types[0]
 
 
-def _part(name: str, catalyst: str, unit: int, modulus: int, dtype: pa.DataType) -> Function:
-    return Function(name, _field(unit, modulus, dtype), accept(dtype, t.DAY_TIME), catalyst=(catalyst,))
+def _part(
+    name: str, catalyst: str, unit: int, modulus: int, dtype: pa.DataType, fields: tuple[str, ...]
+) -> Function:
+    kernel, result = _field(unit, modulus, dtype), accept(dtype, t.DAY_TIME)
+    return Function(name, kernel, result, catalyst=(catalyst,), interval_fields=fields)
 
 
 def _scaling(name: str, run: Kernel, *catalyst: str) -> Function:
@@ -162,14 +165,29 @@ def _scaling(name: str, run: Kernel, *catalyst: str) -> Function:
 register_internal(
     _scaling("multiply_interval", _multiply, "MultiplyDTInterval", "MultiplyYMInterval"),
     _scaling("divide_interval", _divide, "DivideDTInterval", "DivideYMInterval"),
-    _part("interval_days", "ExtractANSIIntervalDays", DAY_MICROS, 0, t.INT),
-    _part("interval_hours", "ExtractANSIIntervalHours", _HOUR, DAY_MICROS, t.BYTE),
-    _part("interval_minutes", "ExtractANSIIntervalMinutes", _MINUTE, _HOUR, t.BYTE),
+    _part("interval_days", "ExtractANSIIntervalDays", DAY_MICROS, 0, t.INT, ("DAY", "D", "DAYS")),
+    _part(
+        "interval_hours",
+        "ExtractANSIIntervalHours",
+        _HOUR,
+        DAY_MICROS,
+        t.BYTE,
+        ("HOUR", "H", "HOURS", "HR", "HRS"),
+    ),
+    _part(
+        "interval_minutes",
+        "ExtractANSIIntervalMinutes",
+        _MINUTE,
+        _HOUR,
+        t.BYTE,
+        ("MINUTE", "M", "MIN", "MINS", "MINUTES"),
+    ),
     Function(
         "interval_seconds",
         _seconds,
         accept(t.decimal(8, 6), t.DAY_TIME),
         catalyst=("ExtractANSIIntervalSeconds",),
+        interval_fields=("SECOND", "S", "SEC", "SECONDS", "SECS"),
     ),
 )
 register(

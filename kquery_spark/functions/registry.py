@@ -150,7 +150,8 @@ class Function:
     operator: what it is as an operator of SQL. lazy: Spark evaluates arguments after the first where it needs them only.
     selectivity: the share of rows that a condition of it is expected to let pass, where it is an unusual one.
     distinct_values: how many values it takes, NULL among them, where they are few.
-    date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function.
+    date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function; interval_fields: where x is an
+    interval of days to seconds.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
     needs_loops: it is much slower than Spark without the compiled loops, so that Spark keeps it until they are there.
@@ -183,6 +184,7 @@ class Function:
     selectivity: float | None = None
     distinct_values: float | None = None
     date_fields: tuple[str, ...] = ()
+    interval_fields: tuple[str, ...] = ()
     unit_words: tuple[str, ...] = ()
     reads_field: bool = False
     needs_loops: bool = False
@@ -218,6 +220,7 @@ _NAMES: dict[str, str] = {}
 _CATALYST: dict[str, str] = {}
 _JAVA: dict[tuple[str, str], list[tuple[JavaMethod, str]]] = {}
 _DATE_FIELDS: dict[str, str] = {}
+_INTERVAL_FIELDS: dict[str, str] = {}
 _UNIT_WORDS: dict[str, str] = {}
 _OPERATORS: dict[tuple[str, int], str] = {}
 
@@ -228,6 +231,7 @@ def register(*entries: Function) -> None:
         register_calls(entry.name, entry.aliases, entry.calls, entry.alias_calls)
         _NAMES.update(dict.fromkeys((entry.name, *entry.aliases), entry.name))
         _DATE_FIELDS.update(dict.fromkeys(entry.date_fields, entry.name))
+        _INTERVAL_FIELDS.update(dict.fromkeys(entry.interval_fields, entry.name))
         _UNIT_WORDS.update(dict.fromkeys(entry.unit_words, entry.name))
         for symbol in filter(None, (entry.operator.symbol.upper(), *entry.operator.spellings)):
             _OPERATORS[symbol, 1 if entry.arity == (1, 1) else 2] = entry.name
@@ -283,6 +287,11 @@ def operator_function(symbol: str, operands: int) -> str | None:
 def date_field_function(field: str) -> str | None:
     """The name of the function that ``EXTRACT(field FROM x)`` is, of a field in upper case; None if there is none."""
     return _DATE_FIELDS.get(field)
+
+
+def interval_field_function(field: str) -> str | None:
+    """The same of an interval of days to seconds."""
+    return _INTERVAL_FIELDS.get(field)
 
 
 def unit_function(word: str) -> str | None:

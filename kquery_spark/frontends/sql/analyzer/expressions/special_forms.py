@@ -17,7 +17,12 @@ from kquery_spark.frontends.sql.ast.types import NamedType
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.functions.call_form import registered_names, trim_function
 from kquery_spark.functions.higher_order import HigherOrderFunction
-from kquery_spark.functions.registry import EvalMode, date_field_function, is_internal
+from kquery_spark.functions.registry import (
+    EvalMode,
+    date_field_function,
+    interval_field_function,
+    is_internal,
+)
 from kquery_spark.functions.special_forms import (
     CastFunction,
     GeneratorFunction,
@@ -27,14 +32,6 @@ from kquery_spark.functions.special_forms import (
     special_form,
 )
 from kquery_spark.types import names as t
-
-_INTERVAL_FIELDS = {
-    "day": "interval_days",
-    "hour": "interval_hours",
-    "minute": "interval_minutes",
-    "second_with_fraction": "interval_seconds",
-}
-"""The functions that EXTRACT is of an interval, by those that it is of a timestamp."""
 
 
 @EXPRESSIONS.handles(ast.Extract)
@@ -53,17 +50,11 @@ def trim(analyzer: ExpressionAnalyzer, node: ast.Trim) -> Expr:
 
 
 def _date_field(analyzer: ExpressionAnalyzer, field: str, source: ast.Expression) -> Expr:
-    name = date_field_function(field.upper())
-    if name is None:
-        raise Unsupported(f"EXTRACT of {field} is not supported.")
     value = analyzer.expr(source)
-    if value.dtype != t.DAY_TIME:
-        return analyzer.call(name, value)
-    if name not in _INTERVAL_FIELDS:
-        raise PlanError(
-            f"[INVALID_EXTRACT_FIELD] an interval of days to seconds has no field {field.upper()}"
-        )
-    return analyzer.call(_INTERVAL_FIELDS[name], value)
+    name = (interval_field_function if value.dtype == t.DAY_TIME else date_field_function)(field.upper())
+    if name is None:
+        raise Unsupported(f"EXTRACT of {field} from {t.spark_name(value.dtype)} is not supported.")
+    return analyzer.call(name, value)
 
 
 @CALLS.handles("extract", "date_part", "datepart")
