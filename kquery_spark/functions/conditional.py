@@ -83,6 +83,10 @@ def _nullif(args: Sequence[Vector], context: CallContext) -> Data:
     if left.dtype != right.dtype:
         common = common_type(left.dtype, right.dtype)
         assert common is not None
+        # Spark casts no value that it compares with NULL
+        values = right.array(context.num_rows)
+        known = pc.is_valid(left.array(context.num_rows))
+        args = (left, Vector(right.dtype, pc.if_else(known, values, pa.scalar(None, values.type))))
         sides = [casts.cast(side, common, context.mode, context.tz, context.num_rows) for side in args]
     same = pc.fill_null(compare("eq", sides[0], sides[1], context), False)
     data = left.plain()
@@ -160,6 +164,7 @@ register(
         raises=frozenset({EvalMode.ANSI}),
         safe_for=lambda types, values: types[0] == types[1],
         encoded=True,
+        evaluates=(0, 1),
         lazy=True,
         calls=TWO_COLUMNS,
     ),

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kquery_spark.accelerate.api import kquery_plan
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.fuzz.batch_results import Judged, differences
 from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.declines import declined_columns
@@ -183,8 +183,8 @@ class _Run:
         if ours == part.raised or (part.columns and ours in part.columns.every(part.position)):
             return Outcome("both fail", ours or "")
         # an error of Java's, which Spark gives no class of its own
-        if ours and not (part.raised or "").isupper():
-            return Outcome("both fail", ours)
+        if (ours or isinstance(answer, ExecutionError)) and not (part.raised or "").isupper():
+            return Outcome("both fail", ours or part.raised or "")
         return Outcome("error class", f"{part.raised} in Spark, {ours or sentence(answer)} in the engine")
 
     # --- what has values ------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ Kind = Literal[
 ]
 MISMATCHES = ("rows", "schema", "only engine fails", "only spark fails", "error class")
 Answer: TypeAlias = pa.Table | Exception
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ R = TypeVar("R")
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What a Spark action raises; PySpark turns most of the JVM's errors into its own and lets the others through."""
 
-_CONDITION = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 # What stopped on request must not start again.
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
 # Spark's side of a worker that died, could not begin, or wrote what is no Arrow stream.
