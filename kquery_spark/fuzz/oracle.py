@@ -36,7 +36,6 @@ Kind = Literal[
 ]
 MISMATCHES = ("rows", "schema", "only engine fails", "only spark fails", "error class")
 Answer: TypeAlias = pa.Table | Exception
-_CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 
 
 @dataclass(frozen=True)
@@ -167,13 +166,12 @@ def in_schema_of(expected: pa.Table, actual: pa.Table) -> pa.Table:
 def failure(kind: Kind, error: Exception) -> Outcome:
     """The outcome of one side's error."""
     text = str(error)
-    condition = _CONDITION.search(text)
     # a worker's own words are the last line of its traceback
     named = re.findall(
         r"^([A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Invalid)\w*): ([^\n]*)", text, re.MULTILINE
     )
     what = f"{named[-1][0]}: {named[-1][1]}" if named else sentence(error)
-    return Outcome(kind, what[:600], condition.group(1) if condition else what.partition(":")[0])
+    return Outcome(kind, what[:600], error_class(error) or what.partition(":")[0])
 
 
 def engine_failure(error: Exception) -> Outcome:

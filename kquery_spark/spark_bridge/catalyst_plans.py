@@ -8,7 +8,8 @@ left to analyze.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
@@ -34,18 +35,22 @@ _SQL = "org.apache.spark.sql."
 _PLANS = f"{_SQL}catalyst.plans.logical."
 _EXPRESSIONS = f"{_SQL}catalyst.expressions."
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
+NO_BROADCASTS: Mapping[int, Any] = MappingProxyType({})
 _MAX_COMMAND_BYTES = 1 << 20  # PySpark broadcasts longer commands
 
 
 class SparkPlans:
-    """Makes nodes of Catalyst plans in one session; all have names, types and ids, as after analysis."""
+    """Makes nodes of Catalyst plans in one session; all have names, types and ids, as after analysis.
 
-    def __init__(self, link: Bridge) -> None:
+    broadcasts: the JVM's broadcast variables that functions of the user's may refer to, by id.
+    """
+
+    def __init__(self, link: Bridge, broadcasts: Mapping[int, Any] = NO_BROADCASTS) -> None:
         self._spark = link.spark
         self._jvm = link.jvm
         self._api = link.api
-        self.context = link.spark.sparkContext
-        self.container = container_facts(self.context)
+        self._broadcasts = broadcasts
+        self.container = container_facts(link.spark.sparkContext)
 
     def numbers(self, count: int) -> Any:
         """``spark.range(0, count, 1, count)``: one number a partition."""
@@ -68,12 +73,12 @@ class SparkPlans:
         output: Any,
         name: str,
         for_functions: bool = False,
-        broadcasts: Sequence[Any] = (),
+        broadcasts: Iterable[int] = (),
     ) -> Any:
         """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema.
 
         name: of the task in Spark's plans and its UI. for_functions: whether the task calls functions of the user's, which
-        it does in workers of their own. broadcasts: the JVM's variables that these refer to, which Spark then delivers to
+        it does in workers of their own. broadcasts: ids of the variables that these refer to, which Spark then delivers to
         the workers.
         """
         jvm = self._jvm
@@ -146,7 +151,7 @@ class SparkPlans:
         return ClassicDataFrame(self._jvm.call(self._api.dataset, "ofRows", session, plan), self._spark)
 
     def _function(
-        self, task: ArrowFunction, schema: StructType, for_functions: bool, broadcasts: Sequence[Any]
+        self, task: ArrowFunction, schema: StructType, for_functions: bool, broadcasts: Iterable[int]
     ) -> Any:
         """The task as the JVM keeps Python functions."""
         context = self._spark.sparkContext
@@ -164,6 +169,6 @@ class SparkPlans:
             self._jvm.java_list(includes),
             interpreter.executable,
             context.pythonVer,
-            self._jvm.java_list([*of_command, *broadcasts]),
+            self._jvm.java_list([*of_command, *(self._broadcasts[variable] for variable in broadcasts)]),
             context._javaAccumulator,
         )

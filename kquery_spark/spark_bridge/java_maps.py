@@ -74,16 +74,16 @@ def argument_order(hashes: Sequence[int]) -> list[int]:
     return _iterated(hashes, range(len(hashes)), _table_size(len(hashes)))
 
 
-def result_order(hashes: Sequence[int], doubles_room: bool) -> list[int]:
+def result_order(hashes: Sequence[int], oversizes_put_all: bool) -> list[int]:
     """The positions of a dictionary's entries in the order in which Spark has them.
 
-    doubles_room: see ``Pickling``. Raises KQueryError for dictionaries that Java reads in several pieces.
+    oversizes_put_all: see ``Pickling``. Raises KQueryError for dictionaries that Java reads in several pieces.
     """
     n = len(hashes)
     if n > MAX_PICKLED_ENTRIES:
         raise KQueryError(f"only Spark knows the order of more than {MAX_PICKLED_ENTRIES} map entries")
     popped = _iterated(hashes, range(n)[::-1], _FIRST_CAPACITY)  # from a stack
-    room = int(n / 0.75 + 1) if doubles_room else math.ceil(n / 0.75)
+    room = int(n / 0.75 + 1) if oversizes_put_all else math.ceil(n / 0.75)
     return _iterated(hashes, popped, _table_size(room))
 
 

@@ -90,7 +90,8 @@ class PickledResults:
         if len(entries) < 2:
             return entries
         return [
-            entries[i] for i in result_order([value_hash(key) for key in value], self.pickling.doubles_room)
+            entries[i]
+            for i in result_order([value_hash(key) for key in value], self.pickling.oversizes_put_all)
         ]
 
     def _structs(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:

@@ -19,12 +19,12 @@ _PLAIN = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t
 class Pickling:
     """How a session's JVM pickles values.
 
-    binary_as_bytes: binary values as ``bytes``, not as ``bytearray``. doubles_room: whether ``HashMap.putAll`` makes room
-    for up to twice as many entries as it puts, on which the order of a map depends.
+    binary_as_bytes: binary values as ``bytes``, not as ``bytearray``. oversizes_put_all: whether ``HashMap.putAll`` makes
+    room for up to twice as many entries as it puts, on which the order of a map depends.
     """
 
     binary_as_bytes: bool = True
-    doubles_room: bool = True
+    oversizes_put_all: bool = True
 
 
 def is_picklable(dtype: pa.DataType) -> bool:

@@ -201,10 +201,10 @@ class PythonFunctions:
         """How the session's JVM pickles values; the JVM is asked about maps only if there are any."""
         chooses = (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
         as_bytes = chooses and self._link.conf.getConfString(_BINARY_AS_BYTES) == "true"
-        return Pickling(as_bytes, any(map(has_maps, results.types)) and self._doubles_room)
+        return Pickling(as_bytes, any(map(has_maps, results.types)) and self._oversizes_put_all)
 
     @cached_property
-    def _doubles_room(self) -> bool:
+    def _oversizes_put_all(self) -> bool:
         """See ``Pickling``: releases of Java that do make room for 6 entries where three are put."""
         jvm = self._link.jvm
         put, read = jvm.new("java.util.HashMap"), jvm.new("java.util.HashMap")

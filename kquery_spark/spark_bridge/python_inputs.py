@@ -34,12 +34,12 @@ class Inputs:
 
     def batch(self, batch: pa.RecordBatch) -> Iterator[Any]:
         """The items of a batch."""
-        return iter((_lone(batch),)) if self._is_plain else self.copied(batch)
+        return iter((_unsliced(batch),)) if self._is_plain else self.copied(batch)
 
     def group(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
         """The item of a group: one by one its batches, if PySpark's function takes them so."""
         if self._is_plain:
-            return iter((map(_lone, batches),))
+            return iter((map(_unsliced, batches),))
         if self.counts_groups:
             return self._loaded(_counted(_stream(batches)))
         batch = next(batches)
@@ -50,7 +50,7 @@ class Inputs:
     def cogroup(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[Any]:
         """The item of two groups with the same key, each of at least one batch."""
         if self._is_plain:
-            return iter((([*map(_lone, left)], [*map(_lone, right)]),))
+            return iter((([*map(_unsliced, left)], [*map(_unsliced, right)]),))
         return self._loaded(_counted(_stream(left), _stream(right)))
 
     @property
@@ -62,7 +62,7 @@ class Inputs:
         return items
 
 
-def _lone(batch: pa.RecordBatch) -> pa.RecordBatch:
+def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
     """A batch whose nested columns are no slices, so that their parts are those of its own rows, as of one that was sent."""
     if not any(map(pa.types.is_nested, batch.schema.types)):
         return batch

@@ -97,7 +97,7 @@ class SqlExecutions:
         return execution_id
 
 
-def before_end(context: SparkContext, callback: Callable[[], None]) -> None:
+def before_stop(context: SparkContext, callback: Callable[[], None]) -> None:
     """Call ``callback`` once, before the context stops or this process exits; what it raises is dropped."""
     stop = context.stop
 

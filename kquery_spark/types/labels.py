@@ -1,4 +1,4 @@
-"""Arrow types that say the same in other words: names of parts, what may be NULL, time zones, widths of text offsets."""
+"""Arrow types that differ in labels only: names of nested fields, nullability, time zones, offset widths."""
 
 from __future__ import annotations
 

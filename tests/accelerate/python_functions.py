@@ -84,6 +84,19 @@ def check(query: DataFrame, whole: bool = True) -> None:
     assert shown(ours) == shown(query.collect())
 
 
+def check_answers(query: DataFrame) -> None:
+    """Spark and the engine give the same rows, or errors of one class; Spark may run the query again."""
+    answers: list[object] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", FallbackWarning)
+        for frame in (query, query.transform(kquery_plan, when="always")):
+            try:
+                answers.append(shown(frame.collect()))
+            except Exception as error:
+                answers.append(type(error))
+    assert answers[0] == answers[1]
+
+
 def plain(function: Callable[..., Any], returns: str) -> Any:
     """``@udf`` without Arrow."""
     return udf(function, returns, useArrow=False) if SPARK_VERSION >= (3, 5) else udf(function, returns)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -18,13 +17,13 @@ from pyspark.sql.functions import pandas_udf
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.errors import FallbackWarning
 from tests.accelerate.python_functions import (
     BATCHES_OF_50,
     TYPES,
     arrow,
     arrow_udf,
     check,
+    check_answers,
     plain,
     shown,
     with_arrow_udf,
@@ -109,16 +108,7 @@ def test_values_of_other_types_than_announced(rows: DataFrame, returns: str) -> 
 def test_values_of_which_only_spark_knows(rows: DataFrame, returns: str, value: Any) -> None:
     """Spark runs the query again, and gives what it makes of them or an error."""
     give = plain(lambda x: value, returns)
-    query = rows.where("id < 5").select("id", give("id").alias("v"))
-    answers: list[object] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FallbackWarning)
-        for frame in (query, query.transform(kquery_plan, when="always")):
-            try:
-                answers.append(shown(frame.collect()))
-            except Exception as error:
-                answers.append(type(error))
-    assert answers[0] == answers[1]
+    check_answers(rows.where("id < 5").select("id", give("id").alias("v")))
 
 
 def test_every_place(rows: DataFrame, spark: SparkSession) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import random
-import warnings
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any
@@ -19,15 +18,13 @@ from pyspark.sql.functions import PandasUDFType, pandas_udf
 from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField, StructType
 
 import kquery_spark as kq
-from kquery_spark import kquery_plan
-from kquery_spark.errors import FallbackWarning
 from tests.accelerate.python_functions import (
     NESTED,
     arrow,
     arrow_udf,
     check,
+    check_answers,
     plain,
-    shown,
     with_arrow_udf,
     with_tables,
 )
@@ -282,19 +279,6 @@ def test_values_of_which_only_spark_knows(nested: DataFrame, case: str, kind: An
     returns, value = UNSURE[case]
     give = kind(lambda x: value if x % 3 else None, returns)
     check_answers(nested.where("id < 6").select("id", give("id").alias("v")))
-
-
-def check_answers(query: DataFrame) -> None:
-    """Spark and the engine give the same rows, or errors of one class; Spark may run the query again."""
-    answers: list[object] = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", FallbackWarning)
-        for frame in (query, query.transform(kquery_plan, when="always")):
-            try:
-                answers.append(shown(frame.collect()))
-            except Exception as error:
-                answers.append(type(error))
-    assert answers[0] == answers[1]
 
 
 ARRAYS: dict[str, tuple[pa.Array, str]] = {

@@ -17,7 +17,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.qualify.logs import qualify_logs
-from kquery_spark.runtime.spark import shown_operators as shown_module
+from kquery_spark.runtime.spark import ui_reporter as reporter_module
 from kquery_spark.spark_bridge.session import bridge
 from kquery_spark.spark_bridge.sql_executions import SqlExecutions
 from tests.conftest import settings
@@ -101,7 +101,7 @@ class Ui:
             assert time.monotonic() < end, found
             time.sleep(0.05)
         assert len(found) == count
-        with shown_module._shown[self._spark.sparkContext]._posting:  # to all queues of listeners
+        with reporter_module._reporters[self._spark.sparkContext]._posting:  # to all queues of listeners
             return found
 
     def all(self) -> list[Shown]:
@@ -124,10 +124,10 @@ def ui(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ui]:
     """As if this session had a UI: its status store is there without."""
     context = spark.sparkContext
     stop = context.stop
-    monkeypatch.setattr(shown_module, "shows_executions", lambda _: True)
-    shown_module._shown.pop(context, None)
+    monkeypatch.setattr(reporter_module, "shows_executions", lambda _: True)
+    reporter_module._reporters.pop(context, None)
     yield Ui(spark)
-    operators = shown_module._shown.pop(context, None)
+    operators = reporter_module._reporters.pop(context, None)
     if operators is not None:
         operators.end()
     context.stop = stop
@@ -211,12 +211,10 @@ def test_the_driver_has_executions_of_its_own(spark: Any, ui: Ui, threads: bool)
 def test_nothing_is_shown_to_nobody(spark: Any, ui: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
     link = bridge(spark)
     with settings(spark, {**TASKS, "spark.kquery.uiMetrics": "false"}):
-        assert shown_module.shown_operators(link, link.config()) is None
+        assert reporter_module.ui_reporter(link, link.config()) is None
         assert len(kquery_plan(spark.sql(QUERY), when="always").collect()) == 50
     monkeypatch.undo()
-    assert (
-        shown_module.shown_operators(link, link.config()) is None
-    )  # this session has no UI and no event log
+    assert reporter_module.ui_reporter(link, link.config()) is None  # this session has no UI and no event log
     assert not [one for one in ui.all() if one.is_of_the_engine]
 
 

@@ -25,7 +25,7 @@ _EXPRESSIONS = {
     "InputFileBlockLength": ("input_file_block_length", _FILES),
 }
 
-DRAWN_BY_PARTITION = {cls: name for cls, (name, how) in _EXPRESSIONS.items() if how != _FILES}
+NONDETERMINISTIC = {cls: name for cls, (name, how) in _EXPRESSIONS.items() if how != _FILES}
 """The functions that may have another value each time that a row is computed, by their class in Spark's plans."""
 
 

@@ -28,7 +28,7 @@ from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.runtime.spark.frames import input_frame
 from kquery_spark.runtime.spark.operator_meter import DriverMeter
 from kquery_spark.runtime.spark.result_table import result_table
-from kquery_spark.runtime.spark.shown_operators import shown_operators
+from kquery_spark.runtime.spark.ui_reporter import ui_reporter
 from kquery_spark.runtime.spark.worker import TOO_MUCH, RowExchange, StageRun
 from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.runtime.task_meter import TaskMeter
@@ -110,11 +110,11 @@ class DriverExecutor(Executor):
     @contextmanager
     def _metered(self) -> Iterator[DriverMeter | None]:
         """The meter of a run, if Spark's UI is to show it."""
-        shown = shown_operators(self._link, self._config)
-        if shown is None:
+        reporter = ui_reporter(self._link, self._config)
+        if reporter is None:
             yield None
             return
-        with shown.driver_run(self._link) as meter:
+        with reporter.driver_run(self._link) as meter:
             yield meter
 
     def _batches(

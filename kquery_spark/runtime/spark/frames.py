@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -15,19 +14,18 @@ from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.runtime.spark.metering import SeveralMeters
-from kquery_spark.runtime.spark.shown_operators import shown_operators
 from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
+from kquery_spark.runtime.spark.ui_reporter import ui_reporter
 from kquery_spark.runtime.spark.worker import RowEncoding, RowExchange, StageTask
 from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.sources.object_stores import stores_named_in
-from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION, SparkPlans
+from kquery_spark.spark_bridge.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, SparkPlans
 from kquery_spark.spark_bridge.crossing_types import converted_columns, crossing_type
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
 _MIN_TASK_LIMIT_BYTES = 2 << 20  # of what one of many tasks may write, as they may differ
-_NO_BROADCASTS: Mapping[int, Any] = MappingProxyType({})
 _PAYLOAD = StructType(
     [
         StructField("stage", IntegerType()),
@@ -45,24 +43,23 @@ def to_dataframe(
     inputs: Mapping[str, DataFrame] | None = None,
     meter: TaskMeter | None = None,
     output: Any = None,
-    broadcasts: Mapping[int, Any] = _NO_BROADCASTS,
+    broadcasts: Mapping[int, Any] = NO_BROADCASTS,
 ) -> DataFrame:
     """The result of the graph with exactly ``schema`` (names, types, nullability); no job is run here.
 
     ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what operators do; ``output`` are the
-    attributes of the plan whose place the result takes, so that what refers to its columns finds them; ``broadcasts`` are
-    the JVM's broadcast variables that functions of the plan may refer to, by id.
+    attributes of the plan whose place the result takes, so that what refers to its columns finds them. broadcasts: as in
+    ``SparkPlans``.
     """
-    plans, meter = SparkPlans(link), _task_meter(link, graph, config, meter)
+    plans, meter = SparkPlans(link, broadcasts), _task_meter(link, graph, config, meter)
     attributes = plans.attributes(schema) if output is None else output
     if _crosses_unchanged(schema) and not inputs:
-        builder = _Builder(plans, graph, schema, config, {}, meter, attributes, broadcasts)
-        return plans.frame(builder.plan(graph.result))
+        return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
     # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
     # own above a hand-over, whose plan may have the ids of ``output``; types that do not cross are converted there, too
     own = _with_own_names(schema)
-    builder = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own), broadcasts)
-    return plans.frame(plans.renamed(builder.plan(graph.result), attributes, converted_columns(schema)))
+    plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
+    return plans.frame(plans.renamed(plan, attributes, converted_columns(schema)))
 
 
 def _crosses_unchanged(schema: StructType) -> bool:
@@ -86,12 +83,11 @@ def _with_own_names(schema: StructType) -> StructType:
 
 
 def payload_frame(
-    link: Bridge, graph: StageGraph, config: EngineConfig, broadcasts: Mapping[int, Any] = _NO_BROADCASTS
+    link: Bridge, graph: StageGraph, config: EngineConfig, broadcasts: Mapping[int, Any] = NO_BROADCASTS
 ) -> DataFrame:
-    """The result as payload rows, in order; ``graph`` reads no rows of Spark's. broadcasts: as in ``to_dataframe``."""
-    plans = SparkPlans(link)
-    meter = _task_meter(link, graph, config)
-    builder = _payload_builder(plans, graph, config, meter, broadcasts, RowEncoding.PAYLOADS)
+    """The result as payload rows, in order; ``graph`` reads no rows of Spark's. broadcasts: as in ``SparkPlans``."""
+    plans, meter = SparkPlans(link, broadcasts), _task_meter(link, graph, config)
+    builder = _payload_builder(plans, graph, config, meter, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
 
@@ -104,7 +100,7 @@ def input_frame(
     query: the number under which Spark's UI shows the driver's part, or None.
     """
     plans, meter = SparkPlans(link), _task_meter(link, graph, config, query=query)
-    builder = _payload_builder(plans, graph, config, meter, _NO_BROADCASTS, limit=limit)
+    builder = _payload_builder(plans, graph, config, meter, limit=limit)
     return plans.frame(builder.input_rows(graph.result))
 
 
@@ -116,11 +112,11 @@ def _task_meter(
     query: int | None = None,
 ) -> TaskMeter | None:
     """The meters of all who want to know what the tasks do."""
-    shown = shown_operators(link, config)
+    reporter = ui_reporter(link, config)
     meters = (
         given,
         SPILL_TOTAL.meter(link.spark.sparkContext),
-        None if shown is None else shown.meter(graph, query),
+        None if reporter is None else reporter.meter(graph, query),
     )
     wanted = tuple(meter for meter in meters if meter is not None)
     return SeveralMeters(wanted) if len(wanted) > 1 else next(iter(wanted), None)
@@ -131,19 +127,16 @@ def _payload_builder(
     graph: StageGraph,
     config: EngineConfig,
     meter: TaskMeter | None,
-    broadcasts: Mapping[int, Any],
     encoding: RowEncoding = RowEncoding.COLUMNS,
     limit: int | None = None,
 ) -> _Builder:
-    attributes = plans.attributes(_PAYLOAD)
-    return _Builder(plans, graph, _PAYLOAD, config, {}, meter, attributes, broadcasts, encoding, limit)
+    return _Builder(plans, graph, _PAYLOAD, config, {}, meter, plans.attributes(_PAYLOAD), encoding, limit)
 
 
 class _Builder:
     """Builds the Catalyst plan of a stage graph: ``mapInArrow`` for a stage, a repartition for an exchange.
 
-    ``schema``, ``output``: columns and attributes of the last stage's rows in this ``encoding``. ``broadcasts``: as in
-    ``to_dataframe``.
+    ``schema``, ``output``: columns and attributes of the last stage's rows in this ``encoding``.
     """
 
     def __init__(
@@ -155,7 +148,6 @@ class _Builder:
         inputs: Mapping[str, DataFrame],
         meter: TaskMeter | None,
         output: Any,
-        broadcasts: Mapping[int, Any],
         encoding: RowEncoding = RowEncoding.COLUMNS,
         limit: int | None = None,
     ) -> None:
@@ -166,7 +158,6 @@ class _Builder:
         self._inputs = inputs
         self._meter = meter
         self._output = output
-        self._broadcasts = broadcasts
         self._encoding = encoding
         self._limit = limit
         self._built: dict[str, Any] = {}
@@ -201,9 +192,8 @@ class _Builder:
         )
         child, calls = self._input(stage), list(_python_calls(stage.plan))
         broadcasts = dict.fromkeys(variable for call in calls for variable in call.broadcasts)
-        delivered = [self._broadcasts[variable] for variable in broadcasts]
         name = f"{STAGE_FUNCTION}{stage.stage_id}"
-        return self._plans.mapped(child, task, schema, output, name, bool(calls), delivered)
+        return self._plans.mapped(child, task, schema, output, name, bool(calls), broadcasts)
 
     def _limit_of(self, stage: Stage) -> int | None:
         """Bytes that each task of a stage may write, where only the last stage reads them."""

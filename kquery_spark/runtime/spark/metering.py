@@ -1,12 +1,10 @@
-"""Metrics of operators in the workers, collected to the driver by a Spark accumulator.
-
-Only ``kq.explain(df, analyze=True)`` and ``kq.export_metrics`` give a query a meter; other queries pay nothing.
-"""
+"""Metrics of operators, which a Spark accumulator brings from the workers to ``kq.explain(df, analyze=True)``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from typing_extensions import override
@@ -14,6 +12,8 @@ from typing_extensions import override
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.stages.graph import Stage
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,11 +38,15 @@ class SeveralMeters(TaskMeter):
             meter.add(stage, context, sent)
 
 
-class _Reports(AccumulatorParam[list[TaskReport]]):
-    def zero(self, value: list[TaskReport]) -> list[TaskReport]:
+class ListParam(AccumulatorParam[list[T]]):
+    """How an accumulator of lists works."""
+
+    @override
+    def zero(self, value: list[T]) -> list[T]:
         return []
 
-    def addInPlace(self, value1: list[TaskReport], value2: list[TaskReport]) -> list[TaskReport]:
+    @override
+    def addInPlace(self, value1: list[T], value2: list[T]) -> list[T]:
         value1.extend(value2)
         return value1
 
@@ -77,7 +81,7 @@ class Metering:
     reports: Accumulator[list[TaskReport]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.reports = self.context.accumulator([], _Reports())
+        self.reports = self.context.accumulator([], ListParam[TaskReport]())
 
     def part(self, index: int) -> Meter:
         """The meter of a part of the query."""

@@ -7,10 +7,11 @@ import weakref
 from collections.abc import Mapping
 from typing import Protocol
 
-from pyspark import Accumulator, AccumulatorParam
+from pyspark import Accumulator
 from typing_extensions import override
 
 from kquery_spark.physical.operators import TaskContext
+from kquery_spark.runtime.spark.metering import ListParam
 from kquery_spark.runtime.spark.operator_reports import SplitCount, StageReport, split_counts, stage_report
 from kquery_spark.runtime.task_meter import TaskMeter
 from kquery_spark.spark_bridge.task_execution import execution_of_task
@@ -52,19 +53,6 @@ class DriverMeter(TaskMeter):
             self.reports.append(stage_report(self.query, stage, context, sent, None, split_counts(stage)))
 
 
-class ReportParam(AccumulatorParam[Reports]):
-    """How the accumulator of reports works in a worker: as a list."""
-
-    @override
-    def zero(self, value: Reports) -> Reports:
-        return []
-
-    @override
-    def addInPlace(self, value1: Reports, value2: Reports) -> Reports:
-        value1.extend(value2)
-        return value1
-
-
 class Receiver(Protocol):
     """Takes the reports that arrive in the driver."""
 
@@ -72,7 +60,7 @@ class Receiver(Protocol):
         """Take the reports of a finished task; raises nothing, as this runs in PySpark's accumulator server."""
 
 
-class Inbox(ReportParam):
+class Inbox(ListParam[StageReport]):
     """How the accumulator works in the driver: it passes reports on and stays empty."""
 
     def __init__(self, receiver: Receiver) -> None:
@@ -86,5 +74,5 @@ class Inbox(ReportParam):
         return value1
 
     @override
-    def __reduce__(self) -> tuple[type[ReportParam], tuple[()]]:
-        return ReportParam, ()
+    def __reduce__(self) -> tuple[type[ListParam[StageReport]], tuple[()]]:
+        return ListParam, ()

@@ -69,22 +69,21 @@ def stage_report(
     context: TaskContext,
     sent_bytes: int,
     execution: SparkExecution | None,
-    splits: Sequence[SplitCount | None] = (),
+    splits: Sequence[SplitCount | None],
 ) -> StageReport:
     """The report of one task. splits: as in ``split_counts``."""
-    operators = []
-    for i, (node, depth) in enumerate(walk_operators(stage.plan)):
-        operators.append(
-            OperatorReport(
-                node.label(),
-                depth,
-                context.metrics.get(id(node), Metrics()),
-                node.input_id if isinstance(node, ReadExec) else None,
-                splits[i] if splits else None,
-            )
+    operators = tuple(
+        OperatorReport(
+            node.label(),
+            depth,
+            context.metrics.get(id(node), Metrics()),
+            node.input_id if isinstance(node, ReadExec) else None,
+            counted,
         )
+        for (node, depth), counted in zip(walk_operators(stage.plan), splits, strict=True)
+    )
     return StageReport(
-        query, stage.stage_id, execution, tuple(operators), 1, sent_bytes, context.started, time.time()
+        query, stage.stage_id, execution, operators, 1, sent_bytes, context.started, time.time()
     )
 
 

@@ -1,4 +1,4 @@
-"""Values of chance that a query reads at several places: in the engine's answer they agree as in Spark's."""
+"""Nondeterministic expressions that a query has at several places: their values agree, as in Spark's answer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ READ = "SELECT a.v AS v, b.v AS w, a.n FROM (SELECT *, row_number() OVER (PARTIT
 
 
 @pytest.mark.parametrize("case", CTES)
-def test_a_common_table_expression_is_drawn_once(rows: DataFrame, spark: SparkSession, case: str) -> None:
+def test_a_common_table_expression_is_computed_once(rows: DataFrame, spark: SparkSession, case: str) -> None:
     """Both places at which it is read have the same values, as in Spark, which runs the query."""
     spark.udf.register("draw", plain(lambda x: random.random(), "double").asNondeterministic())
     rows.createOrReplaceTempView("drawn_rows")

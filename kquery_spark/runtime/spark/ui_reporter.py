@@ -1,4 +1,4 @@
-"""ShownOperators: brings what the engine's operators did into Spark's UI and event log.
+"""UiReporter: adds the engine's operators and their metrics to Spark's UI and event log.
 
 A thread of the driver posts the reports of a query once the execution of Spark that ran its tasks has ended, so no action
 waits for it. The operators become an execution of their own, which the UI lists below Spark's. Spark's own graph cannot
@@ -26,7 +26,7 @@ from kquery_spark.runtime.spark.operator_tree import finished_execution
 from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.sql_executions import (
     SqlExecutions,
-    before_end,
+    before_stop,
     redacts_texts,
     shows_executions,
 )
@@ -39,11 +39,11 @@ _MAX_PENDING = 1000
 """Queries whose reports wait for the end of their executions; those of further ones are dropped."""
 
 _driver_queries = itertools.count(1 << 32)  # above the checksums that are the numbers of others
-_shown: weakref.WeakKeyDictionary[SparkContext, ShownOperators | None] = weakref.WeakKeyDictionary()
+_reporters: weakref.WeakKeyDictionary[SparkContext, UiReporter | None] = weakref.WeakKeyDictionary()
 
 
-class ShownOperators(Receiver):
-    """The operators of the queries in one Spark context, on their way from tasks into the UI."""
+class UiReporter(Receiver):
+    """Collects the reports of the operators in one Spark context and posts them, query by query."""
 
     def __init__(self, link: Bridge) -> None:
         context = link.spark.sparkContext
@@ -59,7 +59,7 @@ class ShownOperators(Receiver):
         self._arrived = threading.Event()
         self._ended = threading.Event()
         threading.Thread(target=self._watch, name="kquery-ui", daemon=True).start()
-        before_end(context, self.end)
+        before_stop(context, self.end)
 
     def meter(self, graph: StageGraph, query: int | None = None) -> OperatorMeter | None:
         """The meter of a query's tasks of Spark. query: its number, where the driver runs a part of it.
@@ -185,15 +185,15 @@ def _merged(reports: Reports) -> Reports:
     return list(stages.values())
 
 
-def shown_operators(link: Bridge, config: EngineConfig) -> ShownOperators | None:
-    """Those of the session's Spark context; None if nobody could see them, or they are switched off."""
+def ui_reporter(link: Bridge, config: EngineConfig) -> UiReporter | None:
+    """The reporter of the session's Spark context; None without a UI and an event log, or if ``ui_metrics`` is off."""
     if not config.ui_metrics:
         return None
     context = link.spark.sparkContext
-    if context not in _shown:
+    if context not in _reporters:
         try:
-            _shown[context] = ShownOperators(link) if shows_executions(context) else None
+            _reporters[context] = UiReporter(link) if shows_executions(context) else None
         except Exception as error:
-            _shown[context] = None
+            _reporters[context] = None
             _LOGGER.warning("the engine's operators do not appear in Spark's UI: %s", error)
-    return _shown[context]
+    return _reporters[context]

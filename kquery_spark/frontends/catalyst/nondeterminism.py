@@ -1,0 +1,47 @@
+"""Nondeterministic expressions that a query has at several places.
+
+Spark computes a common table expression with such an expression once, however often the query reads it: its plan has a
+copy at each place, and Spark finds in the end that one exchange serves all of them. Whatever the engine runs below or
+above makes the copies differ, so that each would be computed with values of its own.
+"""
+
+from __future__ import annotations
+
+from kquery_spark.frontends.catalyst.partition_dependence import NONDETERMINISTIC
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+
+Identity = tuple[object, ...]
+"""What a nondeterministic expression and its copies have in common."""
+
+
+def repeated_nondeterminism(root: CatalystNode) -> tuple[CatalystNode, str] | None:
+    """A plan node with a copy of another node's nondeterministic expression, and why the query stays with Spark."""
+    seen: set[Identity] = set()
+    for node in root.walk_all():
+        if not node.is_plan:
+            continue
+        found = {
+            _identity(part): part
+            for top in node.expressions()
+            for part in top.walk()
+            if _is_nondeterministic(part)
+        }
+        again = next((part for identity, part in found.items() if identity in seen), None)
+        if again is not None:
+            name = NONDETERMINISTIC.get(again.cls) or again.fields.get("name") or again.cls
+            return (
+                node,
+                f"{name} is not deterministic, and the query has it at two places that Spark may compute once.",
+            )
+        seen.update(found)
+    return None
+
+
+def _is_nondeterministic(part: CatalystNode) -> bool:
+    return part.cls in NONDETERMINISTIC or part.fields.get("udfDeterministic") is False
+
+
+def _identity(part: CatalystNode) -> Identity:
+    """Copies have the same id, if they are functions of the user's, or the same seed."""
+    seeds = [str(below) for below in part.walk() if below.cls == "Literal"]
+    return part.cls, part.fields.get("resultId"), part.fields.get("randomSeed"), *seeds
