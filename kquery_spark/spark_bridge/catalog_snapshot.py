@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.delta import DELTA_PACKAGE, has_newest_snapshot
+from kquery_spark.spark_bridge.delta_snapshots import PREPARES_SCANS, DeltaSnapshots
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.plan_shape import TREE, has_subqueries
 from kquery_spark.spark_bridge.session import Bridge
@@ -28,21 +29,43 @@ _STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a tab
 
 @dataclass(frozen=True)
 class SparkPlan:
-    """Spark's optimized plan of a query; ``snapshot``: when it was made, of a query that reads tables of the catalog."""
+    """Spark's optimized plan of a query; ``snapshot``: when it was made, of a query that reads tables of the catalog.
+
+    ``delta``: the snapshots of Delta tables whose scans are left to the engine to list, for which the engine must run the
+    whole query.
+    """
 
     optimized: Any
     snapshot: CatalogSnapshot | None
+    delta: DeltaSnapshots | None = None
 
 
-def spark_plan(frame: DataFrame, link: Bridge) -> SparkPlan:
+def spark_plan(frame: DataFrame, link: Bridge, *, delta_lists: bool = False) -> SparkPlan:
     """The plan with the files of now.
 
     Of tables it is made from a copy: Spark keeps a DataFrame's own plan, and what it has of partitions with it, so that the
-    DataFrame would never see what happens to them later.
+    DataFrame would never see what happens to them later. delta_lists: have Delta list its tables' files in any case.
     """
-    snapshot = CatalogSnapshot(link) if _reads_tables(frame, link) else None
-    planned = frame if snapshot is None else unplanned_copy(frame, link)
-    return SparkPlan(link.optimized(planned), snapshot)
+    if not _reads_tables(frame, link):
+        return SparkPlan(link.optimized(frame), None)
+    delta = None if delta_lists else _delta_snapshots(frame, link)
+    snapshot = CatalogSnapshot(link)
+    copy = unplanned_copy(frame, link)
+    if delta is None:
+        return SparkPlan(link.optimized(copy), snapshot)
+    return SparkPlan(link.optimized_without(copy, PREPARES_SCANS), snapshot, delta)
+
+
+def _delta_snapshots(frame: DataFrame, link: Bridge) -> DeltaSnapshots | None:
+    """The snapshots of a query's Delta tables, if it reads some and all have few files."""
+    if not _has_delta(link):
+        return None
+    snapshots = DeltaSnapshots(link.jvm, str(link.conf.sessionLocalTimeZone()))
+    try:
+        few_files = snapshots.pin(_leaves(link.analyzed(frame), link.jvm))
+    except Unsupported:  # a table changes just now
+        return None
+    return snapshots if few_files else None
 
 
 def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:

@@ -13,19 +13,20 @@ from typing import Any
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, Column, stored_column
 from kquery_spark.sources.delta.deletion_vectors import encoded_deletion_vector
-from kquery_spark.sources.delta.features import DELETED_ROWS, OLD_DELTA, OTHER_INDEX, OTHER_MAPPING
+from kquery_spark.sources.delta.features import DELETED_ROWS, OTHER_MAPPING
 from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.spark_bridge.jvm import Jvm
 
 DELTA_PACKAGE = "org.apache.spark.sql.delta."
 FORMAT_CLASS = f"{DELTA_PACKAGE}DeltaParquetFileFormat"
 """Delta's FileFormat."""
+RELATION_CLASSES = f"{DELTA_PACKAGE}DeltaLog$$anon$"
+"""What the names of Delta's own subclasses of HadoopFsRelation start with; when it prepares a scan, it makes a plain one."""
 FILE_FORMAT = PARQUET
 """The format of Delta's data files."""
-# The indexes of a table's snapshot; others list files for Delta's own commands and for change data.
-_LATEST, _PREPARED = f"{DELTA_PACKAGE}files.TahoeLogFileIndex", f"{DELTA_PACKAGE}stats.PreparedDeltaFileIndex"
+LATEST, PREPARED = f"{DELTA_PACKAGE}files.TahoeLogFileIndex", f"{DELTA_PACKAGE}stats.PreparedDeltaFileIndex"
+"""The indexes of a table's snapshot; others list files for Delta's own commands and for change data."""
 _STRUCT = "org.apache.spark.sql.types.StructType"
-_KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
 _VECTOR, _FILTER_TYPE = "row_index_filter_id_encoded", "row_index_filter_type"
 _DROPS_DELETED = "Some(IF_CONTAINED)"
 _STATUS = "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata"
@@ -46,23 +47,9 @@ def stored_columns(columns: Sequence[Column], file_format: Any, jvm: Jvm) -> lis
     return [stored_column(column, by_name[column["name"]], mode) for column in columns]
 
 
-def directories(index: Any, jvm: Jvm) -> Any:
-    """What a snapshot's index lists, as a ``Seq[PartitionDirectory]``.
-
-    Of a scan that Delta has prepared these are the files that the query's filters leave by the log's statistics.
-    """
-    kind = jvm.class_name(index)
-    if kind not in (_LATEST, _PREPARED):
-        raise OTHER_INDEX.declined(index=kind.rsplit(".", 1)[-1])
-    if not jvm.has_method(f"{FORMAT_CLASS}$", _KEYS):
-        raise OLD_DELTA.declined()
-    filters = index.preparedScan().allFilters().toSeq() if kind == _PREPARED else jvm.empty()
-    return index.listFiles(filters, jvm.empty())
-
-
 def has_newest_snapshot(index: Any, jvm: Jvm) -> bool:
     """Whether a prepared scan reads the newest version of its table that this JVM knows of; False for other indexes."""
-    if jvm.class_name(index) != _PREPARED:
+    if jvm.class_name(index) != PREPARED:
         return False
     return bool(index.preparedScan().version() == index.deltaLog().unsafeVolatileSnapshot().version())
 

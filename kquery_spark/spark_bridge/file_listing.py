@@ -13,6 +13,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.spark_bridge import delta
+from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.literal_values import from_text, scalar
 
@@ -22,18 +23,32 @@ _FILE = f"{_SOURCES}FileStatusWithMetadata"
 _STRUCT = "org.apache.spark.sql.types.StructType"
 
 
-def listed_files(source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
+def listed_files(
+    source: Any, relation: FileRelation, jvm: Jvm, snapshots: DeltaSnapshots
+) -> tuple[ListedFile, ...]:
     """The files of a HadoopFsRelation that Spark itself would list: ``listFiles`` leaves out hidden and empty ones."""
-    schema, seq = relation.partition_schema, jvm.scala.seq
     if relation.from_log:
-        directories = delta.directories(source.location(), jvm)
-    else:
-        listed = jvm.steps(
-            "directories",
-            (f"{_SOURCES}HadoopFsRelation", "location"),
-            (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
-        )
-        directories = listed.apply(source)
+        listing = partial(_files_of_log, source=source, relation=relation, jvm=jvm)
+        return snapshots.files(source.location(), listing)
+    seq = jvm.scala.seq
+    listed = jvm.steps(
+        "directories",
+        (f"{_SOURCES}HadoopFsRelation", "location"),
+        (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
+    )
+    return _files(listed.apply(source), source, relation, jvm)
+
+
+def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
+    """The files of a Delta table, with the rows that are deleted in them."""
+    files = _files(directories, source, relation, jvm)
+    vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
+    return tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
+
+
+def _files(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
+    """The files of a ``Seq[PartitionDirectory]``."""
+    schema, seq = relation.partition_schema, jvm.scala.seq
     facts = [
         text[1:-1].rsplit(",", 2)
         for text in _of_files(directories, jvm.triple(_FILE, "getPath", "getLen", "getModificationTime"), jvm)
@@ -46,14 +61,10 @@ def listed_files(source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedF
         rows = jvm.mapped(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
         values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
-    files = [
+    return tuple(
         ListedFile(path, int(size), None if relation.from_log else int(time), partition)
         for (path, size, time), partition in zip(facts, partitions, strict=True)
-    ]
-    if not relation.from_log:
-        return tuple(files)
-    vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
-    return tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
+    )
 
 
 def _of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:

@@ -81,6 +81,11 @@ class Jvm:
         """A method handle of one argument as a ``scala.Function1``."""
         return self._proxies.asInterfaceInstance(self.cls("scala.Function1"), handle)
 
+    def supplier(self, owner: Any, cls: str, name: str) -> Any:
+        """``() => owner.name()`` as a ``scala.Function0``."""
+        handle = self.bind(self.handle(cls, name), 0, owner)
+        return self._proxies.asInterfaceInstance(self.cls("scala.Function0"), handle)
+
     def bind(self, handle: Any, position: int, value: Any) -> Any:
         """A method handle with one argument fixed."""
         values = self._gateway.new_array(self._object, 1)

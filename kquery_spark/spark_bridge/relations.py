@@ -18,6 +18,7 @@ from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge import delta
 from kquery_spark.spark_bridge.column_defaults import existence_defaults
+from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
 from kquery_spark.spark_bridge.file_listing import listed_files, schema_columns
 from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
@@ -30,6 +31,7 @@ from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.types.names import spark_name as name_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
+_FILES = f"{_SOURCES}HadoopFsRelation"
 _FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {
     delta.FORMAT_CLASS: delta.FILE_FORMAT
 }
@@ -85,11 +87,20 @@ Relation = FileRelation | IcebergScan | LocalRows | RangeRelation | OneRow | Oth
 
 
 class RelationReader:
-    """Describes the leaves of one plan; a table that the plan reads several times is described once."""
+    """Describes the leaves of one plan; a table that the plan reads several times is described once.
+
+    snapshots: those of Delta tables that were taken when the plan was made.
+    """
 
     def __init__(
-        self, facts: Facts, jvm: Jvm, time_zone: str, hadoop_configuration: Callable[[], Any]
+        self,
+        facts: Facts,
+        jvm: Jvm,
+        time_zone: str,
+        hadoop_configuration: Callable[[], Any],
+        snapshots: DeltaSnapshots | None = None,
     ) -> None:
+        self._snapshots = snapshots or DeltaSnapshots(jvm, time_zone)
         self._facts = facts
         self._paths = HadoopPaths(hadoop_configuration)
         self._jvm = jvm
@@ -143,7 +154,7 @@ class RelationReader:
             return OtherRelation(V2_SCAN, error.reason)
 
     def _logical(self, source: Any) -> Relation:
-        return _logical_relation(source, self._jvm, self._time_zone)
+        return _logical_relation(source, self._jvm, self._time_zone, self._snapshots)
 
     def _once(self, source: Any, describe: Callable[[Any], Relation]) -> Relation:
         if self._positions is None:
@@ -156,17 +167,17 @@ class RelationReader:
         return self._known[-1]
 
 
-def _logical_relation(source: Any, jvm: Jvm, time_zone: str) -> Relation:
+def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSnapshots) -> Relation:
     kind = jvm.class_name(source)
-    if kind != f"{_SOURCES}HadoopFsRelation":
+    if kind != _FILES and not kind.startswith(delta.RELATION_CLASSES):
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
     # Equal relations have equal schemas and options, so these are read once; files are listed each time.
-    described = jvm.remembered(source, time_zone, lambda: _described(source, kind, jvm, time_zone))
+    described = jvm.remembered(source, time_zone, lambda: _described(source, jvm, time_zone))
     if isinstance(described, OtherRelation):
         return described
     try:
-        files = listed_files(source, described, jvm)
+        files = listed_files(source, described, jvm, snapshots)
     except (Unsupported, SourceError) as error:
         return OtherRelation(described.format, _reason(error))
     if not format_named(described.format).in_jvm_zone:
@@ -178,9 +189,9 @@ def _reason(error: Unsupported | SourceError) -> str:
     return error.reason if isinstance(error, Unsupported) else f"files are read by Spark: {error}"
 
 
-def _described(source: Any, kind: str, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
+def _described(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
     """All of a relation but its files."""
-    format_class = jvm.getter(kind, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
+    format_class = jvm.getter(_FILES, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
     file_format = _FORMATS.get(format_class)
     if file_format is None:
         short = format_class.rsplit(".", 1)[-1]

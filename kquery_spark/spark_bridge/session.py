@@ -16,6 +16,9 @@ from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.session_settings import session_values
 from kquery_spark.spark_bridge.versions import spark_api
 
+_SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
+_EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+_QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
 _SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
@@ -83,6 +86,18 @@ class Bridge:
     def optimized(self, frame: DataFrame) -> Any:
         """Spark's optimized plan of a DataFrame, which Spark keeps."""
         return frame._jdf.queryExecution().optimizedPlan()
+
+    def optimized_without(self, frame: DataFrame, rule: str) -> Any:
+        """Spark's optimized plan of a DataFrame that Spark has not planned yet, made without one of the optimizer's rules.
+
+        rule: the name of its class. The setting that excludes it holds in this thread only, and for this plan.
+        """
+        conf = self.jvm.new(_SQL_CONF)
+        conf.settings().putAll(self.conf.settings())
+        excluded = str(self.conf.getConfString(_EXCLUDED_RULES, ""))
+        conf.setConfString(_EXCLUDED_RULES, ",".join(filter(None, (excluded, rule))))
+        plan = self.jvm.supplier(frame._jdf.queryExecution(), _QUERY_EXECUTION, "optimizedPlan")
+        return self.jvm.call(_SQL_CONF, "withExistingConf", conf, plan)
 
     def next_query_number(self) -> int:
         """The number of a new query: Spark counts all queries and commands of its JVM."""

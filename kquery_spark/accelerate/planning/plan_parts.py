@@ -20,6 +20,7 @@ from kquery_spark.logical import Aggregate, walk_plan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.sources.base import Source
+from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge
@@ -43,12 +44,21 @@ class PlanParts:
         return all(node in well for node in self.split.root.walk() if is_preaggregation(node))
 
 
-def plan_parts(plan: SplitPlan, link: Bridge, settings: SessionSettings, config: EngineConfig) -> PlanParts:
-    """The parts of the plan, with each node split in two that stays with Spark for some of its expressions only."""
+def plan_parts(
+    plan: SplitPlan,
+    link: Bridge,
+    settings: SessionSettings,
+    config: EngineConfig,
+    delta: DeltaSnapshots | None = None,
+) -> PlanParts:
+    """The parts of the plan, with each node split in two that stays with Spark for some of its expressions only.
+
+    delta: the snapshots of the plan's Delta tables, where Delta did not choose them.
+    """
     sources: NodeMap[Source] = NodeMap()
 
     def parts_of(plan: SplitPlan) -> PlanParts:
-        relations = RelationReader(plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration)
+        relations = RelationReader(plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration, delta)
         importer = Importer(plan.facts, relations, settings, sources, PythonFunctions(plan.facts, link))
         return PlanParts(plan, *find_parts(plan.root, importer, config))
 

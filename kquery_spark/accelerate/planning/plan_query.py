@@ -72,10 +72,12 @@ def coverage(planned: PlannedQuery, parts: Iterable[Part]) -> float:
     return inside / total
 
 
-def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery:
+def plan_frame(
+    frame: DataFrame, query: SparkPlan | None = None, *, delta_lists: bool = False
+) -> PlannedQuery:
     """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead.
 
-    query: Spark's plan of it, where that is known.
+    query: Spark's plan of it, where that is known. delta_lists: have Delta list its tables' files in any case.
     """
     check_frame(frame, "kquery_spark")
     link = bridge(frame.sparkSession)
@@ -83,10 +85,19 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
     if frame.isStreaming:
         return _declined_query(frame, link, config, "Streaming queries are left to Spark.")
     try:
-        query = query or spark_plan(frame, link)
+        query = query or spark_plan(frame, link, delta_lists=delta_lists)
     except SPARK_ERRORS as error:  # Spark meets it again, and gives it, when the query is run
         first = str(error).strip().partition("\n")[0]
         return _declined_query(frame, link, config, f"Spark cannot plan this query itself: {first}")
+    planned = _planned(frame, link, query, config, costs)
+    if query.delta is not None and not planned.whole:
+        return plan_frame(frame, delta_lists=True)
+    return planned
+
+
+def _planned(
+    frame: DataFrame, link: Bridge, query: SparkPlan, config: EngineConfig, costs: CostModel
+) -> PlannedQuery:
     settings = session_settings(link.conf, link.jvm)
     plan = query.optimized
     facts = FactFetcher(link.jvm, plan)
@@ -94,7 +105,7 @@ def plan_frame(frame: DataFrame, query: SparkPlan | None = None) -> PlannedQuery
         root = facts.parse()
     except Unsupported as error:
         return _declined_query(frame, link, config, error.reason)
-    planned = plan_parts(SplitPlan(plan, facts, root), link, settings, config)
+    planned = plan_parts(SplitPlan(plan, facts, root), link, settings, config, query.delta)
     parts, declined = planned.parts, planned.declined
     problem = worker_problem(link) if parts and config.enabled else None
     if problem is not None:

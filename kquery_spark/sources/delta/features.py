@@ -12,6 +12,10 @@ OTHER_INDEX = Feature(
     "change data (`table_changes`), files of Delta's own commands",
     reason="files that Delta lists by {index} are read by Spark",
 )
+CHANGED = Feature(
+    "tables that change while a query is planned",
+    reason="a table changed while its files were listed",
+)
 OLD_DELTA = Feature("Delta before 3.2", reason="tables of a Delta before 3.2 are read by Spark")
 DELETED_ROWS = Feature(
     "files of which the deleted rows are asked for",
@@ -23,12 +27,13 @@ DELTA = SourceSection(
     introduction="""\
 delta-spark 3.2 or later with Spark 3.5, 4.x with Spark 4.0 to 4.2. The files, the values of partitions and the
 deletion vectors are those that Delta's own index lists for the snapshot of the query; nothing of the log is parsed
-anew.""",
+anew. Of tables with up to 100 files they are listed once a snapshot, not by a job of Spark for each query.""",
     features=(
         Feature("the latest version, `VERSION AS OF`, `TIMESTAMP AS OF`"),
         Feature(
             "pruning by partitions and by the log's statistics",
-            "Delta prunes while it optimizes the query; the engine takes the files that are left",
+            "the engine prunes tables of up to 100 files, by partitions and by the files' own statistics; larger ones Delta "
+            "prunes while it optimizes the query, and the engine takes the files that are left",
         ),
         Feature(
             "deletion vectors, in files and in the log",
@@ -46,6 +51,7 @@ anew.""",
         Feature("generated, identity and default columns", "they are plain columns of the files"),
         OTHER_MAPPING,
         OTHER_INDEX,
+        CHANGED,
         OLD_DELTA,
         DELETED_ROWS,
         Feature(
