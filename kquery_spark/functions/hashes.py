@@ -207,12 +207,13 @@ def _bytes(unscaled: int | None) -> bytes:
     return int(unscaled).to_bytes(size, "big", signed=True)
 
 
-def murmur3_hash(vector: Vector, length: int) -> Int32s:
-    """Spark's Murmur3 of each value with the seed 42, which is the result for NULL, too."""
+def murmur3_hash(columns: Sequence[Vector], length: int) -> Int32s:
+    """Spark's Murmur3 of each row of some columns with the seed 42, which is the result for NULLs, too."""
+    seed = np.full(length, murmur3.SPARK_SEED, np.uint32)
     with np.errstate(over="ignore"):
-        return np.asarray(
-            _column(vector, length, np.full(length, murmur3.SPARK_SEED, np.uint32), _Murmur3).view(np.int32)
-        )
+        for column in columns:
+            seed = _column(column, length, seed, _Murmur3)
+    return np.asarray(seed.view(np.int32))
 
 
 def xxhash64(vector: Vector, length: int) -> Int64s:

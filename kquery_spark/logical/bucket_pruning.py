@@ -69,4 +69,4 @@ def _buckets(values: Sequence[Literal], count: int) -> Int64s:
     dtype = values[0].dtype
     stored = storage(dtype) if pa.types.is_temporal(dtype) else dtype
     data = pa.array([value.value for value in values], stored).cast(dtype)
-    return np.asarray(murmur3_hash(Vector(dtype, data), len(data)).astype(np.int64) % count)
+    return np.asarray(murmur3_hash([Vector(dtype, data)], len(data)).astype(np.int64) % count)

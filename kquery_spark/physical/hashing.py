@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.hashes import murmur3_hash
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.kernels.text import Words
@@ -81,6 +82,11 @@ def partition_ids(keys: Sequence[Vector], num_rows: int, count: int) -> npt.NDAr
     for key in keys:
         total = mix(total ^ hash_vector(Vector(key.dtype, key.physical(num_rows))))
     return ((total >> np.uint64(33)) % np.uint64(count)).astype(np.int64)
+
+
+def bucket_ids(columns: Sequence[Vector], num_rows: int, count: int) -> npt.NDArray[np.int64]:
+    """The bucket, in ``[0, count)``, that Spark writes each row to, given the columns that a table is bucketed by."""
+    return np.asarray(murmur3_hash(columns, num_rows).astype(np.int64) % count)
 
 
 def partition_order(ids: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:

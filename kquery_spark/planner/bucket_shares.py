@@ -94,7 +94,8 @@ def _assigned(loads: Sequence[int], count: int) -> list[list[int]]:
 
 
 def _file_shares(candidate: _Candidate, tasks: Sequence[Sequence[int]]) -> FileShares:
-    shares = FileShares(NodeMap(), None)
+    task_of = {bucket: number for number, task in enumerate(tasks) for bucket in task}
+    shares = FileShares(NodeMap(), None, tuple(task_of[bucket] for bucket in range(candidate.buckets)))
     for member in candidate.members:
         buckets = member.in_buckets(candidate.buckets)
         splits = tuple(tuple(split for bucket in task for split in buckets[bucket]) for task in tasks)

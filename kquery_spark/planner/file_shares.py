@@ -29,10 +29,12 @@ class FileShares:
     """How tasks share some scans of a query. Columns at the same position in different scans decide alike.
 
     bounds: where tasks read ranges of one column, the first key of each range but the first; None where they read buckets.
+    buckets: where they read buckets, the task of each.
     """
 
     scans: NodeMap[ScanShares]
     bounds: tuple[int, ...] | None
+    buckets: tuple[int, ...] = ()
 
     @property
     def nbytes(self) -> int:

@@ -68,6 +68,17 @@ class JoinStrategy:
             return _NONE
         return self._shared.setdefault(plan, lambda: self._find_shared(plan, shares))
 
+    def bucket_keys(self, plan: LogicalPlan, keys: Sequence[tuple[Expr, Expr]]) -> tuple[Expr, ...] | None:
+        """What a row's bucket is computed of that meets rows of ``plan``, whose buckets tasks share; None if they do not.
+
+        keys: pairs of a key of the plan and one that it is compared with.
+        """
+        if self._shares is None or not self._shares.buckets:
+            return None
+        compared = {key.name: other for key, other in keys if isinstance(key, Column)}
+        bucketed = (columns for columns in self.shared(plan) if all(name in compared for name in columns))
+        return next((tuple(compared[name] for name in columns) for columns in bucketed), None)
+
     def groups_together(self, plan: LogicalPlan, keys: Sequence[Expr]) -> bool:
         """Whether one task reads all of the plan's rows with equal ``keys``."""
         names = {key.name for key in keys if isinstance(key, Column)}

@@ -23,8 +23,8 @@ MANY_REMOTE_FILES = Feature(
 BUCKETS = (
     Feature(
         "buckets of tables",
-        "joins, aggregates and windows by their columns shuffle nothing where each task gets about as much to read; "
-        "filters on their only column leave buckets out",
+        "joins, aggregates and windows by their columns shuffle nothing where each task gets about as much to read; a join "
+        "with another, smaller table shuffles that one only; filters on their only column leave buckets out",
     ),
 )
 """Of formats that give back exactly what was written: rows are in buckets by the values that they were written with."""

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.hashing import partition_ids, partition_order
+from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_order
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
 from kquery_spark.stages.compact import compact, restored
@@ -79,7 +79,7 @@ def partitioned(
 ) -> Iterator[tuple[int, Batch]]:
     """Pieces of the batches with the task each belongs to, put together until they are worth a message.
 
-    By ranges every task gets a piece, be it empty.
+    By ranges and by buckets every task gets a piece, be it empty.
     """
     if where.count == 1:
         for piece in _grouped(batches, schema, payload_bytes):
@@ -99,7 +99,7 @@ def partitioned(
     for target, pieces in enumerate(waiting):
         if pieces:
             yield target, concat(schema, pieces)
-        elif where.bounds:
+        elif where.bounds or where.buckets:
             yield target, Batch.empty(schema)
 
 
@@ -107,6 +107,8 @@ def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.nd
     """The task that each row belongs to."""
     if where.bounds:
         return range_ids(keys[0], rows, where.bounds, where.descending, where.nulls_last)
+    if where.buckets:
+        return np.array(where.buckets)[bucket_ids(keys, rows, len(where.buckets))]
     return partition_ids(keys, rows, where.count)
 
 

@@ -161,6 +161,31 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
         spark.sql("DROP TABLE IF EXISTS keyed")
 
 
+@pytest.mark.parametrize("key", some(KEYS, 4))
+def test_rows_of_another_table_are_sent_to_the_buckets(
+    spark: Any, tables: None, key: str, tmp_path: Path
+) -> None:
+    """A hash other than Spark's would send them to where they meet nothing."""
+    shuffled = 2 if key in "df" else 1  # Spark normalizes floating-point keys first, so both sides
+    rows = spark.range(400).selectExpr(f"if(id % 23 = 0, NULL, {KEYS[key]}) AS k", "id")
+    loose = str(tmp_path / "loose")
+    rows.where("id < 60").repartition(2).write.parquet(loose)
+    try:
+        rows.write.bucketBy(6, "k").saveAsTable("keyed")
+        spark.read.parquet(loose).createOrReplaceTempView("loose")
+        for joined in ("JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN", "LEFT ANTI JOIN"):
+            frame = spark.sql(f"SELECT a.id FROM keyed a {joined} loose b ON a.k = b.k AND a.id > b.id")
+            check(frame, coverage=1.0)
+            assert exchanges(frame) == shuffled
+            assert stages(frame) == shuffled + 1, joined
+        grouped = spark.sql("SELECT a.k, count(*) FROM keyed a JOIN loose b ON a.k = b.k GROUP BY a.k")
+        check(grouped, coverage=1.0)
+        assert shuffled == 2 or stages(grouped) == 2
+    finally:
+        spark.sql("DROP TABLE IF EXISTS keyed")
+        spark.catalog.dropTempView("loose")
+
+
 def test_queries_over_files_of_no_bucket_are_left_to_spark(spark: Any, tables: None) -> None:
     location = spark.sql("DESCRIBE FORMATTED rest").where("col_name = 'Location'").head().data_type
     file = next(Path(location.removeprefix("file:")).glob("part-*.parquet"))

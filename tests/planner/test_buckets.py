@@ -107,8 +107,9 @@ def join(tables: dict[str, Scan], left: str, right: str, kind: JoinKind, columns
         ("de", "ks", 1),
         ("de", "sk", 1),
         ("de", "k", 3),  # rows with equal keys are in several buckets
-        ("ac", "k", 3),  # neither 8 nor 3 can be cut into the other
-        ("ad", "k", 3),
+        ("ac", "k", 2),  # neither 8 nor 3 can be cut into the other: the rows of c go to the buckets of a
+        ("ca", "k", 2),
+        ("ad", "ks", 2),
     ],
 )
 def test_joins(tables: dict[str, Scan], kind: JoinKind, sides: str, columns: str, expected: int) -> None:
@@ -176,7 +177,8 @@ def test_inputs_of_a_union_share_the_tasks(tables: dict[str, Scan]) -> None:
 def test_too_few_or_uneven_buckets_are_shuffled(tables: dict[str, Scan]) -> None:
     plan = join(tables, "a", "b", JoinKind.INNER)
     assert stages(plan, replace(BUCKETED, parallelism=4)) == 1
-    assert stages(plan, replace(BUCKETED, parallelism=8)) == 3
+    assert stages(plan, replace(BUCKETED, parallelism=8)) == 2
+    assert stages(plan, replace(BUCKETED, parallelism=16)) == 3
     few = Filter(tables["a"], InList(tables["a"].column("ak"), (Literal(3, pa.int64()),)))
     grouped = Aggregate(few, (Named(few.column("ak"), "k"),), (Named(AggregateCall.of("count"), "n"),))
     assert rows_of(grouped, BUCKETED) == rows_of(grouped, ONE_TASK)

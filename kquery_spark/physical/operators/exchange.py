@@ -23,7 +23,8 @@ class Partitioning:
 
     bounds: not by hash, but by the range that the only key is in: each bound is the first key of the next range (see
     ``key_ranges``). Every task gets at least one batch, empty or not, which tells it which one it is. descending: the
-    first range has the largest keys. nulls_last: NULL is in the last range, not in the first.
+    first range has the largest keys. nulls_last: NULL is in the last range, not in the first. buckets: not by hash, but by
+    the bucket of a table that is bucketed by the keys: the task that reads each bucket. Every task gets a batch, too.
     """
 
     keys: tuple[Expr, ...]
@@ -31,9 +32,10 @@ class Partitioning:
     bounds: tuple[Any, ...] = ()
     descending: bool = False
     nulls_last: bool = False
+    buckets: tuple[int, ...] = ()
 
     def __str__(self) -> str:
-        how = "range" if self.bounds else "hash"
+        how = "range" if self.bounds else "bucket" if self.buckets else "hash"
         return f"{how}({', '.join(map(str, self.keys))}) into {self.count}" if self.keys else "single"
 
 

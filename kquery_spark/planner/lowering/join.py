@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kquery_spark.expr import Expr
 from kquery_spark.logical import Aggregate, Join, JoinKind, LogicalPlan, walk_plan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
@@ -101,9 +102,9 @@ def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan
     count = planner.reduce_tasks(left_bytes + right_bytes)
     compares_keys = bool(plan.keys) and not plan.null_aware
     if compares_keys and count > 1:
-        by_range = _sent_to_ranges(planner, plan, build)
-        if by_range is not None:
-            return by_range
+        sent = _sent_to_shares(planner, plan, build)
+        if sent is not None:
+            return sent
     left, right = planner.lower(plan.left), planner.lower(plan.right)
     if not compares_keys or left.distribution is right.distribution is Distribution.SINGLE:
         left, right = planner.to_one_task(left, left_bytes), planner.to_one_task(right, right_bytes)
@@ -116,24 +117,46 @@ def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan
     return _keyed(plan, shuffled, plan.keys, count, hashed=True)
 
 
-def _sent_to_ranges(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan | None:
-    """A join of a side that is read by ranges of a key, and stays, with the rows of the smaller one sent to these ranges."""
+def _sent_to_shares(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan | None:
+    """A join of a side that tasks read by buckets or by ranges of a key, with the rows of the smaller side sent to them."""
     for stays in (BuildSide.LEFT, BuildSide.RIGHT):
         side, other = (plan.left, plan.right) if stays is BuildSide.LEFT else (plan.right, plan.left)
         if planner.nbytes(other) > planner.nbytes(side):
             continue
-        for key in plan.keys:
-            side_key, other_key = (key.left, key.right) if stays is BuildSide.LEFT else (key.right, key.left)
-            by_range = planner.ranged_by(side, side_key)
-            bounds = None if by_range is None or by_range.shares is None else by_range.shares.bounds
-            if by_range is None or bounds is None:
-                continue
-            partitioning = Partitioning((other_key,), len(bounds) + 1, bounds)
-            read = by_range.lower(side).plan
-            sent = ExchangeExec(planner.lower(other).plan, partitioning, planner.nbytes(other))
-            left, right = (read, sent) if stays is BuildSide.LEFT else (sent, read)
-            joined = _join_exec(plan, left, right, build)
-            return _keyed(plan, joined, (key,), partitioning.count, hashed=False)
+        pairs = [(k.left, k.right) if stays is BuildSide.LEFT else (k.right, k.left) for k in plan.keys]
+        found = _bucket_partitioning(planner, side, pairs) or _range_partitioning(planner, side, pairs)
+        if found is None:
+            continue
+        reader, where = found
+        read = reader.lower(side).plan
+        sent = ExchangeExec(planner.lower(other).plan, where, planner.nbytes(other))
+        left, right = (read, sent) if stays is BuildSide.LEFT else (sent, read)
+        joined = _join_exec(plan, left, right, build)
+        keys = [k for k, (_, other_key) in zip(plan.keys, pairs, strict=True) if other_key in where.keys]
+        return _keyed(plan, joined, keys, where.count, hashed=False)
+    return None
+
+
+def _bucket_partitioning(
+    planner: Planner, side: LogicalPlan, keys: Sequence[tuple[Expr, Expr]]
+) -> tuple[Planner, Partitioning] | None:
+    """The planner by which a side is read by its buckets, and where rows of the other side meet it."""
+    of_bucket = planner.joins.bucket_keys(side, keys)
+    if of_bucket is None or planner.shares is None:
+        return None
+    buckets = planner.shares.buckets
+    return planner, Partitioning(of_bucket, max(buckets) + 1, buckets=buckets)
+
+
+def _range_partitioning(
+    planner: Planner, side: LogicalPlan, keys: Sequence[tuple[Expr, Expr]]
+) -> tuple[Planner, Partitioning] | None:
+    """The planner by which a side is read by ranges of one of its keys, and where rows of the other side meet it."""
+    for key, other_key in keys:
+        by_range = planner.ranged_by(side, key)
+        bounds = None if by_range is None or by_range.shares is None else by_range.shares.bounds
+        if by_range is not None and bounds is not None:
+            return by_range, Partitioning((other_key,), len(bounds) + 1, bounds)
     return None
 
 
