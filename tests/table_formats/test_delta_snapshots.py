@@ -49,17 +49,17 @@ def test_all_scans_of_a_table_read_one_snapshot(spark, table):
     link = bridge(spark)
     frame = spark.sql(f"SELECT a.k, count(*) FROM {name} a JOIN {name} b ON a.id = b.id + 1 GROUP BY a.k")
     leaves = link.analyzed(frame).collectLeaves()
-    indexes = [leaves.apply(i).relation().location() for i in range(leaves.size())]
+    one, other = (leaves.apply(i).relation().location() for i in range(2))
+
+    def paths_of(snapshots: DeltaSnapshots, index: Any) -> tuple[Any, ...]:
+        return snapshots.files(index, lambda directories: tuple(link.jvm.strings(directories)))
+
     snapshots = DeltaSnapshots(link.jvm, "UTC")
     assert snapshots.pin([leaves])
+    pinned = paths_of(snapshots, one)
     spark.sql(f"INSERT INTO {name} SELECT id, 100L, 'new', 0.5D FROM range(10)")
-
-    def count(directories: Any) -> tuple[Any, ...]:
-        return (int(directories.apply(0).files().length()),)
-
-    assert [snapshots.files(index, count) for index in indexes] == [(1,), (1,)]
-    (newest,) = DeltaSnapshots(link.jvm, "UTC").files(indexes[0], count)
-    assert newest > 1
+    assert paths_of(snapshots, other) == pinned
+    assert paths_of(DeltaSnapshots(link.jvm, "UTC"), other) != pinned
 
 
 def test_a_table_that_changes_while_it_is_listed(spark, table):
@@ -112,7 +112,7 @@ def test_settings_of_the_session_stay_and_are_followed(spark, table):
         frame = spark.sql(f"SELECT k, count(*) FROM {name} WHERE id > 1 + 2 GROUP BY k")
         plan = spark_plan(frame, bridge(spark))
         assert plan.delta is not None
-        assert "(1 + 2)" in plan.optimized.toString()
+        assert "cast(" in plan.optimized.toString()
         assert spark.conf.get(EXCLUDED) == rule
     finally:
         spark.conf.unset(EXCLUDED)
