@@ -20,7 +20,7 @@ PREPARES_SCANS = f"{DELTA_PACKAGE}stats.PrepareDeltaScan"
 MAX_FILES = 100
 """Of tables with more files, Delta's pruning by the statistics of its log saves more than its job costs."""
 _KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
-_LOG = f"{DELTA_PACKAGE}DeltaLog"
+_MANY_FILES = "many files"
 _DATASOURCES = "org.apache.spark.sql.execution.datasources."
 _CLASS_NAME = "java.lang.Class getName"
 
@@ -36,22 +36,22 @@ class DeltaSnapshots:
     def __init__(self, jvm: Jvm, time_zone: str) -> None:
         self._jvm = jvm
         self._time_zone = time_zone
-        self._by_table: dict[str, Any] = {}
+        # By index: those of the same version of a table are equal.
+        self._pinned: Any = None
 
     def pin(self, leaves: Sequence[Any]) -> bool:
         """Take the newest snapshots of the Delta tables among a plan's leaves, and list their files.
 
-        leaves: each a ``Seq`` of plans, before Delta prepares their scans. False, with nothing listed, unless there are
-        Delta tables and each has few files.
+        leaves: each a ``Seq`` of plans, before Delta prepares their scans. False unless there are Delta tables and each has
+        few files.
         """
         found = [index for some in leaves for index in self._indexes(some)]
-        snapshots = [(index, self._snapshot(index)) for index in found if self._has_all_rows(index)]
-        if not found or len(snapshots) < len(found):
+        if not found or any(kind != LATEST for kind, _ in found):
             return False
-        if any(int(snapshot.numOfFiles()) > MAX_FILES for _, snapshot in snapshots):
-            return False
-        for index, snapshot in snapshots:
-            self._directories(index, snapshot)
+        for _, index in found:
+            snapshot = self._snapshot(index)
+            if snapshot is None or self._directories(index, snapshot) is _MANY_FILES:
+                return False
         return True
 
     def files(self, index: Any, listing: Listing) -> tuple[ListedFile, ...]:
@@ -67,14 +67,15 @@ class DeltaSnapshots:
             raise OLD_DELTA.declined()
         if kind == PREPARED:
             return listing(index.listFiles(index.preparedScan().allFilters().toSeq(), jvm.empty()))
-        if not index.partitionFilters().isEmpty():
-            return listing(index.listFiles(jvm.empty(), jvm.empty()))
         snapshot = self._snapshot(index)
+        directories = _MANY_FILES if snapshot is None else self._directories(index, snapshot)
+        if directories is _MANY_FILES:
+            return listing(index.listFiles(jvm.empty(), jvm.empty()))
         variant = f"Delta's files {self._time_zone}"
-        return jvm.remembered(snapshot, variant, lambda: listing(self._directories(index, snapshot)))
+        return jvm.remembered(snapshot, variant, lambda: listing(directories))
 
-    def _indexes(self, leaves: Any) -> list[Any]:
-        """Delta's indexes of files among the relations of a ``Seq`` of leaves."""
+    def _indexes(self, leaves: Any) -> list[tuple[str, Any]]:
+        """Delta's indexes of files among the relations of a ``Seq`` of leaves, each with its class."""
         jvm, seq = self._jvm, self._jvm.scala.seq
         relation, files = f"{_DATASOURCES}LogicalRelation", f"{_DATASOURCES}HadoopFsRelation"
         locations = jvm.steps(
@@ -84,27 +85,25 @@ class DeltaSnapshots:
             (seq, "filter", "scala.Function1", jvm.is_instance(files)),
             jvm.map_step("map", jvm.getter(files, "location")),
         ).apply(leaves)
-        names = jvm.strings(jvm.mapped(locations, jvm.getter("java.lang.Object", "getClass", _CLASS_NAME)))
-        return [locations.apply(i) for i, name in enumerate(names) if name.startswith(DELTA_PACKAGE)]
-
-    def _has_all_rows(self, index: Any) -> bool:
-        """Whether an index lists a whole snapshot."""
-        return self._jvm.class_name(index) == LATEST and bool(index.partitionFilters().isEmpty())
+        kinds = jvm.strings(jvm.mapped(locations, jvm.getter("java.lang.Object", "getClass", _CLASS_NAME)))
+        return [(kind, locations.apply(i)) for i, kind in enumerate(kinds) if kind.startswith(DELTA_PACKAGE)]
 
     def _snapshot(self, index: Any) -> Any:
-        if index.isTimeTravelQuery():
-            return index.getSnapshot()
-        table = self._jvm.steps(
-            "identity of a Delta table", (_LOG, "compositeId"), ("scala.Tuple2", "toString")
-        ).apply(index.deltaLog())
-        if table not in self._by_table:
-            self._by_table[table] = index.getSnapshot()
-        return self._by_table[table]
+        """The snapshot that all scans of the index's table read; None if the index lists a part of the table only."""
+        if self._pinned is None:
+            self._pinned = self._jvm.new("java.util.HashMap")
+        snapshot = self._pinned.get(index)
+        if snapshot is None and index.partitionFilters().isEmpty():
+            snapshot = index.getSnapshot()
+            self._pinned.put(index, snapshot)
+        return snapshot
 
     def _directories(self, index: Any, snapshot: Any) -> Any:
-        """What the index lists of a snapshot, as a ``Seq[PartitionDirectory]``."""
+        """What the index lists of a snapshot, as a ``Seq[PartitionDirectory]``, or ``_MANY_FILES``."""
 
         def listed() -> Any:
+            if int(snapshot.numOfFiles()) > MAX_FILES:
+                return _MANY_FILES
             directories = index.listFiles(self._jvm.empty(), self._jvm.empty())
             if not index.isTimeTravelQuery() and not snapshot.equals(index.getSnapshot()):
                 raise CHANGED.declined()

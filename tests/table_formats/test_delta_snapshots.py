@@ -94,6 +94,7 @@ def test_larger_tables_are_pruned_by_delta(spark, table, monkeypatch):
     name = table(ROWS, files=4)
     frame = spark.sql(f"SELECT count(s), sum(d) FROM {name} WHERE id >= 1900")
     assert _pinned(frame) is not None
+    spark.sql(f"INSERT INTO {name} SELECT id, 100L, 'new', 0.5D FROM range(10)")
     monkeypatch.setattr(delta_snapshots, "MAX_FILES", 3)
     assert _pinned(frame) is None
     whole(spark, f"SELECT count(s), sum(d) FROM {name} WHERE id >= 1900")
