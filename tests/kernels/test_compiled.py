@@ -149,7 +149,10 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
             (FILE_LOOPS, name)
             for name in ("codes", "codes_of", "where", "matching", "matching_of", "separators", "field_texts")
         ),
-        *((JSON_LOOPS, name) for name in ("json_values", "json_matches", "json_lengths", "json_names")),
+        *(
+            (JSON_LOOPS, name)
+            for name in ("json_values", "json_matches", "json_lengths", "json_names", "json_entries")
+        ),
         (HEAP_LOOPS, "insert"),
     ],
 )

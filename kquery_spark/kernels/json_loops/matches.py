@@ -30,7 +30,7 @@ _BLANK, _COMMA = 32, 44
 
 
 @numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
-def _value_end(raw: Any, at: Any, end: Any) -> Any:
+def value_end(raw: Any, at: Any, end: Any) -> Any:
     """Where a value ends that is known to be well-formed."""
     depth = int64(0)
     while at < end:
@@ -117,7 +117,7 @@ def _write(
                 return int64(-1)
             is_same = _is_name(raw, at + 1, packed >> 1, names, bounds[step], bounds[step + 1])
             at = blank_end(raw, blank_end(raw, (packed >> 1) + 1, end) + 1, end)
-            last = _value_end(raw, at, end)
+            last = value_end(raw, at, end)
             if is_same and raw[at] != 110:
                 packed = _write(
                     raw, at, last, names, bounds, indexes, step + 1, style, out, done, first, separator
@@ -155,7 +155,7 @@ def _write(
     count = position = int64(0)
     at = blank_end(raw, at + 1, end)
     while raw[at] != 93:
-        last = _value_end(raw, at, end)
+        last = value_end(raw, at, end)
         if index < 0 or position == index:
             packed = _write(
                 raw,
