@@ -8,13 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
     Function,
     VersionChange,
     given_schema,
-    register_internal,
+    register,
 )
 from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
@@ -27,6 +28,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
 _BLANKS = " \t\r\n"
+_CORRUPT_RECORD = "_corrupt_record"
 _MARK = "\ufeff"
 
 
@@ -36,6 +38,8 @@ def check_record(dtype: pa.DataType) -> None:
         return check_map(dtype)
     if not pa.types.is_struct(dtype) or not dtype.num_fields:
         raise Unsupported(f"from_json of {t.spark_name(dtype)} stays with Spark")
+    if any(field.name.lower() == _CORRUPT_RECORD for field in dtype):
+        raise Unsupported("from_json with a column for malformed records stays with Spark")
     if has_twice(dtype, False):
         raise Unsupported("from_json of a struct with two fields of one name stays with Spark")
     for field in dtype:
@@ -74,12 +78,13 @@ def _lines(texts: pa.Array) -> bytes:
     return as_lines(texts)
 
 
-register_internal(
+register(
     Function(
         "from_json",
         _from_json,
         given_schema,
         nullable="always",
+        calls=CallForm(shape=(2, "from_json({0})")),
         parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
         changes=(VersionChange("rewrites numbers and objects that are read as texts", since=(4, 0)),),
     ),
