@@ -19,6 +19,7 @@ from kquery_spark.functions.registry import (
     TypeRule,
     VersionChange,
 )
+from kquery_spark.kernels.compiled import CompiledLoops
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ class AggregateFunction:
     numbers in any order, but for fractions. keeps_nulls: NULLs are values to it, so that they stand for no missing row.
     constants: positions of arguments that are constants. variants: a field of the Catalyst class, a value of it, and the
     name of the entry that the class with that value is.
+    overload: a number of arguments, and the entry that a call with so many is. loops: the compiled loops without which it is
+    much slower than Spark, so that Spark keeps it until they are there.
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
     parameters: what fields of the Catalyst class must be. changes: what earlier releases of Spark answer otherwise.
     """
@@ -63,6 +66,8 @@ class AggregateFunction:
     keeps_nulls: bool = False
     constants: tuple[int, ...] = ()
     variants: tuple[tuple[str, object, str], ...] = ()
+    overload: tuple[int, str] | None = None
+    loops: CompiledLoops | None = None
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
     parameters: CatalystParameters = NO_PARAMETERS
@@ -95,6 +100,12 @@ def aggregate_function(name: str) -> AggregateFunction:
     if key is None:
         raise PlanError(f"there is no aggregate function {name}")
     return _AGGREGATES[key]
+
+
+def overloaded(name: str, count: int) -> str:
+    """The name of the aggregate that ``name`` with so many arguments is."""
+    overload = aggregate_function(name).overload
+    return overload[1] if overload is not None and overload[0] == count else name
 
 
 def has_aggregate(name: str) -> bool:

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
-from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.registry import CatalystParameters, VersionChange, accept, cast_to, fixed, same
 from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import decimals
@@ -53,11 +53,6 @@ def _number(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 def _integer(types: Sequence[pa.DataType]) -> pa.DataType:
     if not t.is_integral(types[0]):
         raise PlanError(f"bits of {t.spark_name(types[0])} cannot be combined, only of whole numbers")
-    return types[0]
-
-
-def _by(types: Sequence[pa.DataType]) -> pa.DataType:
-    ordered_result(types[1:])
     return types[0]
 
 
@@ -158,13 +153,6 @@ def _extreme(name: str, catalyst: str, extreme: str) -> AggregateFunction:
     )
 
 
-def _value_by(name: str, catalyst: str) -> AggregateFunction:
-    """The value of the row in which another value is the extreme one."""
-    return AggregateFunction(
-        name, _by, name, (catalyst,), (2, 2), ordered=True, keeps_nulls=True, calls=TWO_COLUMNS
-    )
-
-
 register_aggregate(
     AggregateFunction(
         "sum",
@@ -235,8 +223,6 @@ register_aggregate(
     _ignoring_nulls("first", "first_value", aliases=("any_value_ignore_nulls",)),
     _frame_end("last", "Last", "last_value"),
     _ignoring_nulls("last", "last_value"),
-    _value_by("max_by", "MaxBy"),
-    _value_by("min_by", "MinBy"),
     AggregateFunction(
         "collect_list",
         _list,

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.json_writing import plain_text
-from kquery_spark.functions.registry import CallContext, Function, register_internal
+from kquery_spark.functions.registry import CallContext, Function, register
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -58,4 +58,4 @@ def _type(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.STRING
 
 
-register_internal(Function("to_csv", _to_csv, _type, nullable="always"))
+register(Function("to_csv", _to_csv, _type, nullable="always"))

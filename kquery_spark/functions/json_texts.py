@@ -12,19 +12,21 @@ import pyarrow.compute as pc
 
 from kquery_spark.functions.casts.floats import java_text
 from kquery_spark.functions.distinct import per_distinct
-from kquery_spark.functions.json_paths import EACH, check_path, parse_path
+from kquery_spark.functions.json_paths import check_path, has_question_mark, parse_path
 from kquery_spark.functions.registry import (
     CallContext,
     Function,
     JavaMethod,
+    VersionChange,
     accept,
     cast_to,
     register,
     register_internal,
 )
-from kquery_spark.kernels import json_documents
+from kquery_spark.kernels import json_documents, json_wildcards
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.json_documents import Document
+from kquery_spark.kernels.json_wildcards import EACH
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
@@ -78,14 +80,11 @@ def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext) -> Data:
-    """What is behind each element of an array, as an array of more than one value or as one value."""
-    at = steps.index(EACH)
+    """What is behind the wildcards of a path."""
 
     def one(text: str) -> str | None:
         document = json_documents.parse(text)
-        values = [] if document is None else json_documents.matches(document, steps[:at], steps[at + 1 :])
-        texts = [json_documents.written(value, java_text, escapes_wide=False) for value in values]
-        return f"[{','.join(texts)}]" if len(texts) > 1 else texts[0] if texts else None
+        return None if document is None else json_wildcards.text_behind(document, steps, java_text)
 
     return _values_at(vector, steps, False, one, context)
 
@@ -104,18 +103,25 @@ def _values_at(
     offsets, raw = _layout(array)
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int64)
-    indexes = np.array([step if isinstance(step, int) else -1 for step in steps], np.int64)
+    indexes = np.array([_index(step) for step in steps], np.int64)
     ends = np.empty(len(array) + 1, np.int64)
-    out = np.empty(int(offsets[-1] - offsets[0]) + 8, np.uint8)
+    has_wildcards = EACH in steps
+    out = np.empty((2 if has_wildcards else 1) * int(offsets[-1] - offsets[0]) + 8, np.uint8)
     status = np.empty(len(array), np.uint8)
     name_bytes = np.frombuffer(b"".join(names), np.uint8)
-    if EACH in steps:
-        at = steps.index(EACH)
-        size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, at, ends, out, status)
+    if has_wildcards:
+        size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, ends, out, status)
     else:
         size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
     values = build(ends, out[:size], _is_missing(array, status))
     return _completed(values, status, array, one, context)
+
+
+def _index(step: str | int) -> int:
+    """A step as the loops know it."""
+    if isinstance(step, str):
+        return -1
+    return -2 if step == EACH else step
 
 
 def _layout(array: pa.Array) -> tuple[Any, Any]:
@@ -231,6 +237,11 @@ register(
         needs_loops=True,
         coerce=cast_to(t.STRING),
         check_values=check_path,
+        changes=(
+            VersionChange(
+                "finds nothing for a name in quotes with a question mark", has_question_mark, (4, 0)
+            ),
+        ),
     ),
     Function(
         "json_array_length",

@@ -134,6 +134,8 @@ FILE_LOOPS = CompiledLoops("loops")
 """Of Parquet's dictionary indices and of lines of text."""
 JSON_LOOPS = CompiledLoops("json_loops")
 """Of JSON texts in columns, which take several times as long to compile and few queries need."""
+HEAP_LOOPS = CompiledLoops("heap_loops")
+"""Of aggregates that keep several rows of each group."""
 
 
 def _cache_folder(module_name: str) -> Path | None:

@@ -250,31 +250,6 @@ def value_at(document: Document, steps: Sequence[str | int]) -> Document | None:
     return None
 
 
-def values_at(document: Document, steps: Sequence[str | int]) -> Iterator[Document]:
-    """All values at a path of names and indexes, as a name may come twice."""
-    if not steps:
-        yield document
-        return
-    step, *others = steps
-    if isinstance(step, int):
-        if document.kind == "array" and step < len(document.items):
-            yield from values_at(document.items[step], others)
-    elif document.kind == "object":
-        for name, item in zip(document.names, document.items, strict=True):
-            if name == step and not is_null(item):
-                yield from values_at(item, others)
-
-
-def matches(document: Document, before: Sequence[str | int], behind: Sequence[str | int]) -> list[Document]:
-    """What a second path finds in the elements of the first array at a path in which it finds anything."""
-    for array in values_at(document, before):
-        if array.kind == "array":
-            found = (value_at(item, behind) for item in array.items)
-            if values := [value for value in found if value is not None]:
-                return values
-    return []
-
-
 def is_null(document: Document) -> bool:
     """Whether a value is null."""
     return document.kind == "word" and document.value == "null"

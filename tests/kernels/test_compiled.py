@@ -11,7 +11,14 @@ from pathlib import Path
 import pytest
 
 from kquery_spark.kernels import compiled
-from kquery_spark.kernels.compiled import FILE_LOOPS, JSON_LOOPS, CompiledLoops, _cache_folder, _is_first
+from kquery_spark.kernels.compiled import (
+    FILE_LOOPS,
+    HEAP_LOOPS,
+    JSON_LOOPS,
+    CompiledLoops,
+    _cache_folder,
+    _is_first,
+)
 
 PACKAGE = "kquery_spark.kernels.loops"
 
@@ -142,7 +149,11 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
             (FILE_LOOPS, name)
             for name in ("codes", "codes_of", "where", "matching", "matching_of", "separators", "field_texts")
         ),
-        *((JSON_LOOPS, name) for name in ("json_values", "json_matches", "json_lengths", "json_names")),
+        *(
+            (JSON_LOOPS, name)
+            for name in ("json_values", "json_matches", "json_lengths", "json_names", "json_entries")
+        ),
+        (HEAP_LOOPS, "insert"),
     ],
 )
 def test_kernels_let_other_threads_run(loops, name):

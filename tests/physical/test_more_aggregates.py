@@ -323,6 +323,8 @@ def test_variance_merges_without_cancellation() -> None:
 
 
 _TYPES = {
+    "max_by_several": [t.STRING, t.LONG, t.INT],
+    "min_by_several": [t.STRING, t.LONG, t.INT],
     "bitmap_and_agg": [t.BINARY],
     "bitmap_or_agg": [t.BINARY],
     "listagg": [t.STRING, t.STRING],

@@ -13,9 +13,11 @@ from kquery_spark import ExecutionContext
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.frontends.sql import parse_type
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
+from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.logical import Scan
 from kquery_spark.sources import lines as lines_module
-from kquery_spark.sources.json.options import json_options
+from kquery_spark.sources.json import maps
+from kquery_spark.sources.json.options import JsonOptions, json_options
 from kquery_spark.sources.json.source import json_source
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from tests.sources.compare import assert_same, read_all
@@ -259,3 +261,18 @@ def test_a_context_registers_json(tmp_path):
             {"id": 1, "first": "x"},
             {"id": 2, "first": None},
         ]
+
+
+def test_entries_of_maps_are_the_same_with_and_without_loops(
+    loops: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = pa.array(
+        ['{"a":1,"b":null}', "[1]", '{"\\u0061":\n2}', "{}", "nul", '{"a": 1 , "b" : 2} x', "", '{"c":"x"}']
+    )
+    dtype = pa.map_(pa.string(), pa.int32())
+    want = [[("a", 1), ("b", None)], None, [("a", 2)], [], None, [("a", 1), ("b", 2)], None, None]
+    assert maps.map_rows(texts, dtype, JsonOptions(exact_texts=False)).to_pylist() == want
+    monkeypatch.setattr(maps, "JSON_LOOPS", CompiledLoops("no_such_module"))
+    assert maps.map_rows(texts, dtype, JsonOptions(exact_texts=False)).to_pylist() == want
+    with pytest.raises(Unsupported, match="a name twice"):
+        maps.map_rows(pa.array(['{"a":1,"a":2}']), dtype, JsonOptions(exact_texts=False))

@@ -1,4 +1,4 @@
-"""JSON texts: the values at a path that goes on from each element of an array."""
+"""JSON texts: the values behind wildcards of a path, as ``json_wildcards`` writes them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from numba import int64
 
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE, scan_text
 from kquery_spark.kernels.json_loops.tokens import (
-    CONTAINER,
-    ESCAPED,
-    STRING,
+    FLOAT,
+    INTEGER,
+    WORD,
     Text,
     blank_end,
     is_digit,
@@ -24,10 +24,13 @@ from kquery_spark.kernels.json_loops.write import Bytes, write_container, write_
 
 _Offsets = numba.types.Array(numba.int64, 1, "C", readonly=True)
 _Numbers, _Flags = numba.int64[::1], numba.uint8[::1]
+_NAME, _EACH = -1, -2  # steps that are no indexes
+_RAW, _QUOTED, _FLATTENED = 0, 1, 2  # styles of what is written: before a wildcard, behind one, behind two
+_BLANK, _COMMA = 32, 44
 
 
 @numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
-def _value_end(raw: Any, at: Any, end: Any) -> Any:
+def value_end(raw: Any, at: Any, end: Any) -> Any:
     """Where a value ends that is known to be well-formed."""
     depth = int64(0)
     while at < end:
@@ -51,99 +54,181 @@ def _value_end(raw: Any, at: Any, end: Any) -> Any:
     return at
 
 
-@numba.njit(cache=True, nogil=True)
-def _write_matches(
-    raw: Any, at: Any, end: Any, names: Any, bounds: Any, indexes: Any, positions: Any, out: Any, done: Any
-) -> Any:
-    """Write what is behind the elements of an array, with commas between: its end, or -1, and how many values it is."""
-    no_keys = np.zeros(0, np.int64)
-    count = int64(0)
-    at = blank_end(raw, at + 1, end)
-    while raw[at] != 93:
-        last = _value_end(raw, at, end)
-        state, start, stop, kind, _, _ = scan_text(
-            raw, at, last, names, bounds, indexes, False, positions, no_keys
-        )
-        if state == ODD:
-            return int64(-1), count
-        if state == VALUE and stop > 0:
-            if count:
-                out[done] = 44
-                done += 1
-            if kind == STRING or kind == ESCAPED or kind == CONTAINER:  # noqa: SIM109  numba compares faster
-                done = write_container(raw, start, stop, out, done)
-            else:
-                done = write_value(raw, start, stop, kind, out, done)
-            if done < 0:
-                return int64(-1), count
-            count += 1
-        at = blank_end(raw, last, end)
-        if raw[at] == 44:
-            at = blank_end(raw, at + 1, end)
-    return done, count
+@numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
+def _write_whole(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
+    """Write a value as Jackson copies it; where it ends, or -1."""
+    byte = raw[at]
+    if byte == 34 or byte == 123 or byte == 91:
+        return write_container(raw, at, end, out, done)
+    kind = int64(WORD)
+    if byte == 45 or is_digit(byte):
+        kind = int64(FLOAT if number_end(raw, at, end) & 1 else INTEGER)
+    return write_value(raw, at, end, kind, out, done)
+
+
+@numba.njit(int64(Text, int64, int64, Text, int64, int64), cache=True, nogil=True)
+def _is_name(raw: Any, at: Any, last: Any, names: Any, low: Any, high: Any) -> Any:
+    """1 if the name between two quotes is the step's, 0 if not."""
+    if last - at != high - low:
+        return 0
+    for i in range(high - low):
+        if raw[at + i] != names[low + i]:
+            return 0
+    return 1
 
 
 @numba.njit(
-    int64(Text, _Offsets, Text, _Offsets, _Offsets, int64, _Numbers, Bytes, _Flags),
+    int64(Text, int64, int64, Text, _Offsets, _Offsets, int64, int64, Bytes, int64, int64, int64),
+    cache=True,
+    nogil=True,
+)
+def _write(
+    raw: Any,
+    at: Any,
+    end: Any,
+    names: Any,
+    bounds: Any,
+    indexes: Any,
+    step: Any,
+    style: Any,
+    out: Any,
+    done: Any,
+    first: Any,
+    separator: Any,
+) -> Any:
+    """Write what the steps from ``step`` on find in the value from ``at`` to ``end``.
+
+    first: where the first value of the array that is written is, before the others there is a ``separator``.
+    Gives twice the end of what is written, plus 1 if anything is found; -1 for a text that Python has to read.
+    """
+    byte = raw[at]
+    index = int64(indexes[step]) if step < len(indexes) else int64(_NAME)
+    if step == len(indexes) and not (byte == 91 and style == _FLATTENED):
+        if done > first:
+            out[done] = separator
+            done += 1
+        done = _write_whole(raw, at, end, out, done)
+        return int64(-1) if done < 0 else 2 * done + 1
+    if byte == 123 and index == _NAME and step < len(indexes):
+        at = blank_end(raw, at + 1, end)
+        while raw[at] != 125:
+            packed = string_end(raw, at + 1, end)
+            if packed & 1:
+                return int64(-1)
+            is_same = _is_name(raw, at + 1, packed >> 1, names, bounds[step], bounds[step + 1])
+            at = blank_end(raw, blank_end(raw, (packed >> 1) + 1, end) + 1, end)
+            last = value_end(raw, at, end)
+            if is_same and raw[at] != 110:
+                packed = _write(
+                    raw, at, last, names, bounds, indexes, step + 1, style, out, done, first, separator
+                )
+                if packed < 0 or packed & 1:
+                    return packed
+                done = packed >> 1
+            at = blank_end(raw, last, end)
+            if raw[at] == _COMMA:
+                at = blank_end(raw, at + 1, end)
+        return 2 * done
+    if byte != 91 or (index == _NAME and step < len(indexes)):
+        return 2 * done
+    # an array: one element, each of them, or each of them flattened at the end of the path
+    is_followed = step + 1 < len(indexes) and indexes[step + 1] == _EACH
+    inner_step, inner_style, begin = step + 1, style, done
+    is_array = is_buffered = False
+    if step == len(indexes):
+        inner_step = step
+    elif index == _EACH:
+        is_array = True
+        is_buffered = not is_followed and style != _QUOTED
+        if is_followed:
+            inner_step, inner_style = step + 2, int64(_FLATTENED)
+        elif style != _FLATTENED:
+            inner_style = int64(_QUOTED)
+        if done > first:
+            out[done] = separator
+            done += 1
+        out[done] = 91
+        done += 1
+        first, separator = done, int64(_COMMA)
+    elif is_followed:
+        inner_style = int64(_QUOTED)
+    count = position = int64(0)
+    at = blank_end(raw, at + 1, end)
+    while raw[at] != 93:
+        last = value_end(raw, at, end)
+        if index < 0 or position == index:
+            packed = _write(
+                raw,
+                at,
+                last,
+                names,
+                bounds,
+                indexes,
+                inner_step,
+                inner_style,
+                out,
+                done,
+                first,
+                separator,
+            )
+            if packed < 0:
+                return packed
+            done = packed >> 1
+            count += packed & 1
+        position += 1
+        at = blank_end(raw, last, end)
+        if raw[at] == _COMMA:
+            at = blank_end(raw, at + 1, end)
+    if is_buffered and count == 0:
+        return 2 * begin
+    if is_buffered and count == 1:  # without the brackets
+        for i in range(first, done):
+            out[i - 1] = out[i]
+        return 2 * (done - 1) + 1
+    if is_array:
+        out[done] = 93
+        done += 1
+    return 2 * done + (1 if count else 0)
+
+
+@numba.njit(
+    int64(Text, _Offsets, Text, _Offsets, _Offsets, _Numbers, Bytes, _Flags),
     cache=True,
     nogil=True,
 )
 def json_matches(
-    raw: Any,
-    offsets: Any,
-    names: Any,
-    bounds: Any,
-    indexes: Any,
-    each: Any,
-    ends: Any,
-    out: Any,
-    status: Any,
+    raw: Any, offsets: Any, names: Any, bounds: Any, indexes: Any, ends: Any, out: Any, status: Any
 ) -> Any:
-    """Write the values at a path through each element of an array; the number of bytes written.
+    """Write the values at a path with wildcards of each text, one after the other; the number of bytes written.
 
-    As ``json_values``; each: the step of the path that is the one to each element.
+    As ``json_values``; indexes: -2 for a wildcard. out: twice as many bytes as the texts have.
     """
     done = int64(0)
-    positions = np.zeros(len(indexes) + 1, np.int64)
-    no_keys = np.zeros(0, np.int64)
+    no_path, no_keys = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    positions = np.zeros(1, np.int64)
     for row in range(len(offsets) - 1):
         ends[row] = done
-        low, high = offsets[row], offsets[row + 1]
         state, start, stop, _, _, _ = scan_text(
-            raw, low, high, names, bounds, indexes[:each], False, positions, no_keys
+            raw, offsets[row], offsets[row + 1], names, bounds, no_path, False, positions, no_keys
         )
-        if state == VALUE and stop == 0:
-            state = NULL
         if state == VALUE:
-            count = int64(0)
-            last = done
-            if raw[start] == 91:
-                last, count = _write_matches(
-                    raw,
-                    start,
-                    stop,
-                    names,
-                    bounds[each + 1 :],
-                    indexes[each + 1 :],
-                    positions,
-                    out,
-                    done + 1,
-                )
-            if last < 0:
-                state = ODD
-            elif count > 1:
-                out[done] = 91
-                out[last] = 93
-                done = last + 1
-            elif count == 1:
-                for i in range(done + 1, last):
-                    out[i - 1] = out[i]
-                done = last - 1
-            else:  # of another field of the name there may be something
-                _, again, _, _, _, _ = scan_text(
-                    raw, low, high, names, bounds, indexes[:each], True, positions, no_keys
-                )
-                state = NULL if again == start else ODD
+            packed = _write(
+                raw,
+                start,
+                stop,
+                names,
+                bounds,
+                indexes,
+                int64(0),
+                int64(_RAW),
+                out,
+                done,
+                done,
+                int64(_BLANK),
+            )
+            state = int64(ODD if packed < 0 else VALUE if packed & 1 else NULL)
+            if state == VALUE:
+                done = packed >> 1
         status[row] = state
     ends[len(offsets) - 1] = done
     return done

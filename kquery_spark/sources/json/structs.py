@@ -1,4 +1,4 @@
-"""FROM_JSON with a struct: the texts of a column are read as lines of a JSON file are, one record a text."""
+"""FROM_JSON: the texts of a column are read as lines of a JSON file are, one record a text."""
 
 from __future__ import annotations
 
@@ -8,31 +8,38 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
     Function,
     VersionChange,
     given_schema,
-    register_internal,
+    register,
 )
 from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
 from kquery_spark.sources.json.blocks import LineError, read_rows
 from kquery_spark.sources.json.infer import has_twice
+from kquery_spark.sources.json.maps import check_map, map_rows
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.values import check_type
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
 _BLANKS = " \t\r\n"
+_CORRUPT_RECORD = "_corrupt_record"
 _MARK = "\ufeff"
 
 
-def check_struct(dtype: pa.DataType) -> None:
+def check_record(dtype: pa.DataType) -> None:
     """Raise Unsupported for a type that FROM_JSON does not give in the engine."""
+    if pa.types.is_map(dtype):
+        return check_map(dtype)
     if not pa.types.is_struct(dtype) or not dtype.num_fields:
         raise Unsupported(f"from_json of {t.spark_name(dtype)} stays with Spark")
+    if any(field.name.lower() == _CORRUPT_RECORD for field in dtype):
+        raise Unsupported("from_json with a column for malformed records stays with Spark")
     if has_twice(dtype, False):
         raise Unsupported("from_json of a struct with two fields of one name stays with Spark")
     for field in dtype:
@@ -40,11 +47,15 @@ def check_struct(dtype: pa.DataType) -> None:
 
 
 def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
-    """The struct of each text: NULL for blank texts, and fields that are NULL for what is malformed."""
+    """The struct or map of each text: NULL for blank texts, and fields that are NULL for what is malformed."""
     texts = pc.utf8_trim(args[0].array(context.num_rows), _BLANKS)
     present = pc.fill_null(pc.not_equal(texts, ""), False)
-    documents = _lines(texts.filter(present))
+    if pc.any(pc.starts_with(texts, _MARK)).as_py():
+        raise Unsupported("from_json of a text that begins with a byte order mark is not supported.")
     try:
+        if pa.types.is_map(context.dtype):
+            return map_rows(pc.if_else(present, texts, ""), context.dtype, _options(context.tz))
+        documents = _lines(texts.filter(present))
         rows = read_rows(documents, pa.schema(list(context.dtype)), _options(context.tz))
     except (LineError, SourceError) as error:
         raise Unsupported(f"from_json of a text that is {error} is not supported.") from None
@@ -61,20 +72,19 @@ def _lines(texts: pa.Array) -> bytes:
     """The texts as lines; what is no object reads as one without fields, which gives the same."""
     if not len(texts):
         return b""
-    if pc.any(pc.starts_with(texts, _MARK)).as_py():
-        raise Unsupported("from_json of a text that begins with a byte order mark is not supported.")
     texts = pc.if_else(pc.starts_with(texts, "{"), texts, "{}")
     for line_end in "\n\r":  # blanks between values, and errors in strings, as tabs are
         texts = pc.replace_substring(texts, line_end, "\t")
     return as_lines(texts)
 
 
-register_internal(
+register(
     Function(
         "from_json",
         _from_json,
         given_schema,
         nullable="always",
+        calls=CallForm(shape=(2, "from_json({0})")),
         parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
         changes=(VersionChange("rewrites numbers and objects that are read as texts", since=(4, 0)),),
     ),

@@ -105,7 +105,7 @@ CASES: dict[str, Case] = {
     "rollup": lambda t, f, w: t["people"].rollup("state", "flag").agg(f.sum("id"), f.grouping_id()),
     "cube": lambda t, f, w: t["people"].cube("state", "flag").count(),
     "filtered after grouping": lambda t, f, w: t["people"].groupBy("state").agg(f.count("*").alias("n")).where("n > 1"),
-    "max_by and lists": lambda t, f, w: t["people"].groupBy("state").agg(f.max_by("name", "id"), f.min_by(f.col("name"), "id")),
+    "max_by and lists": lambda t, f, w: t["people"].groupBy("state").agg(f.max_by("name", "id"), f.min_by(f.col("name"), "id"), f.max_by("name", "id", 2)),
     "cross join": lambda t, f, w: t["people"].select("id").crossJoin(t["states"].select("title")),
     "join by several names": lambda t, f, w: t["people"].join(t["states"], ["state", "id"], "left"),
     "join by conditions": lambda t, f, w: t["people"].alias("p").join(

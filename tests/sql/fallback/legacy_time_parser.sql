@@ -20,7 +20,7 @@ SELECT to_timestamp(s, 'yyyy-MM-dd') AS d, count(*) FROM t GROUP BY 1
 query expect_fallback(patterns of times stay with Spark)
 SELECT date_format(ts, 'yyyy-MM-dd HH:mm:ss') AS d, count(*) FROM t GROUP BY 1
 
-query expect_fallback(times in JSON texts stay with Spark) context_declines(from_json)
+query expect_fallback(times in JSON texts stay with Spark)
 SELECT from_json(j, 'a date').a AS d, count(*) FROM t GROUP BY 1
 
 query expect_fallback(times in JSON texts stay with Spark)

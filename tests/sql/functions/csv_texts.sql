@@ -39,14 +39,14 @@ SELECT id, from_csv(s, 'a INT, b STRING, c DOUBLE, d DATE', map('mode', 'FAILFAS
 query expect_fallback(timestampformat) context_declines(from_csv)
 SELECT id, from_csv(s, 'a INT, d TIMESTAMP', map('timestampFormat', 'yyyy')) AS r FROM t
 
-query context_declines(to_csv)
-SELECT id, to_csv(named_struct('a', id, 's', s, 'b', s)) AS c FROM t
+query
+SELECT id, to_csv(named_struct('a', id, 's', s, 'b', s)), to_csv(struct(s)) AS c FROM t
 
-query context_declines(to_csv)
+query
 SELECT id, to_csv(named_struct('a', id / 4D, 'b', DATE'2020-01-01' + id, 'c', TIMESTAMP'2020-01-01 00:00:00.12' + make_dt_interval(id), 'd', id > 3,
   'e', CAST(id AS DECIMAL(8, 5)) / 10000000, 'f', CAST(if(id = 3, 'NaN', '-Infinity') AS DOUBLE), 'g', CAST(id AS FLOAT) / 3, 'h', CAST(s AS STRING))) AS c FROM t
 
-query context_declines(to_csv)
+query
 SELECT id, to_csv(if(id = 2, NULL, named_struct('a', x))) AS c
 FROM (SELECT id, element_at(array('', ' ', ' lead', 'trail ', 'a"b', '"', 'a\\b', 'a,"b\\"', 'line\nend', 'cr\rx', '\\', '\t', 'é 😀 ', ',', '#c', '\\"', NULL), CAST(id AS INT)) AS x
   FROM RANGE(1, 18))

@@ -33,15 +33,13 @@ query
 SELECT id, get_json_object(s, '$.a.b[*]') AS a, get_json_object(s, '$.a.b[*].c') AS b, get_json_object(s, '$[*]') AS c,
   get_json_object(s, '$[*][0]') AS e, get_json_object(s, '$.d[*]') AS f FROM t
 
--- paths with other wildcards stay with Spark
-query expect_fallback(two wildcards) context_declines(two wildcards)
-SELECT get_json_object(s, '$.a[*].b[*]') AS a, count(*) AS n FROM t GROUP BY 1
+-- several wildcards, behind an index, and for names
+query
+SELECT get_json_object(s, '$[*][*]') AS a, get_json_object(s, '$.a.b[*].c[*]') AS b, get_json_object(s, '$[1][*]') AS c,
+  get_json_object(s, '$.*') AS d, count(*) AS n FROM t GROUP BY 1, 2, 3, 4
 
-query expect_fallback(behind an index) context_declines(behind an index)
-SELECT get_json_object(s, '$[1][*]') AS a, count(*) AS n FROM t GROUP BY 1
-
-query expect_fallback(wildcard for names) context_declines(wildcard for names)
-SELECT get_json_object(s, '$.*') AS a, count(*) AS n FROM t GROUP BY 1
+query
+SELECT id, get_json_object(replace(s, '"d"', '"d?"'), "$['d?']") AS a FROM t
 
 -- a path from a column stays with Spark
 query expect_fallback(literal) context_declines(must be a literal)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal, columns_of
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
-from kquery_spark.frontends.catalyst.expressions.translator import Translator
+from kquery_spark.frontends.catalyst.expressions.translator import Translator, check_loops
 from kquery_spark.functions.aggregate_registry import (
     AggregateFunction,
     aggregate_for_catalyst,
@@ -42,7 +42,7 @@ CONDITIONS = {
 }
 
 # Their values depend on the order of rows, so they are Spark's where the query gives them one.
-_ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg"})
+_ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg", "MaxMinByK"})
 
 
 @dataclass(frozen=True)
@@ -79,6 +79,7 @@ def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
     for field, value, name in entry.variants:
         if function.fields.get(field) == value:
             entry = aggregate_function(name)
+    check_loops(entry)
     handler = _ARGUMENTS.get(cls)
     if handler is None:
         args = tuple(translate(child) for child in function.children)
@@ -151,6 +152,14 @@ def _listagg(function: CatalystNode, entry: AggregateFunction, translate: Transl
     )
 
 
+def _several_by(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
+    """The value, what orders the rows, and how many values to give."""
+    value, order, number = (translate(child) for child in function.children)
+    if not isinstance(number, Literal) or number.value is None:
+        raise Unsupported(f"{entry.calls.shown_as} of a number that varies stays with Spark")
+    return entry, (value, order, number)
+
+
 def _of_pandas(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
     """A statistic of pandas on Spark: with 1 for ddof that of a sample, with 0 that of the population."""
     if function["ddof"] not in (0, 1):
@@ -179,6 +188,7 @@ _ARGUMENTS: dict[str, _Handler] = {
     "PercentileDisc": _percentile,
     "Mode": _mode,
     "ListAgg": _listagg,
+    "MaxMinByK": _several_by,
     "PandasStddev": _of_pandas,
     "PandasVariance": _of_pandas,
     "PandasCovar": _of_pandas,

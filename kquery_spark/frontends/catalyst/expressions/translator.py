@@ -12,6 +12,7 @@ from kquery_spark.expr import AggregateCall, Call, Column, Expr
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
+from kquery_spark.functions.aggregate_registry import AggregateFunction
 from kquery_spark.functions.arithmetic import mode_over
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.kernels.compiled import JSON_LOOPS
@@ -200,9 +201,13 @@ class Translator:
         return dtype
 
 
-def check_loops(function: Function) -> None:
+def check_loops(function: Function | AggregateFunction) -> None:
     """Raises Unsupported for a function that needs compiled loops while there are none; they compile in the background."""
-    if function.needs_loops and not JSON_LOOPS.are_ready():
+    if isinstance(function, AggregateFunction):
+        loops = function.loops
+    else:
+        loops = JSON_LOOPS if function.needs_loops else None
+    if loops is not None and not loops.are_ready():
         raise Unsupported(f"the loops that {function.name} needs are not compiled on this machine yet")
 
 

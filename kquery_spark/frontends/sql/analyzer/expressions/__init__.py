@@ -10,6 +10,7 @@ from kquery_spark.frontends.sql.analyzer.expressions import (
     names,
     operators,
     predicates,
+    record_texts,
     subqueries,
 )
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
@@ -26,5 +27,6 @@ __all__ = [
     "names",
     "operators",
     "predicates",
+    "record_texts",
     "subqueries",
 ]

@@ -10,7 +10,13 @@ from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.aggregate_registry import aggregate_function, ignoring_nulls, takes_null_treatment
+from kquery_spark.functions.aggregate_registry import (
+    aggregate_function,
+    ignoring_nulls,
+    overloaded,
+    takes_null_treatment,
+)
+from kquery_spark.functions.extreme_rows import check_count
 from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.types import names as t
 
@@ -66,19 +72,21 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
             analyzer.fail("[WRONG_NUM_ARGS.WITH_SUGGESTION] count needs an argument or *", node)
         return name, []
     name, args = _without_flags(analyzer, name, node, args)
+    name = overloaded(name, len(args))
     entry = aggregate_function(name)
     if entry.name == "listagg" and len(args) == 1:
         args.append(Literal(None, t.NULL))
     check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
-    if len(args) == 2:
-        match entry.name:
-            case "listagg":
-                args[1] = _delimiter(analyzer, args[1], node)
-            case "percentile":
-                args[1] = _percentile_shares(analyzer, args[1], node)
-            case "approx_count_distinct":
-                args[1] = _relative_error(analyzer, args[1], node)
+    match entry.name, len(args):
+        case "listagg", 2:
+            args[1] = _delimiter(analyzer, args[1], node)
+        case "percentile", 2:
+            args[1] = _percentile_shares(analyzer, args[1], node)
+        case "approx_count_distinct", 2:
+            args[1] = _relative_error(analyzer, args[1], node)
+        case (("max_by_several" | "min_by_several"), 3):
+            args[2] = _number_of_values(analyzer, args[2], node)
     return name, args
 
 
@@ -158,6 +166,18 @@ def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) ->
     except PlanError as wrong:
         analyzer.fail(f"[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] {wrong}", node)
     return error
+
+
+def _number_of_values(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
+    """The constant number of values that max_by and min_by give."""
+    number = constant_of(expr)
+    if number is None:
+        analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] the number of values is a constant", node)
+    try:
+        check_count(number.value)
+    except PlanError as wrong:
+        analyzer.fail(f"[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] {wrong}", node)
+    return number
 
 
 def _percentile_shares(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:

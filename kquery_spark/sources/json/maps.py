@@ -1,0 +1,128 @@
+"""FROM_JSON with a map: the entries of each text, whose values are read as columns of a JSON file are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.kernels.compiled import JSON_LOOPS
+from kquery_spark.kernels.elements import codes
+from kquery_spark.kernels.integer_order import distinct, stable_order
+from kquery_spark.kernels.maps import mapped
+from kquery_spark.kernels.text import as_lines, build, layout
+from kquery_spark.sources.json.blocks import read_rows
+from kquery_spark.sources.json.options import JsonOptions
+from kquery_spark.sources.json.scanner import Malformed, scan
+from kquery_spark.sources.json.values import check_type
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Int64s
+
+_VALUE, _ODD = 1, 2  # what the compiled loops say of a text
+_LOADED_ROWS = 2_000  # Python takes longer for more texts than loading the compiled loops does
+_MAX_NAME_BYTES = 50_000  # Jackson reads no longer names
+_BLANK = 32
+_CONTROL = r"[\x00-\x1f]"  # which strings must not have
+
+
+def check_map(dtype: pa.DataType) -> None:
+    """Raise Unsupported for a map that FROM_JSON does not give in the engine."""
+    if dtype.key_type != t.STRING or t.is_nested(dtype.item_type):
+        raise Unsupported(f"from_json of {t.spark_name(dtype)} stays with Spark")
+    check_type("value", dtype.item_type)
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Names and values of objects, the values as they are written; ``rows`` are the objects, in order."""
+
+    rows: Int64s
+    names: pa.Array
+    values: pa.Array
+
+
+def map_rows(texts: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
+    """The map of each text, which is not NULL; NULL for what is no object, or has a value of another type."""
+    entries, is_null = _entries(texts)
+    if len(entries.rows) and pc.max(pc.binary_length(entries.names)).as_py() > _MAX_NAME_BYTES:
+        raise Unsupported(f"JSON names of more than {_MAX_NAME_BYTES} bytes are not supported.")
+    ids = codes(entries.names)
+    if len(distinct(entries.rows * (int(ids.max(initial=0)) + 1) + ids)) < len(ids):
+        raise Unsupported("from_json of a map with a name twice is not supported.")
+    lines = as_lines(pc.binary_join_element_wise('{"v":', entries.values, "}", ""))
+    values = read_rows(lines, pa.schema([pa.field("v", dtype.item_type)]), options)
+    if values.num_rows != len(ids):
+        raise Unsupported("from_json of values with several lines is not supported.")
+    is_null[entries.rows[~values.good]] = True
+    kept = pa.array(np.flatnonzero(~is_null[entries.rows]))
+    sizes = np.bincount(entries.rows, minlength=len(texts))
+    return mapped(entries.names.take(kept), values.columns[0].take(kept), sizes, is_null, dtype)
+
+
+def _entries(texts: pa.Array) -> tuple[_Entries, Any]:
+    """The entries of all texts, and which texts are no objects."""
+    if len(texts) >= _LOADED_ROWS:
+        JSON_LOOPS.load()
+    loops: Any = JSON_LOOPS.kernels()
+    if loops is None:
+        return _scanned(texts, np.arange(len(texts)), np.zeros(len(texts), np.bool_))
+    has_control = np.zeros(len(texts), np.bool_)
+    offsets, raw = layout(texts)
+    if (raw[offsets[0] : offsets[-1]] < _BLANK).any():
+        has_control = np.asarray(pc.match_substring_regex(texts, _CONTROL))
+        offsets, raw = layout(pc.if_else(pa.array(has_control), "{}", texts))
+    ends, status = np.empty(len(texts) + 1, np.int64), np.empty(len(texts), np.uint8)
+    bounds = np.empty(int(offsets[-1] - offsets[0]) + 4, np.int64)
+    count = loops.json_entries(raw, offsets, ends, bounds, status)
+    name_begins, name_ends, value_begins, value_ends = bounds[: 4 * count].reshape(-1, 4).T
+    rows = np.repeat(np.arange(len(texts)), np.diff(ends))
+    found = _Entries(rows, _cut(raw, name_begins, name_ends), _cut(raw, value_begins, value_ends))
+    is_odd = has_control | (status == _ODD)
+    is_null = ~is_odd & (status != _VALUE)
+    if not is_odd.any():
+        return found, is_null
+    odd, is_null = _scanned(texts, np.flatnonzero(is_odd), is_null)
+    order = stable_order(np.concatenate([found.rows, odd.rows]))
+    index = pa.array(order)
+    names = pa.concat_arrays([found.names, odd.names]).take(index)
+    values = pa.concat_arrays([found.values, odd.values]).take(index)
+    return _Entries(np.concatenate([found.rows, odd.rows])[order], names, values), is_null
+
+
+def _cut(raw: Any, begins: Int64s, ends: Int64s) -> pa.Array:
+    """The texts between two positions each."""
+    bounds = np.zeros(len(begins) + 1, np.int64)
+    np.cumsum(ends - begins, out=bounds[1:])
+    positions = np.repeat(begins - bounds[:-1], ends - begins) + np.arange(bounds[-1])
+    return build(bounds, raw[positions], None)
+
+
+def _scanned(texts: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, Any]:
+    """The entries of some texts, those that the loops do not read, and which texts are no objects."""
+    owners: list[int] = []
+    names: list[str] = []
+    values: list[str] = []
+    is_null = is_null.copy()
+    for row, text in zip(rows.tolist(), texts.take(pa.array(rows)).to_pylist(), strict=True):
+        try:
+            node = scan(text)
+        except Malformed as error:
+            if not error.certain:
+                raise Unsupported(
+                    "from_json of a text that is malformed in a way in which Spark may read a part of it "
+                    "is not supported."
+                ) from None
+            node = None
+        if node is None or node.kind != "object":
+            is_null[row] = True
+            continue
+        owners += [row] * len(node.value)
+        names += [name for name, _ in node.value]
+        # line ends in it are blanks
+        values += [value.raw.replace("\n", "\t").replace("\r", "\t") for _, value in node.value]
+    entries = _Entries(np.array(owners, np.int64), pa.array(names, t.STRING), pa.array(values, t.STRING))
+    return entries, is_null
