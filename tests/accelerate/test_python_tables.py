@@ -203,9 +203,8 @@ def test_nested_values(register: Callable[..., None], nested: DataFrame, spark: 
             yield (*values, repr(values))
 
     nested.where("id < 30").createOrReplaceTempView("few_nested")
-    types = {name: dtype for name, dtype in NESTED.items() if "interval" not in dtype}
-    register(Same, ", ".join(f"{name}_ {dtype}" for name, dtype in types.items()) + ", text string")
-    check_answers(spark.sql(f"SELECT id, t.* FROM few_nested, LATERAL f({', '.join(types)}) t"))
+    register(Same, ", ".join(f"{name}_ {dtype}" for name, dtype in NESTED.items()) + ", text string")
+    check_answers(spark.sql(f"SELECT id, t.* FROM few_nested, LATERAL f({', '.join(NESTED)}) t"))
 
 
 GIVEN: dict[str, tuple[str, Any]] = {
