@@ -27,7 +27,6 @@ from kquery_spark.spark_bridge.python_evaluation import (
 )
 from kquery_spark.spark_bridge.python_kinds import (
     BATCHED_TABLE,
-    GROUPED_AGGREGATE,
     PICKLED_TABLE,
     PythonKind,
     kind_of,
@@ -78,8 +77,6 @@ class PythonFunctions:
         """The function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
         if node["name"].startswith(STAGE_FUNCTION):
             raise Unsupported("a stage of the engine is no function of the user's")
-        if not node["udfDeterministic"]:
-            _check_called_by_row(node)
         if self._profiled:
             raise Unsupported("Python UDFs run in Spark while they are profiled")
         function = self._facts.jvm_object(node).func()
@@ -290,13 +287,6 @@ class TableFunction:
 def _integers(values: Any) -> tuple[int, ...]:
     """The integers of a sequence of the JVM."""
     return tuple(int(value) for value in str(values.mkString(",")).split(",") if value)
-
-
-def _check_called_by_row(node: CatalystNode) -> None:
-    """Raise Unsupported unless a nondeterministic function is called once for each row of the plan node below its own."""
-    kind = kind_of(int(node.fields.get("evalType", GROUPED_AGGREGATE)))
-    if kind is None or not kind.of_rows:
-        raise Unsupported("a nondeterministic Python function of more than single rows runs in Spark")
 
 
 def _code(evaluation: _Evaluation, batch_rows: int) -> EvaluationCode:

@@ -20,14 +20,13 @@ from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.spark_types import is_exact_in_arrow
 from kquery_spark.types.names import is_nested
 
-CONDITION = "deterministic functions, not of year-month intervals"
-_OF_ROWS = "not of year-month intervals; a nondeterministic function at one place of the query"
+CONDITION = "not of year-month intervals; a nondeterministic function at one place of the query"
 
 
 @PLANS.handles(
     *("BatchEvalPython", "ArrowEvalPython"),
     family="user code",
-    partly=_OF_ROWS,
+    partly=CONDITION,
 )
 def eval_python(node: CatalystNode, context: Context) -> Scope:
     """The child's columns and a column for each function."""
