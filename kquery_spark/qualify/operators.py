@@ -81,7 +81,9 @@ def operator(name: str) -> tuple[str, Kind]:
         return _V2_RELATION, Kind.SCAN
     if first in ("MicroBatchScan", "ContinuousScan"):
         return "StreamingDataSourceV2ScanRelation", Kind.SCAN
-    return name, Kind.PYTHON if name.endswith(("InPandas", "InArrow", "EvalPython")) else Kind.OTHER
+    return name, Kind.PYTHON if name.endswith(
+        ("InPandas", "InArrow", "EvalPython", "EvalPythonUDTF")
+    ) else Kind.OTHER
 
 
 def unread_format(name: str) -> str | None:

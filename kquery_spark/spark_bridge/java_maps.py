@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,8 @@ _TRUE, _FALSE = 1231, 1237
 
 def is_known_key(dtype: pa.DataType) -> bool:
     """Whether the hashes of keys of a type are known."""
-    return dtype in (*_INTEGERS, t.LONG, t.BOOL, t.STRING) or bool(pa.types.is_timestamp(dtype))
+    is_plain = dtype in (*_INTEGERS, t.LONG, t.FLOAT, t.DOUBLE, t.BOOL, t.STRING)
+    return is_plain or bool(pa.types.is_timestamp(dtype))
 
 
 def hashes_of(keys: pa.Array) -> list[int]:
@@ -38,6 +39,10 @@ def hashes_of(keys: pa.Array) -> list[int]:
         return [text_hash(text) for text in keys.to_pylist()]
     if keys.type == t.BOOL:
         return [_TRUE if key else _FALSE for key in keys.to_pylist()]
+    if keys.type == t.FLOAT:
+        return _words(_canonical(keys).view(np.int32).astype(np.int64))
+    if keys.type == t.DOUBLE:
+        keys = pa.array(_canonical(keys).view(np.int64))
     if keys.type == t.DATE:
         keys = keys.cast(t.INT)
     if keys.type in _INTEGERS:
@@ -50,8 +55,17 @@ def _words(hashes: npt.NDArray[np.int64]) -> list[int]:
     return cast("list[int]", (hashes & _WORD).tolist())
 
 
-def value_hash(key: bool | int | str) -> int:
+def _canonical(keys: pa.Array) -> npt.NDArray[np.floating[Any]]:
+    """Fractions with one pattern of bits for all that are not numbers, as Java sees them."""
+    values: npt.NDArray[np.floating[Any]] = keys.to_numpy().copy()
+    values[np.isnan(values)] = np.nan
+    return values
+
+
+def value_hash(key: bool | int | float | str) -> int:
     """The hash of a key that Java reads from a pickle: an integer is an Integer if it fits."""
+    if isinstance(key, float):
+        return hashes_of(pa.array([key], t.DOUBLE))[0]
     if isinstance(key, str):
         return text_hash(key)
     if isinstance(key, bool):

@@ -31,7 +31,7 @@ _CONTAINERS: tuple[tuple[Any, frozenset[type]], ...] = (
     (pa.types.is_binary, frozenset({bytes, bytearray})),
 )
 """Classes that Spark takes as these types, beside the known ones."""
-_KEYS = {t.STRING: str, t.BOOL: bool}
+_KEYS = {t.STRING: str, t.BOOL: bool, t.FLOAT: float, t.DOUBLE: float}
 """The class of keys by type; that of all other types is int."""
 _INTEGERS = (t.BYTE, t.SHORT, t.INT, t.LONG)
 _FLOATS = (t.FLOAT, t.DOUBLE)
@@ -75,10 +75,14 @@ class PickledResults:
     def _keys(self, values: list[Any], dtype: pa.DataType) -> pa.Array:
         """Keys; KQueryError for those that Spark cuts, which may make one of two."""
         keys = self.array(values, dtype)
-        days = keys.cast(t.INT) if dtype == t.DATE else keys
-        if dtype not in _KEYS and days.cast(t.LONG).to_pylist() != values:
+        if dtype in _INTEGERS or dtype == t.DATE or _is_micros(dtype):
+            numbers = keys.cast(t.INT) if dtype == t.DATE else keys
+            kept = numbers.cast(t.LONG).to_pylist()
+        else:
+            kept = keys.to_pylist()
+        if kept != values:
             raise KQueryError(
-                f"only Spark knows what becomes of map keys too large for {t.spark_name(dtype)}"
+                f"only Spark knows what becomes of map keys that are no values of {t.spark_name(dtype)}"
             )
         return keys
 
@@ -128,7 +132,7 @@ def _with_lengths(values: Sequence[Any], dtype: pa.DataType, child: pa.Array) ->
 def _atoms(values: Sequence[Any], dtype: pa.DataType, classes: set[type]) -> pa.Array:
     if dtype == t.BOOL:
         return pa.array(_only(bool, values, classes), t.BOOL)
-    if dtype in _INTEGERS or pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype):
+    if dtype in _INTEGERS or pa.types.is_date32(dtype) or _is_micros(dtype):
         return _integers(_only(int, values, classes), dtype)
     if dtype in _FLOATS:
         return pa.array(_only(float, values, classes), t.DOUBLE).cast(dtype, safe=False)
@@ -161,7 +165,12 @@ def _integers(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
     if pa.types.is_date32(dtype):
         days = pc.if_else(_fits_days(wide), wide, None)
         return days.cast(pa.int32()).cast(dtype)
-    return wide.cast(dtype) if pa.types.is_timestamp(dtype) else wide.cast(dtype, safe=False)
+    return wide.cast(dtype) if _is_micros(dtype) else wide.cast(dtype, safe=False)
+
+
+def _is_micros(dtype: pa.DataType) -> bool:
+    """Whether values are microseconds to Java."""
+    return dtype == t.DAY_TIME or bool(pa.types.is_timestamp(dtype))
 
 
 def _fits_days(values: pa.Array) -> pa.Array:

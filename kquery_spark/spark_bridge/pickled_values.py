@@ -12,7 +12,7 @@ from kquery_spark.types import names as t
 
 PICKLED = int(PythonEvalType.SQL_BATCHED_UDF)
 """The evaluation type of ``@udf`` without Arrow."""
-_PLAIN = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DATE)
+_PLAIN = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DATE, t.DAY_TIME)
 
 
 @dataclass(frozen=True)

@@ -51,14 +51,14 @@ class PythonEvaluation:
 
     def __call__(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The results for batches of arguments. TaskError of the kind "query" if a function, or PySpark's worker, raises."""
-        return _guarded(arguments, self._evaluate)
+        return with_query_errors(arguments, self._evaluate)
 
     def _evaluate(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import worker
 
         message = self.eval_type, self.calls, self.settings, json.dumps(spark_schema(self.arguments))
         function, inputs, dump = read_functions(worker, *message)
-        shown = (_named(batch, self.arguments) for batch in arguments)
+        shown = (as_seen(batch, self.arguments) for batch in arguments)
         if self.eval_type == PICKLED:
             yield from self._of_rows(function, shown)
             return
@@ -94,7 +94,7 @@ class _TableEvaluation(Generic[T]):
 
     def __call__(self, arguments: Iterator[T]) -> Iterator[pa.RecordBatch]:
         """What the functions give for arguments, in their order."""
-        return _guarded(arguments, self._evaluate)
+        return with_query_errors(arguments, self._evaluate)
 
     def _items(self, inputs: Inputs, arguments: Iterator[T]) -> Iterator[Any]:
         """The arguments as the function that PySpark's worker builds takes them."""
@@ -116,11 +116,11 @@ class _TableEvaluation(Generic[T]):
                 if not gives_rows:
                     yield checked_results(batch, self.results)
                 elif batch.num_rows:
-                    yield checked_results(_fields_of(batch), self.results)
+                    yield checked_results(fields_of(batch), self.results)
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch of arguments as PySpark's worker reads it."""
-        named = _named(batch, self.arguments)
+        named = as_seen(batch, self.arguments)
         if not self._kind.takes_rows:
             return named
         struct = pa.StructArray.from_arrays(named.columns, fields=list(self.arguments))
@@ -157,12 +157,12 @@ class CogroupsEvaluation(_TableEvaluation[Pair]):
     def _items(self, inputs: Inputs, arguments: Iterator[Pair]) -> Iterator[Any]:
         for left, right in arguments:
             yield from inputs.cogroup(
-                [_named(batch, self.arguments) for batch in left],
-                [_named(batch, self.right) for batch in right],
+                [as_seen(batch, self.arguments) for batch in left],
+                [as_seen(batch, self.right) for batch in right],
             )
 
 
-def _guarded(
+def with_query_errors(
     arguments: Iterator[T], evaluate: Callable[[Iterator[T]], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
     """The results of an evaluation; errors of functions as errors of the query, those of the engine as they are."""
@@ -196,7 +196,7 @@ class _Arguments(Iterator[T], Generic[T]):
             raise
 
 
-def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def as_seen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """A batch of arguments with the names and types that functions see."""
     if not batch.num_columns:
         return batch
@@ -204,7 +204,7 @@ def _named(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _fields_of(batch: pa.RecordBatch) -> pa.RecordBatch:
+def fields_of(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The columns of results that cross as one struct, of which Spark reads the fields whatever the struct's validity."""
     struct = batch.column(0)
     columns = [struct.field(i) for i in range(struct.type.num_fields)]

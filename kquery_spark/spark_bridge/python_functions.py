@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -24,9 +25,18 @@ from kquery_spark.spark_bridge.python_evaluation import (
     GroupsEvaluation,
     PythonEvaluation,
 )
-from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE, PythonKind, kind_of, type_over_windows
+from kquery_spark.spark_bridge.python_kinds import (
+    BATCHED_TABLE,
+    PICKLED_TABLE,
+    PythonKind,
+    kind_of,
+    type_over_windows,
+)
 from kquery_spark.spark_bridge.python_streams import counts_groups
 from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.table_call import TableCall
+from kquery_spark.spark_bridge.table_evaluation import TableEvaluation
+from kquery_spark.spark_bridge.table_state import handler_of
 from kquery_spark.spark_bridge.versions import minor_version
 from kquery_spark.types import names as t
 
@@ -41,6 +51,10 @@ _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 _FRAME_SETTINGS = ("window_bound_types", "pandas_window_bound_types")
 """Says for each call whether its frame is the whole partition: the name since 4.1, and the one before."""
+
+_FIRST_WITH_TABLES = (4, 0)
+"""The release from which on table functions have partitions of their TABLE argument, and a method ``analyze``."""
+_COALESCING = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
 
 _Evaluation = PythonEvaluation | GroupsEvaluation | CogroupsEvaluation | BatchesEvaluation
 EvaluationCode = tuple[bytes, int, tuple[int, ...]]
@@ -63,8 +77,6 @@ class PythonFunctions:
         """The function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
         if node["name"].startswith(STAGE_FUNCTION):
             raise Unsupported("a stage of the engine is no function of the user's")
-        if not node["udfDeterministic"]:
-            _check_called_by_row(node)
         if self._profiled:
             raise Unsupported("Python UDFs run in Spark while they are profiled")
         function = self._facts.jvm_object(node).func()
@@ -177,6 +189,47 @@ class PythonFunctions:
         evaluation = BatchesEvaluation(eval_type, tuple(calls), settings, arguments, results)
         return _code(evaluation, self._batch_rows)
 
+    def table_function(self, node: CatalystNode, call: PythonCall) -> TableFunction:
+        """The call of a table function as its PythonUDTF describes it."""
+        udtf = self._facts.jvm_object(node)
+        indexes: tuple[int, ...] = ()
+        analyzed = None
+        if (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_TABLES) >= _FIRST_WITH_TABLES:
+            partition, result = udtf.pythonUDTFPartitionColumnIndexes(), udtf.pickledAnalyzeResult()
+            if partition.isDefined():
+                indexes = _integers(partition.get().partitionChildIndexes())
+            analyzed = bytes(result.get()) if result.isDefined() else None
+        tables: tuple[int, ...] = ()
+        if int(node["evalType"]) == BATCHED_TABLE and udtf.tableArguments().isDefined():
+            flags = str(udtf.tableArguments().get().mkString(",")).split(",")
+            tables = tuple(
+                dict.fromkeys(
+                    o for o, is_table in zip(call.offsets, flags, strict=True) if is_table == "true"
+                )
+            )
+        returns = str(udtf.elementSchema().json())
+        described = (int(node["evalType"]), call, str(node["name"]), returns)
+        return TableFunction(TableCall(*described, indexes, analyzed, tables), handler_of(call.commands[0]))
+
+    def table(
+        self, function: TableFunction, by_row: bool, arguments: pa.Schema, results: pa.Schema
+    ) -> EvaluationCode:
+        """The evaluation of a table function. by_row: each row by itself."""
+        call = function.call
+        kind, pickled = _known(call.eval_type), call.eval_type == PICKLED_TABLE
+        is_supported = is_picklable if pickled else _crosses_as_arrow
+        _check_types(kind, is_supported, [*arguments.types, *results.types])
+        settings = {} if pickled else self._arrow_settings(kind)
+        pickling = self._pickling(results) if pickled else Pickling()
+        evaluation = TableEvaluation(call, settings, arguments, results, pickling, by_row)
+        broadcasts = call.call.functions[0].broadcasts
+        return pickle.dumps(evaluation), 0 if pickled else self._batch_rows, broadcasts
+
+    @property
+    def empties_no_task(self) -> bool:
+        """Whether Spark makes no task of a shuffle's empty partitions, unless all of them are."""
+        return all(self._link.conf.getConfString(name) == "true" for name in _COALESCING)
+
     def _table_settings(
         self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
     ) -> dict[str, str]:
@@ -223,11 +276,17 @@ class PythonFunctions:
         return max(int(self._link.conf.getConfString(_MAX_BATCH_ROWS)), 0)
 
 
-def _check_called_by_row(node: CatalystNode) -> None:
-    """Raise Unsupported unless a nondeterministic function is called once for each row of the plan node below its own."""
-    kind = kind_of(int(node.fields.get("evalType", GROUPED_AGGREGATE)))
-    if kind is None or not kind.of_rows:
-        raise Unsupported("a nondeterministic Python function of more than single rows runs in Spark")
+@dataclass(frozen=True)
+class TableFunction:
+    """A call of a table function. handler: a copy of its class; None if the driver cannot read it."""
+
+    call: TableCall
+    handler: type | None
+
+
+def _integers(values: Any) -> tuple[int, ...]:
+    """The integers of a sequence of the JVM."""
+    return tuple(int(value) for value in str(values.mkString(",")).split(",") if value)
 
 
 def _code(evaluation: _Evaluation, batch_rows: int) -> EvaluationCode:

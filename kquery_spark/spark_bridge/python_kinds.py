@@ -9,24 +9,20 @@ from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
 
 @dataclass(frozen=True)
 class PythonKind:
-    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do.
-
-    of_rows: it gives a value for each row.
-    """
+    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do."""
 
     words: str
     takes_rows: bool = False
     gives_rows: bool = False
-    of_rows: bool = False
 
 
 _NAMED = {
-    "SQL_BATCHED_UDF": PythonKind("a Python UDF", of_rows=True),
-    "SQL_ARROW_BATCHED_UDF": PythonKind("an Arrow-optimized Python UDF", of_rows=True),
-    "SQL_SCALAR_PANDAS_UDF": PythonKind("a pandas UDF", of_rows=True),
-    "SQL_SCALAR_PANDAS_ITER_UDF": PythonKind("an iterator pandas UDF", of_rows=True),
-    "SQL_SCALAR_ARROW_UDF": PythonKind("an Arrow UDF", of_rows=True),
-    "SQL_SCALAR_ARROW_ITER_UDF": PythonKind("an iterator Arrow UDF", of_rows=True),
+    "SQL_BATCHED_UDF": PythonKind("a Python UDF"),
+    "SQL_ARROW_BATCHED_UDF": PythonKind("an Arrow-optimized Python UDF"),
+    "SQL_SCALAR_PANDAS_UDF": PythonKind("a pandas UDF"),
+    "SQL_SCALAR_PANDAS_ITER_UDF": PythonKind("an iterator pandas UDF"),
+    "SQL_SCALAR_ARROW_UDF": PythonKind("an Arrow UDF"),
+    "SQL_SCALAR_ARROW_ITER_UDF": PythonKind("an iterator Arrow UDF"),
     "SQL_GROUPED_AGG_PANDAS_UDF": PythonKind("a grouped aggregate pandas UDF"),
     "SQL_GROUPED_AGG_PANDAS_ITER_UDF": PythonKind("an iterator grouped aggregate pandas UDF"),
     "SQL_GROUPED_AGG_ARROW_UDF": PythonKind("a grouped aggregate Arrow UDF"),
@@ -41,6 +37,9 @@ _NAMED = {
     "SQL_WINDOW_AGG_ARROW_UDF": PythonKind("an Arrow UDF over a window"),
     "SQL_MAP_PANDAS_ITER_UDF": PythonKind("mapInPandas", True, True),
     "SQL_MAP_ARROW_ITER_UDF": PythonKind("mapInArrow", True, True),
+    "SQL_TABLE_UDF": PythonKind("a Python table function", gives_rows=True),
+    "SQL_ARROW_TABLE_UDF": PythonKind("an Arrow-optimized Python table function", gives_rows=True),
+    "SQL_ARROW_UDTF": PythonKind("an Arrow table function", gives_rows=True),
 }
 _TYPES = {name: int(getattr(PythonEvalType, name)) for name in _NAMED if hasattr(PythonEvalType, name)}
 """The evaluation types that this PySpark has."""
@@ -50,6 +49,11 @@ _OVER_WINDOWS = {
     "SQL_GROUPED_AGG_ARROW_UDF": "SQL_WINDOW_AGG_ARROW_UDF",
 }
 _TYPES_OVER_WINDOWS = {_TYPES[name]: _TYPES[over] for name, over in _OVER_WINDOWS.items() if over in _TYPES}
+
+PICKLED_TABLE = _TYPES["SQL_TABLE_UDF"]
+"""The evaluation type of table functions whose rows are pickled."""
+BATCHED_TABLE = _TYPES.get("SQL_ARROW_UDTF")
+"""The evaluation type of table functions that take and give batches of rows, from 4.1 on."""
 
 GROUPED_AGGREGATE = int(PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF)
 """The evaluation type of all aggregate functions before 4.1, whose plans do not name it."""

@@ -45,7 +45,7 @@ def read_functions(
         confs = layout.confs(worker, eval_type, settings, schema)
         udfs = worker.read_udfs(worker.pickleSer, stream, eval_type, *confs)
     function, _, deserializer, serializer = udfs
-    return function, Inputs(deserializer, counts_groups(pyspark.__version__)), _dumper(serializer)
+    return function, Inputs(deserializer, counts_groups(pyspark.__version__)), dumper(serializer)
 
 
 def _read_message(
@@ -70,7 +70,9 @@ def _fields(call: PythonCall) -> tuple[list[memoryview], list[int], dict[str, in
     return [memoryview(c) for c in call.commands], positional, {n: o for o, n in pairs if n}, 0
 
 
-def _dumper(serializer: Any) -> Dump:
+def dumper(serializer: Any) -> Dump:
+    """Gets the batches of what a function gave out of PySpark's serializer."""
+
     def dump(results: Any) -> Iterator[pa.RecordBatch]:
         if type(serializer).__name__ in PLAIN_SERIALIZERS:
             return iter((results,))

@@ -42,12 +42,12 @@ class StreamLayout:
         """The stream, from the place at which ``read_udfs`` begins."""
         parts = []
         if self.settings and eval_type != _PICKLED:
-            parts += [_integer(len(settings)), *(_text(text) for pair in settings.items() for text in pair)]
+            parts += [integer(len(settings)), *(text(entry) for pair in settings.items() for entry in pair)]
             if self.input_types and eval_type == _BATCHED:
-                parts.append(_text(schema))
+                parts.append(text(schema))
         if self.profiled:
-            parts.append(_flag(False))
-        parts.append(_integer(len(calls)))
+            parts.append(flag(False))
+        parts.append(integer(len(calls)))
         for call in calls:
             parts += self._call(call, self._names_arguments(eval_type))
         return io.BytesIO(b"".join(parts))
@@ -59,20 +59,20 @@ class StreamLayout:
         if self.settings:
             return ()
         evaluation = {"input_type": schema} if eval_type == _BATCHED else {}
-        return worker.RunnerConf(_pairs(settings)), worker.EvalConf(_pairs(evaluation))
+        return worker.RunnerConf(pairs(settings)), worker.EvalConf(pairs(evaluation))
 
     def _names_arguments(self, eval_type: int) -> bool:
         kind = kind_of(eval_type)
         return self.tables_named or (self.named and not (kind is not None and kind.gives_rows))
 
     def _call(self, call: PythonCall, named: bool) -> list[bytes]:
-        parts = [_integer(len(call.offsets))]
+        parts = [integer(len(call.offsets))]
         for offset, name in zip(call.offsets, call.names, strict=True):
-            parts.append(_integer(offset))
+            parts.append(integer(offset))
             if named:
-                parts += [_flag(True), _text(name)] if name else [_flag(False)]
-        parts.append(_integer(len(call.commands)))
-        parts += [_sized(command) for command in call.commands]
+                parts += [flag(True), text(name)] if name else [flag(False)]
+        parts.append(integer(len(call.commands)))
+        parts += [sized(command) for command in call.commands]
         if self.result_ids:
             parts.append(struct.pack("!q", 0))
         return parts
@@ -95,22 +95,27 @@ def counts_groups(version: str) -> bool:
     return layout is None or layout.counts_groups
 
 
-def _pairs(settings: Mapping[str, str]) -> io.BytesIO:
-    texts = [_text(text) for pair in settings.items() for text in pair]
-    return io.BytesIO(b"".join([_integer(len(settings)), *texts]))
+def pairs(settings: Mapping[str, str]) -> io.BytesIO:
+    """Names and values after their number."""
+    texts = [text(entry) for pair in settings.items() for entry in pair]
+    return io.BytesIO(b"".join([integer(len(settings)), *texts]))
 
 
-def _integer(value: int) -> bytes:
+def integer(value: int) -> bytes:
+    """An integer of four bytes."""
     return struct.pack("!i", value)
 
 
-def _flag(value: bool) -> bytes:
+def flag(value: bool) -> bytes:
+    """A byte for true or false."""
     return struct.pack("!?", value)
 
 
-def _sized(value: bytes) -> bytes:
-    return _integer(len(value)) + value
+def sized(value: bytes) -> bytes:
+    """Bytes after their number."""
+    return integer(len(value)) + value
 
 
-def _text(value: str) -> bytes:
-    return _sized(value.encode())
+def text(value: str) -> bytes:
+    """Text after the number of its bytes."""
+    return sized(value.encode())

@@ -44,6 +44,30 @@ def test_every_row_is_called_once(rows: DataFrame, spark: SparkSession) -> None:
         assert shown(ours) == shown(query.collect())
 
 
+def test_every_group_is_called_once(rows: DataFrame, spark: SparkSession) -> None:
+    calls = spark.sparkContext.accumulator(0)
+
+    @pandas_udf("double")
+    def counted(x: pd.Series) -> float:
+        calls.add(1)
+        return float(x.sum())
+
+    total = counted.asNondeterministic()
+    few = rows.where("id < 90").select("id", "p")
+    whole = Window.partitionBy("p")
+    for query, count in (
+        (few.groupBy("p").agg(total("id").alias("v")).where("v > 5").orderBy("v"), 3),
+        (few.groupBy("id").agg((total("id") + 1).alias("v")).groupBy("v").count(), 90),
+        (few.select("id", total("id").over(whole).alias("v")).where("v > 5").groupBy("v").count(), 3),
+        (few.select("id", total("id").over(whole.orderBy("id").rowsBetween(-1, 0)).alias("v")), 90),
+    ):
+        fast, before = query.transform(kquery_plan, when="always", fallback="error"), calls.value
+        assert kq.explain(query).coverage == 1.0, str(kq.explain(query))
+        ours = fast.collect()
+        assert calls.value - before == count
+        assert shown(ours) == shown(query.collect())
+
+
 def test_what_reads_the_values_agrees(rows: DataFrame) -> None:
     draw = plain(lambda x: random.random(), "double").asNondeterministic()
 

@@ -32,7 +32,7 @@ _PASSING = frozenset(
 # Nodes above which nobody sees in which partitions the rows below are; so is a Sort of all rows.
 _REDISTRIBUTING = frozenset({"Aggregate", "Join", "Window", "Distinct"})
 # Nodes whose work users spread over tasks by the partitions below.
-_CALLING = frozenset({"BatchEvalPython", "ArrowEvalPython"})
+_CALLING = frozenset({"BatchEvalPython", "ArrowEvalPython", "BatchEvalPythonUDTF", "ArrowEvalPythonUDTF"})
 # As these, nodes that read all columns and pass on none.
 _MAPPING = frozenset(
     {

@@ -38,7 +38,7 @@ CONDITIONS = {
     "PandasStddev": "ddof of 0 or 1",
     "PandasVariance": "ddof of 0 or 1",
     "PivotFirst": "values that are not floating-point",
-    "PythonUDAF": "deterministic functions, not of year-month intervals, beside no other aggregates",
+    "PythonUDAF": "not of year-month intervals, beside no other aggregates",
 }
 
 # Their values depend on the order of rows, so they are Spark's where the query gives them one.

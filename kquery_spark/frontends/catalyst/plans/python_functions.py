@@ -20,14 +20,13 @@ from kquery_spark.spark_bridge.python_functions import PythonFunctions
 from kquery_spark.spark_bridge.spark_types import is_exact_in_arrow
 from kquery_spark.types.names import is_nested
 
-CONDITION = "deterministic functions, not of year-month intervals"
-_OF_ROWS = "not of year-month intervals; a nondeterministic function at one place of the query"
+CONDITION = "not of year-month intervals; a nondeterministic function at one place of the query"
 
 
 @PLANS.handles(
     *("BatchEvalPython", "ArrowEvalPython"),
     family="user code",
-    partly=_OF_ROWS,
+    partly=CONDITION,
 )
 def eval_python(node: CatalystNode, context: Context) -> Scope:
     """The child's columns and a column for each function."""
@@ -72,6 +71,12 @@ class Calls:
             udf = udf.children[0]
             functions.insert(0, self._functions.function(udf))
             names.append(str(udf["name"]))
+        offsets, keywords, shown = self.arguments_of(udf)
+        self.calls.append(PythonCall(tuple(functions), offsets, keywords))
+        self.shown.append(f"{'('.join(names)}({', '.join(shown)}{')' * len(names)}")
+
+    def arguments_of(self, udf: CatalystNode) -> tuple[tuple[int, ...], tuple[str, ...], list[str]]:
+        """The offsets and names of a function's arguments, which join those of the others, and each in words."""
         offsets, keywords, shown = [], [], []
         for argument in udf.children:
             keyword = ""
@@ -84,8 +89,7 @@ class Calls:
             offsets.append(self.arguments.index(value))
             keywords.append(keyword)
             shown.append(f"{keyword} => {value}" if keyword else str(value))
-        self.calls.append(PythonCall(tuple(functions), tuple(offsets), tuple(keywords)))
-        self.shown.append(f"{'('.join(names)}({', '.join(shown)}{')' * len(names)}")
+        return tuple(offsets), tuple(keywords), shown
 
     def _type(self, node: CatalystNode, value: Expr) -> pa.DataType:
         """An argument's type as Spark says it; the engine's may say less of what cannot be NULL inside."""

@@ -1,0 +1,66 @@
+"""Call a Python table function of Spark's users, as ``LATERAL f(x)`` and ``f(TABLE(t) PARTITION BY k)`` do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import PlanError
+from kquery_spark.expr import Expr, SortKey
+from kquery_spark.logical.appended_columns import AppendsColumns
+from kquery_spark.logical.plan import LogicalPlan
+from kquery_spark.logical.python_calls import PythonCalls
+
+
+@dataclass(frozen=True)
+class TablePython(AppendsColumns):
+    """The rows that a table function gives for ``args``.
+
+    partition: rows with equal values of these are in one task, sorted by ``order``; all rows are if there are none. If it is
+    None, the function keeps no state, and the child's ``required`` columns (None: all) stand beside each row's results.
+    """
+
+    child: LogicalPlan
+    args: tuple[Expr, ...]
+    calls: PythonCalls
+    partition: tuple[Expr, ...] | None = None
+    order: tuple[SortKey, ...] = ()
+    required: tuple[str, ...] | None = None
+
+    calls_python: ClassVar[bool] = True
+
+    @override
+    def validate(self) -> None:
+        if self.partition is not None and self.required != ():
+            raise PlanError("a table function of partitions gives no columns of its input")
+        super().validate()
+
+    @property
+    @override
+    def appended(self) -> pa.Schema:
+        return self.calls.results
+
+    @property
+    @override
+    def expressions(self) -> tuple[Expr, ...]:
+        return (*self.args, *(self.partition or ()), *(key.expr for key in self.order))
+
+    @override
+    def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
+        return replace(
+            self,
+            args=tuple(map(rule, self.args)),
+            partition=None if self.partition is None else tuple(map(rule, self.partition)),
+            order=tuple(replace(key, expr=rule(key.expr)) for key in self.order),
+        )
+
+    @override
+    def label(self) -> str:
+        if self.partition is None:
+            return f"TablePython: {self.calls}"
+        by = f"partition=[{', '.join(map(str, self.partition))}], order=[{', '.join(map(str, self.order))}]"
+        return f"TablePython: {self.calls}, {by}"

@@ -1,0 +1,116 @@
+"""Whether a class of a Python table function passes anything from row to row, judged without making an instance.
+
+Spark makes one instance for each partition of its rows, and the engine one for each of its tasks. Rows come out the same
+if no method writes to the instance, nor hands it on to code that might.
+"""
+
+from __future__ import annotations
+
+import dis
+import io
+import pickle
+from collections.abc import Iterator
+from itertools import pairwise
+from types import CodeType, FunctionType
+from typing import Any
+
+_NO_MEMBERS = frozenset(
+    {
+        *("__module__", "__doc__", "__dict__", "__weakref__", "__qualname__", "__annotations__"),
+        *("__firstlineno__", "__static_attributes__", "__annotate__", "__annotate_func__", "__slotnames__"),
+    }
+)
+"""What Python puts into the namespace of a class on its own account."""
+_CONSTANTS = (int, float, complex, str, bytes, type(None))
+_WRITES = frozenset({"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL"})
+_READS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
+_OF_VARIABLES = ("FAST", "DEREF", "CLOSURE", "CELL")
+"""What the names of instructions that use local variables have in them."""
+
+
+def handler_of(command: bytes) -> type | None:
+    """A copy of the class that a table function's command holds; None if it is not in the command, or cannot be read.
+
+    Unlike ``pickle.loads``, this leaves the user's own class, which a copy would overwrite, as it is.
+    """
+    try:
+        handler = _CopyingUnpickler(io.BytesIO(command)).load()
+    except Exception:  # of the user's modules
+        return None
+    return handler if isinstance(handler, type) else None
+
+
+def has_terminate(handler: type | None) -> bool:
+    """Whether a table function may give rows after the last one of a partition."""
+    return handler is None or hasattr(handler, "terminate")
+
+
+def keeps_state(handler: type | None) -> bool:
+    """Whether the rows of a table function may depend on those before them, as far as its code can tell."""
+    if handler is None or type(handler) is not type or has_terminate(handler):
+        return True
+    members = [
+        (name, value)
+        for base in handler.__mro__[:-1]
+        for name, value in vars(base).items()
+        if name not in _NO_MEMBERS
+    ]
+    names = frozenset(name for name, _ in members)
+    return any(_is_stateful(name, value, names) for name, value in members)
+
+
+class _CopyingUnpickler(pickle.Unpickler):
+    """Makes a new class where cloudpickle finds the one that it pickled, and fills it again."""
+
+    def find_class(self, module: str, name: str) -> Any:
+        found = super().find_class(module, name)
+        if name != "_make_skeleton_class":
+            return found
+
+        def make_skeleton(
+            constructor: Any, name: str, bases: Any, keywords: Any, tracker: Any, extra: Any
+        ) -> Any:
+            return found(constructor, name, bases, keywords, None, extra)
+
+        return make_skeleton
+
+
+def _is_stateful(name: str, value: object, members: frozenset[str]) -> bool:
+    if name == "analyze" or isinstance(value, _CONSTANTS):
+        return False
+    if isinstance(value, staticmethod):
+        function = value.__func__
+        return not isinstance(function, FunctionType) or _writes(function.__code__)
+    if not isinstance(value, FunctionType) or name.startswith("__"):
+        return True
+    code = value.__code__
+    is_hidden = not code.co_argcount or "__class__" in code.co_freevars  # as super() reads it
+    return is_hidden or _writes(code) or _hands_on(code, code.co_varnames[0], members)
+
+
+def _writes(code: CodeType) -> bool:
+    """Whether a function, or one inside of it, writes to attributes or global variables."""
+    return any(i.opname in _WRITES for part in _codes(code) for i in dis.get_instructions(part))
+
+
+def _codes(code: CodeType) -> Iterator[CodeType]:
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _codes(constant)
+
+
+def _hands_on(code: CodeType, instance: str, members: frozenset[str]) -> bool:
+    """Whether a method does anything with the instance but read members of its class."""
+    instructions = list(dis.get_instructions(code))
+    for instruction, following in pairwise(instructions):
+        value = instruction.argval
+        names = value if isinstance(value, tuple) else (value,)
+        if instance not in names or not any(word in instruction.opname for word in _OF_VARIABLES):
+            continue
+        loads_last = instruction.opname.startswith(("LOAD_FAST", "STORE_FAST_LOAD")) and names[-1] == instance
+        if not loads_last or instance in names[:-1]:
+            return True
+        if following.opname not in _READS or following.argval not in members:
+            return True
+    return False
