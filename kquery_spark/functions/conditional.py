@@ -18,6 +18,7 @@ from kquery_spark.functions.comparison import coerce_comparison, compare
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.kernels.ordered_bytes import can_order
+from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
 from kquery_spark.types.vector import Data, Vector
@@ -86,11 +87,11 @@ def _nullif(args: Sequence[Vector], context: CallContext) -> Data:
         # Spark casts no value that it compares with NULL
         values = right.array(context.num_rows)
         known = pc.is_valid(left.array(context.num_rows))
-        args = (left, Vector(right.dtype, pc.if_else(known, values, pa.scalar(None, values.type))))
+        args = (left, Vector(right.dtype, if_else(known, values, pa.scalar(None, values.type))))
         sides = [casts.cast(side, common, context.mode, context.tz, context.num_rows) for side in args]
     same = pc.fill_null(compare("eq", sides[0], sides[1], context), False)
     data = left.plain()
-    return pc.if_else(same, pa.scalar(None, data.type), data)
+    return if_else(same, pa.scalar(None, data.type), data)
 
 
 def _nullif_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -102,7 +103,7 @@ def _nullif_type(types: Sequence[pa.DataType]) -> pa.DataType:
 def _nvl2(args: Sequence[Vector], context: CallContext) -> Data:
     if context.dtype == t.NULL:
         return pa.nulls(context.num_rows)
-    return pc.if_else(pc.is_valid(args[0].data), *unified(args[1:], context.dtype))
+    return if_else(pc.is_valid(args[0].data), *unified(args[1:], context.dtype))
 
 
 def _nanvl(args: Sequence[Vector], context: CallContext) -> Data:

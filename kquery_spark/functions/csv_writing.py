@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.json_writing import plain_text
 from kquery_spark.functions.registry import CallContext, Function, register
+from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -27,7 +28,7 @@ def _to_csv(args: Sequence[Vector], context: CallContext) -> Data:
     present = structs.is_valid()
     if len(fields) == 1:  # univocity gives nothing for a line without a value
         present = pc.and_(present, pc.struct_field(structs, [0]).is_valid())
-    return pc.if_else(present, lines, pa.scalar(None, t.STRING))
+    return if_else(present, lines, pa.scalar(None, t.STRING))
 
 
 def _field(values: pa.Array, needs_quotes: str, context: CallContext) -> pa.Array:

@@ -13,6 +13,7 @@ from kquery_spark.functions.casts import cast
 from kquery_spark.functions.date_fields import local
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, call, function, register
 from kquery_spark.kernels.elements import elements, list_offsets
+from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -123,7 +124,7 @@ def _maps(array: pa.Array, context: CallContext) -> pa.Array:
 
 def _enclosed(first: str, texts: pa.Array, last: str, array: pa.Array) -> pa.Array:
     whole = pc.binary_join_element_wise(first, texts, last, "")
-    return pc.if_else(array.is_valid(), whole, pa.scalar(None, t.STRING)) if array.null_count else whole
+    return if_else(array.is_valid(), whole, pa.scalar(None, t.STRING)) if array.null_count else whole
 
 
 def quoted(array: pa.Array) -> pa.Array:

@@ -28,6 +28,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.functions.strings import TEXT_MATCH_SELECTIVITY
 from kquery_spark.kernels import substrings
+from kquery_spark.kernels.text import if_else
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
@@ -260,7 +261,7 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
         )
     refuse_line_ends(plain, array)
     captured = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
-    return pc.if_else(pc.is_valid(array), pc.fill_null(captured, ""), pa.scalar(None, t.STRING))
+    return if_else(pc.is_valid(array), pc.fill_null(captured, ""), pa.scalar(None, t.STRING))
 
 
 def _split(args: Sequence[Vector], context: CallContext) -> Data:
@@ -275,7 +276,7 @@ def _split(args: Sequence[Vector], context: CallContext) -> Data:
     if limit == 1:
         array = args[0].array(context.num_rows)
         whole = pa.ListArray.from_arrays(pa.array(range(len(array) + 1), t.INT), array)
-        return pc.if_else(pc.is_valid(array), whole, pa.scalar(None, whole.type)).cast(dtype)
+        return if_else(pc.is_valid(array), whole, pa.scalar(None, whole.type)).cast(dtype)
     if pattern.literal is not None:
         return pc.split_pattern(args[0].data, pattern=pattern.literal, **options).cast(dtype)
     return pc.split_pattern_regex(args[0].data, pattern=pattern.text, **options).cast(dtype)

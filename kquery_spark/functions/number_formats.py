@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.decimal_parts import DecimalParts
 from kquery_spark.kernels.digit_layouts import DIGIT, digit_cells, digit_counts, filled_layouts
+from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 
 _TOKEN = re.compile(r"[09]+|[.DG,$S]|MI|PR")
@@ -62,7 +63,7 @@ class NumberFormat:
         is_negative = pc.or_(closed, pc.match_substring(texts, "-"))
         signed = pc.binary_join_element_wise(pc.if_else(is_negative, "-", ""), digits, "")
         is_number = pc.and_(is_number, pc.equal(opened, closed))
-        return pc.if_else(is_number, signed, pa.scalar(None, t.STRING)).cast(
+        return if_else(is_number, signed, pa.scalar(None, t.STRING)).cast(
             t.decimal(self.precision, self.scale)
         )
 

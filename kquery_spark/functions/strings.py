@@ -25,7 +25,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.kernels.text import Characters, build, gather, layout, null_mask
+from kquery_spark.kernels.text import Characters, build, gather, if_else, layout, null_mask
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
@@ -168,14 +168,14 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
         return pc.if_else(pc.is_valid(separator.array(n)), "", pa.scalar(None, t.STRING))
     if len(parts) == 1:
         joined = pc.fill_null(parts[0].array(n), "")
-        return pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
+        return if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
     first, *others = (p.array(n) for p in parts)
     if all(p.null_count for p in (first, *others)):  # Arrow 26 leaves out rows of nothing but NULLs
         nothing = reduce(pc.and_, [p.is_null() for p in (first, *others)])
         first = pc.if_else(nothing, "", first)
     joined = pc.binary_join_element_wise(first, *others, separator.array(n), null_handling="skip")
     if separator.null_count:
-        joined = pc.if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
+        joined = if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
     return joined
 
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import decimal_words
 
@@ -38,7 +39,7 @@ def ordered_bytes(array: pa.Array) -> pa.Array:
     if not can_order(array.type):
         raise Unsupported(f"Values of type {t.spark_name(array.type)} are not compared.")
     coded = _values(array)
-    return pc.if_else(array.is_valid(), coded, pa.scalar(None, pa.binary())) if array.null_count else coded
+    return if_else(array.is_valid(), coded, pa.scalar(None, pa.binary())) if array.null_count else coded
 
 
 def _part(array: pa.Array) -> pa.Array:

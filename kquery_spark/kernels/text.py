@@ -140,3 +140,19 @@ class Characters:
         if self.single:
             return np.asarray(position - self.offsets[:-1])
         return np.asarray(self.counts[position] - self.first[:-1])
+
+
+_MISREADS_SLICES = int(pa.__version__.split(".")[0]) < 24
+
+
+def if_else(test: Any, left: Any, right: Any) -> Any:
+    """``pc.if_else`` of arrays and scalars; pyarrow before 24 gives other texts for slices beside a scalar that is NULL."""
+    if _MISREADS_SLICES and not isinstance(test, pa.Scalar):
+        left, right = (_repeated(side, len(test)) for side in (left, right))
+    return pc.if_else(test, left, right)
+
+
+def _repeated(side: Any, count: int) -> Any:
+    """The array of a scalar text that is NULL; what else there is as it is."""
+    is_null_text = isinstance(side, pa.Scalar) and not side.is_valid and side.type in (t.STRING, t.BINARY)
+    return pa.nulls(count, side.type) if is_null_text else side

@@ -80,6 +80,10 @@ class ReadSettings(Protocol):
     def version(self) -> str:
         """Spark's version."""
 
+    @property
+    def release(self) -> tuple[int, int]:
+        """The major and minor number of Spark's version."""
+
     def knows(self, name: str) -> bool:
         """True if this Spark has a setting in ``FormatSettings.expected`` or ``read``."""
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
+from kquery_spark.types.arrow_types import cast_table
 
 try:
     from pyspark.core.rdd import _prepare_for_python_RDD as prepare_for_python_rdd
@@ -69,7 +70,7 @@ def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFr
     context: Any = spark.sparkContext
     utils = context._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
     batches = context._serialize_to_jvm(
-        table.cast(arrow_schema_of(schema)).to_batches(),
+        cast_table(table, arrow_schema_of(schema)).to_batches(),
         ArrowStreamSerializer(),
         utils.readArrowStreamFromFile,
         context._jvm.org.apache.spark.sql.api.python.ArrowIteratorServer,
@@ -90,7 +91,7 @@ def to_arrow(frame: DataFrame) -> pa.Table:
     collecting: Any = frame
     schema = arrow_schema_of(frame.schema)
     batches = [batch.rename_columns(schema.names) for batch in collecting._collect_as_arrow()]
-    return pa.Table.from_batches(batches).cast(schema) if batches else schema.empty_table()
+    return cast_table(pa.Table.from_batches(batches), schema) if batches else schema.empty_table()
 
 
 def error_condition(error: PySparkException) -> str | None:

@@ -13,6 +13,7 @@ from kquery_spark.sources.formats import FORMATS
 from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
 from kquery_spark.spark_bridge.byte_sizes import parse_bytes
 from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.versions import Version, minor_version
 
 _CONF = "org.apache.spark.sql.internal.SQLConf"
 OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
@@ -95,6 +96,13 @@ class SessionSettings:
     case_sensitive: bool
     corrupt_record_column: str
     values: Mapping[str, str | None]
+
+    @property
+    def release(self) -> Version:
+        """The major and minor number of Spark's version."""
+        release = minor_version(self.version)
+        assert release is not None  # others have no session
+        return release
 
     def knows(self, name: str) -> bool:
         """Whether this Spark has a setting that was read."""

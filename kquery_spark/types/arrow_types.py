@@ -69,3 +69,16 @@ def _nested_spark_type(dtype: pa.DataType, tz: str) -> pa.DataType:
 
 def _no_spark_type(dtype: pa.DataType) -> Unsupported:
     return Unsupported(f"values of the Arrow type {dtype} are not supported")
+
+
+def cast_table(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    """``table.cast(schema)``, also where an older pyarrow casts no nullable field of a struct to one that is not."""
+    try:
+        return table.cast(schema)
+    except pa.ArrowTypeError:
+        nullable = table.cast(pa.schema([f.with_type(t.nullable_within(f.type)) for f in schema]))
+        columns = [
+            pa.chunked_array([chunk.view(field.type) for chunk in column.chunks], field.type)
+            for column, field in zip(nullable.columns, schema, strict=True)
+        ]
+        return pa.Table.from_arrays(columns, schema=schema)

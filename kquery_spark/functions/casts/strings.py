@@ -17,6 +17,7 @@ from kquery_spark.functions.casts.floats import text_array
 from kquery_spark.functions.casts.table import cast_rule
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -67,7 +68,7 @@ def parse(
     parsed = per_distinct(one, [Vector(t.STRING, rest)], inner, dtype)
     if len(rest) == len(data):
         return parsed
-    result = fast(pc.if_else(odd, pa.scalar(None, t.STRING), data))
+    result = fast(if_else(odd, pa.scalar(None, t.STRING), data))
     if result.type != dtype:
         result = result.cast(dtype)
     return pc.replace_with_mask(result, odd, parsed)
@@ -192,7 +193,7 @@ def parse_decimal(vector: Vector, context: CallContext, fast: Any, slow: Callabl
     rest = data.filter(odd)
     inner = CallContext(context.dtype, context.mode, context.tz, len(rest))
     parsed = per_distinct(checked, [Vector(t.STRING, rest)], inner)
-    regular = fast(pc.if_else(odd, pa.scalar(None, t.STRING), data))
+    regular = fast(if_else(odd, pa.scalar(None, t.STRING), data))
     wide = Vector(context.dtype, regular).plain()
     return dk.slim(pc.replace_with_mask(wide, odd, parsed))
 

@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
+from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.aggregates.lists import gather, spread
@@ -56,7 +57,7 @@ class ListAgg(Accumulator):
             order = _order(items, ids, pc.max(states[2].plain()).as_py())
             lists = gather(pc.struct_field(items, [0]).take(pa.array(order)), ids.take(order), len(lists))
         joined = pc.binary_join(lists, delimiters)
-        return pc.if_else(pc.greater(pc.list_value_length(lists), 0), joined, pa.scalar(None, joined.type))
+        return if_else(pc.greater(pc.list_value_length(lists), 0), joined, pa.scalar(None, joined.type))
 
 
 def _order(items: pa.Array, ids: Int64s, directions: str | None) -> Int64s:

@@ -21,6 +21,7 @@ from kquery_spark.functions import casts, user
 from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.conditional import alike
 from kquery_spark.functions.registry import CallContext, EvalMode, call
+from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.sources.json import structs as _structs  # noqa: F401  has FROM_JSON's entry
 from kquery_spark.types import names as t
@@ -340,7 +341,7 @@ def _choose(
     *forms, result = alike([_form(v, dtype, narrow) for v in vectors], dtype)
     reserve_repeats([*forms, result], num_rows)
     for test, form in zip(reversed(tests), reversed(forms), strict=True):
-        result = pc.if_else(pc.fill_null(test, False), form, result)
+        result = if_else(pc.fill_null(test, False), form, result)
     return Vector(dtype, result)
 
 

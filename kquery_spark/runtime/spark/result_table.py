@@ -8,6 +8,7 @@ import pyarrow as pa
 from pyspark.sql.types import StructType
 
 from kquery_spark.spark_bridge.pyspark_names import arrow_schema_of
+from kquery_spark.types.arrow_types import cast_table
 from kquery_spark.types.names import nullable_within
 
 
@@ -20,7 +21,7 @@ def result_table(batches: Iterable[pa.RecordBatch], produced: pa.Schema, schema:
     named = pa.schema([f.with_name(n) for f, n in zip(produced, target.names, strict=True)])
     table = pa.Table.from_batches(parts, schema=named)
     try:
-        return table.cast(target)
+        return cast_table(table, target)
     except pa.ArrowInvalid:
         # a NULL struct with fields that are declared not NULL, which Spark's rows can have and Arrow's columns cannot
         return table.cast(pa.schema([f.with_type(nullable_within(f.type)) for f in target]))

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
 
 from kquery_spark.errors import SourceError
+from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.fields import cut
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.sources.csv.tokens import LineTokenizer
@@ -300,7 +301,7 @@ def _trimmed(array: pa.Array, options: CsvOptions) -> pa.Array:
     if options.trim_trailing:
         array = pc.utf8_rtrim(array, characters=_BLANKS)
     if options.trims:
-        array = pc.if_else(pc.equal(array, options.null_value), pa.scalar(None, t.STRING), array)
+        array = if_else(pc.equal(array, options.null_value), pa.scalar(None, t.STRING), array)
     return array
 
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.types import names as t
 
@@ -89,5 +90,5 @@ def _strings(
         except pa.ArrowInvalid:
             return None
     for marker in options.markers[1:]:  # the first one is the empty text
-        array = pc.if_else(pc.equal(array, marker), pa.scalar(None, t.STRING), array)
+        array = if_else(pc.equal(array, marker), pa.scalar(None, t.STRING), array)
     return array

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
 from kquery_spark.kernels import civil, zones
+from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.types import names as t
 
@@ -58,7 +59,7 @@ def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     """Usual texts at once, odd ones each by itself."""
     regular, slow = _rules(dtype, options)
     matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
-    values = pc.if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
+    values = if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
     odd = pc.invert(matches)
     return pc.replace_with_mask(values, odd, _each(column.filter(odd), slow, dtype))
 
@@ -281,7 +282,7 @@ def _timestamps(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa
     )
     matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
     odd = pc.invert(matches)
-    known = pc.if_else(matches, column, pa.scalar(None, t.STRING))
+    known = if_else(matches, column, pa.scalar(None, t.STRING))
     values = pa.nulls(len(column), dtype)
     if known.null_count < len(known):
         values = _timestamps(known, dtype, options)

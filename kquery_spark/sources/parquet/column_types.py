@@ -73,6 +73,33 @@ def _field_readable_as(struct: pa.DataType, field: pa.Field, instants: bool) -> 
     return [f.name for f in matches] == [field.name] and readable_as(matches[0].type, field.type, instants)
 
 
+def is_promoted(file_type: pa.DataType, dtype: pa.DataType, instants: bool) -> bool:
+    """Whether reading a file's column as a table's type, for which ``readable_as`` holds, is new in Spark 4.0.
+
+    These are wider types of numbers, and INT96 times (``instants``) as wall-clock times. Some decimals are among them that
+    earlier releases read, too.
+    """
+    if pa.types.is_dictionary(file_type):
+        file_type = file_type.value_type
+    if pa.types.is_struct(file_type):
+        fields = [
+            (file_type.field(f.name).type, f.type) for f in dtype if file_type.get_field_index(f.name) >= 0
+        ]
+        return any(is_promoted(*types, instants) for types in fields)
+    if pa.types.is_map(file_type):
+        keys = is_promoted(file_type.key_type, dtype.key_type, instants)
+        return keys or is_promoted(file_type.item_type, dtype.item_type, instants)
+    if is_any(file_type, LISTS):
+        return is_promoted(file_type.value_type, dtype.value_type, instants)
+    if pa.types.is_timestamp(file_type):
+        return instants and dtype.tz is None
+    if t.is_decimal(dtype):
+        return bool(dtype not in (file_type, UNSIGNED.get(file_type)))
+    if dtype == t.LONG:
+        return bool(file_type not in (t.LONG, pa.uint32()))
+    return bool(dtype == t.DOUBLE and file_type == t.FLOAT)
+
+
 def mismatch(path: str, name: str, file_type: pa.DataType, dtype: pa.DataType) -> str:
     """The sentence about a column whose type in the file cannot be read as the table's."""
     return f"{path}: column {name} is {t.spark_name(file_type)} in the file, the table says {t.spark_name(dtype)}"

@@ -57,6 +57,7 @@ _WRITERS_OPTIONS = (
 )
 _FILTERS = tuple(f"parquet.filter.{by}.enabled" for by in ("bloom", "columnindex", "dictionary", "stats"))
 
+_PROMOTES_TYPES_SINCE = (4, 0)
 _NULL_STRUCT = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
 
 
@@ -103,6 +104,8 @@ def _read_columns(read: ColumnsRead) -> Source:
     assert isinstance(source, ParquetSource)
     if not settings.knows(_NULL_STRUCT):
         _check_structs(source, columns, settings.version)
+    if settings.release < _PROMOTES_TYPES_SINCE:
+        source.check_no_promotion(columns, settings.version)
     described = read.relation.columns
     ids = {name: field_ids(described[name]) for name in columns if name in described}
     ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}

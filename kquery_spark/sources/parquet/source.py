@@ -27,6 +27,7 @@ from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
 from kquery_spark.sources.parquet.column_types import (
     has_times,
     is_in_nanoseconds,
+    is_promoted,
     lacks_fields,
     mismatch,
     readable_as,
@@ -121,6 +122,19 @@ class ParquetSource(Source):
             for column in columns:
                 if opened.has_instants(column):
                     raise CONVERTED_INT96.declined(column=column, file=file.path)
+
+    def check_no_promotion(self, columns: Sequence[str], version: str) -> None:
+        """Raise Unsupported for columns that a Spark before 4.0, of this version, cannot read as the table's type."""
+        fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
+        for file in self.files:
+            opened = open_file(file)
+            for field in (field for field in fields if field.name in opened.names):
+                given, instants = opened.schema.field(field.name).type, opened.has_instants(field.name)
+                if readable_as(given, field.type, instants) and is_promoted(given, field.type, instants):
+                    raise Unsupported(
+                        f"Spark {version}, unlike 4.0, may not read column {field.name} of {file.path} as "
+                        f"{t.spark_name(field.type)}"
+                    )
 
     def file_without_fields(self, columns: Sequence[str]) -> str | None:
         """The path of a file that lacks some of the fields of a struct in these columns; None where all have all."""
