@@ -99,3 +99,10 @@ SELECT map_from_entries(a) FROM t
 
 query expect_error(DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE)
 SELECT map_from_arrays(a, k) FROM t
+
+-- floating-point keys: whether -0.0 stays depends on whether Spark compiles the query
+query expect_fallback(of floating-point keys)
+SELECT k, map(-0.0D, 3, k + 0.5D, 4) FROM t
+
+query
+SELECT k, map(1.5D, k, 2.5F, a) FROM t WHERE size(a) > 0

@@ -95,6 +95,20 @@ def _is_less_than_a_day(step: Expr) -> bool:
     return isinstance(step, Literal) and (step.value is None or abs(step.value) < DAY_MICROS)
 
 
+@EXPRESSIONS.handles(
+    "CreateMap", family="functions", partly="floating-point keys that are constants other than 0"
+)
+def map_of(node: CatalystNode, translate: Translator) -> Expr:
+    """A map of keys and values. Spark's generated code keeps a key of -0.0; what it evaluates otherwise makes it 0.0."""
+    entry = for_catalyst(node.cls)
+    assert entry is not None
+    call = translate.call(entry, node)
+    keys = call.children[::2]
+    if any(t.is_fractional(key.dtype) and not (isinstance(key, Literal) and key.value) for key in keys):
+        raise Unsupported("map() of floating-point keys stays with Spark, of which one may be -0.0")
+    return call
+
+
 @EXPRESSIONS.handles("ArraysZip", family="functions")
 def arrays_zip(node: CatalystNode, translate: Translator) -> Expr:
     """ARRAYS_ZIP, whose fields have names that are no arguments."""
