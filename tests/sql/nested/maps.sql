@@ -105,4 +105,4 @@ query expect_fallback(of floating-point keys)
 SELECT k, map(-0.0D, 3, k + 0.5D, 4) FROM t
 
 query
-SELECT k, map(1.5D, k, 2.5F, a) FROM t WHERE size(a) > 0
+SELECT k, map(1.5D, k, 2.5D, -k) FROM t
