@@ -18,6 +18,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.csv.source import csv_source
 from tests.accelerate.checks import check
+from tests.conftest import SPARK_VERSION
 
 CASES = {
     "fields in other letters": ("s struct<userid:bigint>", pa.array([{"userId": 1}, {"userId": 2}])),
@@ -37,7 +38,9 @@ CASES = {
     "a struct as a list": ("s array<int>", pa.array([{"a": 1}], pa.struct([("a", pa.int32())]))),
 }
 
-READ_BY_THE_ENGINE = {"missing fields", "wider fields", "wider elements"}
+READ_BY_THE_ENGINE = {"missing fields"}
+if SPARK_VERSION >= (4, 0):  # before, Spark refuses wider numbers
+    READ_BY_THE_ENGINE |= {"wider fields", "wider elements"}
 
 
 def outcome(frame: Any) -> Any:

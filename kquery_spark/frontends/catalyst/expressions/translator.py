@@ -208,7 +208,8 @@ def check_loops(function: Function | AggregateFunction) -> None:
     else:
         loops = JSON_LOOPS if function.needs_loops else None
     if loops is not None and not loops.are_ready():
-        raise Unsupported(f"the loops that {function.name} needs are not compiled on this machine yet")
+        shown = function.calls.shown_as or function.name
+        raise Unsupported(f"the loops that {shown} needs are not compiled on this machine yet")
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:
