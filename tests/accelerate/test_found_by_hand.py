@@ -1,5 +1,7 @@
 """Answers that once differed from Spark's, as small as they got."""
 
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -87,7 +89,9 @@ def test_sums_in_order_of_every_shape():
 
 
 def test_columns_handed_over_may_share_a_name(spark, tmp_path):
-    spark.udf.register("found_same", lambda x: {float(x): x}, "map<double,bigint>")  # stays with Spark
+    spark.udf.register(
+        "found_same", lambda x: {Decimal(x): x}, "map<decimal(20,0),bigint>"
+    )  # stays with Spark
     with view_of_files(spark, "found_id", "SELECT id, id % 7 AS g FROM RANGE(100)", tmp_path):
         report = check(
             spark.sql(

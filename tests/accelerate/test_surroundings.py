@@ -1,6 +1,7 @@
 """What comes before, after and beside a part the engine can run: sources, UDFs, caches, unsupported nodes."""
 
 import datetime
+from decimal import Decimal
 
 import pandas as pd
 import pytest
@@ -203,8 +204,8 @@ def test_spark_operations_before_and_after(spark, tables, same):
 
 
 def above(frame):
-    """A function without Arrow that gives maps of floating-point keys stays with Spark."""
-    in_map = udf(lambda value: {0.5: value + 1}, "map<double,int>", useArrow=False)
+    """A function without Arrow that gives maps of decimal keys stays with Spark."""
+    in_map = udf(lambda value: {Decimal("0.5"): value + 1}, "map<decimal(3,1),int>", useArrow=False)
     return frame.withColumn("up", F.map_values(in_map("n_regionkey"))[0])
 
 
