@@ -151,7 +151,7 @@ class WindowCall(Expr):
                 constants = () if isinstance(entry, WindowFunction) else entry.constants
                 args = tuple(a if i in constants else Case(((condition, a),)) for i, a in enumerate(values))
         if not isinstance(entry, WindowFunction) and not entry.over_windows:
-            raise Unsupported(f"{entry.calls.shown_as or entry.name} over a window is not supported.")
+            raise Unsupported(f"{entry.calls.name_of(entry.name)} over a window is not supported.")
         given = args[:1] if is_frame_end else args
         derived = entry.result([a.dtype for a in given]) if dtype is None else dtype
         return cls(entry.name, args, derived, frame, ignore_nulls, mode)

@@ -27,6 +27,10 @@ class CallForm:
     adds: tuple[int, str] | None = None
     shape: tuple[int, str] | None = None
 
+    def name_of(self, name: str) -> str:
+        """The name that Spark shows for a call written with ``name``."""
+        return name.upper() if self.upper else self.shown_as or name
+
 
 ONE_COLUMN = CallForm()
 TWO_COLUMNS = CallForm(columns=(0, 1))

@@ -103,7 +103,7 @@ def _values_at(
     offsets, raw = _layout(array)
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int64)
-    indexes = np.array([_index(step) for step in steps], np.int64)
+    indexes = np.array([step if isinstance(step, int) else -1 for step in steps], np.int64)
     ends = np.empty(len(array) + 1, np.int64)
     has_wildcards = EACH in steps
     out = np.empty((2 if has_wildcards else 1) * int(offsets[-1] - offsets[0]) + 8, np.uint8)
@@ -115,13 +115,6 @@ def _values_at(
         size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
     values = build(ends, out[:size], _is_missing(array, status))
     return _completed(values, status, array, one, context)
-
-
-def _index(step: str | int) -> int:
-    """A step as the loops know it."""
-    if isinstance(step, str):
-        return -1
-    return -2 if step == EACH else step
 
 
 def _layout(array: pa.Array) -> tuple[Any, Any]:
@@ -234,7 +227,7 @@ register(
         catalyst=("GetJsonObject",),
         arity=(2, 2),
         nullable="always",
-        needs_loops=True,
+        loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
         check_values=check_path,
         changes=(
@@ -250,7 +243,7 @@ register(
         catalyst=("LengthOfJsonArray",),
         java=(JavaMethod("JsonExpressionUtils", "lengthOfJsonArray"),),
         nullable="always",
-        needs_loops=True,
+        loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
     ),
     Function(
@@ -260,7 +253,7 @@ register(
         catalyst=("JsonObjectKeys",),
         java=(JavaMethod("JsonExpressionUtils", "jsonObjectKeys"),),
         nullable="always",
-        needs_loops=True,
+        loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
     ),
 )
@@ -272,6 +265,6 @@ register_internal(
         accept(t.STRING, t.STRING, t.STRING),
         arity=(2, 2),
         nullable="always",
-        needs_loops=True,
+        loops=JSON_LOOPS,
     ),
 )

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
+from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.names import spark_name
 from kquery_spark.types.sizes import reserve_gather, reserve_repeats
@@ -154,7 +155,7 @@ class Function:
     interval of days to seconds.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
-    needs_loops: it is much slower than Spark without the compiled loops, so that Spark keeps it until they are there.
+    loops: the compiled loops without which it is much slower than Spark, so that Spark keeps it until they are there.
     java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be.
     changes: what earlier releases of Spark answer otherwise.
     """
@@ -187,7 +188,7 @@ class Function:
     interval_fields: tuple[str, ...] = ()
     unit_words: tuple[str, ...] = ()
     reads_field: bool = False
-    needs_loops: bool = False
+    loops: CompiledLoops | None = None
     java: tuple[JavaMethod, ...] = ()
     parameters: CatalystParameters = NO_PARAMETERS
     changes: tuple[VersionChange, ...] = ()

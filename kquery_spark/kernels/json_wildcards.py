@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from kquery_spark.kernels.json_documents import Document, PrintDouble, is_null, written
 
-EACH = -1
-"""The step of a path to each element of an array."""
+EACH = -2
+"""The step of a path to each element of an array; in the loops -1 is a name."""
 _RAW, _QUOTED, _FLATTENED = 0, 1, 2  # styles of what is written: before a wildcard, behind one, behind two
 
 

@@ -138,7 +138,7 @@ def support_table() -> list[Row]:
         ]
     for aggregate in aggregate_functions().values():
         rows += [
-            Row("aggregate", "aggregates", cls, Level.FULL, aggregate.name)
+            Row("aggregate", "aggregates", cls, Level.FULL, aggregate.calls.name_of(aggregate.name))
             for cls in aggregate.catalyst
             if cls not in CONDITIONS
         ]

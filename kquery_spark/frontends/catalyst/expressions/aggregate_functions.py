@@ -156,7 +156,7 @@ def _several_by(function: CatalystNode, entry: AggregateFunction, translate: Tra
     """The value, what orders the rows, and how many values to give."""
     value, order, number = (translate(child) for child in function.children)
     if not isinstance(number, Literal) or number.value is None:
-        raise Unsupported(f"{entry.calls.shown_as} of a number that varies stays with Spark")
+        raise Unsupported(f"{entry.calls.name_of(entry.name)} of a number that varies stays with Spark")
     return entry, (value, order, number)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr
 from kquery_spark.frontends.catalyst.expressions.record_texts import text_and_schema
-from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, require_loops
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.sources.json.structs import check_record
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -23,8 +23,8 @@ def from_json(node: CatalystNode, translate: Translator) -> Expr:
     """FROM_JSON of a text, to a struct or a map."""
     text, dtype = text_and_schema(node, translate, "from_json")
     check_record(dtype)
-    if pa.types.is_map(dtype) and not JSON_LOOPS.are_ready():
-        raise Unsupported("the loops that from_json of a map needs are not compiled on this machine yet")
+    if pa.types.is_map(dtype):
+        require_loops(JSON_LOOPS, "from_json of a map")
     if translate.facts.has_options(node):
         raise Unsupported("from_json with options stays with Spark")
     return Call.of("from_json", text, tz=translate.zone(node), dtype=t.nullable_within(dtype))

@@ -15,7 +15,7 @@ from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.aggregate_registry import AggregateFunction
 from kquery_spark.functions.arithmetic import mode_over
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
-from kquery_spark.kernels.compiled import JSON_LOOPS
+from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.spark_bridge.plan_facts import Facts
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session_settings import PRECISION_LOSS
@@ -203,13 +203,14 @@ class Translator:
 
 def check_loops(function: Function | AggregateFunction) -> None:
     """Raises Unsupported for a function that needs compiled loops while there are none; they compile in the background."""
-    if isinstance(function, AggregateFunction):
-        loops = function.loops
-    else:
-        loops = JSON_LOOPS if function.needs_loops else None
-    if loops is not None and not loops.are_ready():
-        shown = function.calls.shown_as or function.name
-        raise Unsupported(f"the loops that {shown} needs are not compiled on this machine yet")
+    if function.loops is not None:
+        require_loops(function.loops, function.calls.name_of(function.name))
+
+
+def require_loops(loops: CompiledLoops, what: str) -> None:
+    """Raises Unsupported while loops that something needs are not compiled."""
+    if not loops.are_ready():
+        raise Unsupported(f"the loops that {what} needs are not compiled on this machine yet")
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:

@@ -33,5 +33,4 @@ def function_name_text(name: str, ignores_nulls: bool = False) -> str:
     """The name Spark gives a function."""
     if ignores_nulls and aggregate_of(name) != name:
         return aggregate_of(name)
-    form = call_form(name)
-    return name.upper() if form.upper else form.shown_as or name
+    return call_form(name).name_of(name)
