@@ -42,12 +42,15 @@ class StreamLayout:
         """The stream, from the place at which ``read_udfs`` begins."""
         parts = []
         if self.settings and eval_type != _PICKLED:
-            parts += [integer(len(settings)), *(text(entry) for pair in settings.items() for entry in pair)]
+            parts += [
+                integer_bytes(len(settings)),
+                *(text_bytes(entry) for pair in settings.items() for entry in pair),
+            ]
             if self.input_types and eval_type == _BATCHED:
-                parts.append(text(schema))
+                parts.append(text_bytes(schema))
         if self.profiled:
-            parts.append(flag(False))
-        parts.append(integer(len(calls)))
+            parts.append(flag_bytes(False))
+        parts.append(integer_bytes(len(calls)))
         for call in calls:
             parts += self._call(call, self._names_arguments(eval_type))
         return io.BytesIO(b"".join(parts))
@@ -59,20 +62,20 @@ class StreamLayout:
         if self.settings:
             return ()
         evaluation = {"input_type": schema} if eval_type == _BATCHED else {}
-        return worker.RunnerConf(pairs(settings)), worker.EvalConf(pairs(evaluation))
+        return worker.RunnerConf(pairs_stream(settings)), worker.EvalConf(pairs_stream(evaluation))
 
     def _names_arguments(self, eval_type: int) -> bool:
         kind = kind_of(eval_type)
         return self.tables_named or (self.named and not (kind is not None and kind.gives_rows))
 
     def _call(self, call: PythonCall, named: bool) -> list[bytes]:
-        parts = [integer(len(call.offsets))]
+        parts = [integer_bytes(len(call.offsets))]
         for offset, name in zip(call.offsets, call.names, strict=True):
-            parts.append(integer(offset))
+            parts.append(integer_bytes(offset))
             if named:
-                parts += [flag(True), text(name)] if name else [flag(False)]
-        parts.append(integer(len(call.commands)))
-        parts += [sized(command) for command in call.commands]
+                parts += [flag_bytes(True), text_bytes(name)] if name else [flag_bytes(False)]
+        parts.append(integer_bytes(len(call.commands)))
+        parts += [sized_bytes(command) for command in call.commands]
         if self.result_ids:
             parts.append(struct.pack("!q", 0))
         return parts
@@ -95,27 +98,27 @@ def counts_groups(version: str) -> bool:
     return layout is None or layout.counts_groups
 
 
-def pairs(settings: Mapping[str, str]) -> io.BytesIO:
+def pairs_stream(settings: Mapping[str, str]) -> io.BytesIO:
     """Names and values after their number."""
-    texts = [text(entry) for pair in settings.items() for entry in pair]
-    return io.BytesIO(b"".join([integer(len(settings)), *texts]))
+    texts = [text_bytes(entry) for pair in settings.items() for entry in pair]
+    return io.BytesIO(b"".join([integer_bytes(len(settings)), *texts]))
 
 
-def integer(value: int) -> bytes:
+def integer_bytes(value: int) -> bytes:
     """An integer of four bytes."""
     return struct.pack("!i", value)
 
 
-def flag(value: bool) -> bytes:
+def flag_bytes(value: bool) -> bytes:
     """A byte for true or false."""
     return struct.pack("!?", value)
 
 
-def sized(value: bytes) -> bytes:
+def sized_bytes(value: bytes) -> bytes:
     """Bytes after their number."""
-    return integer(len(value)) + value
+    return integer_bytes(len(value)) + value
 
 
-def text(value: str) -> bytes:
+def text_bytes(value: str) -> bytes:
     """Text after the number of its bytes."""
-    return sized(value.encode())
+    return sized_bytes(value.encode())

@@ -18,7 +18,14 @@ from kquery_spark.spark_bridge.python_call import PythonCall
 from kquery_spark.spark_bridge.python_inputs import Inputs
 from kquery_spark.spark_bridge.python_kinds import BATCHED_TABLE, PICKLED_TABLE
 from kquery_spark.spark_bridge.python_message import Dump, Function, dumper
-from kquery_spark.spark_bridge.python_streams import STREAMS, flag, integer, pairs, sized, text
+from kquery_spark.spark_bridge.python_streams import (
+    STREAMS,
+    flag_bytes,
+    integer_bytes,
+    pairs_stream,
+    sized_bytes,
+    text_bytes,
+)
 from kquery_spark.spark_bridge.versions import minor_version
 
 
@@ -60,9 +67,9 @@ def read_table_function(
         head = b""
         if not layout.settings:
             evaluation = _evaluation(call, schema)
-            confs = worker.RunnerConf(pairs(settings)), worker.EvalConf(pairs(evaluation))
+            confs = worker.RunnerConf(pairs_stream(settings)), worker.EvalConf(pairs_stream(evaluation))
         elif call.eval_type != PICKLED_TABLE:
-            head = pairs(settings).getvalue() + _types(call, schema, layout.input_types)
+            head = pairs_stream(settings).getvalue() + _types(call, schema, layout.input_types)
         stream = io.BytesIO(head + _stream(call, layout.named))
         read = worker.read_udtf(worker.pickleSer, stream, call.eval_type, *confs)
     function, _, deserializer, serializer = read
@@ -82,7 +89,7 @@ def _types(call: TableCall, schema: str, has_types: bool) -> bytes:
     """What workers are told of the arguments after the settings."""
     if not has_types:
         return b""
-    return _integers(call.table_offsets) if call.eval_type == BATCHED_TABLE else text(schema)
+    return _integers(call.table_offsets) if call.eval_type == BATCHED_TABLE else text_bytes(schema)
 
 
 def _message(call: TableCall) -> Any:
@@ -103,17 +110,19 @@ def _message(call: TableCall) -> Any:
 
 def _stream(call: TableCall, has_names: bool) -> bytes:
     """What releases before 4.3 write after the settings. has_names: of arguments, and all that came with 4.0."""
-    parts = [integer(len(call.call.offsets))]
+    parts = [integer_bytes(len(call.call.offsets))]
     for offset, name in zip(call.call.offsets, call.call.names, strict=True):
-        parts.append(integer(offset))
+        parts.append(integer_bytes(offset))
         if has_names:
-            parts += [flag(True), text(name)] if name else [flag(False)]
+            parts += [flag_bytes(True), text_bytes(name)] if name else [flag_bytes(False)]
     if has_names:
         parts.append(_integers(call.partition_indexes))
-        parts += [flag(False)] if call.analyzed is None else [flag(True), sized(call.analyzed)]
-    parts += [sized(call.command), text(call.returns)]
+        parts += (
+            [flag_bytes(False)] if call.analyzed is None else [flag_bytes(True), sized_bytes(call.analyzed)]
+        )
+    parts += [sized_bytes(call.command), text_bytes(call.returns)]
     if has_names:
-        parts.append(text(call.name))
+        parts.append(text_bytes(call.name))
     return b"".join(parts)
 
 

@@ -70,9 +70,16 @@ class _CopyingUnpickler(pickle.Unpickler):
         def make_skeleton(
             constructor: Any, name: str, bases: Any, keywords: Any, tracker: Any, extra: Any
         ) -> Any:
+            if constructor is not type or any(_sees_subclasses(base) for base in bases):
+                raise pickle.UnpicklingError(f"a copy of {name} would be seen by its base or its metaclass")
             return found(constructor, name, bases, keywords, None, extra)
 
         return make_skeleton
+
+
+def _sees_subclasses(base: type) -> bool:
+    """Whether a class has code that runs when a class is derived from it."""
+    return any("__init_subclass__" in vars(above) for above in base.__mro__[:-1])
 
 
 def _is_stateful(name: str, value: object, members: frozenset[str]) -> bool:

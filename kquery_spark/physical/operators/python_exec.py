@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,7 +13,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.functions.user import unpickled
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import TaskContext, UnaryExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation, result_columns
+from kquery_spark.physical.python_batches import Arguments, Evaluation, full_batches, result_columns
 from kquery_spark.types.batch import Batch
 
 
@@ -54,6 +54,15 @@ class PythonExec(UnaryExec):
     def arguments(self) -> Arguments:
         """Computes the arguments from the child's batches."""
         return Arguments(self.args, self.child.schema)
+
+    def waiting_arguments(
+        self, rows: Iterator[Batch], waits: Callable[[Batch], None]
+    ) -> Iterator[pa.RecordBatch]:
+        """The arguments of all rows, in batches as Spark hands them to Python; before each, ``waits`` gets its rows."""
+        arguments = self.arguments()
+        for batch in full_batches(rows, self.calls.batch_rows):
+            waits(batch)
+            yield arguments.of(batch)
 
     def evaluation(self) -> Evaluation[Any]:
         """The evaluation, unpickled for this task alone."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +14,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Evaluation, full_batches, result_columns
+from kquery_spark.physical.python_batches import Evaluation, result_columns
 from kquery_spark.types.batch import Batch
 
 
@@ -38,23 +37,14 @@ class TablePythonExec(PythonExec):
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         """Calls the function where no row is, too, unless ``skips_empty``: it may raise an error before the first row."""
-        rows: Iterator[Batch] = self.child.run(task)
-        if self.skips_empty:
-            first = next(rows, None)
-            if first is None:
-                return
-            rows = chain((first,), rows)
+        return super().execute(task) if self.skips_empty else self.call_functions(self.child.run(task), task)
+
+    @override
+    def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
         waiting = _WaitingRows([self.child.schema.get_field_index(name) for name in self.kept])
-        for results in evaluate(self._arguments(rows, waiting)):
+        for results in evaluate(self.waiting_arguments(rows, waiting.add)):
             yield from waiting.beside(results, self.output) if self.by_row else [self.result_batch(results)]
-
-    def _arguments(self, rows: Iterator[Batch], waiting: _WaitingRows) -> Iterator[pa.RecordBatch]:
-        """The arguments of all rows, which wait for their results from then on."""
-        arguments = self.arguments()
-        for batch in full_batches(rows, self.calls.batch_rows):
-            waiting.add(batch)
-            yield arguments.of(batch)
 
     @override
     def label(self) -> str:
