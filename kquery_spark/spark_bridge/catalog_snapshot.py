@@ -6,6 +6,7 @@ INSERT, REFRESH, ALTER and commits change which files a DataFrame of Spark reads
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,38 +32,38 @@ _STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a tab
 class SparkPlan:
     """Spark's optimized plan of a query; ``snapshot``: when it was made, of a query that reads tables of the catalog.
 
-    ``delta``: the snapshots of Delta tables whose scans are left to the engine to list, for which the engine must run the
-    whole query.
+    ``delta_snapshots``: of Delta tables whose scans Delta has not prepared, for which the engine must run the whole query.
     """
 
     optimized: Any
     snapshot: CatalogSnapshot | None
-    delta: DeltaSnapshots | None = None
+    delta_snapshots: DeltaSnapshots | None = None
 
 
-def spark_plan(frame: DataFrame, link: Bridge, *, delta_lists: bool = False) -> SparkPlan:
+def spark_plan(frame: DataFrame, link: Bridge, *, delta_prepares: bool = False) -> SparkPlan:
     """The plan with the files of now.
 
     Of tables it is made from a copy: Spark keeps a DataFrame's own plan, and what it has of partitions with it, so that the
-    DataFrame would never see what happens to them later. delta_lists: have Delta list its tables' files in any case.
+    DataFrame would never see what happens to them later. delta_prepares: have Delta prepare its scans in any case.
     """
-    if not _reads_tables(frame, link):
+    leaves = _leaves(link.analyzed(frame), link.jvm)
+    if not _reads_tables(leaves, link):
         return SparkPlan(link.optimized(frame), None)
-    delta = None if delta_lists else _delta_snapshots(frame, link)
+    delta_snapshots = None if delta_prepares else _delta_snapshots(leaves, link)
     snapshot = CatalogSnapshot(link)
     copy = unplanned_copy(frame, link)
-    if delta is None:
+    if delta_snapshots is None:
         return SparkPlan(link.optimized(copy), snapshot)
-    return SparkPlan(link.optimized_without(copy, PREPARES_SCANS), snapshot, delta)
+    return SparkPlan(link.optimized_without(copy, PREPARES_SCANS), snapshot, delta_snapshots)
 
 
-def _delta_snapshots(frame: DataFrame, link: Bridge) -> DeltaSnapshots | None:
-    """The snapshots of a query's Delta tables, if it reads some and all have few files."""
+def _delta_snapshots(leaves: Sequence[Any], link: Bridge) -> DeltaSnapshots | None:
+    """The snapshots of the Delta tables among the leaves, if there are some and all have few files."""
     if not _has_delta(link):
         return None
     snapshots = DeltaSnapshots(link.jvm, str(link.conf.sessionLocalTimeZone()))
     try:
-        few_files = snapshots.pin(_leaves(link.analyzed(frame), link.jvm))
+        few_files = snapshots.pin(leaves)
     except Unsupported:  # a table changes just now
         return None
     return snapshots if few_files else None
@@ -73,9 +74,8 @@ def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
     return link.frame(link.analyzed(frame))
 
 
-def _reads_tables(frame: DataFrame, link: Bridge) -> bool:
+def _reads_tables(leaves: Sequence[Any], link: Bridge) -> bool:
     """Whether a leaf of the analyzed plan is, or could be, a table of the catalog, of Delta or of Iceberg."""
-    leaves = _leaves(link.analyzed(frame), link.jvm)
     try:
         texts = [leaf for some in leaves for leaf in link.jvm.strings(some)]
     except Unsupported:  # a name with a control character

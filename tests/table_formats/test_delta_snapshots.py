@@ -26,7 +26,7 @@ def _jobs(spark: Any) -> int:
 
 def _pinned(frame: Any) -> DeltaSnapshots | None:
     """The snapshots that planning takes of a query's tables; None where Delta takes them."""
-    return spark_plan(frame, bridge(frame.sparkSession)).delta
+    return spark_plan(frame, bridge(frame.sparkSession)).delta_snapshots
 
 
 @pytest.mark.essential
@@ -112,7 +112,7 @@ def test_settings_of_the_session_stay_and_are_followed(spark, table):
     try:
         frame = spark.sql(f"SELECT k, count(*) FROM {name} WHERE id > 1 + 2 GROUP BY k")
         plan = spark_plan(frame, bridge(spark))
-        assert plan.delta is not None
+        assert plan.delta_snapshots is not None
         assert "cast(" in plan.optimized.toString()
         assert spark.conf.get(EXCLUDED) == rule
     finally:

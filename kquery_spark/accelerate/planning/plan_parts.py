@@ -49,16 +49,18 @@ def plan_parts(
     link: Bridge,
     settings: SessionSettings,
     config: EngineConfig,
-    delta: DeltaSnapshots | None = None,
+    delta_snapshots: DeltaSnapshots | None = None,
 ) -> PlanParts:
     """The parts of the plan, with each node split in two that stays with Spark for some of its expressions only.
 
-    delta: the snapshots of the plan's Delta tables, where Delta did not choose them.
+    delta_snapshots: those of the plan's Delta tables, where Delta did not choose them.
     """
     sources: NodeMap[Source] = NodeMap()
 
     def parts_of(plan: SplitPlan) -> PlanParts:
-        relations = RelationReader(plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration, delta)
+        relations = RelationReader(
+            plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration, delta_snapshots
+        )
         importer = Importer(plan.facts, relations, settings, sources, PythonFunctions(plan.facts, link))
         return PlanParts(plan, *find_parts(plan.root, importer, config))
 

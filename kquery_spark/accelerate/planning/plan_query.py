@@ -73,11 +73,11 @@ def coverage(planned: PlannedQuery, parts: Iterable[Part]) -> float:
 
 
 def plan_frame(
-    frame: DataFrame, query: SparkPlan | None = None, *, delta_lists: bool = False
+    frame: DataFrame, query: SparkPlan | None = None, *, delta_prepares: bool = False
 ) -> PlannedQuery:
     """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead.
 
-    query: Spark's plan of it, where that is known. delta_lists: have Delta list its tables' files in any case.
+    query: Spark's plan of it, where that is known. delta_prepares: have Delta prepare its scans in any case.
     """
     check_frame(frame, "kquery_spark")
     link = bridge(frame.sparkSession)
@@ -85,13 +85,13 @@ def plan_frame(
     if frame.isStreaming:
         return _declined_query(frame, link, config, "Streaming queries are left to Spark.")
     try:
-        query = query or spark_plan(frame, link, delta_lists=delta_lists)
+        query = query or spark_plan(frame, link, delta_prepares=delta_prepares)
     except SPARK_ERRORS as error:  # Spark meets it again, and gives it, when the query is run
         first = str(error).strip().partition("\n")[0]
         return _declined_query(frame, link, config, f"Spark cannot plan this query itself: {first}")
     planned = _planned(frame, link, query, config, costs)
-    if query.delta is not None and not planned.whole:
-        return plan_frame(frame, delta_lists=True)
+    if query.delta_snapshots is not None and planned.parts and not planned.whole:
+        return plan_frame(frame, delta_prepares=True)  # so that what Spark reads is of the same snapshots
     return planned
 
 
@@ -105,7 +105,7 @@ def _planned(
         root = facts.parse()
     except Unsupported as error:
         return _declined_query(frame, link, config, error.reason)
-    planned = plan_parts(SplitPlan(plan, facts, root), link, settings, config, query.delta)
+    planned = plan_parts(SplitPlan(plan, facts, root), link, settings, config, query.delta_snapshots)
     parts, declined = planned.parts, planned.declined
     problem = worker_problem(link) if parts and config.enabled else None
     if problem is not None:
