@@ -24,6 +24,7 @@ from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.errors import PlanError
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.physical.worker_cache import worker_cache
+from kquery_spark.runtime.spark.archives import read_archives_once
 from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
@@ -64,7 +65,10 @@ def tune_process() -> None:
 
     The C library keeps freed memory for the next arrays. By default it gives those of some megabytes, as numpy makes
     them for every batch, back to the system and gets new pages for the next: up to half of the time of an aggregation.
+
+    Archives on the path are read once and not before each task (``read_archives_once``).
     """
+    read_archives_once()
     _set_heap(_MALLOC)
     gc.collect()
     gc.freeze()
