@@ -1,8 +1,8 @@
 """The suites that every supported release of Spark must pass, each release in an environment of its own.
 
 ``make matrix`` makes an environment for each release below ``.matrix``, runs the suites there, and writes the table of
-``docs/compatibility.md``. ``python -m tests.matrix 3.5 4.0`` takes some releases only; ``lowest`` is the lowest versions that
-``pyproject.toml`` allows of all packages, ``3.5-scala2.13`` the other build of that release.
+``docs/compatibility.md``. ``python -m tests.matrix 3.5 4.0`` takes some releases only, each with its last patch; ``4.0.0`` is that
+patch release, ``lowest`` the lowest versions that ``pyproject.toml`` allows of all packages, ``3.5-scala2.13`` the other build of 3.5.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ LOWEST = "lowest"
 SCALA_BUILD = "3.5-scala2.13"
 #: What runs when it is asked for, and how the table calls it beside its version.
 OTHERS = {LOWEST: " (lowest)", SCALA_BUILD: " (Scala 2.13)"}
+#: How the table calls a patch release that was asked for.
+PATCH = " (patch release)"
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,12 @@ class Result:
         return f"| {self.spark} | {self.beside} | {' | '.join(map(str, self.counts))} |\n"
 
 
+def _is_patch(release: str) -> bool:
+    """Whether a release is named with its patch, as ``4.0.0``."""
+    minor, _, patch = release.rpartition(".")
+    return minor in SUPPORTED and patch.isdigit()
+
+
 def environment(release: str) -> Path:
     """The Python of the environment of a release, or of the lowest versions, which is made where there is none."""
     folder = FOLDER / release
@@ -76,7 +84,8 @@ def environment(release: str) -> Path:
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
         print(f"installing PySpark ({release}) and what the tests need into {folder}", flush=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        versions = ["--constraint", ".ci/lowest.txt"] if release == LOWEST else [f"pyspark~={release}.0"]
+        pyspark = f"pyspark=={release}" if _is_patch(release) else f"pyspark~={release}.0"
+        versions = ["--constraint", ".ci/lowest.txt"] if release == LOWEST else [pyspark]
         subprocess.run([*pip, "--editable", ".[test]", *versions], cwd=ROOT, check=True)
         done.touch()
     return python
@@ -108,7 +117,8 @@ def run(release: str, arguments: Sequence[str]) -> Result:
     started = time.perf_counter()
     code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
     seconds = time.perf_counter() - started
-    return Result(f"{spark}{OTHERS.get(release, '')}", beside, _counts(report), seconds, code == 0)
+    build = PATCH if _is_patch(release) else OTHERS.get(release, "")
+    return Result(f"{spark}{build}", beside, _counts(report), seconds, code == 0)
 
 
 def _versions(python: Path) -> tuple[str, str]:
@@ -174,14 +184,14 @@ def main() -> int:
     parser.add_argument(
         "releases",
         nargs="*",
-        help=f"of {', '.join(SUPPORTED)}, {', '.join(OTHERS)}; all but the last {len(OTHERS)} without any",
+        help=f"{', '.join(SUPPORTED)} (all of these without any), a patch release of these, {', '.join(OTHERS)}",
     )
     parser.add_argument("-n", default="2", help="processes that run tests")
     parser.add_argument("-k", default="", help="tests to select, as pytest takes it")
     parser.add_argument("--write", action="store_true", help="put the table into docs/compatibility.md")
     options = parser.parse_args()
     for release in options.releases:
-        if release not in (known := (*SUPPORTED, *OTHERS)):
+        if release not in (known := (*SUPPORTED, *OTHERS)) and not _is_patch(release):
             parser.error(f"{release} is no supported release; there are {', '.join(known)}")
     arguments = ["-n", options.n, *(["-k", options.k] if options.k else [])]
     results = [run(release, arguments) for release in options.releases or SUPPORTED]

@@ -269,7 +269,7 @@ register(
                 lambda _, values: (
                     not all(isinstance(v, int) and abs(v) <= INT32_MAX // 4 for v in values[2:])
                 ),
-                since=(4, 2),
+                patches=((4, 2, 1),),
             ),
         ),
     ),

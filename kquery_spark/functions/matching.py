@@ -22,6 +22,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     Kernel,
+    VersionChange,
     accept,
     cast_to,
     register,
@@ -344,7 +345,22 @@ def _check_rlike(values: Sequence[object]) -> None:
         translate(values[1])
 
 
+def _has_wide_character(_: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """Whether a LIKE pattern is no literal, or has a character that UTF-16 writes as two."""
+    return values[1] is not None and not (
+        isinstance(values[1], str) and max(values[1], default="") <= "\uffff"
+    )
+
+
 _LIKE: dict[str, Any] = {"raises": ANSI_RAISES, "safe_for": _good_pattern, "check_values": _check_like}
+_LIKE["changes"] = (
+    VersionChange(
+        "takes a character past 16 bits of a LIKE pattern for two",
+        _has_wide_character,
+        since=(4, 2),
+        patches=((3, 5, 9), (4, 0, 4), (4, 1, 2)),
+    ),
+)
 
 register(
     # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'

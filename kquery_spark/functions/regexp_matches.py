@@ -145,6 +145,10 @@ register(
         result=t.INT,
         kinds=(t.STRING, t.STRING, t.INT),
         calls=CallForm(columns=(0, 1), adds=(2, ", 0")),
-        changes=(VersionChange("counts some characters twice", since=(4, 0)),),
+        changes=(
+            VersionChange(
+                "counts a character past 16 bits as two", patches=((4, 0, 5), (4, 1, 4), (4, 2, 1))
+            ),
+        ),
     ),
 )

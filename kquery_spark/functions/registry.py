@@ -118,12 +118,25 @@ class VersionChange:
 
     how: what those releases do, as the end of a sentence. concerns: whether calls of these types of arguments and
     values (COLUMN for those that are no literals) are such; all calls where it is None. since: the first release, as
-    major and minor number, that answers as the engine does.
+    major and minor number, that answers as the engine does from its first patch on. patches: of earlier ones, the first
+    patch releases that do.
     """
 
     how: str
     concerns: Callable[[Sequence[pa.DataType], Sequence[object]], bool] | None = None
     since: tuple[int, int] = (4, 3)
+    patches: tuple[tuple[int, int, int], ...] = ()
+
+    def is_before(self, release: tuple[int, int, int]) -> bool:
+        """Whether a release, given with its patch, answers otherwise than the engine."""
+        fixed = any(patch[:2] == release[:2] and patch <= release for patch in self.patches)
+        return release[:2] < self.since and not fixed
+
+    @property
+    def first(self) -> str:
+        """The first releases that answer as the engine does, as part of a sentence."""
+        *patches, minor = (".".join(map(str, release)) for release in (*self.patches, self.since))
+        return f"{', '.join(patches)} and {minor}" if patches else minor
 
 
 @dataclass(frozen=True)

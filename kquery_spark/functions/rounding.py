@@ -29,6 +29,10 @@ from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
+# Zeros of the power of ten that decimals are rounded to; for some billions of them Spark raises an error.
+_MOST_ZEROS = 1000
+# Places of decimals: of their 38 digits nothing is left there, nor at coarser ones.
+_COARSEST = -40
 _MAX_DECIMAL_PLACES = 340  # before or after the point, within which all digits of the text of a double are
 
 
@@ -51,6 +55,8 @@ def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType
         return types[0]
     if not isinstance(scale, int):
         raise Unsupported("ROUND with a NULL scale is not supported.")
+    if scale < -_MOST_ZEROS:
+        raise Unsupported(f"Decimals are not rounded to powers of ten with more than {_MOST_ZEROS} zeros.")
     return _decimal_type(types[0], scale)
 
 
@@ -109,7 +115,7 @@ def _floats(data: Any, scale: int, even: bool, context: CallContext) -> Data:
 
 
 def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> Data:
-    source = vector.dtype
+    source, scale = vector.dtype, max(scale, _COARSEST)
     if scale >= 0 and (scale >= source.scale or not even):
         if vector.is_narrow:
             return dk.rescale(vector.data, source.scale, context)
@@ -173,7 +179,7 @@ def _coerce_whole(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
     """A decimal, up or down to so many decimal places."""
-    vector, scale = args[0], args[1].data.as_py()
+    vector, scale = args[0], max(args[1].data.as_py(), _COARSEST)
     source = vector.dtype
     vector = Vector(source, vector.physical(context.num_rows))
     if scale >= source.scale:

@@ -335,7 +335,7 @@ _PADDING_CHANGE = (
     VersionChange(
         "raises an error for very negative lengths",
         lambda _, values: not (isinstance(values[1], int) and values[1] >= 0),
-        since=(4, 0),
+        patches=((4, 0, 5), (4, 1, 4), (4, 2, 1)),
     ),
 )
 
@@ -360,7 +360,7 @@ register(
             VersionChange(
                 "starts elsewhere where a position lies before the first byte of binary",
                 lambda types, _: types[0] == t.BINARY,
-                (4, 0),
+                patches=((4, 0, 5), (4, 1, 4), (4, 2, 1)),
             ),
         ),
     ),

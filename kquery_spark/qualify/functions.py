@@ -12,7 +12,7 @@ from kquery_spark.functions.aggregate_registry import AggregateFunction, aggrega
 from kquery_spark.functions.call_form import registered_names
 from kquery_spark.functions.registry import Function, functions
 from kquery_spark.qualify.calls import calls_in
-from kquery_spark.spark_bridge.versions import Version, minor_version
+from kquery_spark.spark_bridge.versions import patch_version
 
 # Words before parentheses in physical plans that are not function calls: parts of windows, lambdas and partitionings, and
 # wrappers that Spark's optimizer adds to keys and sums, which the engine does not need.
@@ -54,7 +54,7 @@ class CallSupport:
 
 def call_support(text: str, version: str) -> CallSupport:
     """Look up every function that a text calls, for a version of Spark."""
-    known = known_functions(minor_version(version))
+    known = known_functions(patch_version(version))
     reasons: dict[str, None] = {}
     conditions: dict[str, None] = {}
     for name in calls_in(text):
@@ -71,7 +71,7 @@ def call_support(text: str, version: str) -> CallSupport:
 
 
 @cache
-def known_functions(release: Version | None) -> Mapping[str, FunctionSupport]:
+def known_functions(release: tuple[int, int, int] | None) -> Mapping[str, FunctionSupport]:
     """Support by lower-case name: SQL names, and Catalyst class names, which plans print if SQL has none."""
     known = {name.lower(): FunctionSupport(Level.FULL) for name in registered_names()}
     rows = {row.cls: row for row in support_table() if row.kind != "plan"}
@@ -92,15 +92,12 @@ def _names(entry: Function | AggregateFunction) -> Iterator[str]:
     yield from entry.aliases
 
 
-def _of_entry(entry: Function | AggregateFunction, release: Version | None) -> FunctionSupport:
+def _of_entry(entry: Function | AggregateFunction, release: tuple[int, int, int] | None) -> FunctionSupport:
     """Support of an entry in a release; an unknown release counts as the latest."""
-    changes = [change for change in entry.changes if release is not None and release < change.since]
+    changes = [change for change in entry.changes if release is not None and change.is_before(release)]
     for change in changes:
-        since = ".".join(map(str, change.since))
         if change.concerns is None:
-            return FunctionSupport(Level.NONE, f"{entry.name}: Spark before {since} {change.how}")
+            return FunctionSupport(Level.NONE, f"{entry.name}: Spark before {change.first} {change.how}")
     if changes:
-        return FunctionSupport(
-            Level.PARTIAL, f"some calls stay with Spark before {changes[0].since[0]}.{changes[0].since[1]}"
-        )
+        return FunctionSupport(Level.PARTIAL, f"some calls stay with Spark before {changes[0].first}")
     return FunctionSupport(Level.FULL)

@@ -54,6 +54,7 @@ _DATABRICKS: Mapping[int, Version] = MappingProxyType(
     {13: (3, 4), 14: (3, 5), 15: (3, 5), 16: (3, 5), 17: (4, 0)}
 )
 _RELEASE = re.compile(r"(\d+)\.(\d+)")
+_PATCH = re.compile(r"\d+\.\d+\.(\d+)")
 _DATABRICKS_RUNTIME = re.compile(r"(\d{2})\.(\w+)\b.*scala")
 
 
@@ -66,6 +67,15 @@ def minor_version(text: str) -> Version | None:
         return _DATABRICKS.get(int(runtime[1]), (int(runtime[1]), 0))
     release = _RELEASE.match(text)
     return None if release is None else (int(release[1]), int(release[2]))
+
+
+def patch_version(text: str) -> tuple[int, int, int] | None:
+    """The same with the number of the patch, which is 0 where a vendor counts otherwise or gives none."""
+    minor = minor_version(text)
+    if minor is None:
+        return None
+    patch = _PATCH.match(text)
+    return (*minor, int(patch[1]) if patch and not _DATABRICKS_RUNTIME.match(text) else 0)
 
 
 def spark_api(version: str) -> SparkApi:

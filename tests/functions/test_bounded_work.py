@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.errors import ExecutionError, SqlError, Unsupported
 from kquery_spark.functions.matching import _like_one
 from kquery_spark.functions.patterns import translate
 from kquery_spark.physical.expr import Program
@@ -44,6 +44,23 @@ def test_smaller_ones_are_made() -> None:
         {"r": "ababab", "e": "", "n": None, "p": 20000, "big": 1000000},
         {"r": None, "e": None, "n": None, "p": None, "big": 1000000},
     ]
+
+
+@pytest.mark.parametrize("places", [-41, -100, -1000])
+def test_decimals_are_rounded_to_any_power_of_ten_at_once(places: int) -> None:
+    context = kq.ExecutionContext()
+    digits = ["99.99", "-0.01", "0.00", None, "9" * 36 + ".99"]
+    table = pa.table({"d": pa.array(digits).cast(pa.decimal128(38, 2))})
+    context.register_arrow("t", table)
+    start = time.process_time()
+    rounded = context.sql(f"SELECT round(d, {places}) r, bround(d, {places}) b FROM t").to_arrow()
+    for column in rounded.columns:
+        assert column.to_pylist() == [0, 0, 0, None, 0]
+    with pytest.raises(ExecutionError, match="NUMERIC_VALUE_OUT_OF_RANGE"):
+        context.sql(f"SELECT ceil(d, {places}) FROM t").to_arrow()
+    with pytest.raises(SqlError, match="powers of ten with more than 1000 zeros"):
+        context.sql("SELECT round(d, -2147483648) FROM t").to_arrow()
+    assert time.process_time() - start < 5
 
 
 def test_like_with_patterns_of_a_column_takes_linear_time() -> None:

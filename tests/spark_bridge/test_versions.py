@@ -11,7 +11,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning, Unsupported
 from kquery_spark.spark_bridge import session as session_module
-from kquery_spark.spark_bridge.versions import SUPPORTED, minor_version, spark_api
+from kquery_spark.spark_bridge.versions import SUPPORTED, minor_version, patch_version, spark_api
 
 
 @pytest.mark.parametrize(
@@ -37,6 +37,21 @@ def test_supported_versions(version: str) -> None:
 )
 def test_releases_of_vendors_versions(text: str, release: tuple[int, int] | None) -> None:
     assert minor_version(text) == release
+
+
+@pytest.mark.parametrize(
+    ("text", "release"),
+    [
+        ("3.5.2-amzn-1", (3, 5, 2)),
+        ("4.1.10", (4, 1, 10)),
+        ("4.0.0.dev0", (4, 0, 0)),
+        ("3.5", (3, 5, 0)),
+        ("15.4.3-scala2.12", (3, 5, 0)),
+        ("nightly", None),
+    ],
+)
+def test_patches_of_vendors_versions(text: str, release: tuple[int, int, int] | None) -> None:
+    assert patch_version(text) == release
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from kquery_spark.sources.json.format import JSON
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session_settings import LEAVES_OUT_NULLS, PRECISION_LOSS, SessionSettings
-from kquery_spark.spark_bridge.versions import minor_version
+from kquery_spark.spark_bridge.versions import patch_version
 from kquery_spark.types import names as t
 
 # Those that parse, or print, times by a pattern.
@@ -64,16 +64,15 @@ class ChangedCall:
 @cache
 def _changes(version: str) -> Sequence[ChangedCall]:
     """What Spark of a version answers otherwise than the engine."""
-    release = minor_version(version)
+    release = patch_version(version)
     assert release is not None  # others have no session
     entries: list[Function | AggregateFunction] = [*functions().values(), *aggregate_functions().values()]
     changes = [(entry.name, entry.catalyst, change) for entry in entries for change in entry.changes]
     changes += [(CAST, ("Cast",), change) for change in CAST_CHANGES]
     calls = []
     for name, classes, change in changes:
-        if release < change.since:
-            since = ".".join(map(str, change.since))
-            reason = f"Spark {version}, unlike {since}, {change.how}"
+        if change.is_before(release):
+            reason = f"Spark {version}, unlike {change.first}, {change.how}"
             calls.append(ChangedCall(name, classes, change.concerns, reason))
     return calls
 

@@ -12,6 +12,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import rewrite
+from kquery_spark.types import decimals
 
 _INT_RANGE = 2**31
 _LONG_RANGE = 2**63
@@ -401,6 +402,8 @@ def _decimal_literal(value: Decimal) -> ast.Expression:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
         raise PlanError(f"{value} is no decimal number")
+    if exponent > decimals.MAX_PRECISION:
+        raise PlanError(f"{value} has more than {decimals.MAX_PRECISION} digits")
     unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
     literal = ast.DecimalLiteral(unscaled, max(-exponent, 0))
     return ast.Unary("-", literal) if sign else literal

@@ -49,9 +49,9 @@ def like(node: CatalystNode, translate: Translator) -> Expr:
     # The JSON loses the escape character; a pattern of wildcards alone cannot contain it.
     plain = right.value is None or not right.value.strip("%_")
     escape = "\\" if plain else translate.facts.escape_char(node)
-    if escape == "\\":
-        return Call.of(function.name, left, right)
-    return Call.of(function.name, left, right, Literal(escape, t.STRING))
+    args = (left, right) if escape == "\\" else (left, right, Literal(escape, t.STRING))
+    translate.check_version(node, function.name, args)
+    return Call.of(function.name, *args)
 
 
 @EXPRESSIONS.handles("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny", family="predicates")
@@ -60,7 +60,9 @@ def like_many(node: CatalystNode, translate: Translator) -> Expr:
     text = translate(node.child("child"))
     conditions: list[Expr] = []
     for pattern in translate.facts.patterns(node):
-        condition = Call.of("like", text, Literal(pattern, t.STRING))
+        args = (text, Literal(pattern, t.STRING))
+        translate.check_version(node, "like", args)
+        condition = Call.of("like", *args)
         if can_raise(condition):
             raise Unsupported(f"LIKE with the malformed pattern {pattern!r} stays with Spark")
         conditions.append(Call.of("not", condition) if node.cls.startswith("Not") else condition)
