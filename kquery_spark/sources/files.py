@@ -17,13 +17,13 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.object_stores import reach, store_of
+from kquery_spark.sources.object_stores.connections import reach, store_of
+from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.types import names as t
 
 # ``dbfs:/a`` too; a name with a colon is no scheme, and neither is the letter of a drive
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_GCS_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -43,7 +43,7 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     if reached is not None:
         return reached
     if path.startswith(("gs://", "gcs://")):
-        path = f"{path}{'&' if '?' in path else '?'}retry_limit_seconds={_GCS_SECONDS}"
+        path = f"{path}{'&' if '?' in path else '?'}retry_limit_seconds={RETRY_SECONDS}"
     try:
         resolved = pafs.FileSystem.from_uri(path)
     except (pa.ArrowException, OSError) as error:
