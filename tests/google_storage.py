@@ -39,7 +39,7 @@ class GoogleServer:
         """Write the files of a folder."""
         for file in sorted(folder.rglob("*")):
             if file.is_file():
-                self.put(bucket, f"{key}/{file.relative_to(folder)}", file.read_bytes())
+                self.put(bucket, f"{key}/{file.relative_to(folder)}".lstrip("/"), file.read_bytes())
 
     def delete(self, bucket: str, key: str) -> None:
         """Remove an object."""
@@ -128,7 +128,7 @@ class _Requests(BaseHTTPRequestHandler):
 
     def _names(self) -> tuple[str, Any]:
         """The bucket and the key; no text for the bucket itself, an empty one for its list of objects."""
-        steps = urlsplit(self.path).path.removeprefix("/storage/v1").strip("/").split("/")
+        steps = urlsplit(self.path).path.partition("/storage/v1/")[2].split("/")
         return unquote(steps[1]), None if len(steps) == 2 else unquote("/".join(steps[3:]))
 
     def _content(self, found: _Object) -> None:

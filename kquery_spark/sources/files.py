@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -272,13 +273,22 @@ def _matches_glob(path: str, pattern: str) -> bool:
 
 
 def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.FileInfo, str]]:
-    if root.type == pafs.FileType.File:
+    """The files below a root, or the root if it is one.
+
+    Hadoop marks folders of Azure by objects without content, which Arrow takes for files.
+    """
+    if root.type == pafs.FileType.File and root.size:
         return [(root, root.base_name)]
+    infos = fs.get_file_info(pafs.FileSelector(root.path, recursive=True, allow_not_found=True))
+    folders = {str(folder) for info in infos for folder in PurePosixPath(info.path).parents}
     files = []
-    for info in fs.get_file_info(pafs.FileSelector(root.path, recursive=True)):
+    for info in infos:
         relative = info.path[len(root.path) :].lstrip("/")
-        if info.type == pafs.FileType.File and not any(_hidden(part) for part in relative.split("/")):
+        is_marker = not info.size and info.path in folders
+        if info.type == pafs.FileType.File and not is_marker and not any(map(_hidden, relative.split("/"))):
             files.append((info, relative))
+    if root.type == pafs.FileType.File and not files:
+        return [(root, root.base_name)]
     return sorted(files, key=lambda pair: pair[0].path)
 
 

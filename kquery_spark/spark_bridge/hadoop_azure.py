@@ -45,8 +45,11 @@ _HARMLESS = {
 _SECRET_SETTINGS = frozenset({"encryption.encoded.client-provided-key", "client-provided-encryption-key"})
 
 
-def azure_store(configuration: Any, bucket: str) -> AzureStore:
-    """How to reach a container, ``container@account.dfs.core.windows.net``; Unsupported where Arrow does so otherwise."""
+def azure_store(configuration: Any, bucket: str, encrypted: bool) -> AzureStore:
+    """How to reach a container, ``container@account.dfs.core.windows.net``; Unsupported where Arrow does so otherwise.
+
+    encrypted: whether the scheme says so, whatever settings say.
+    """
     container, _, host = bucket.partition("@")
     if "." not in host:
         raise AZURE_ACCOUNT.declined()
@@ -58,7 +61,9 @@ def azure_store(configuration: Any, bucket: str) -> AzureStore:
         if value not in harmless:
             shown = "set" if name in _SECRET_SETTINGS else value
             raise HARMFUL_SETTING.declined(scheme="abfss", setting=f"fs.azure.{name}", value=shown)
-    options = {"account_name": host.partition(".")[0], **_endpoint(settings), **_credentials(settings)}
+    encrypted = encrypted or settings.text("always.use.https") != "false"
+    account = host.partition(".")[0]
+    options = {"account_name": account, **_endpoint(settings, encrypted), **_credentials(settings)}
     return AzureStore(bucket, tuple(sorted(options.items())))
 
 
@@ -86,12 +91,12 @@ class _Settings:
         return ""
 
 
-def _endpoint(settings: _Settings) -> dict[str, Any]:
-    host = settings.text("abfs.endpoint")
-    if not host:
-        return {}
-    encrypted = settings.text("always.use.https") != "false"
-    return dict(at_endpoint(f"{'https' if encrypted else 'http'}://{host}"))
+def _endpoint(settings: _Settings, encrypted: bool) -> dict[str, Any]:
+    """A server of its own, which Hadoop takes for one only with its port."""
+    scheme, host = "https" if encrypted else "http", settings.text("abfs.endpoint")
+    if ":" in host:
+        return dict(at_endpoint(f"{scheme}://{host}"))
+    return {} if encrypted else {"blob_storage_scheme": scheme, "dfs_storage_scheme": scheme}
 
 
 def _credentials(settings: _Settings) -> dict[str, Any]:

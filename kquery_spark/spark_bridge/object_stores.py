@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from kquery_spark.sources.object_stores.store import ObjectStore
@@ -30,8 +31,8 @@ _SCHEMES: Mapping[str, _Scheme] = {
     "s3": _Scheme(S3A, s3_store, is_default=False),
     "s3n": _Scheme(S3A, s3_store, is_default=False),
     "gs": _Scheme(CONNECTOR, google_store),
-    "abfs": _Scheme(ABFS, azure_store),
-    "abfss": _Scheme(ABFSS, azure_store),
+    "abfs": _Scheme(ABFS, partial(azure_store, encrypted=False)),
+    "abfss": _Scheme(ABFSS, partial(azure_store, encrypted=True)),
 }
 #: Schemes that name the store by themselves, so that Spark's settings are the ones to reach it by.
 SPARKS_SCHEMES = frozenset(name for name, scheme in _SCHEMES.items() if scheme.is_default)
