@@ -20,9 +20,9 @@ from kquery_spark.spark_bridge.object_store_features import (
     AMBIGUOUS_CREDENTIALS,
     GOOGLE_CREDENTIALS,
     HARMFUL_SETTING,
+    HTTP_HEADERS,
     IMPERSONATION_BY_USER,
     MACHINE_ACCOUNT,
-    MANY_SETTINGS,
 )
 
 CONNECTOR = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
@@ -60,7 +60,7 @@ def google_store(configuration: Any, bucket: str) -> GoogleStore:
             shown = "set" if name in _SECRET_SETTINGS else value
             raise HARMFUL_SETTING.declined(scheme="gs", setting=f"fs.gs.{name}", value=shown)
     if settings.any_below(_HEADERS):
-        raise MANY_SETTINGS.declined(settings=f"fs.gs.{_HEADERS}*")
+        raise HTTP_HEADERS.declined()
     options = {
         **_endpoint(settings),
         **_impersonated(settings, _credentials(settings)),

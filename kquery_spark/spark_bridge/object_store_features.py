@@ -48,9 +48,9 @@ IMPERSONATION_BY_USER = Feature(
     "`fs.gs.auth.impersonation.service.account.for.*`",
     reason="files of gs: are read by Spark while the service account depends on the user or the group",
 )
-MANY_SETTINGS = Feature(
+HTTP_HEADERS = Feature(
     "`fs.gs.storage.http.headers.*`",
-    reason="files of gs: are read by Spark while {settings} are set",
+    reason="files of gs: are read by Spark while fs.gs.storage.http.headers.* are set",
 )
 
 AZURE_CREDENTIALS = Feature(
@@ -104,7 +104,7 @@ of a bucket, a container or an account first. Settings and what follows them:"""
         AMBIGUOUS_CREDENTIALS,
         MACHINE_ACCOUNT,
         IMPERSONATION_BY_USER,
-        MANY_SETTINGS,
+        HTTP_HEADERS,
         Feature("`fs.azure.account.key`", "also from Hadoop's credential stores"),
         Feature("`fs.azure.sas.fixed.token`"),
         Feature(
@@ -141,7 +141,9 @@ ctx.register_parquet(
         "aws_region": "eu-central-1",
     },
 )
-ctx.register_parquet("stops", "gs://bucket/stops", storage_options={"google_service_account": "/path/of/key-file"})
+ctx.register_parquet(
+    "stops", "gs://bucket/stops", storage_options={"google_service_account": "/path/of/key-file"}
+)
 ctx.register_parquet(
     "fares",
     "abfss://container@account.dfs.core.windows.net/fares",

@@ -83,7 +83,7 @@ _GS_WITHOUT_USER = {
         "spark.hadoop.fs.gs.auth.service.account.enable": "false",
         "spark.hadoop.fs.gs.auth.null.enable": "true",
     },
-    "3": {"spark.hadoop.fs.gs.auth.type": "UNAUTHENTICATED"},
+    "4": {"spark.hadoop.fs.gs.auth.type": "UNAUTHENTICATED"},
 }
 # Hadoop 3.5 has defaults with units, which the connector that Maven has does not read.
 _GS_SIZES = {
@@ -129,8 +129,8 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
     },
     "gs": {
         (3, 5): _gs("hadoop3-2.2.26", "2"),
-        (4, 1): _gs("3.1.9", "3"),
-        (4, 3): _gs("4.0.3", "3", _GS_SIZES),
+        (4, 1): _gs("4.0.3", "4"),
+        (4, 3): _gs("4.0.3", "4", _GS_SIZES),
     },
     "abfs": {
         (4, 3): Library(
