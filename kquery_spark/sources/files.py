@@ -18,7 +18,7 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.object_stores.connections import reach, store_of
+from kquery_spark.sources.object_stores.connections import error_text, reach, store_of
 from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.types import names as t
@@ -252,7 +252,7 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
             for info, relative in _remote_files(fs, root)
         ]
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"cannot list {path}: {error}") from None
+        raise SourceError(f"cannot list {path}: {error_text(error, path)}") from None
 
 
 def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:

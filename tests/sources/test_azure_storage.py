@@ -16,7 +16,15 @@ from kquery_spark.errors import ConfigError, KQueryError
 from kquery_spark.sources.object_stores.azure import AzureStore
 from kquery_spark.sources.object_stores.connections import connect, reach, store_of_options
 from kquery_spark.sources.object_stores.store import without_secrets
-from tests.azure_storage import ACCOUNT, HOST, KEY, azure_server, new_container, storage_options
+from tests.azure_storage import (
+    ACCOUNT,
+    HOST,
+    KEY,
+    azure_server,
+    new_container,
+    shared_access_signature,
+    storage_options,
+)
 
 TABLE = pa.table({"id": range(1000), "s": [f"t{i % 7}" for i in range(1000)]})
 
@@ -77,6 +85,21 @@ def test_a_replaced_file_and_a_missing_container_are_errors(server, filesystem):
         rows(ctx, "SELECT sum(id) FROM t")
     with pytest.raises(KQueryError, match="no-such-container"):
         ctx.register_parquet("t", f"abfss://no-such-container@{HOST}/x", storage_options=options)
+
+
+@pytest.mark.skipif(int(pa.__version__.split(".")[0]) < 20, reason="pyarrow has no such option")
+@pytest.mark.parametrize("start", ["", "?"])
+def test_a_shared_access_signature(server, filesystem, start):
+    token = shared_access_signature()
+    options = {"azure_storage_sas_token": f"{start}{token}", "azure_endpoint": server}
+    ctx = kq.ExecutionContext()
+    ctx.register_parquet("t", f"abfss://data@{HOST}/a b", storage_options=options)
+    assert rows(ctx, "SELECT count(*), sum(id) FROM t") == [(6000, 2997000)]
+    assert token not in ctx.sql("SELECT sum(id) FROM t").explain()
+    wrong = {**options, "azure_storage_sas_token": token.replace("sig=", "sig=a")}
+    with pytest.raises(KQueryError) as raised:
+        ctx.register_parquet("t", f"abfss://data@{HOST}/a b", storage_options=wrong)
+    assert "sig=a" not in str(raised.value)
 
 
 def test_options_by_the_names_of_other_libraries():

@@ -112,7 +112,8 @@ class AzureStore(ObjectStore):
             options.setdefault("blob_storage_authority", f".blob.{domain}")
             options.setdefault("dfs_storage_authority", f".dfs.{domain}")
         if "sas_token" in options:
-            options["sas_token"] = options["sas_token"].removeprefix("?")
+            # Arrow appends it to URLs as it is
+            options["sas_token"] = "?" + options["sas_token"].removeprefix("?")
         try:
             return _filesystem_class()(**options)
         except TypeError as error:

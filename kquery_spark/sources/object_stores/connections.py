@@ -12,7 +12,7 @@ from kquery_spark.errors import ConfigError
 from kquery_spark.sources.object_stores.azure import AzureStore
 from kquery_spark.sources.object_stores.google import GoogleStore
 from kquery_spark.sources.object_stores.s3 import S3Store
-from kquery_spark.sources.object_stores.store import Location, ObjectStore
+from kquery_spark.sources.object_stores.store import Location, ObjectStore, without_secrets
 
 #: The kind of store of each scheme.
 KINDS: Mapping[str, type[ObjectStore]] = {
@@ -56,6 +56,12 @@ def reach(path: str) -> tuple[pafs.FileSystem, str] | None:
     """The filesystem of a path of an object store and the path in it; None for other paths."""
     store, located = store_of(path), _located(path)
     return None if store is None or located is None else (store.filesystem(), located[1].inner)
+
+
+def error_text(error: object, path: str) -> str:
+    """The text of an error about a path, without what its bucket is reached with: Azure's URLs have it in them."""
+    store = store_of(path)
+    return str(error) if store is None else without_secrets(error, store)
 
 
 def store_of_options(path: str, options: Mapping[str, Any]) -> ObjectStore:
