@@ -46,7 +46,7 @@ from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.object_stores import bucket_of, connect, store_of_options
+from kquery_spark.sources.object_stores.connections import bucket_of, connect, store_of_options
 from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
@@ -94,10 +94,14 @@ class ExecutionContext:
     def register_parquet(self, name: str, path: Paths, *, storage_options: StorageOptions = None) -> None:
         """Parquet files, directories (``year=2019/`` become columns) or globs.
 
-        storage_options: of paths like ``s3://bucket/key`` and ``s3a://bucket/key``, how to reach the bucket, by the names of
-        environment variables in lower case (``aws_access_key_id``, ``aws_secret_access_key``, ``aws_session_token``,
-        ``aws_region``, ``aws_endpoint_url``) or of ``pyarrow.fs.S3FileSystem``'s arguments (``anonymous=True``). Without
-        them AWS's default credentials are used, or Spark's Hadoop settings in a context on Spark.
+        storage_options: of paths in object stores, how to reach the bucket, by the names of environment variables in lower
+        case or of the arguments of ``pyarrow.fs``'s filesystems. Of ``s3://bucket/key`` and ``s3a://``:
+        ``aws_access_key_id``, ``aws_secret_access_key``, ``aws_session_token``, ``aws_region``, ``aws_endpoint_url``,
+        ``anonymous``. Of ``gs://bucket/key``: ``google_service_account`` (the path of a key file), ``access_token``,
+        ``anonymous``, ``endpoint_url``. Of ``abfss://container@account.dfs.core.windows.net/key`` and
+        ``az://container/key``: ``azure_storage_account_name``, ``azure_storage_account_key``, ``azure_storage_sas_token``,
+        ``azure_client_id``, ``azure_client_secret``, ``azure_tenant_id``, ``use_emulator``. Without them the store's default
+        credentials are used, or Spark's Hadoop settings in a context on Spark.
         """
         self._register_files("parquet", name, path, storage_options)
 

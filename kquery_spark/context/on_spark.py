@@ -27,7 +27,9 @@ from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.probe import worker_problem
 from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.object_stores.connections import bucket_of
 from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
+from kquery_spark.spark_bridge.object_stores import SPARKS_SCHEMES
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.pyspark_names import frame_of, spark_schema_of
 from kquery_spark.spark_bridge.relations import RelationReader
@@ -60,11 +62,14 @@ def _facts(settings: SessionSettings) -> SessionFacts:
 
 
 def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
-    """Have this process reach the buckets of ``s3a://`` paths as Spark does; SourceError where it cannot."""
+    """Have this process reach the buckets of paths as Spark does; SourceError where it cannot.
+
+    ``s3://`` is Spark's only where a setting says so, and is reached by default credentials here.
+    """
     hadoop = HadoopPaths(bridge(spark).hadoop_configuration)
     try:
         for path in paths:
-            if path.startswith("s3a://"):
+            if path.partition("://")[0] in SPARKS_SCHEMES and bucket_of(path) is not None:
                 hadoop.engine_path(path)
     except Unsupported as error:
         raise SourceError(f"{error.reason}; give storage_options") from None

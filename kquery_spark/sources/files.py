@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import unquote, urlparse
 
@@ -17,13 +18,13 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.object_stores import reach, store_of
+from kquery_spark.sources.object_stores.connections import error_text, reach, store_of
+from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.types import names as t
 
 # ``dbfs:/a`` too; a name with a colon is no scheme, and neither is the letter of a drive
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
-_GCS_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -43,7 +44,7 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     if reached is not None:
         return reached
     if path.startswith(("gs://", "gcs://")):
-        path = f"{path}{'&' if '?' in path else '?'}retry_limit_seconds={_GCS_SECONDS}"
+        path = f"{path}{'&' if '?' in path else '?'}retry_limit_seconds={RETRY_SECONDS}"
     try:
         resolved = pafs.FileSystem.from_uri(path)
     except (pa.ArrowException, OSError) as error:
@@ -251,7 +252,7 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
             for info, relative in _remote_files(fs, root)
         ]
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"cannot list {path}: {error}") from None
+        raise SourceError(f"cannot list {path}: {error_text(error, path)}") from None
 
 
 def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
@@ -272,13 +273,22 @@ def _matches_glob(path: str, pattern: str) -> bool:
 
 
 def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.FileInfo, str]]:
-    if root.type == pafs.FileType.File:
+    """The files below a root, or the root if it is one.
+
+    Hadoop marks folders of Azure by objects without content, which Arrow takes for files.
+    """
+    if root.type == pafs.FileType.File and root.size:
         return [(root, root.base_name)]
+    infos = fs.get_file_info(pafs.FileSelector(root.path, recursive=True, allow_not_found=True))
+    folders = {str(folder) for info in infos for folder in PurePosixPath(info.path).parents}
     files = []
-    for info in fs.get_file_info(pafs.FileSelector(root.path, recursive=True)):
+    for info in infos:
         relative = info.path[len(root.path) :].lstrip("/")
-        if info.type == pafs.FileType.File and not any(_hidden(part) for part in relative.split("/")):
+        is_marker = not info.size and info.path in folders
+        if info.type == pafs.FileType.File and not is_marker and not any(map(_hidden, relative.split("/"))):
             files.append((info, relative))
+    if root.type == pafs.FileType.File and not files:
+        return [(root, root.base_name)]
     return sorted(files, key=lambda pair: pair[0].path)
 
 

@@ -27,6 +27,7 @@ from kquery_spark.sources.files import (
     local_path,
     missing_error,
 )
+from kquery_spark.sources.object_stores.connections import error_text
 
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
 
@@ -56,7 +57,7 @@ class InputFile:
         except FileNotFoundError:
             raise missing_error(file.path) from None
         except (OSError, pa.ArrowException) as error:
-            raise SourceError(f"cannot open {file.path}: {error}") from None
+            raise SourceError(f"cannot open {file.path}: {error_text(error, file.path)}") from None
         self.check_unchanged()
 
     def __enter__(self) -> InputFile:
@@ -101,7 +102,7 @@ class InputFile:
         try:
             data: bytes = self.native.read_at(nbytes, offset)
         except (OSError, pa.ArrowException) as error:
-            raise SourceError(f"cannot read {self.file.path}: {error}") from None
+            raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
         self.check_unchanged()
         if len(data) < nbytes:
             raise SourceError(f"{self.file.path} ends at byte {offset + len(data)}, which is too early")

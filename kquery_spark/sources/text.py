@@ -10,6 +10,7 @@ import pyarrow as pa
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.object_stores.connections import error_text
 
 _BLOCK_BYTES = 8 << 20
 _PEEK_BYTES = 4096
@@ -49,7 +50,7 @@ def line_blocks(
                 source.check_unchanged()
                 yield _normalized(block)
     except (OSError, pa.ArrowException, EOFError) as error:
-        raise SourceError(f"cannot read {file.path}: {error}") from None
+        raise SourceError(f"cannot read {file.path}: {error_text(error, file.path)}") from None
 
 
 def _blocks(source: InputFile, start: int, length: int, whole: bool, block_bytes: int) -> Iterator[bytes]:

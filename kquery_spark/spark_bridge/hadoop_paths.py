@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kquery_spark.sources.object_stores import bucket_of, connect
+from kquery_spark.sources.object_stores.connections import bucket_of, connect
 from kquery_spark.spark_bridge.object_store_features import OTHER_FILESYSTEM
 from kquery_spark.spark_bridge.object_stores import object_store
 

@@ -5,9 +5,15 @@ from __future__ import annotations
 from kquery_spark.sources.features import Feature, SourceSection
 
 OTHER_FILESYSTEM = Feature(
-    "other filesystems: `gs://`, `abfss://`, `hdfs://` and all others",
+    "other filesystems: `wasbs://`, `hdfs://` and all others",
     reason="files of the filesystem {scheme}: are read by Spark",
 )
+HARMFUL_SETTING = Feature(
+    "client-side encryption, customer-supplied keys, requester pays, access points, signers, delegation tokens, "
+    "a proxy of `gs:`",
+    reason="files of {scheme}: are read by Spark while {setting} is {value}",
+)
+
 OTHER_PROVIDER = Feature(
     "any other provider of credentials",
     reason="files of s3a: are read by Spark, as only Spark has the credentials of {provider}",
@@ -24,16 +30,56 @@ PROXY_USER = Feature(
     "a proxy that asks for a user",
     reason="files of s3a: are read by Spark while its proxy asks for a user",
 )
-HARMFUL_SETTING = Feature(
-    "client-side encryption, `SSE-C`, requester pays, access points, signers, delegation tokens",
-    reason="files of s3a: are read by Spark while {setting} is {value}",
+
+GOOGLE_CREDENTIALS = Feature(
+    "`fs.gs.auth.*`: access token providers, user credentials, P12 files, private keys among the settings",
+    reason="files of gs: are read by Spark, as only Spark has the credentials of {kind}",
+)
+AMBIGUOUS_CREDENTIALS = Feature(
+    "`fs.gs.auth.*` of two releases of the connector that contradict each other",
+    reason="files of gs: are read by Spark, as fs.gs.auth.type and fs.gs.auth.service.account.* name other credentials",
+)
+MACHINE_ACCOUNT = Feature(
+    "`fs.gs.auth.type` of `COMPUTE_ENGINE` beside a file of credentials",
+    reason="files of gs: are read by Spark as the machine's account, while Arrow would take a file of credentials; set "
+    "fs.gs.auth.type to APPLICATION_DEFAULT to use the file",
+)
+IMPERSONATION_BY_USER = Feature(
+    "`fs.gs.auth.impersonation.service.account.for.*`",
+    reason="files of gs: are read by Spark while the service account depends on the user or the group",
+)
+HTTP_HEADERS = Feature(
+    "`fs.gs.storage.http.headers.*`",
+    reason="files of gs: are read by Spark while fs.gs.storage.http.headers.* are set",
+)
+
+AZURE_CREDENTIALS = Feature(
+    "`fs.azure.account.auth.type` of `Custom`, and other providers of keys and tokens",
+    reason="files of abfss: are read by Spark, as only Spark has the credentials of {kind}",
+)
+AZURE_NO_CREDENTIALS = Feature(
+    "no account key",
+    reason="files of abfss: are read by Spark, as there is no fs.azure.account.key of the account",
+)
+AZURE_ACCOUNT = Feature(
+    "a path without its account",
+    reason="files of abfss: are read by Spark, as the path does not name the account",
+)
+AZURE_OLD_ARROW = Feature(
+    "a pyarrow without a filesystem of Azure's",
+    reason="files of abfss: are read by Spark, as this pyarrow cannot read them; a newer one can",
+)
+AZURE_OTHER_IDENTITY = Feature(
+    "`MsiTokenProvider` without a client where `AZURE_*` variables or `az` give other credentials",
+    reason="files of abfss: are read by Spark as the machine's identity, while Arrow would take another one",
 )
 
 OBJECT_STORES = SourceSection(
     title="Object stores",
     introduction="""\
-`s3a://` (and `s3://` where `fs.s3.impl` is Hadoop's `S3AFileSystem`) is read by Arrow's own filesystem, as the
-session's Hadoop settings say, those of a bucket (`fs.s3a.bucket.NAME.*`) first. Settings and what follows them:""",
+Amazon S3 (`s3a://`, and `s3://` where `fs.s3.impl` is Hadoop's `S3AFileSystem`), Google Cloud Storage (`gs://` by Google's
+connector) and Azure (`abfss://`, `abfs://`) are read by Arrow's own filesystems, as the session's Hadoop settings say: those
+of a bucket, a container or an account first. Settings and what follows them:""",
     features=(
         Feature("`fs.s3a.endpoint`, `endpoint.region`, `path.style.access`, `connection.ssl.enabled`"),
         Feature("`fs.s3a.access.key`, `secret.key`, `session.token`", "also from Hadoop's credential stores"),
@@ -47,6 +93,30 @@ session's Hadoop settings say, those of a bucket (`fs.s3a.bucket.NAME.*`) first.
         NO_CREDENTIALS,
         ROLE_BY_KEYS,
         PROXY_USER,
+        Feature("`fs.gs.storage.root.url`"),
+        Feature(
+            "`fs.gs.auth.type`",
+            "`COMPUTE_ENGINE`, `APPLICATION_DEFAULT`, `SERVICE_ACCOUNT_JSON_KEYFILE`, `UNAUTHENTICATED`; also as the "
+            "connector's release 2 (`auth.service.account.enable`, `auth.null.enable`) and `google.cloud.*` put it",
+        ),
+        Feature("`fs.gs.auth.impersonation.service.account`"),
+        GOOGLE_CREDENTIALS,
+        AMBIGUOUS_CREDENTIALS,
+        MACHINE_ACCOUNT,
+        IMPERSONATION_BY_USER,
+        HTTP_HEADERS,
+        Feature("`fs.azure.account.key`", "also from Hadoop's credential stores"),
+        Feature("`fs.azure.sas.fixed.token`"),
+        Feature(
+            "`fs.azure.account.oauth.provider.type`",
+            "`ClientCredsTokenProvider` at `login.microsoftonline.com`, `MsiTokenProvider`",
+        ),
+        Feature("`fs.azure.abfs.endpoint`, `fs.azure.always.use.https`"),
+        AZURE_CREDENTIALS,
+        AZURE_NO_CREDENTIALS,
+        AZURE_ACCOUNT,
+        AZURE_OLD_ARROW,
+        AZURE_OTHER_IDENTITY,
         HARMFUL_SETTING,
         OTHER_FILESYSTEM,
     ),
@@ -71,5 +141,23 @@ ctx.register_parquet(
         "aws_region": "eu-central-1",
     },
 )
-```""",
+ctx.register_parquet(
+    "stops", "gs://bucket/stops", storage_options={"google_service_account": "/path/of/key-file"}
+)
+ctx.register_parquet(
+    "fares",
+    "abfss://container@account.dfs.core.windows.net/fares",
+    storage_options={"azure_storage_account_key": "..."},
+)
+```
+
+| store | `storage_options`, also under the names of `pyarrow.fs`'s arguments |
+|---|---|
+| S3 | `aws_access_key_id`, `aws_secret_access_key`, `aws_session_token`, `aws_region`, `aws_endpoint_url` |
+| Google | `google_service_account` (the path of a key file), `token` as `gcsfs` has it, `anonymous`, `access_token`, \
+`target_service_account`, `endpoint_url` |
+| Azure | `azure_storage_account_name`, `azure_storage_account_key`, `azure_storage_sas_token`, `azure_client_id`, \
+`azure_client_secret`, `azure_tenant_id`, `azure_endpoint`, `use_emulator` |
+
+Without `storage_options` the default credentials of each store's own tools are used.""",
 )

@@ -42,6 +42,10 @@ ALLOWED = {
     "sources/formats.py": "the list of the entries",
     "spark_bridge/object_store_features.py": "has an example for the page of sources",
     **dict.fromkeys(
+        ("spark_bridge/hadoop_google.py", "sources/object_stores/google.py"),
+        "Google's files of credentials are JSON, which names of settings and of files say",
+    ),
+    **dict.fromkeys(
         (
             *("functions/json_paths.py", "functions/json_texts.py", "functions/json_writing.py"),
             *(

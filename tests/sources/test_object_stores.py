@@ -16,14 +16,14 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.errors import ConfigError, KQueryError, SourceError
 from kquery_spark.sources.files import local_path
-from kquery_spark.sources.object_stores import (
-    ObjectStore,
+from kquery_spark.sources.object_stores.connections import (
     connect,
     reach,
     store_of_options,
     stores_named_in,
-    without_secrets,
 )
+from kquery_spark.sources.object_stores.s3 import S3Store
+from kquery_spark.sources.object_stores.store import without_secrets
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages.serialization import to_bytes
 from tests.s3 import SECRET, new_bucket, s3_server, storage_options
@@ -140,13 +140,11 @@ def test_a_bucket_of_the_same_name_elsewhere_is_another_one(bucket, options):
 def test_an_endpoint_is_the_same_however_it_is_written():
     one = store_of_options("s3://b/x", {"aws_endpoint_url": "http://h:1/"})
     other = store_of_options("s3://b/x", {"endpoint_override": "h:1", "scheme": "http"})
-    assert one == other and one.stamp == other.stamp != ObjectStore("b").stamp
+    assert one == other and one.stamp == other.stamp != S3Store("b").stamp
 
 
 def test_secrets_are_not_shown():
-    store = ObjectStore(
-        "b", (("access_key", "someone"), ("secret_key", SECRET), ("session_token", "a-token"))
-    )
+    store = S3Store("b", (("access_key", "someone"), ("secret_key", SECRET), ("session_token", "a-token")))
     assert SECRET not in repr(store) and "a-token" not in repr(store)
     assert without_secrets(f"key {SECRET} with a-token", store) == "key (hidden) with (hidden)"
     assert pickle.loads(pickle.dumps(store)) == store
@@ -166,7 +164,7 @@ def test_plans_have_no_secret_and_say_which_buckets_they_read(bucket, options):
     [("s3://b/k/x y%20z", "b/k/x y%20z"), ("s3a://b", "b"), ("s3n://b/", "b"), ("s3a://b/k/", "b/k")],
 )
 def test_paths_are_taken_as_they_are(path, inner):
-    connect([ObjectStore("b", (("anonymous", True), ("region", "us-east-1")))])
+    connect([S3Store("b", (("anonymous", True), ("region", "us-east-1")))])
     reached = reach(path)
     assert reached is not None and reached[1] == inner
 

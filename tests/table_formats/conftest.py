@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg and files on S3, in a Spark session with their JARs: a process of its own runs these tests.
+"""Tables of Delta and Iceberg and files on S3, Google's and Azure's stores, in a Spark session with their JARs: a process of its own runs these tests.
 
 ``tests/accelerate/test_table_formats.py`` starts it; ``KQUERY_TABLE_FORMAT=delta python -m pytest tests/table_formats`` does so by
 hand. A JVM takes JARs when it starts, so the session of the other tests cannot run them.
@@ -10,6 +10,7 @@ import itertools
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pyspark
@@ -17,18 +18,24 @@ import pytest
 
 from kquery_spark.config.spark_settings import configure
 from kquery_spark.fuzz.settings import UNCOMPILED
+from tests.azure_storage import HOST as AZURE_HOST
+from tests.azure_storage import KEY as AZURE_KEY
+from tests.azure_storage import azure_server
 from tests.conftest import SPARK_VERSION, worker_environment
+from tests.google_storage import GoogleServer, google_server
 from tests.maven import Unreachable, artifact
 
 FORMAT = os.environ.get("KQUERY_TABLE_FORMAT")
 collect_ignore_glob = [] if FORMAT else ["test_*.py"]
 if FORMAT:
-    collect_ignore_glob = [f"test_{name}*.py" for name in ("delta", "iceberg", "s3") if name != FORMAT]
+    collect_ignore_glob = [
+        f"test_{name}*.py" for name in ("delta", "iceberg", "s3", "gs", "abfs") if name != FORMAT
+    ]
 
 
 @dataclass(frozen=True)
 class Library:
-    """A table format's JARs and settings for one release of Spark."""
+    """A table format's JARs (``group:artifact:version``, or with a classifier) and settings for one release of Spark."""
 
     jars: tuple[str, ...]
     settings: dict[str, str]
@@ -65,6 +72,44 @@ def _s3(hadoop: str, sdk: str, accelerator: str) -> Library:
     return Library(jars, S3)
 
 
+GS = {
+    "spark.hadoop.fs.gs.impl": "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem",
+    "spark.hadoop.fs.gs.project.id": "a-project",
+    "spark.hadoop.fs.gs.http.max.retry": "2",
+}
+# Release 2 of the connector has no fs.gs.auth.type.
+_GS_WITHOUT_USER = {
+    "2": {
+        "spark.hadoop.fs.gs.auth.service.account.enable": "false",
+        "spark.hadoop.fs.gs.auth.null.enable": "true",
+    },
+    "4": {"spark.hadoop.fs.gs.auth.type": "UNAUTHENTICATED"},
+}
+# Hadoop 3.5 has defaults with units, which the connector that Maven has does not read.
+_GS_SIZES = {
+    "spark.hadoop.fs.gs.block.size": str(64 << 20),
+    "spark.hadoop.fs.gs.rewrite.max.chunk.size": str(512 << 20),
+    "spark.hadoop.fs.gs.outputstream.buffer.size": str(8 << 20),
+    "spark.hadoop.fs.gs.inputstream.inplace.seek.limit": str(8 << 20),
+    "spark.hadoop.fs.gs.inputstream.min.range.request.size": str(2 << 20),
+}
+ABFS = {
+    "spark.hadoop.fs.azure.always.use.https": "false",
+    f"spark.hadoop.fs.azure.account.key.{AZURE_HOST}": AZURE_KEY,
+    "spark.hadoop.fs.azure.account.hns.enabled": "false",
+    # Azurite has the service of blobs only
+    f"spark.hadoop.fs.azure.fns.account.service.type.{AZURE_HOST}": "BLOB",
+    f"spark.hadoop.fs.azure.ingress.service.type.{AZURE_HOST}": "BLOB",
+    "spark.hadoop.fs.azure.networking.library": "JDK_HTTP_URL_CONNECTION",
+    "spark.hadoop.fs.azure.io.retry.max.retries": "2",
+}
+
+
+def _gs(version: str, release: str, sizes: dict[str, str] | None = None) -> Library:
+    jars = (f"com.google.cloud.bigdataoss:gcs-connector:{version}:shaded",)
+    return Library(jars, {**GS, **_GS_WITHOUT_USER[release], **(sizes or {})})
+
+
 def _delta(scala: str, version: str) -> Library:
     jars = (f"io.delta:delta-spark_{scala}:{version}", f"io.delta:delta-storage:{version}")
     return Library(jars, DELTA)
@@ -81,6 +126,16 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
         (4, 0): _delta("2.13", "4.0.0"),
         (4, 1): _delta("4.1_2.13", "4.4.0"),
         (4, 2): _delta("4.2_2.13", "4.4.0"),
+    },
+    "gs": {
+        (3, 5): _gs("hadoop3-2.2.26", "2"),
+        (4, 1): _gs("4.0.3", "4"),
+        (4, 3): _gs("4.0.3", "4", _GS_SIZES),
+    },
+    "abfs": {
+        (4, 3): Library(
+            ("org.apache.hadoop:hadoop-azure:3.5.0", "org.wildfly.openssl:wildfly-openssl:2.2.5.Final"), ABFS
+        )
     },
     "s3": {(4, 3): _s3("3.5.0", "2.35.4", "1.3.1")},
     "iceberg": {
@@ -101,6 +156,32 @@ def s3_endpoint() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def google() -> Iterator[GoogleServer]:
+    """A server of Google Cloud Storage on this machine."""
+    with google_server() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def azure_endpoint() -> Iterator[str]:
+    """The address of Azurite on this machine; the tests are skipped where it is not installed."""
+    with azure_server() as endpoint:
+        yield endpoint
+
+
+def _of_server(request: pytest.FixtureRequest) -> dict[str, str]:
+    """The settings that say where the format's server is, if it needs one."""
+    if FORMAT == "s3":
+        return {"spark.hadoop.fs.s3a.endpoint": request.getfixturevalue("s3_endpoint")}
+    if FORMAT == "gs":
+        return {"spark.hadoop.fs.gs.storage.root.url": request.getfixturevalue("google").endpoint}
+    if FORMAT == "abfs":
+        endpoint = request.getfixturevalue("azure_endpoint")
+        return {"spark.hadoop.fs.azure.abfs.endpoint": endpoint.removeprefix("http://")}
+    return {}
+
+
+@pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A session with the format's JARs; the tests are skipped where there are none for this Spark."""
     from pyspark.sql import SparkSession
@@ -110,7 +191,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     if library is None:
         pytest.skip(f"there is no JAR of {FORMAT} for Spark {pyspark.__version__}")
     try:
-        jars = [artifact(coordinates) for coordinates in library.jars]
+        jars = [_jar(coordinates) for coordinates in library.jars]
     except Unreachable as error:
         pytest.skip(str(error))
     assert all(jars), library.jars
@@ -129,16 +210,23 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     )
     for name, value in {**library.settings, **UNCOMPILED}.items():
         builder = builder.config(name, value)
-    if FORMAT == "s3":
-        endpoint = request.getfixturevalue("s3_endpoint")
-        builder = builder.config("spark.hadoop.fs.s3a.endpoint", endpoint)
-        builder = builder.config("spark.eventLog.enabled", "true").config(
-            "spark.eventLog.dir", str(tmp_path_factory.mktemp("events"))
-        )
+    server = _of_server(request)
+    if server:
+        server |= {
+            "spark.eventLog.enabled": "true",
+            "spark.eventLog.dir": str(tmp_path_factory.mktemp("events")),
+        }
+    for name, value in server.items():
+        builder = builder.config(name, value)
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session
     session.stop()
+
+
+def _jar(coordinates: str) -> Path | None:
+    group, name, version, *classifier = coordinates.split(":")
+    return artifact(f"{group}:{name}:{version}", *classifier)
 
 
 #: What the names of tables start with.

@@ -29,7 +29,8 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.object_stores import ObjectStore, connect
+from kquery_spark.sources.object_stores.connections import connect
+from kquery_spark.sources.object_stores.store import ObjectStore
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes

@@ -20,6 +20,7 @@ from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.coded import Codes, PackedCodes
 from kquery_spark.sources.files import changed_error, check_unchanged, local_path
 from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
+from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.parquet.calendar import (
     CORRECTED,
     DATE,
@@ -77,7 +78,7 @@ class OpenFile:
             reader = self._open(shared_input(file), None)
         except (pa.ArrowException, OSError) as error:
             self._input.check_unchanged()
-            raise SourceError(f"cannot read {file.path} as Parquet: {error}") from None
+            raise SourceError(f"cannot read {file.path} as Parquet: {error_text(error, file.path)}") from None
         self._input.check_unchanged()
         self.metadata: Any = reader.metadata
         self._key_values: dict[bytes, bytes] = self.metadata.metadata or {}

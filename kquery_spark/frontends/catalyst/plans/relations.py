@@ -36,7 +36,7 @@ from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.numbered_rows import NumberedRows
-from kquery_spark.sources.object_stores import bucket_of
+from kquery_spark.sources.object_stores.connections import bucket_of
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.renamed import RenamedColumns

@@ -1,0 +1,153 @@
+"""Buckets of Google Cloud Storage."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow.fs as pafs
+from typing_extensions import override
+
+from kquery_spark.errors import ConfigError, SourceError
+from kquery_spark.sources.object_stores.store import (
+    Location,
+    ObjectStore,
+    endpoint_stamp,
+    is_true,
+    split_endpoint,
+)
+
+RETRY_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung
+CREDENTIALS_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
+_TOKEN_HOURS = 1  # Google's access tokens live no longer, unless someone asked for more
+_PATH = re.compile(r"(?:gs|gcs)://([^/@?]+)(?:/[^?]*)?$")
+_ENVIRONMENT = threading.Lock()
+
+
+class GoogleStore(ObjectStore):
+    """A bucket of Google Cloud Storage.
+
+    options: arguments of ``pyarrow.fs.GcsFileSystem``, and ``key_file``: the path of a file of credentials.
+    """
+
+    schemes = ("gs", "gcs")
+    secrets = frozenset({"access_token"})
+    option_names = frozenset(
+        {
+            *secrets,
+            *("anonymous", "key_file", "target_service_account", "credential_token_expiration"),
+            *("endpoint_override", "scheme", "project_id", "retry_time_limit"),
+        }
+    )
+    synonyms: ClassVar[Mapping[str, str]] = {
+        **dict.fromkeys(
+            (
+                *("google_application_credentials", "application_credentials"),
+                *("google_service_account", "service_account"),
+                *("google_service_account_path", "service_account_path"),
+            ),
+            "key_file",
+        ),
+        **dict.fromkeys(("google_skip_signature", "skip_signature"), "anonymous"),
+        **dict.fromkeys(("google_cloud_project", "project"), "project_id"),
+        **dict.fromkeys(("endpoint_url", "google_endpoint_url"), "endpoint_override"),
+    }
+
+    @classmethod
+    @override
+    def locate(cls, path: str) -> Location | None:
+        match = _PATH.match(path)
+        return None if match is None else Location(match[1], path.partition("://")[2].rstrip("/"))
+
+    @classmethod
+    @override
+    def _completed(cls, options: dict[str, Any]) -> dict[str, Any]:
+        completed = {name: value for name, value in options.items() if name != "token"}
+        if "token" in options:
+            completed |= _of_token(options["token"])
+        if "anonymous" in completed:
+            completed["anonymous"] = is_true(completed["anonymous"])
+        scheme, host = split_endpoint(str(completed.get("endpoint_override", "")))
+        if scheme:
+            return {"scheme": scheme, **completed, "endpoint_override": host}
+        return completed
+
+    @property
+    @override
+    def stamp(self) -> int:
+        return endpoint_stamp(dict(self.options).get("endpoint_override"))
+
+    @override
+    def open_filesystem(self, options: dict[str, Any]) -> pafs.FileSystem:
+        key_file = options.pop("key_file", None)
+        options.setdefault("retry_time_limit", timedelta(seconds=RETRY_SECONDS))
+        if "access_token" in options:
+            late = datetime.now(timezone.utc) + timedelta(hours=_TOKEN_HOURS)
+            options.setdefault("credential_token_expiration", late)
+        elif key_file is not None:
+            with _credentials_of(str(key_file)):
+                return pafs.GcsFileSystem(**options)
+        elif not options.get("anonymous"):
+            check_default_credentials()
+        return pafs.GcsFileSystem(**options)
+
+
+def check_default_credentials() -> None:
+    """Raise SourceError where Google's libraries find no credentials, after a long time."""
+    if has_credentials_file():
+        return
+    host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
+    try:
+        socket.getaddrinfo(host.partition(":")[0], None)
+    except OSError:
+        raise SourceError(
+            f"there are no credentials of Google Cloud: {CREDENTIALS_VARIABLE} is not set, nobody logged in by gcloud, "
+            "and this is no machine of Google's"
+        ) from None
+
+
+def has_credentials_file() -> bool:
+    """Whether an environment variable or a login by gcloud gives credentials, which come before a machine's."""
+    if os.environ.get(CREDENTIALS_VARIABLE):
+        return True
+    return Path("~/.config/gcloud/application_default_credentials.json").expanduser().exists()
+
+
+def _of_token(token: object) -> dict[str, Any]:
+    """The options for what ``gcsfs`` calls a token."""
+    if token == "anon":
+        return {"anonymous": True}
+    if token in (None, "google_default"):
+        return {}
+    if isinstance(token, str) and os.path.exists(token):
+        return {"key_file": token}
+    raise ConfigError(
+        "the storage option token is 'anon', 'google_default' or the path of a file of credentials"
+    )
+
+
+@contextmanager
+def _credentials_of(path: str) -> Iterator[None]:
+    """Have Arrow read a file of credentials: it has no option for one, and reads it while it makes a filesystem."""
+    if not os.path.exists(path):
+        raise SourceError(f"there is no file of credentials {path}")
+    with _ENVIRONMENT:
+        before = os.environ.get(CREDENTIALS_VARIABLE)
+        if before == path:
+            yield
+            return
+        os.environ[CREDENTIALS_VARIABLE] = path
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ[CREDENTIALS_VARIABLE]
+            else:
+                os.environ[CREDENTIALS_VARIABLE] = before

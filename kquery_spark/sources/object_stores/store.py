@@ -1,0 +1,122 @@
+"""What all object stores have in common: a bucket, what is needed to read there, and nothing of that in any message.
+
+A path names a bucket (``s3a://bucket/key``). What is needed to read there is told to this process once, by the driver's
+planner or by ``storage_options``, and travels to workers with the function that they run, not with the plan.
+"""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+from typing_extensions import Self
+
+from kquery_spark.errors import ConfigError, SourceError
+
+_HIDDEN = "(hidden)"
+
+
+class Location(NamedTuple):
+    """Where a path is: its bucket as the path names it, and the path as Arrow's filesystem of the bucket has it."""
+
+    bucket: str
+    inner: str
+
+
+@dataclass(frozen=True)
+class ObjectStore(ABC):
+    """How to reach one bucket. options: those that ``option_names`` lists; ``repr`` shows none, as some are secrets."""
+
+    bucket: str
+    options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
+
+    #: The schemes of paths, the usual one first.
+    schemes: ClassVar[tuple[str, ...]]
+    #: Options that ``filesystem`` takes, and those of them that nothing may show.
+    option_names: ClassVar[frozenset[str]]
+    secrets: ClassVar[frozenset[str]]
+    #: Options as environment variables and other libraries name them, by the names of ``option_names``.
+    synonyms: ClassVar[Mapping[str, str]] = MappingProxyType({})
+
+    @classmethod
+    @abstractmethod
+    def locate(cls, path: str) -> Location | None:
+        """Where a path is; None if it has no bucket of this kind of store."""
+
+    @classmethod
+    def of_options(cls, path: str, options: Mapping[str, Any]) -> Self:
+        """The store of a path, given options of a user; ConfigError for unknown ones."""
+        location = cls.locate(path)
+        assert location is not None
+        named = {cls.synonyms.get(name.lower(), name.lower()): value for name, value in options.items()}
+        named = cls._completed(named)
+        unknown = sorted(set(named) - cls.option_names)
+        if unknown:
+            raise ConfigError(
+                f"storage_options have no {unknown[0]}; there are {', '.join(sorted(cls.option_names))}"
+            )
+        return cls(location.bucket, tuple(sorted(named.items())))
+
+    @classmethod
+    def _completed(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Options that several of the filesystem's follow from, put as those."""
+        return options
+
+    @property
+    @abstractmethod
+    def stamp(self) -> int:
+        """A number that tells the bucket from one of the same name at another endpoint."""
+
+    def names_in(self, data: bytes) -> bool:
+        """Whether serialized plans name a path in the bucket."""
+        return any(f"{scheme}://{self.bucket}/".encode() in data for scheme in self.schemes)
+
+    def filesystem(self) -> pafs.FileSystem:
+        """The filesystem of the bucket, of which this process has one; SourceError where none can be made."""
+        return _filesystem(self)
+
+    @abstractmethod
+    def open_filesystem(self, options: dict[str, Any]) -> pafs.FileSystem:
+        """A new filesystem with the store's options; raises what Arrow raises."""
+
+
+@lru_cache(maxsize=64)
+def _filesystem(store: ObjectStore) -> pafs.FileSystem:
+    try:
+        return store.open_filesystem(dict(store.options))
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
+        raise SourceError(
+            f"cannot reach the bucket {store.bucket}: {without_secrets(error, store)}"
+        ) from None
+
+
+def without_secrets(error: object, store: ObjectStore) -> str:
+    """The text of an error, in case that it repeats what the store was reached with."""
+    text = str(error)
+    for name, value in store.options:
+        if name in store.secrets and isinstance(value, str) and value:
+            text = text.replace(value, _HIDDEN)
+    return text
+
+
+def endpoint_stamp(endpoint: object) -> int:
+    """The ``stamp`` of a bucket at an endpoint, None if it is the usual one."""
+    return zlib.crc32(str(endpoint).encode())
+
+
+def split_endpoint(url: str) -> tuple[str, str]:
+    """The scheme of an endpoint's URL, empty without one, and its host and port."""
+    scheme, given, host = url.rpartition("://")
+    return (scheme if given else ""), host.rstrip("/")
+
+
+def is_true(value: object) -> bool:
+    """Whether an option is on, which other libraries take as a text."""
+    return str(value).strip().lower() in ("true", "1", "yes", "on")
