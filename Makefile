@@ -59,7 +59,7 @@ lint: venv ## style, format, types and layers, without the tests
 matrix: venv ## SQL files, every function and TPC-H on each supported PySpark; ARGS="3.5 4.0" selects (an hour)
 	@$(SPARK_ENV) $(PY) -m tests.matrix $(ARGS)
 
-tables: venv ## Delta, Iceberg and S3 with every PySpark that they have JARs for (half an hour, JARs of 900 MB)
+tables: venv ## Delta, Iceberg, S3 and HDFS with every PySpark that they have JARs for (40 minutes, JARs of 1 GB)
 	@$(SPARK_ENV) KQUERY_ALL_TABLES=1 $(PY) -m pytest tests/accelerate/test_table_formats.py $(ARGS)
 
 lowest: venv ## the same with the lowest versions that pyproject.toml allows

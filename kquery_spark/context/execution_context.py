@@ -45,6 +45,7 @@ from kquery_spark.runtime.local import LocalExecutor, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
+from kquery_spark.sources.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores import bucket_of, connect, store_of_options
 from kquery_spark.types.names import STRING
@@ -97,7 +98,8 @@ class ExecutionContext:
         storage_options: of paths like ``s3://bucket/key`` and ``s3a://bucket/key``, how to reach the bucket, by the names of
         environment variables in lower case (``aws_access_key_id``, ``aws_secret_access_key``, ``aws_session_token``,
         ``aws_region``, ``aws_endpoint_url``) or of ``pyarrow.fs.S3FileSystem``'s arguments (``anonymous=True``). Without
-        them AWS's default credentials are used, or Spark's Hadoop settings in a context on Spark.
+        them AWS's default credentials are used, or Spark's Hadoop settings in a context on Spark. Of ``hdfs://`` paths they
+        are Hadoop's settings, beside those of the files in ``HADOOP_CONF_DIR``.
         """
         self._register_files("parquet", name, path, storage_options)
 
@@ -299,7 +301,10 @@ class ExecutionContext:
     def _connect(self, paths: Sequence[str], storage_options: StorageOptions) -> None:
         """Have this process reach the buckets of these paths."""
         if storage_options is not None:
-            connect([store_of_options(path, storage_options) for path in paths])
+            clusters = [cluster_of_options(path, storage_options) for path in paths]
+            connect_clusters([cluster for cluster in clusters if cluster is not None])
+            others = [path for path, cluster in zip(paths, clusters, strict=True) if cluster is None]
+            connect([store_of_options(path, storage_options) for path in others])
         elif self._spark is not None:
             from kquery_spark.context.on_spark import connect_as_spark
 

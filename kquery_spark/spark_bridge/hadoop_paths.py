@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from kquery_spark.sources.hdfs import authority_of
 from kquery_spark.sources.object_stores import bucket_of, connect
+from kquery_spark.spark_bridge.hdfs import HdfsClusters
+from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.object_store_features import OTHER_FILESYSTEM
 from kquery_spark.spark_bridge.object_stores import object_store
 
@@ -13,11 +16,14 @@ from kquery_spark.spark_bridge.object_stores import object_store
 class HadoopPaths:
     """Finds out how files are reached, and has this process reach them so.
 
-    configuration: returns Hadoop's, of the session.
+    configuration: returns Hadoop's, of the session. workers_have_client: whether Spark's Python workers have hdfs-native.
     """
 
-    def __init__(self, configuration: Callable[[], Any]) -> None:
+    def __init__(
+        self, configuration: Callable[[], Any], jvm: Jvm, workers_have_client: Callable[[], bool]
+    ) -> None:
         self._configuration = configuration
+        self._clusters = HdfsClusters(configuration, jvm, workers_have_client)
         self._connected: set[tuple[str, str]] = set()
 
     def engine_path(self, path: str) -> str:
@@ -30,6 +36,10 @@ class HadoopPaths:
             return path
         if scheme == "file":
             return "/" + rest.lstrip("/")
+        authority = authority_of(path)
+        if authority:
+            self._clusters.connect(path, authority)
+            return path
         bucket = bucket_of(path)
         if bucket is None:
             raise OTHER_FILESYSTEM.declined(scheme=scheme)

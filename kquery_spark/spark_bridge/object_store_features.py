@@ -5,7 +5,7 @@ from __future__ import annotations
 from kquery_spark.sources.features import Feature, SourceSection
 
 OTHER_FILESYSTEM = Feature(
-    "other filesystems: `gs://`, `abfss://`, `hdfs://` and all others",
+    "other filesystems: `gs://`, `abfss://`, `viewfs://` and all others",
     reason="files of the filesystem {scheme}: are read by Spark",
 )
 OTHER_PROVIDER = Feature(
