@@ -44,6 +44,11 @@ class Cluster:
         self._cluster.transitionToStandby(active)
         self._cluster.transitionToActive(1 - active)
 
+    def restart_data_node(self) -> None:
+        """Have the data node come back at another port."""
+        self._cluster.restartDataNode(0)
+        self._cluster.waitActive()
+
     def filesystem(self) -> Any:
         """Hadoop's client of the active name node, a JVM object."""
         active = 0 if self._cluster.getNameNode(0).isActiveState() else 1

@@ -29,6 +29,7 @@ _DEFAULT_PORT = 8020
 _USER = "HADOOP_USER_NAME"
 _NO_FILES = os.devnull  # a folder of Hadoop's settings in which there are none
 # A host that refuses is tried again as long as Hadoop does it, some seconds; what is set of a name service, as it is set.
+_NAME_NODES = "dfs.namenode.rpc-address"
 _ATTEMPTS = "dfs.client.failover.max.attempts"
 _ATTEMPTS_OF_ONE_HOST = "3"
 
@@ -49,8 +50,9 @@ class HdfsCluster:
 
     @property
     def stamp(self) -> int:
-        """A number that tells the cluster from one of the same name elsewhere."""
-        return zlib.crc32(repr((self.authority, self.settings)).encode())
+        """A number that tells the cluster from one of the same name whose name nodes are elsewhere."""
+        nodes = [setting for setting in self.settings if setting[0].startswith(_NAME_NODES)]
+        return zlib.crc32(repr((self.authority, nodes)).encode())
 
     def filesystem(self) -> pafs.FileSystem:
         """The filesystem of the cluster, of which this process has one; SourceError where none can be made."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 from kquery_spark.sources.hdfs import authority_of
@@ -26,14 +27,22 @@ class HadoopPaths:
         self._clusters = HdfsClusters(configuration, jvm, workers_have_client)
         self._connected: set[tuple[str, str]] = set()
 
+    @cached_property
+    def _default_filesystem(self) -> str:
+        """The address of the filesystem of paths without a scheme."""
+        return str(self._configuration().getTrimmed("fs.defaultFS") or "file:").rstrip("/")
+
     def engine_path(self, path: str) -> str:
         """The path by which the engine opens a file; Unsupported for filesystems that it does not read.
 
-        path: like ``file:/a b`` or ``s3a://bucket/a b``, in which nothing is escaped, or one without a scheme.
+        path: like ``file:/a b`` or ``s3a://bucket/a b``, in which nothing is escaped, or one without a scheme, which is
+        of the default filesystem.
         """
         scheme, colon, rest = path.partition(":")
         if not colon and path.startswith("/"):
-            return path
+            if self._default_filesystem.startswith("file:"):
+                return path
+            return self.engine_path(f"{self._default_filesystem}{path}")
         if scheme == "file":
             return "/" + rest.lstrip("/")
         authority = authority_of(path)

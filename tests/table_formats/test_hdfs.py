@@ -10,7 +10,10 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import KQueryError
+from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
+from kquery_spark.spark_bridge.session import bridge
 from tests.accelerate.checks import check
+from tests.conftest import SPARK_VERSION
 from tests.hdfs import Cluster
 from tests.table_formats.queries import GROUPED, ROWS, check_appends
 
@@ -62,7 +65,9 @@ def test_every_format(spark, cluster, folder, name):
     for root in (folder, folder.replace(cluster.root, cluster.host)):
         frame = read(spark, f"{root}/{name}", name)
         check(frame.groupBy("k").count(), coverage=1.0)
-        check(frame.where("s = 's3'").select("id", "d"), coverage=1.0)
+        # before Spark 4.0 strings of JSON are Spark's
+        whole = name != "json" or SPARK_VERSION >= (4, 0)
+        check(frame.where("s = 's3'").select("id", "d"), coverage=1.0 if whole else 0.0)
 
 
 def test_files_of_several_blocks(spark, cluster):
@@ -70,11 +75,11 @@ def test_files_of_several_blocks(spark, cluster):
     spark.conf.set("dfs.blocksize", str(1 << 20))
     try:
         rows = spark.range(400_000).selectExpr("id", "id % 100 AS k", "cast(hash(id) AS string) AS s")
-        for name in ("parquet", "json"):
+        for name in ("parquet", "csv"):
             rows.coalesce(1).write.format(name).save(f"{path}/{name}")
     finally:
         spark.conf.unset("dfs.blocksize")
-    for name in ("parquet", "json"):
+    for name in ("parquet", "csv"):
         frame = spark.read.schema("id bigint, k bigint, s string").format(name).load(f"{path}/{name}")
         check(frame.groupBy("k").agg({"s": "max", "id": "sum"}), coverage=1.0)
 
@@ -139,15 +144,44 @@ def test_wrong_places_are_errors_soon(cluster):
     assert time.monotonic() - started < 60
 
 
-def test_a_failover(spark, cluster, table):
+def test_nodes_that_go_and_come_back(spark, cluster, table):
+    """The other name node takes over, and the data node has another port, while files are open."""
     frame = spark.sql(GROUPED.format(t=table))
-    check(frame, coverage=1.0)
-    cluster.fail_over()
-    try:
-        check(frame, coverage=1.0)
+    fast = frame.transform(kquery_plan, when="always", fallback="error")
+    rows = sorted(fast.collect())
+    for change in (cluster.fail_over, cluster.restart_data_node, cluster.fail_over):
+        change()
+        assert sorted(fast.collect()) == rows
         check(spark.sql(f"SELECT s, count(*) FROM {table} GROUP BY s"), coverage=1.0)
+
+
+def test_frames_are_written_while_enabled(spark, cluster):
+    path, lost = f"{cluster.root}/kept", f"{cluster.root}/overwritten"
+    for folder in (path, lost):
+        spark.sql(ROWS).write.parquet(folder)
+    kq.enable(spark, when="always")
+    try:
+        spark.read.parquet(path).where("k < 3").write.mode("overwrite").parquet(f"{cluster.root}/copy")
+        # Spark deletes what it is about to read
+        with pytest.raises(Exception, match=r"FILE_NOT_EXIST|does not exist"):
+            spark.read.parquet(lost).write.mode("overwrite").parquet(lost)
     finally:
-        cluster.fail_over()
+        kq.disable(spark)
+    copied = spark.read.parquet(f"{cluster.root}/copy")
+    assert sorted(copied.collect(), key=str) == sorted(
+        spark.read.parquet(path).where("k < 3").collect(), key=str
+    )
+
+
+def test_a_path_without_a_scheme_is_of_the_default_filesystem(spark, cluster):
+    link = bridge(spark)
+    assert HadoopPaths(link.hadoop_configuration, link.jvm, lambda: True).engine_path("/x") == "/x"
+    spark.conf.set("fs.defaultFS", f"{cluster.root}/")
+    try:
+        paths = HadoopPaths(link.hadoop_configuration, link.jvm, lambda: True)
+        assert paths.engine_path("/x") == f"{cluster.root}/x"
+    finally:
+        spark.conf.unset("fs.defaultFS")
 
 
 @pytest.mark.parametrize(
