@@ -69,19 +69,21 @@ def _filesystem(cluster: HdfsCluster) -> pafs.FileSystem:
 def _client(cluster: HdfsCluster) -> Any:
     from hdfs_native import Client
 
-    folder = _NO_FILES if cluster.complete else None
-    settings = dict(cluster.settings)
-    if ":" in cluster.authority:
-        settings.setdefault(_ATTEMPTS, _ATTEMPTS_OF_ONE_HOST)
+    settings, folder = dict(cluster.settings), _NO_FILES if cluster.complete else None
+
+    def client_of(authority: str) -> Any:
+        if ":" in authority:
+            settings.setdefault(_ATTEMPTS, _ATTEMPTS_OF_ONE_HOST)
+        return Client(f"hdfs://{authority}", settings, folder)
+
     try:
         try:
-            return Client(f"hdfs://{cluster.authority}", settings, folder)
+            return client_of(cluster.authority)
         except RuntimeError:
-            if ":" in cluster.authority or not cluster.authority:
+            if not cluster.authority or ":" in cluster.authority:
                 raise
-        # no name service, so a host
-        settings.setdefault(_ATTEMPTS, _ATTEMPTS_OF_ONE_HOST)
-        return Client(f"hdfs://{cluster.authority}:{_DEFAULT_PORT}", settings, folder)
+            # the settings know no name service of this name, so it is a host
+            return client_of(f"{cluster.authority}:{_DEFAULT_PORT}")
     except (OSError, RuntimeError, ValueError) as error:
         raise SourceError(f"cannot reach hdfs://{cluster.authority}: {error}") from None
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 from dataclasses import dataclass, field
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -163,6 +165,31 @@ def test_clusters_are_reached_as_the_driver_says(monkeypatch):
     assert given == HdfsCluster("ns", cluster.settings)
     assert given.stamp == cluster.stamp != cluster_of_options("hdfs://ns/x", {node: "h:2"}).stamp
     assert cluster_of_options("s3://b/x", {}) is None
+
+
+def test_a_name_that_is_no_service_is_a_host(monkeypatch):
+    made = []
+
+    def client(url: str, settings: dict[str, str], folder: str | None) -> Client:
+        made.append((url, settings.get("dfs.client.failover.max.attempts"), folder))
+        if url == "hdfs://host":
+            raise RuntimeError('InvalidArgument("No NameNode hosts found")')
+        return Client()
+
+    monkeypatch.setitem(sys.modules, "hdfs_native", SimpleNamespace(Client=client))
+    monkeypatch.setattr(hdfs, "_filesystem", cache(hdfs._filesystem.__wrapped__))
+    for cluster in (
+        HdfsCluster("host", complete=True),
+        HdfsCluster("ns", (("dfs.client.failover.max.attempts", "9"),)),
+        HdfsCluster("h:1"),
+    ):
+        assert cluster.filesystem() is cluster.filesystem()
+    assert made == [
+        ("hdfs://host", None, os.devnull),
+        ("hdfs://host:8020", "3", os.devnull),
+        ("hdfs://ns", "9", None),
+        ("hdfs://h:1", "3", None),
+    ]
 
 
 def test_a_worker_reads_as_the_drivers_user(monkeypatch):
