@@ -75,8 +75,11 @@ def hadoop_version() -> str:
 
 
 @contextmanager
-def hdfs_cluster(folder: Path) -> Iterator[Cluster]:
-    """The cluster as long as the block runs; maven.Unreachable where its JAR cannot be had."""
+def hdfs_cluster(folder: Path, **settings: str) -> Iterator[Cluster]:
+    """The cluster as long as the block runs; maven.Unreachable where its JAR cannot be had.
+
+    settings: Hadoop's, of the servers, with ``_`` for dots.
+    """
     mini = artifact(f"org.apache.hadoop:hadoop-client-minicluster:{hadoop_version()}")
     (py4j,) = JARS.glob("py4j-*.jar")
     java = str(Path(os.environ["JAVA_HOME"], "bin", "java")) if os.environ.get("JAVA_HOME") else "java"
@@ -90,15 +93,17 @@ def hdfs_cluster(folder: Path) -> Iterator[Cluster]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
-        yield _started(gateway.jvm, folder)
+        yield _started(gateway.jvm, folder, settings)
     finally:
         gateway.shutdown()
 
 
-def _started(jvm: Any, folder: Path) -> Cluster:
+def _started(jvm: Any, folder: Path, given: dict[str, str]) -> Cluster:
     hadoop = jvm.org.apache.hadoop
     configuration = hadoop.conf.Configuration()
     configuration.set("hadoop.security.key.provider.path", f"jceks://file{folder}/keys.jceks")
+    for name, value in given.items():
+        configuration.set(name.replace("_", "."), value)
     builder = hadoop.hdfs.MiniDFSCluster.Builder(configuration, jvm.java.io.File(str(folder / "dfs")))
     topology = hadoop.hdfs.MiniDFSNNTopology.simpleHATopology()
     cluster = builder.nnTopology(topology).numDataNodes(1).build()

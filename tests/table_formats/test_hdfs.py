@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
@@ -14,7 +16,7 @@ from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.session import bridge
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
-from tests.hdfs import Cluster
+from tests.hdfs import Cluster, hdfs_cluster
 from tests.table_formats.queries import GROUPED, ROWS, check_appends
 
 pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
@@ -104,7 +106,10 @@ def test_replaced_and_vanished_files_are_noticed(spark, cluster):
         spark.sql(ROWS).where("id < 100").coalesce(1).write.mode("overwrite").format(name).save(
             f"{path}/{name}"
         )
-        with pytest.raises(Exception, match=r"FILE_NOT_EXIST|FileNotFound|does not exist"):
+        with (
+            pytest.warns(kq.FallbackWarning, match="does not exist any more"),
+            pytest.raises(Exception, match=r"FILE_NOT_EXIST|FileNotFound|does not exist"),
+        ):
             fast.collect()
         again = read(spark, f"{path}/{name}", name).groupBy("k").count()
         assert sum(row[1] for row in again.transform(kquery_plan, when="always").collect()) == 100
@@ -233,6 +238,19 @@ def test_encrypted_files_stay_with_spark(spark, cluster):
     (reason,) = declined(frame)
     assert f"{cluster.root}/zone/json is in an encryption zone" in reason
     check(frame)
+
+
+def test_encrypted_transfer(tmp_path):
+    encrypted = {"dfs_encrypt_data_transfer": "true", "dfs_block_access_token_enable": "true"}
+    with hdfs_cluster(tmp_path, **encrypted) as cluster:
+        pq.write_table(pa.table({"id": range(300_000)}), tmp_path / "x.parquet")
+        cluster.filesystem().copyFromLocalFile(
+            cluster.path(f"file://{tmp_path}/x.parquet"), cluster.path("/x")
+        )
+        ctx = kq.ExecutionContext()
+        ctx.register_parquet("t", f"{cluster.host}/x")
+        rows = ctx.sql("SELECT count(*) AS n, sum(id) AS s, max(id) AS m FROM t").to_arrow().to_pylist()
+    assert rows == [{"n": 300_000, "s": 44_999_850_000, "m": 299_999}]
 
 
 def test_more_files_than_the_driver_can_look_at_are_sparks(spark, table, monkeypatch):
