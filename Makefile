@@ -59,7 +59,7 @@ lint: venv ## style, format, types and layers, without the tests
 matrix: venv ## SQL files, every function and TPC-H on each supported PySpark; ARGS="3.5 4.0" selects (an hour)
 	@$(SPARK_ENV) $(PY) -m tests.matrix $(ARGS)
 
-tables: venv ## Delta, Iceberg, S3, Google's and Azure's stores with every PySpark that they have JARs for (an hour, JARs of 1 GB)
+tables: venv ## Delta, Iceberg, the object stores and HDFS with every PySpark that they have JARs for (an hour, JARs of 1 GB)
 	@$(SPARK_ENV) KQUERY_ALL_TABLES=1 $(PY) -m pytest tests/accelerate/test_table_formats.py $(ARGS)
 
 lowest: venv ## the same with the lowest versions that pyproject.toml allows

@@ -45,6 +45,7 @@ from kquery_spark.runtime.local import LocalExecutor, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
+from kquery_spark.sources.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores.connections import bucket_of, connect, store_of_options
 from kquery_spark.types.names import STRING
@@ -100,8 +101,9 @@ class ExecutionContext:
         ``anonymous``. Of ``gs://bucket/key``: ``google_service_account`` (the path of a key file), ``access_token``,
         ``anonymous``, ``endpoint_url``. Of ``abfss://container@account.dfs.core.windows.net/key`` and
         ``az://container/key``: ``azure_storage_account_name``, ``azure_storage_account_key``, ``azure_storage_sas_token``,
-        ``azure_client_id``, ``azure_client_secret``, ``azure_tenant_id``, ``use_emulator``. Without them the store's default
-        credentials are used, or Spark's Hadoop settings in a context on Spark.
+        ``azure_client_id``, ``azure_client_secret``, ``azure_tenant_id``, ``use_emulator``. Of ``hdfs://`` paths they are
+        Hadoop's settings, beside those of the files in ``HADOOP_CONF_DIR``. Without them the store's default credentials are
+        used, or Spark's Hadoop settings in a context on Spark.
         """
         self._register_files("parquet", name, path, storage_options)
 
@@ -303,7 +305,10 @@ class ExecutionContext:
     def _connect(self, paths: Sequence[str], storage_options: StorageOptions) -> None:
         """Have this process reach the buckets of these paths."""
         if storage_options is not None:
-            connect([store_of_options(path, storage_options) for path in paths])
+            clusters = [cluster_of_options(path, storage_options) for path in paths]
+            connect_clusters([cluster for cluster in clusters if cluster is not None])
+            others = [path for path, cluster in zip(paths, clusters, strict=True) if cluster is None]
+            connect([store_of_options(path, storage_options) for path in others])
         elif self._spark is not None:
             from kquery_spark.context.on_spark import connect_as_spark
 

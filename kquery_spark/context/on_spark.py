@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 from pyspark.sql import DataFrame as SparkFrame
@@ -25,7 +26,7 @@ from kquery_spark.logical import Input, LogicalPlan, Projection, Recursion, Scan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
-from kquery_spark.runtime.spark.probe import worker_problem
+from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_client
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.object_stores.connections import bucket_of
 from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
@@ -62,14 +63,16 @@ def _facts(settings: SessionSettings) -> SessionFacts:
 
 
 def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
-    """Have this process reach the buckets of paths as Spark does; SourceError where it cannot.
+    """Have this process reach the buckets and clusters of paths as Spark does; SourceError where it cannot.
 
     ``s3://`` is Spark's only where a setting says so, and is reached by default credentials here.
     """
-    hadoop = HadoopPaths(bridge(spark).hadoop_configuration)
+    link = bridge(spark)
+    hadoop = HadoopPaths(link.hadoop_configuration, link.jvm, partial(workers_have_hdfs_client, link))
     try:
         for path in paths:
-            if path.partition("://")[0] in SPARKS_SCHEMES and bucket_of(path) is not None:
+            scheme = path.partition("://")[0]
+            if scheme == "hdfs" or (scheme in SPARKS_SCHEMES and bucket_of(path) is not None):
                 hadoop.engine_path(path)
     except Unsupported as error:
         raise SourceError(f"{error.reason}; give storage_options") from None
@@ -164,9 +167,14 @@ def _imported(frame: SparkFrame) -> tuple[LogicalPlan, dict[str, SparkFrame]]:
     link = bridge(frame.sparkSession)
     settings = session_settings(link.conf, link.jvm)
     facts = FactFetcher(link.jvm, link.optimized(frame))
-    importer = Importer(
-        facts, RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration), settings
+    relations = RelationReader(
+        facts,
+        link.jvm,
+        settings.time_zone,
+        link.hadoop_configuration,
+        workers_have_hdfs_client=partial(workers_have_hdfs_client, link),
     )
+    importer = Importer(facts, relations, settings)
     try:
         imported = importer.import_plan(facts.parse())
         plan = with_output(imported.plan, imported.output)

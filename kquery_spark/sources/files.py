@@ -18,6 +18,7 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
+from kquery_spark.sources.hdfs import INSTALL, authority_of, cluster_of, reach_hdfs
 from kquery_spark.sources.object_stores.connections import error_text, reach, store_of
 from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
@@ -40,7 +41,7 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     local = local_path(path)
     if local is not None:
         return pafs.LocalFileSystem(), local
-    reached = reach(path)
+    reached = reach(path) or reach_hdfs(path)
     if reached is not None:
         return reached
     if path.startswith(("gs://", "gcs://")):
@@ -48,18 +49,19 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
     try:
         resolved = pafs.FileSystem.from_uri(path)
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"cannot reach {path}: {error}") from None
+        advice = "" if authority_of(path) is None else f"; {INSTALL}"
+        raise SourceError(f"cannot reach {path}: {error}{advice}") from None
     return resolved[0], resolved[1]
 
 
 def stamp_of(path: str) -> int:
     """A number that changes with a local file whatever is done to its time: of its inode and of when that changed last.
 
-    Of a file in a bucket it changes with the bucket's endpoint.
+    Of a file in a bucket or on HDFS it changes with the bucket's endpoint or the cluster's addresses.
     """
     local = local_path(path)
     if local is None:
-        store = store_of(path)
+        store = store_of(path) or cluster_of(path)
         return 0 if store is None else store.stamp
     try:
         status = os.stat(local)
@@ -104,8 +106,9 @@ def check_remote(file: DataFile, fs: pafs.FileSystem, inner: str) -> None:
     info = fs.get_file_info(inner)
     if info.type == pafs.FileType.NotFound:
         raise missing_error(file.path)
-    # object stores answer in seconds or in milliseconds, depending on how they are asked
-    same_time = _milliseconds(info) // 1000 == file.modified_ms // 1000
+    # object stores answer in seconds or in milliseconds, depending on how they are asked; HDFS always in milliseconds
+    unit = 1000 if authority_of(file.path) is None else 1
+    same_time = _milliseconds(info) // unit == file.modified_ms // unit
     if info.size != file.size or not same_time:
         raise changed_error(file.path)
 

@@ -89,7 +89,8 @@ Relation = FileRelation | IcebergScan | LocalRows | RangeRelation | OneRow | Oth
 class RelationReader:
     """Describes the leaves of one plan; a table that the plan reads several times is described once.
 
-    snapshots: those of Delta tables that were taken when the plan was made.
+    snapshots: those of Delta tables that were taken when the plan was made. workers_have_hdfs_client: whether Spark's
+    Python workers have what this process reads HDFS by.
     """
 
     def __init__(
@@ -99,10 +100,11 @@ class RelationReader:
         time_zone: str,
         hadoop_configuration: Callable[[], Any],
         snapshots: DeltaSnapshots | None = None,
+        workers_have_hdfs_client: Callable[[], bool] = lambda: True,
     ) -> None:
         self._snapshots = snapshots or DeltaSnapshots(jvm, time_zone)
         self._facts = facts
-        self._paths = HadoopPaths(hadoop_configuration)
+        self._paths = HadoopPaths(hadoop_configuration, jvm, workers_have_hdfs_client)
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []

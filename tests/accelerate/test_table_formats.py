@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg and files in object stores: the tests below ``tests/table_formats``, each format in a process of its own.
+"""Tables of Delta and Iceberg, files in object stores and on HDFS: the tests of ``tests/table_formats``, each in its own process.
 
 Each runs with a release of PySpark that the format has JARs for, in the environment that ``make matrix`` makes for it.
 ``make tables`` runs all of them with every such release; as a part of ``make check`` the essential ones run with one.

@@ -40,6 +40,7 @@ ALLOWED = {
     "spark_bridge/delta.py": "Delta's tables are Parquet files",
     "fuzz/": "decides by itself what to write in which format: drawn from the entries, it would miss an error in one",
     "sources/formats.py": "the list of the entries",
+    "spark_bridge/hdfs_features.py": "has an example for the page of sources",
     "spark_bridge/object_store_features.py": "has an example for the page of sources",
     **dict.fromkeys(
         ("spark_bridge/hadoop_google.py", "sources/object_stores/google.py"),

@@ -1,4 +1,4 @@
-"""Tables of Delta and Iceberg and files on S3, Google's and Azure's stores, in a Spark session with their JARs: a process of its own runs these tests.
+"""Tables of Delta and Iceberg and files in object stores and on HDFS, in a Spark session with their JARs, in a process of its own.
 
 ``tests/accelerate/test_table_formats.py`` starts it; ``KQUERY_TABLE_FORMAT=delta python -m pytest tests/table_formats`` does so by
 hand. A JVM takes JARs when it starts, so the session of the other tests cannot run them.
@@ -29,7 +29,7 @@ FORMAT = os.environ.get("KQUERY_TABLE_FORMAT")
 collect_ignore_glob = [] if FORMAT else ["test_*.py"]
 if FORMAT:
     collect_ignore_glob = [
-        f"test_{name}*.py" for name in ("delta", "iceberg", "s3", "gs", "abfs") if name != FORMAT
+        f"test_{name}*.py" for name in ("delta", "iceberg", "s3", "gs", "abfs", "hdfs") if name != FORMAT
     ]
 
 
@@ -119,6 +119,17 @@ def _iceberg(scala: str, version: str) -> Library:
     return Library((f"org.apache.iceberg:iceberg-spark-runtime-{scala}:{version}",), ICEBERG)
 
 
+def _tables_on_hdfs() -> Library:
+    delta, iceberg = _delta("4.1_2.13", "4.4.0"), _iceberg("4.1_2.13", "1.12.0")
+    settings = DELTA | {
+        "spark.sql.extensions": ",".join(library["spark.sql.extensions"] for library in (DELTA, ICEBERG)),
+        "spark.sql.catalog.on_hdfs": ICEBERG["spark.sql.catalog.ice"],
+        "spark.sql.catalog.on_hdfs.type": "hadoop",
+        "spark.sql.catalog.on_hdfs.warehouse": "hdfs://minidfs-ns/iceberg",
+    }
+    return Library((*delta.jars, *iceberg.jars), settings)
+
+
 # By format and release of Spark; releases for which there is no JAR yet have no entry.
 LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
     "delta": {
@@ -138,6 +149,8 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
         )
     },
     "s3": {(4, 3): _s3("3.5.0", "2.35.4", "1.3.1")},
+    # the JAR of the cluster is none of Spark's
+    "hdfs": {(3, 5): Library((), {}), (4, 1): _tables_on_hdfs(), (4, 3): Library((), {})},
     "iceberg": {
         (3, 5): _iceberg("3.5_2.12", "1.12.0"),
         (4, 0): _iceberg("4.0_2.13", "1.11.0"),
@@ -182,6 +195,18 @@ def _of_server(request: pytest.FixtureRequest) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """A cluster of HDFS on this machine."""
+    from tests.hdfs import hdfs_cluster
+
+    try:
+        with hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as cluster:
+            yield cluster
+    except Unreachable as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
     """A session with the format's JARs; the tests are skipped where there are none for this Spark."""
     from pyspark.sql import SparkSession
@@ -216,6 +241,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
             "spark.eventLog.enabled": "true",
             "spark.eventLog.dir": str(tmp_path_factory.mktemp("events")),
         }
+    if FORMAT == "hdfs":
+        settings = request.getfixturevalue("cluster").settings
+        server = {f"spark.hadoop.{name}": value for name, value in settings.items()}
     for name, value in server.items():
         builder = builder.config(name, value)
     session = builder.getOrCreate()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.part_search import DeclinedNode, find_parts
@@ -19,6 +20,7 @@ from kquery_spark.frontends.catalyst.splits import (
 from kquery_spark.logical import Aggregate, walk_plan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
+from kquery_spark.runtime.spark.probe import workers_have_hdfs_client
 from kquery_spark.sources.base import Source
 from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
 from kquery_spark.spark_bridge.python_functions import PythonFunctions
@@ -59,7 +61,12 @@ def plan_parts(
 
     def parts_of(plan: SplitPlan) -> PlanParts:
         relations = RelationReader(
-            plan.facts, link.jvm, settings.time_zone, link.hadoop_configuration, delta_snapshots
+            plan.facts,
+            link.jvm,
+            settings.time_zone,
+            link.hadoop_configuration,
+            delta_snapshots,
+            partial(workers_have_hdfs_client, link),
         )
         importer = Importer(plan.facts, relations, settings, sources, PythonFunctions(plan.facts, link))
         return PlanParts(plan, *find_parts(plan.root, importer, config))

@@ -15,6 +15,7 @@ from kquery_spark.sources.features import Feature, SourceSection
 from kquery_spark.sources.file_features import ANY_FILES, ANY_TABLES
 from kquery_spark.sources.formats import FORMATS
 from kquery_spark.sources.iceberg.features import ICEBERG
+from kquery_spark.spark_bridge.hdfs_features import HDFS
 from kquery_spark.spark_bridge.object_store_features import OBJECT_STORES
 
 _FILES = SourceSection(
@@ -42,7 +43,7 @@ _TABLES = SourceSection(
         *ANY_TABLES,
     ),
 )
-SECTIONS = (_FILES, _TABLES, DELTA, ICEBERG, OBJECT_STORES)
+SECTIONS = (_FILES, _TABLES, DELTA, ICEBERG, OBJECT_STORES, HDFS)
 _HEAD = """# Tables and files that the engine reads
 
 Written by `python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md` from the entries that decide; do

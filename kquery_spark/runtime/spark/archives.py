@@ -7,8 +7,8 @@ import os
 import sys
 import zipimport
 
-_whole_reads: dict[str, tuple[int, int, int]] = {}
-"""What the file of an archive was when its table of contents was read last."""
+_contents: dict[str, tuple[tuple[int, int, int], object]] = {}
+"""What the file of an archive was when its table of contents was read last, and that table."""
 
 
 def read_archives_once() -> None:
@@ -20,18 +20,19 @@ def read_archives_once() -> None:
     """
     if sys.version_info >= (3, 13):
         return
-    read, contents = zipimport.zipimporter.invalidate_caches, zipimport._zip_directory_cache  # type: ignore[attr-defined]
+    read = zipimport.zipimporter.invalidate_caches
 
     def invalidate_caches(importer: zipimport.zipimporter) -> None:
         file = None
         with contextlib.suppress(OSError):
             status = os.stat(importer.archive)
             file = (status.st_ino, status.st_size, status.st_mtime_ns)
-        if file is None or _whole_reads.get(importer.archive) != file:
-            read(importer)
-            if file is not None:
-                _whole_reads[importer.archive] = file
-        else:
-            importer._files = contents.get(importer.archive, {})  # type: ignore[attr-defined]
+        known_file, contents = _contents.get(importer.archive, (None, None))
+        if file is not None and file == known_file:
+            importer._files = contents  # type: ignore[attr-defined]
+            return
+        read(importer)
+        if file is not None:
+            _contents[importer.archive] = (file, importer._files)  # type: ignore[attr-defined]
 
     zipimport.zipimporter.invalidate_caches = invalidate_caches  # type: ignore[assignment, method-assign]

@@ -18,6 +18,7 @@ from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
 from kquery_spark.runtime.spark.ui_reporter import ui_reporter
 from kquery_spark.runtime.spark.worker import RowEncoding, RowExchange, StageTask
 from kquery_spark.runtime.task_meter import TaskMeter
+from kquery_spark.sources.hdfs import clusters_named_in
 from kquery_spark.sources.object_stores.connections import stores_named_in
 from kquery_spark.spark_bridge.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, SparkPlans
 from kquery_spark.spark_bridge.crossing_types import converted_columns, crossing_type
@@ -185,8 +186,15 @@ class _Builder:
             self._plans.hash_partitioned,
         )
         data = to_bytes(stage)
-        stores = stores_named_in(data)
-        task = StageTask(data, self._settings, rows, self._meter, self._plans.container, stores)
+        task = StageTask(
+            data,
+            self._settings,
+            rows,
+            self._meter,
+            self._plans.container,
+            stores_named_in(data),
+            clusters_named_in(data),
+        )
         schema, output = (
             (self._schema, self._output) if last else (_PAYLOAD, self._plans.attributes(_PAYLOAD))
         )

@@ -12,6 +12,7 @@ import sys
 import threading
 import weakref
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 from pyspark import SparkContext
@@ -26,7 +27,7 @@ from kquery_spark.spark_bridge.session import Bridge
 
 _VERSION = str(sys.modules["kquery_spark"].__version__)
 _MAX_PROBE_TASKS = 16  # that ask, each a core of a worker
-_FACTS = ("executable", "python", "pyarrow", "kquery_spark", "error")
+_FACTS = ("executable", "python", "pyarrow", "kquery_spark", "error", "hdfs")
 _SCHEMA = StructType([StructField(name, StringType()) for name in _FACTS])
 # What a worker that does not start, or does not get as far as the question, leaves in Spark's error.
 _OF_PYTHON = re.compile(
@@ -37,35 +38,57 @@ _RAISED = re.compile(
 )
 _CANCELLED = re.compile(r"cancel", re.IGNORECASE)
 
-_answers: weakref.WeakKeyDictionary[SparkContext, dict[str, str | None]] = weakref.WeakKeyDictionary()
+
+@dataclass(frozen=True)
+class Workers:
+    """What Spark's Python workers are. problem: why they cannot run the engine, in one sentence; None where they can.
+
+    have_hdfs_client: whether all of them have the client of HDFS.
+    """
+
+    problem: str | None = None
+    have_hdfs_client: bool = True
+
+
+_answers: weakref.WeakKeyDictionary[SparkContext, dict[str, Workers]] = weakref.WeakKeyDictionary()
 _lock = threading.Lock()
 
 
 def worker_problem(link: Bridge) -> str | None:
-    """Why Spark's Python workers cannot run the engine, in one sentence; None where they can.
+    """Why Spark's Python workers cannot run the engine, in one sentence; None where they can."""
+    return _workers(link).problem
 
-    The first time on a cluster a job of one short task a core, sixteen at most, finds out. On a local master workers have
-    the interpreter of this process, and there is nothing to ask.
+
+def workers_have_hdfs_client(link: Bridge) -> bool:
+    """Whether Spark's Python workers have the client of HDFS, given that this process has it."""
+    return _workers(link).have_hdfs_client
+
+
+def _workers(link: Bridge) -> Workers:
+    """The workers, which the first time on a cluster a job of one short task a core, sixteen at most, asks.
+
+    On a local master workers have the interpreter of this process, and there is nothing to ask.
     """
     context = link.spark.sparkContext
     interpreter = interpreter_of(context)
     if interpreter.proven:
-        return None
+        return Workers()
     with _lock:
         answers = _answers.setdefault(context, {})
         if interpreter.executable in answers:
             return answers[interpreter.executable]
         try:
-            problem = _difference(_ask(link))
+            rows = _ask(link)
+            workers = Workers(_difference(rows), all(row["hdfs"] for row in rows))
         except SPARK_ERRORS as error:
             text = str(error)
-            problem = (
+            workers = Workers(
                 f"Spark's Python workers ({interpreter.executable}) cannot run the engine: {_cause(text)}"
             )
             if _CANCELLED.search(text) or not _OF_PYTHON.search(text):
-                return problem  # which the next query may not meet
-        answers[interpreter.executable] = problem
-        return problem
+                return workers  # which the next query may not meet
+        answers[interpreter.executable] = workers
+        return workers
 
 
 def _ask(link: Bridge) -> list[dict[str, str]]:
@@ -90,15 +113,18 @@ def versions_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
 
     import pyarrow
 
-    version, error = "", ""
+    version, error, client = "", "", ""
     try:
         import kquery_spark.runtime.spark.worker  # noqa: F401
 
         version = str(sys.modules["kquery_spark"].__version__)
+        from kquery_spark.sources.hdfs import CLIENT, has_client
+
+        client = CLIENT if has_client() else ""
     except ImportError as missing:
         error = str(missing)
-    facts = (sys.executable, platform.python_version(), pyarrow.__version__, version, error)
-    names = ("executable", "python", "pyarrow", "kquery_spark", "error")
+    facts = (sys.executable, platform.python_version(), pyarrow.__version__, version, error, client)
+    names = ("executable", "python", "pyarrow", "kquery_spark", "error", "hdfs")
     for _ in batches:
         yield pyarrow.RecordBatch.from_pylist([dict(zip(names, facts, strict=True))])
 

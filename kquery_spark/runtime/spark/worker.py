@@ -29,6 +29,7 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
+from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
 from kquery_spark.stages.graph import Stage, reads
@@ -130,8 +131,8 @@ class RowExchange:
 class StageTask:
     """Callable given to ``mapInArrow``.
 
-    stage and config: serialized. container: what the driver knows of the memory of executors. stores: how the buckets are
-    reached that the stage reads.
+    stage and config: serialized. container: what the driver knows of the memory of executors. stores and clusters: how the
+    buckets and the clusters of HDFS are reached that the stage reads.
     """
 
     stage: bytes
@@ -140,6 +141,7 @@ class StageTask:
     meter: TaskMeter | None = None
     container: ContainerFacts | None = None
     stores: Sequence[ObjectStore] = ()
+    clusters: Sequence[HdfsCluster] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
@@ -151,6 +153,7 @@ class StageTask:
     def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tune_process()
         connect(self.stores)
+        connect_clusters(self.clusters)
         config = from_bytes(self.config, EngineConfig)
         config = with_budget(config, self.container or ContainerFacts(), worker_cache().retained_bytes())
         fit_heap(config.memory_bytes)

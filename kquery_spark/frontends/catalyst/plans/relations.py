@@ -31,6 +31,7 @@ from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
+from kquery_spark.sources.hdfs import authority_of
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
@@ -266,7 +267,7 @@ def _file(listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
 
 def _check_count(paths: Sequence[str]) -> None:
     """Raise Unsupported for more files of other filesystems than the driver can look at while it plans."""
-    if len(paths) > _MAX_REMOTE_FILES and bucket_of(paths[0]) is not None:
+    if len(paths) > _MAX_REMOTE_FILES and (bucket_of(paths[0]) or authority_of(paths[0])):
         raise MANY_REMOTE_FILES.declined(count=len(paths), limit=_MAX_REMOTE_FILES)
 
 

@@ -1,0 +1,157 @@
+"""HDFS as a filesystem of Arrow's, over the client of ``hdfs-native``; files are only read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+from typing_extensions import override
+
+_NANOSECONDS = 1_000_000  # of a millisecond
+
+
+class HdfsHandler(pafs.FileSystemHandler):  # type: ignore[misc]
+    """What ``pyarrow.fs.PyFileSystem`` calls. client: a ``hdfs_native.Client``; paths are absolute and not escaped."""
+
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    @override
+    def get_type_name(self) -> str:
+        return "hdfs"
+
+    @override
+    def normalize_path(self, path: str) -> str:
+        return path
+
+    @override
+    def get_file_info(self, paths: list[str]) -> list[pafs.FileInfo]:
+        return [self._info(path) for path in paths]
+
+    def _info(self, path: str) -> pafs.FileInfo:
+        try:
+            with _errors_of(path):
+                return _file_info(path, self._client.get_file_info(_without_slash(path)))
+        except FileNotFoundError:
+            return pafs.FileInfo(path, pafs.FileType.NotFound)
+
+    @override
+    def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
+        base = _without_slash(selector.base_dir)
+        try:
+            with _errors_of(base):
+                listed = self._client.list_status(base, selector.recursive)
+                return [_file_info(status.path, status) for status in listed]
+        except FileNotFoundError:
+            if selector.allow_not_found:
+                return []
+            raise
+
+    @override
+    def open_input_file(self, path: str) -> pa.PythonFile:
+        return pa.PythonFile(HdfsFile(self._client, path), mode="r")
+
+    open_input_stream = open_input_file
+
+    def _refuse(self, *arguments: Any) -> NoReturn:
+        raise NotImplementedError("files of HDFS are only read")
+
+    create_dir = delete_dir = delete_dir_contents = delete_root_dir_contents = delete_file = _refuse
+    move = copy_file = open_output_stream = open_append_stream = _refuse
+
+
+class HdfsFile(io.RawIOBase):
+    """An open file, which stays the version it was opened as.
+
+    A read that fails is tried once more with the blocks' places of now, as data nodes come and go while a file is open.
+    """
+
+    def __init__(self, client: Any, path: str) -> None:
+        self._client = client
+        self._path = path
+        with _errors_of(path):
+            self._version = self._version_now()
+            self._reader = client.read(path)
+        self._size = len(self._reader)
+        self._position = 0
+
+    def _version_now(self) -> tuple[int, int]:
+        status = self._client.get_file_info(self._path)
+        return status.length, status.modification_time
+
+    @override
+    def readable(self) -> bool:
+        return True
+
+    @override
+    def seekable(self) -> bool:
+        return True
+
+    @override
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = start + offset
+        return self._position
+
+    @override
+    def tell(self) -> int:
+        return self._position
+
+    @override
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(self._size - self._position, 0)
+        length = left if size is None or size < 0 else min(size, left)
+        if not length:
+            return b""
+        data = self._read_range(self._position, length)
+        self._position += len(data)
+        return data
+
+    def _read_range(self, offset: int, length: int) -> bytes:
+        try:
+            with _errors_of(self._path):
+                data: bytes = self._reader.read_range(offset, length)
+                return data
+        except OSError:
+            with _errors_of(self._path):
+                if self._version_now() != self._version:
+                    raise
+                self._reader = self._client.read(self._path)
+                data = self._reader.read_range(offset, length)
+                return data
+
+
+def _file_info(path: str, status: Any) -> pafs.FileInfo:
+    kind = pafs.FileType.Directory if status.isdir else pafs.FileType.File
+    changed = status.modification_time * _NANOSECONDS
+    return pafs.FileInfo(path, kind, size=None if status.isdir else status.length, mtime_ns=changed)
+
+
+def _without_slash(path: str) -> str:
+    return path.rstrip("/") or "/"
+
+
+@contextmanager
+def _errors_of(path: str) -> Iterator[None]:
+    """Have whatever the client raises be an OSError of one line."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path} does not exist") from None
+    except OSError:
+        raise
+    except (RuntimeError, NotImplementedError) as error:
+        raise OSError(_first_line(error)) from None
+    except BaseException as error:
+        if type(error).__name__ != "PanicException":  # of Rust, which Python cannot import
+            raise
+        raise OSError(f"the client of HDFS failed: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    """The message without the stack of the name node, whose line ends the client may have escaped."""
+    return str(error).split("\n", 1)[0].split("\\n", 1)[0]

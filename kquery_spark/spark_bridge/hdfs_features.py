@@ -1,0 +1,79 @@
+"""Hadoop's settings of HDFS: those that the engine applies, and those that leave a table to Spark."""
+
+from __future__ import annotations
+
+from kquery_spark.sources.features import Feature, SourceSection
+from kquery_spark.sources.hdfs import INSTALL
+
+NO_CLIENT = Feature(
+    "no package `hdfs-native`",
+    reason=f"files of hdfs: are read by Spark, as {{where}} has no package hdfs-native; {INSTALL}",
+)
+SECURE_CLUSTER = Feature(
+    "clusters that ask for Kerberos or its delegation tokens",
+    reason="files of hdfs: are read by Spark, as hadoop.security.authentication is {method}",
+)
+OTHER_USER = Feature(
+    "a user of Hadoop's that is not the driver's: a proxy user, a login of the program's own",
+    reason="files of hdfs: are read by Spark, which reads them as {user} and the engine would as {own}",
+)
+ENCRYPTED_FILES = Feature(
+    "encryption zones",
+    reason="files of hdfs: are read by Spark, as {folder} is in an encryption zone",
+)
+OTHER_SETTING = Feature(
+    "other proxy providers of name services, other socket factories, another class for `fs.hdfs.impl`",
+    reason="files of hdfs: are read by Spark while {setting} is {value}",
+)
+UNREACHABLE = Feature(
+    "a cluster that Hadoop's client does not reach",
+    reason="files of hdfs: are read by Spark, as Hadoop does not reach {authority}: {error}",
+)
+
+
+HDFS = SourceSection(
+    title="HDFS",
+    introduction=f"""\
+`hdfs://` is read by [`hdfs-native`](https://pypi.org/project/hdfs-native), a client of HDFS without a JVM, where it is
+installed on the driver and with Spark's Python workers: `{INSTALL}`. The session's Hadoop settings say
+how, on the workers, too. Settings and what follows them:""",
+    features=(
+        Feature("a name node by its address", "port 8020 where the path has none"),
+        Feature(
+            "name services of several name nodes",
+            "`dfs.ha.namenodes.*`, `dfs.namenode.rpc-address.*`, `dfs.client.failover.*`",
+        ),
+        Feature(
+            "`dfs.client.failover.proxy.provider.*`",
+            "ConfiguredFailover, ObserverRead and RouterObserverReadConfiguredFailover",
+        ),
+        Feature("`dfs.client.use.datanode.hostname`"),
+        Feature("`dfs.encrypt.data.transfer`", "as the cluster asks for it"),
+        Feature("`hadoop.security.authentication` simple", "as the driver's user, also in the workers"),
+        NO_CLIENT,
+        SECURE_CLUSTER,
+        OTHER_USER,
+        ENCRYPTED_FILES,
+        OTHER_SETTING,
+        UNREACHABLE,
+    ),
+    closing="""\
+Up to 500 files of a table, as for object stores. Where a file was replaced or appended to since the query was planned,
+or a task cannot read it, Spark runs the query again. A task reads blocks from the data node that is nearest to it, but
+runs on any executor: the engine does not ask Spark for those next to the blocks.
+
+A context without Spark reads the settings in `HADOOP_CONF_DIR`, or those that it is given:
+
+```python
+ctx = kq.ExecutionContext()
+ctx.register_parquet(
+    "trips",
+    "hdfs://cluster/trips",
+    storage_options={
+        "dfs.ha.namenodes.cluster": "a,b",
+        "dfs.namenode.rpc-address.cluster.a": "name-node-a:8020",
+        "dfs.namenode.rpc-address.cluster.b": "name-node-b:8020",
+    },
+)
+```""",
+)

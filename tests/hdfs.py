@@ -1,0 +1,121 @@
+"""A cluster of HDFS on this machine, of two name nodes and a data node, in a Java process of its own."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
+
+from tests.maven import artifact
+
+JARS = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
+SERVICE = "minidfs-ns"
+"""The name service of the cluster's two name nodes."""
+
+
+@dataclass(frozen=True)
+class Cluster:
+    """A running cluster. settings: Hadoop's, by which clients find its name service. jvm: py4j's view of its process."""
+
+    settings: dict[str, str]
+    jvm: Any
+    _cluster: Any
+
+    @property
+    def root(self) -> str:
+        """The address of the name service."""
+        return f"hdfs://{SERVICE}"
+
+    @property
+    def host(self) -> str:
+        """The address of the name node that is active."""
+        active = 0 if self._cluster.getNameNode(0).isActiveState() else 1
+        return f"hdfs://127.0.0.1:{self._cluster.getNameNodePort(active)}"
+
+    def fail_over(self) -> None:
+        """Make the other name node the active one."""
+        active = 0 if self._cluster.getNameNode(0).isActiveState() else 1
+        self._cluster.transitionToStandby(active)
+        self._cluster.transitionToActive(1 - active)
+
+    def restart_data_node(self) -> None:
+        """Have the data node come back at another port."""
+        self._cluster.restartDataNode(0)
+        self._cluster.waitActive()
+
+    def filesystem(self) -> Any:
+        """Hadoop's client of the active name node, a JVM object."""
+        active = 0 if self._cluster.getNameNode(0).isActiveState() else 1
+        return self._cluster.getFileSystem(active)
+
+    def path(self, path: str) -> Any:
+        """Hadoop's Path."""
+        return self.jvm.org.apache.hadoop.fs.Path(path)
+
+    def make_encrypted(self, folder: str) -> None:
+        """Make a new folder whose files are encrypted."""
+        hdfs = self.jvm.org.apache.hadoop.hdfs
+        key = f"key-of{folder.replace('/', '-')}"
+        hdfs.DFSTestUtil.createKey(key, self._cluster, 0, self._cluster.getConfiguration(0))
+        hdfs.DFSTestUtil.createKey(key, self._cluster, 1, self._cluster.getConfiguration(0))
+        self.filesystem().mkdirs(self.path(folder))
+        self.filesystem().createEncryptionZone(self.path(folder), key)
+
+
+def hadoop_version() -> str:
+    """The version of Hadoop that this Spark comes with."""
+    (jar,) = JARS.glob("hadoop-client-api-*.jar")
+    return jar.stem.removeprefix("hadoop-client-api-")
+
+
+@contextmanager
+def hdfs_cluster(folder: Path, **settings: str) -> Iterator[Cluster]:
+    """The cluster as long as the block runs; maven.Unreachable where its JAR cannot be had.
+
+    settings: Hadoop's, of the servers, with ``_`` for dots.
+    """
+    mini = artifact(f"org.apache.hadoop:hadoop-client-minicluster:{hadoop_version()}")
+    (py4j,) = JARS.glob("py4j-*.jar")
+    java = str(Path(os.environ["JAVA_HOME"], "bin", "java")) if os.environ.get("JAVA_HOME") else "java"
+    port, token = launch_gateway(
+        jarpath=str(py4j),
+        classpath=os.pathsep.join(map(str, [mini, f"{JARS}/*"])),
+        javaopts=["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
+        java_path=java,
+        die_on_exit=True,
+        enable_auth=True,
+    )
+    gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
+    try:
+        yield _started(gateway.jvm, folder, settings)
+    finally:
+        gateway.shutdown()
+
+
+def _started(jvm: Any, folder: Path, given: dict[str, str]) -> Cluster:
+    hadoop = jvm.org.apache.hadoop
+    configuration = hadoop.conf.Configuration()
+    configuration.set("hadoop.security.key.provider.path", f"jceks://file{folder}/keys.jceks")
+    for name, value in given.items():
+        configuration.set(name.replace("_", "."), value)
+    builder = hadoop.hdfs.MiniDFSCluster.Builder(configuration, jvm.java.io.File(str(folder / "dfs")))
+    topology = hadoop.hdfs.MiniDFSNNTopology.simpleHATopology()
+    cluster = builder.nnTopology(topology).numDataNodes(1).build()
+    cluster.waitActive()
+    cluster.transitionToActive(0)
+    provider = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+    settings = {
+        "dfs.nameservices": SERVICE,
+        f"dfs.ha.namenodes.{SERVICE}": "nn1,nn2",
+        f"dfs.client.failover.proxy.provider.{SERVICE}": provider,
+    } | {
+        f"dfs.namenode.rpc-address.{SERVICE}.nn{i + 1}": f"127.0.0.1:{cluster.getNameNodePort(i)}"
+        for i in (0, 1)
+    }
+    return Cluster(settings, jvm, cluster)
