@@ -162,10 +162,6 @@ def _uuids(found: Found, rows: Int64s) -> pa.Array:
     )
 
 
-def _json(found: Found, rows: Int64s) -> pa.Array:
-    raise Unsupported("An object or array of a variant as a string is not supported.")
-
-
 _READERS: dict[int, Callable[[Found, Int64s], pa.Array]] = {
     v.IS_BOOL: lambda found, rows: pa.array(found.lows[rows] != 0),
     v.IS_LONG: lambda found, rows: pa.array(found.lows[rows]),
@@ -178,8 +174,8 @@ _READERS: dict[int, Callable[[Found, Int64s], pa.Array]] = {
     v.IS_STRING: lambda found, rows: found.slices(rows, t.STRING),
     v.IS_BINARY: lambda found, rows: found.slices(rows, t.BINARY),
     v.IS_UUID: _uuids,
-    v.IS_OBJECT: _json,
-    v.IS_ARRAY: _json,
+    v.IS_OBJECT: Found.texts,
+    v.IS_ARRAY: Found.texts,
 }
 _INSTANTS: dict[int, Callable[[Found, int, Int64s], pa.Array]] = {
     v.IS_LONG: _seconds,

@@ -20,13 +20,19 @@ from kquery_spark.types.vector import Int64s, Vector
 MAX_BYTES = 1 << 24
 """Of a value, or of its metadata, for every release of Spark to take it."""
 
+_ODD, _MALFORMED = 2, 3  # what the compiled loops say of a value that they write as a text
+_FIRST_BYTES, _BYTES_OF_TEXT = (
+    256,
+    4,
+)  # for the texts of all rows, and for each byte of a value, before there is need of more
+
 
 @dataclass(frozen=True)
 class Found:
     """What each row has at the path.
 
     kinds: those of ``kernels.variants``. lows, highs: numbers in two words. starts, sizes: the range of the bytes in
-    ``raw``; in place of their number a decimal has its scale. metadata: of all rows.
+    ``raw``; in place of their number a decimal has its scale. ends: where the variants end. metadata: of all rows.
     """
 
     kinds: npt.NDArray[np.uint8]
@@ -35,11 +41,33 @@ class Found:
     starts: Int64s
     sizes: Int64s
     raw: Bytes
+    ends: Int64s
     metadata: pa.Array
 
     def slices(self, rows: Int64s, dtype: pa.DataType) -> pa.Array:
         """The ranges of bytes of some rows."""
         return sliced(self.raw, self.starts[rows], self.sizes[rows], dtype)
+
+    def texts(self, rows: Int64s) -> pa.Array:
+        """The objects and arrays of some rows as JSON texts."""
+        meta_bounds, metas = layout(self.metadata)
+        places = [self.starts[rows], self.ends[rows]]
+        meta_places = [meta_bounds[:-1][rows], meta_bounds[1:][rows]]
+        bounds, statuses = np.empty(len(rows) + 1, np.int64), np.zeros(len(rows), np.uint8)
+        room = _FIRST_BYTES + _BYTES_OF_TEXT * int((places[1] - places[0]).sum())
+        size = -1
+        while size < 0:
+            out = np.empty(room, np.uint8)
+            size = loops().variant_texts(self.raw, *places, metas, *meta_places, out, bounds, statuses)
+            room *= 2
+        if (statuses == _MALFORMED).any():
+            raise malformed()
+        if (statuses == _ODD).any():
+            raise Unsupported(
+                "An object or array of a variant with floating-point numbers, times or other rare values as a string is not "
+                "supported."
+            )
+        return checked_text(build(bounds, out[:size], None, t.BINARY))
 
     def variants(self) -> pa.Array:
         """The values at the path as variants."""
@@ -116,4 +144,4 @@ def located(vector: Vector, steps: Sequence[str | int], num_rows: int, whole: bo
         raise ExecutionError(
             "UNKNOWN_PRIMITIVE_TYPE_IN_VARIANT", "Unknown primitive type found in a variant."
         )
-    return Found(kinds, lows, highs, starts, sizes, values, variants.field(1))
+    return Found(kinds, lows, highs, starts, sizes, values, value_bounds[1:], variants.field(1))

@@ -162,7 +162,7 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
             )
         ),
         (HEAP_LOOPS, "insert"),
-        *((VARIANT_LOOPS, name) for name in ("variant_values", "copy_slices")),
+        *((VARIANT_LOOPS, name) for name in ("variant_values", "variant_texts", "copy_slices")),
     ],
 )
 def test_kernels_let_other_threads_run(loops, name):

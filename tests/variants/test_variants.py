@@ -184,6 +184,15 @@ def test_paths_into_objects_and_arrays_of_all_layouts(spark: Any, loops: None, t
     for width in (2, 3, 4):
         widths = Widths(width, width, large=True, names=width)
         variants += [encoded(value, widths, [*reversed(names), *odd, *"abck"]) for value in values]
+    numbers_of = [
+        0,
+        -1,
+        2**63 - 1,
+        -(2**63),
+        *map(Decimal, ("1.50", "-0.05", "100.00", "0.00", "10", "1E-9", "-123.4")),
+    ]
+    odd_texts = ['\x00\x1f"\\/\b\t\n\f\r\x7f', "é😀\u2028", "x" * 100]
+    variants.append(encoded({"n": numbers_of, "t": odd_texts, '\n"': [True, False, None, {}, []]}))
     # fields in another order than their names: only Spark's search by bisection minds
     variants += [(b"\x02\x02\x01\x00\x00\x02\x04\x0c\x01\x0c\x02", metadata(["a", "b"]))]
     paths = (
@@ -195,9 +204,10 @@ def test_paths_into_objects_and_arrays_of_all_layouts(spark: Any, loops: None, t
     numbers = [f"try_variant_get(v, '{path}', 'int') AS i{i}" for i, path in enumerate(quoted)]
     nulls = [f"variant_get(v, '{path}') IS NULL AS n{i}" for i, path in enumerate(quoted)]
     json = [f"is_variant_null(variant_get(v, '{path}')) AS j{i}" for i, path in enumerate(quoted)]
+    texts = [f"try_variant_get(v, '{path}', 'string') AS s{i}" for i, path in enumerate(quoted)]
     for pushed in (True, False):
         with values_of_scan(spark, pushed):
-            same(frame.selectExpr("id", *numbers, *nulls, *json))
+            same(frame.selectExpr("id", *numbers, *nulls, *json, *texts))
 
 
 def test_queries_over_variants_run_whole(spark: Any, loops: None, tmp_path: Path) -> None:

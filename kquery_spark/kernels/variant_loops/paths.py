@@ -154,7 +154,7 @@ def _absent_of(values: Any, at: Any) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
-def _decimal(values: Any, at: Any, end: Any, info: Any) -> Any:
+def decimal_of(values: Any, at: Any, end: Any, info: Any) -> Any:
     """Whether a decimal is well-formed, its scale, and its digits in two words."""
     size = 4 if info == DECIMAL4 else 8 if info == DECIMAL8 else 16
     digits = 9 if info == DECIMAL4 else 18 if info == DECIMAL8 else 38
@@ -201,7 +201,7 @@ def _scalar(values: Any, at: Any, end: Any) -> Any:
             at + 5,
         )
     elif info == DECIMAL4 or info == DECIMAL8 or info == DECIMAL16:  # noqa: SIM109
-        is_sound, size, low, high = _decimal(values, at, end, info)
+        is_sound, size, low, high = decimal_of(values, at, end, info)
         return (IS_DECIMAL if is_sound else IS_MALFORMED), low, high, start, size
     elif info == UUID:
         kind, size = IS_UUID, int64(16)
