@@ -122,8 +122,13 @@ def parts(
     return is_there, layout(variants.field(0)), layout(variants.field(1))
 
 
-def located(vector: Vector, steps: Sequence[str | int], num_rows: int, whole: bool) -> Found:
-    """The values at a path; ExecutionError for variants that are malformed. ``whole``: with all bytes of the values."""
+def located(
+    vector: Vector, steps: Sequence[str | int], num_rows: int, whole: bool, copied: bool = False
+) -> Found:
+    """The values at a path; ExecutionError for variants that are malformed.
+
+    whole: with all bytes of the values. copied: Spark makes variants of them, which looks at all of their bytes.
+    """
     variants = vector.array(num_rows)
     is_there, (value_bounds, values), (meta_bounds, metas) = parts(variants)
     if max(np.diff(value_bounds).max(initial=0), np.diff(meta_bounds).max(initial=0)) > MAX_BYTES:
@@ -135,7 +140,7 @@ def located(vector: Vector, steps: Sequence[str | int], num_rows: int, whole: bo
     lows, highs, starts, sizes = (np.empty(num_rows, np.int64) for _ in range(4))
     loops().variant_values(
         *(values, value_bounds, metas, meta_bounds, is_there.view(np.uint8)),
-        *(np.frombuffer(b"".join(names), np.uint8), bounds, indexes, whole),
+        *(np.frombuffer(b"".join(names), np.uint8), bounds, indexes, whole, copied),
         *(kinds, lows, highs, starts, sizes),
     )
     if (kinds == IS_MALFORMED).any():

@@ -29,12 +29,19 @@ from kquery_spark.kernels.compiled import JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
+_ARGUMENTS = 2
+
 
 def _variant_get(args: Sequence[Vector], context: CallContext) -> Data:
-    """The value at a path, cast to a type of SQL; in TRY mode NULL where it cannot be cast."""
+    """The value at a path, cast to a type of SQL; in TRY mode NULL where it cannot be cast.
+
+    The third argument is there where the query casts the variant at the path.
+    """
     steps = parse_variant_path(args[1].data.as_py())
-    found = located(args[0], steps, context.num_rows, whole=context.dtype == t.VARIANT)
-    if context.dtype == t.VARIANT:
+    is_variant = context.dtype == t.VARIANT
+    copied = is_variant or len(args) > _ARGUMENTS
+    found = located(args[0], steps, context.num_rows, whole=is_variant, copied=copied)
+    if is_variant:
         return found.variants()
     values, failed = cast_values(found, context)
     if context.mode is not EvalMode.TRY and failed:
@@ -92,7 +99,7 @@ register_internal(
         "variant_get",
         _variant_get,
         depends_on_values,  # the type is the caller's
-        arity=(2, 2),
+        arity=(_ARGUMENTS, _ARGUMENTS + 1),
         nullable="always",
         raises=ALWAYS_RAISES,
         loops=VARIANT_LOOPS,

@@ -157,6 +157,13 @@ def test_casts_of_variants_raise_sparks_errors(spark: Any, loops: None, tmp_path
     for number, bad in enumerate([shorter, (good[0], b"\x02\x00\x00")]):
         frame = frame_of(spark, tmp_path / f"bad{number}", [good, bad])
         raises(frame.selectExpr("try_variant_get(v, '$.b', 'string')"), "MALFORMED_VARIANT")
+    names = metadata(["b", "c"])
+    nested = [
+        encoded({"b": Raw(inner)}) for inner in (b"\x03\x01\x00\x05\x0c", b"\x02\x01\x07\x00\x02\x0c\x01")
+    ]
+    for number, (value, _) in enumerate(nested):
+        frame = frame_of(spark, tmp_path / f"nested{number}", [good, (value, names)])
+        raises(frame.selectExpr("try_cast(variant_get(v, '$.b') AS INT)"), "MALFORMED_VARIANT")
     unknown = frame_of(spark, tmp_path / "unknown", [(primitive(40), metadata([]))])
     raises(unknown.selectExpr("try_variant_get(v, '$', 'int')"), "UNKNOWN_PRIMITIVE_TYPE_IN_VARIANT")
 

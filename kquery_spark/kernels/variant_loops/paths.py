@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numba
+import numpy as np
 from numba import int64, uint8, uint64
 
+from kquery_spark.kernels.variant_loops.checks import MAX_DEPTH, is_sound
 from kquery_spark.kernels.variant_loops.layout import (
     ABSENT,
     ARRAY,
@@ -227,7 +229,7 @@ def _scalar(values: Any, at: Any, end: Any) -> Any:
 
 @numba.njit(
     numba.void(
-        *(Raw, Offsets, Raw, Offsets, Raw, Raw, Offsets, Offsets, numba.boolean),
+        *(Raw, Offsets, Raw, Offsets, Raw, Raw, Offsets, Offsets, numba.boolean, numba.boolean),
         *(Bytes, Numbers, Numbers, Numbers, Numbers),
     ),
     cache=True,
@@ -243,6 +245,7 @@ def variant_values(
     bounds: Any,
     indexes: Any,
     whole: Any,
+    copied: Any,
     kinds: Any,
     lows: Any,
     highs: Any,
@@ -252,8 +255,10 @@ def variant_values(
     """Write what is at the path of each variant: a kind of ``kernels.variants``, a number in two words, a range of bytes.
 
     names, bounds, indexes: the steps of the path, the name of one between two bounds or an index from 0 on. whole: the range
-    of bytes is that of the whole value, as it is encoded. In place of the bytes' number a decimal has its scale.
+    of bytes is that of the whole value, as it is encoded. copied: Spark makes a variant of the value, for which it has to be
+    well-formed as deep as it is. In place of the bytes' number a decimal has its scale.
     """
+    stack = np.empty((MAX_DEPTH, 3), np.int64)
     for row in range(len(kinds)):
         kinds[row] = IS_ABSENT
         lows[row] = highs[row] = starts[row] = sizes[row] = 0
@@ -278,6 +283,10 @@ def variant_values(
         if whole and kind != IS_MALFORMED and kind != IS_UNKNOWN:
             start, size = at, value_size(values, at, end)
             if size < 0 or start + size > end:
+                kind = IS_MALFORMED
+        if copied and (kind == IS_OBJECT or kind == IS_ARRAY):  # noqa: SIM109
+            meta, meta_end = meta_bounds[row], meta_bounds[row + 1]
+            if not is_sound(values, at, end, metas, meta, meta_end, stack):
                 kind = IS_MALFORMED
         kinds[row] = uint8(kind)
         lows[row], highs[row], starts[row], sizes[row] = low, high, start, size

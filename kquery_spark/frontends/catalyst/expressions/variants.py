@@ -27,7 +27,8 @@ def variant_get(node: CatalystNode, translate: Translator) -> Expr:
     variant, path = node.children
     mode = EvalMode.ANSI if node["failOnError"] else EvalMode.TRY
     dtype = _target(node["targetType"], translate)
-    return _get(translate.with_variants(variant), translate(path), dtype, mode, translate.zone(node))
+    args = (translate.with_variants(variant), translate(path))
+    return _get(args, dtype, mode, translate.zone(node))
 
 
 def value_of_scan(attribute: CatalystNode, ordinal: int, translate: Translator) -> Expr:
@@ -37,8 +38,8 @@ def value_of_scan(attribute: CatalystNode, ordinal: int, translate: Translator) 
     if read is None or (read.path == _WHOLE and read.type == "variant"):
         return variant
     mode = EvalMode.ANSI if read.fails else EvalMode.TRY
-    path = Literal(read.path, t.STRING)
-    return _get(variant, path, _target(read.type, translate), mode, read.time_zone)
+    args = (variant, Literal(read.path, t.STRING))
+    return _get(args, _target(read.type, translate), mode, read.time_zone)
 
 
 def cast_of_variant(child: Expr, target: pa.DataType, node: CatalystNode, translate: Translator) -> Expr:
@@ -46,10 +47,10 @@ def cast_of_variant(child: Expr, target: pa.DataType, node: CatalystNode, transl
     if t.is_nested(target):
         raise Unsupported(f"a variant as {t.spark_name(target)} stays with Spark")
     mode = EvalMode.TRY if translate.eval_mode(node) is EvalMode.TRY else EvalMode.ANSI
-    path: Expr = Literal(_WHOLE, t.STRING)
+    args: tuple[Expr, ...] = (child, Literal(_WHOLE, t.STRING))
     if isinstance(child, Call) and child.function == "variant_get":
-        child, path = child.args
-    return _get(child, path, target, mode, translate.zone(node))
+        args = (*child.args, Literal(True, t.BOOL))
+    return _get(args, target, mode, translate.zone(node))
 
 
 def _target(spark: Any, translate: Translator) -> pa.DataType:
@@ -59,6 +60,6 @@ def _target(spark: Any, translate: Translator) -> pa.DataType:
     return dtype
 
 
-def _get(variant: Expr, path: Expr, dtype: pa.DataType, mode: EvalMode, zone: str) -> Expr:
+def _get(args: tuple[Expr, ...], dtype: pa.DataType, mode: EvalMode, zone: str) -> Expr:
     require_loops(VARIANT_LOOPS, "variant_get")
-    return Call.of("variant_get", variant, path, mode=mode, tz=zone, dtype=dtype)
+    return Call.of("variant_get", *args, mode=mode, tz=zone, dtype=dtype)
