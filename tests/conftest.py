@@ -16,7 +16,7 @@ from benchmarks import taxi, tpch
 from kquery_spark.config.spark_settings import configure
 from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.fuzz.settings import applied as settings
-from kquery_spark.kernels.compiled import HEAP_LOOPS, JSON_LOOPS
+from kquery_spark.kernels.compiled import HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.plan_facts import FactFetcher
 
@@ -82,6 +82,7 @@ def loops() -> None:
     """Compiles the loops unless they are cached, so that functions that need them do not stay with Spark."""
     JSON_LOOPS.compile_now()
     HEAP_LOOPS.compile_now()
+    VARIANT_LOOPS.compile_now()
 
 
 @pytest.fixture(scope="session")

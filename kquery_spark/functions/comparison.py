@@ -195,6 +195,7 @@ def _null_test(
         encoded=True,
         operator=Operator(opposite=opposite),
         selectivity=selectivity,
+        takes_variants=True,
         calls=CallForm(shape=(1, shown)),
     )
 

@@ -136,6 +136,8 @@ JSON_LOOPS = CompiledLoops("json_loops")
 """Of JSON texts in columns, which take several times as long to compile and few queries need."""
 HEAP_LOOPS = CompiledLoops("heap_loops")
 """Of aggregates that keep several rows of each group."""
+VARIANT_LOOPS = CompiledLoops("variant_loops")
+"""Of variants."""
 
 
 def _cache_folder(module_name: str) -> Path | None:

@@ -168,7 +168,7 @@ class Format:
 
     writable: the command line may write it. job_commit: Spark's writer moves the files of all tasks into place when the job
     is done, so that a write that failed may run again. fills_defaults: the source gives rows of a file that lacks a column
-    the column's default. features: for the page of sources.
+    the column's default. reads_variants: columns may be variants. features: for the page of sources.
     """
 
     name: str
@@ -188,6 +188,7 @@ class Format:
     writable: bool = True
     job_commit: bool = True
     fills_defaults: bool = False
+    reads_variants: bool = False
     features: tuple[Feature, ...] = ()
 
 

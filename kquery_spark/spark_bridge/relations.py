@@ -207,7 +207,7 @@ def _described(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRel
         if from_log:
             columns = delta.stored_columns(table_columns, source.fileFormat(), jvm)
             stored_partitions = delta.stored_columns(partitions, source.fileFormat(), jvm)
-        data_schema, unread = _schema_and_unread(columns, time_zone)
+        data_schema, unread = _schema_and_unread(columns, time_zone, file_format.reads_variants)
         if unread and not file_format.finds_by_name:
             return OtherRelation(name, next(iter(unread.values())))
         data_schema, unread = _readable(file_format, data_schema, unread, jvm)
@@ -253,20 +253,23 @@ def _table_columns(
     if all(column is stored for column, stored in zip(table, files, strict=True)):
         return None
     by_stored = {stored["name"]: column for column, stored in zip(table, files, strict=True)}
-    fields = arrow_schema({"fields": [by_stored[name] for name in readable.names]}, time_zone)
+    struct = {"fields": [by_stored[name] for name in readable.names]}
+    fields = arrow_schema(struct, time_zone, reads_variants=True)
     return TableColumns(
         stored={column["name"]: stored for stored, column in by_stored.items()},
         fields=dict(zip(readable.names, fields, strict=True)),
     )
 
 
-def _schema_and_unread(columns: list[Any], time_zone: str) -> tuple[pa.Schema, dict[str, str]]:
+def _schema_and_unread(
+    columns: list[Any], time_zone: str, reads_variants: bool
+) -> tuple[pa.Schema, dict[str, str]]:
     """The columns that the engine has a type for, and why it has none for the others."""
     fields: list[pa.Field] = []
     unread: dict[str, str] = {}
     for column in columns:
         try:
-            fields += arrow_schema({"fields": [column]}, time_zone)
+            fields += arrow_schema({"fields": [column]}, time_zone, reads_variants)
         except Unsupported as error:
             unread[column["name"]] = error.reason
     return pa.schema(fields), unread

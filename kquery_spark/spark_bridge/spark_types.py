@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -45,6 +46,16 @@ MONTHS_WITHIN = "year-month intervals inside of arrays, maps and structs stay wi
 _PLAIN_COLLATION = "UTF8_BINARY"  # how strings without a collation compare
 _VARIANT = "__VARIANT_METADATA_KEY"
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
+
+
+@dataclass(frozen=True)
+class VariantPath:
+    """A value that a scan takes out of a variant: what ``variant_get`` is told."""
+
+    path: str
+    type: Any
+    fails: bool
+    time_zone: str
 
 
 def is_year_month(spark: Any) -> bool:
@@ -94,6 +105,23 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
     raise Unsupported(_why_not(spark))
 
 
+def is_variant(spark: Any) -> bool:
+    """Whether a Spark type in JSON is a variant, or what a scan makes of one: a struct of the values at some paths."""
+    if isinstance(spark, dict):
+        fields = spark.get("fields", ())
+        return bool(fields) and all(_VARIANT in (field.get("metadata") or {}) for field in fields)
+    return bool(spark == "variant")
+
+
+def variant_path(spark: Any, ordinal: int) -> VariantPath | None:
+    """What a field of such a struct has of the variant; None for a variant that is whole."""
+    if not isinstance(spark, dict):
+        return None
+    field = spark["fields"][ordinal]
+    read = field["metadata"][_VARIANT]
+    return VariantPath(read["path"], field["type"], read["failOnError"], read["timeZoneId"])
+
+
 def spark_type(arrow: pa.DataType) -> Any:
     """The ``DataType.jsonValue`` Spark has for an Arrow type the engine uses."""
     name = _NAMES.get(arrow)
@@ -138,9 +166,19 @@ def _no_spark_type(arrow: pa.DataType) -> Unsupported:
     return Unsupported(f"Spark has no type for Arrow's {arrow}")
 
 
-def arrow_schema(struct: dict[str, Any], time_zone: str) -> pa.Schema:
-    """The Arrow schema of a ``StructType`` in JSON; char(n) and varchar(n) declarations stay as metadata."""
-    return pa.schema(_fields(struct, time_zone))
+def arrow_schema(struct: dict[str, Any], time_zone: str, reads_variants: bool = False) -> pa.Schema:
+    """The Arrow schema of a ``StructType`` in JSON; char(n) and varchar(n) declarations stay as metadata.
+
+    reads_variants: columns may be variants.
+    """
+    if not reads_variants:
+        return pa.schema(_fields(struct, time_zone))
+    fields = struct["fields"]
+    columns = [
+        pa.field(f["name"], t.VARIANT, f["nullable"]) if is_variant(f["type"]) else _field(f, time_zone)
+        for f in fields
+    ]
+    return pa.schema(columns)
 
 
 def _nested(spark: dict[str, Any], time_zone: str) -> pa.DataType:

@@ -25,6 +25,9 @@ YEAR_MONTH: Final = pa.duration("s")
 INTERVAL_STORAGE: Final = {DAY_TIME: LONG, YEAR_MONTH: INT}
 """The integers in which Spark and its files keep intervals: counts of microseconds and of months."""
 
+VARIANT: Final = pa.struct([pa.field("__variant_value", BINARY), pa.field("__variant_metadata", BINARY)])
+"""A variant in Spark's own encoding. Its fields are called so that no struct of a query is taken for one."""
+
 _NAMES: Final = {
     NULL: "void",
     BOOL: "boolean",
@@ -40,6 +43,7 @@ _NAMES: Final = {
     TIMESTAMP_NTZ: "timestamp_ntz",
     DAY_TIME: "interval day to second",
     YEAR_MONTH: "interval year to month",
+    VARIANT: "variant",
 }
 
 
@@ -120,6 +124,11 @@ def is_interval(dtype: pa.DataType) -> bool:
 def has_months_within(dtype: pa.DataType) -> bool:
     """Whether a nested type contains year-month intervals."""
     return any(part == YEAR_MONTH or has_months_within(part) for part in parts_of(dtype))
+
+
+def has_variants(dtype: pa.DataType) -> bool:
+    """Whether a type is a variant, or contains variants."""
+    return bool(dtype == VARIANT) or any(map(has_variants, parts_of(dtype)))
 
 
 def is_nested(dtype: pa.DataType) -> bool:

@@ -15,6 +15,7 @@ from kquery_spark.kernels.compiled import (
     FILE_LOOPS,
     HEAP_LOOPS,
     JSON_LOOPS,
+    VARIANT_LOOPS,
     CompiledLoops,
     _cache_folder,
     _is_first,
@@ -151,9 +152,17 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
         ),
         *(
             (JSON_LOOPS, name)
-            for name in ("json_values", "json_matches", "json_lengths", "json_names", "json_entries")
+            for name in (
+                "json_values",
+                "json_matches",
+                "json_lengths",
+                "json_names",
+                "json_entries",
+                "json_variants",
+            )
         ),
         (HEAP_LOOPS, "insert"),
+        *((VARIANT_LOOPS, name) for name in ("variant_values", "variant_texts", "copy_slices")),
     ],
 )
 def test_kernels_let_other_threads_run(loops, name):

@@ -49,6 +49,7 @@ ALLOWED = {
     **dict.fromkeys(
         (
             *("functions/json_paths.py", "functions/json_texts.py", "functions/json_writing.py"),
+            *("functions/variant_parsing.py", "functions/variants.py"),
             *(
                 "kernels/json_documents.py",
                 "kernels/json_loops/",

@@ -110,9 +110,14 @@ def _check_crossing(plan: LogicalPlan) -> None:
     """Raise Unsupported when rows would change sides that cannot.
 
     Of a struct that repeats a name Java's Arrow reads one field, and year-month intervals are converted as columns only.
+    Variants do not leave the engine.
     """
     crossing = (plan, *(n for n in walk_plan(plan) if isinstance(n, Input)))
     for field in (field for node in crossing for field in node.schema):
+        if t.has_variants(field.type):
+            raise Unsupported(
+                f"Column {field.name} is a variant, and a query whose rows have variants is Spark's"
+            )
         if t.has_months_within(field.type):
             raise Unsupported(MONTHS_WITHIN)
         if (name := _repeated_name(field.type)) is not None:

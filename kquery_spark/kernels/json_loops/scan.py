@@ -27,7 +27,7 @@ _MAX_DEPTH = 60  # open containers are bits of one integer
 
 
 @numba.njit(int64(Text, int64, int64, int64), cache=True, nogil=True)
-def _root_status(raw: Any, at: Any, end: Any, kind: Any) -> Any:
+def root_status(raw: Any, at: Any, end: Any, kind: Any) -> Any:
     """Whether a number or word that is the whole text may end here: VALUE, NULL, or ODD for a letter beyond ASCII."""
     if at >= end or (kind != INTEGER and kind != FLOAT and kind != WORD):
         return VALUE
@@ -117,7 +117,7 @@ def scan_text(
             if is_hit:
                 start, stop, kind, is_found = value_start, at, value_kind, True
             if depth == 0:
-                status = _root_status(raw, at, end, value_kind)
+                status = root_status(raw, at, end, value_kind)
                 return status, start, stop, kind, root, count
         elif raw[at] != (125 if objects & uint64(1) else 93):
             if depth == 1:

@@ -13,6 +13,10 @@ CONVERTED_INT96 = Feature(
     "INT96 times under `int96TimestampConversion`",
     reason="{column} of {file} is of INT96 times, which Spark converts",
 )
+SHREDDED = Feature(
+    "shredded variants",
+    reason="{column} of {file} is a shredded variant, parts of which are columns of their own.",
+)
 
 FEATURES = (
     Feature(
@@ -21,7 +25,9 @@ FEATURES = (
     ),
     Feature("field ids", "where names and ids mean the same columns"),
     Feature("`_metadata.row_index`"),
+    Feature("variants", "that are not shredded"),
     *BUCKETS,
+    SHREDDED,
     BROTLI,
     NANOSECONDS,
     CONVERTED_INT96,

@@ -176,5 +176,6 @@ PARQUET = Format(
     ),
     finds_by_name=True,
     fills_defaults=True,
+    reads_variants=True,
     features=FEATURES,
 )

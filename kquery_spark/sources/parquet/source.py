@@ -34,6 +34,7 @@ from kquery_spark.sources.parquet.column_types import (
 )
 from kquery_spark.sources.parquet.features import BROTLI, CONVERTED_INT96, NANOSECONDS
 from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file, open_files
+from kquery_spark.sources.parquet.variants import check_variant, variant_column
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import spark_column_type
@@ -141,9 +142,8 @@ class ParquetSource(Source):
         for file in self.files:
             opened = open_file(file)
             for field in (self.table_schema.field(c) for c in columns if c not in self.partition_columns):
-                if field.name in opened.names and lacks_fields(
-                    opened.schema.field(field.name).type, field.type
-                ):
+                given = opened.schema.field(field.name).type if field.name in opened.names else field.type
+                if field.type != t.VARIANT and lacks_fields(given, field.type):
                     return file.path
         return None
 
@@ -269,6 +269,9 @@ class ParquetSource(Source):
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
         """A column as read in the form that the table's type has in the engine."""
         dtype, path = self.table_schema.field(column).type, opened.file.path
+        if dtype == t.VARIANT:
+            check_variant(data.type, column, path)
+            return variant_column(_combined(data))
         rebase = opened.rebase(column, self.rebase)
         if rebase is not None:
             data = rebase.apply(data, dtype)
@@ -311,6 +314,9 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
     """Raise for a file's column whose values the engine or Spark cannot read as the table's type."""
     name, path = field.name, opened.file.path
     given = opened.schema.field(name).type
+    if field.type == t.VARIANT:
+        check_variant(given, name, path)
+        return
     if not readable_as(given, field.type, opened.has_instants(name)):
         raise SourceError(mismatch(path, name, given, field.type))
     if is_in_nanoseconds(given):

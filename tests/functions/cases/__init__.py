@@ -14,6 +14,7 @@ from tests.functions.cases import (
     others,
     strings,
     texts,
+    variants,
 )
 
 ALL = [
@@ -30,4 +31,5 @@ ALL = [
     *json.CASES,
     *csv.CASES,
     *codings.CASES,
+    *variants.CASES,
 ]

@@ -15,6 +15,7 @@ from kquery_spark.frontends.catalyst.expressions import (
     predicates,
     special,
     values,
+    variants,
 )
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 
@@ -35,4 +36,5 @@ __all__ = [
     "predicates",
     "special",
     "values",
+    "variants",
 ]

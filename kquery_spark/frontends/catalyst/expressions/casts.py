@@ -8,6 +8,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.months import cast_of_months
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.expressions.variants import cast_of_variant
 from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import can_raise, check_cast, prints_decimals
 from kquery_spark.functions.registry import EvalMode
@@ -18,8 +19,10 @@ from kquery_spark.types import names as t
 @EXPRESSIONS.handles("Cast", family="casts", partly="pairs of types that the engine casts exactly as Spark")
 def cast(node: CatalystNode, translate: Translator) -> Expr:
     """A cast; the mode is asked for only where it can change the answer."""
-    child = translate(node.child("child"))
+    child = translate.with_variants(node.child("child"))
     target = translate.type(node["dataType"])
+    if child.dtype == t.VARIANT:
+        return cast_of_variant(child, target, node, translate)
     if t.YEAR_MONTH in (child.dtype, target) and child.dtype != t.NULL:
         return cast_of_months(child, node, translate)
     if target == t.DAY_TIME and not str(node["dataType"]).endswith("second"):

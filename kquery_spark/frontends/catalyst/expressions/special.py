@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     function,
 )
 from kquery_spark.spark_bridge.plan_tree import CHAR_UTILITIES, EXPRESSION_CLASSES, CatalystNode
+from kquery_spark.spark_bridge.spark_types import is_variant
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 
@@ -154,7 +155,8 @@ def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
     entries = for_java_method(simple, method) if owner.startswith(EXPRESSION_CLASSES) else ()
     if not entries:
         raise Unsupported(f"the Java method {method} of {simple} runs in Spark")
-    args = [translate(child) for child in node.child_list("arguments")]
+    read = translate.with_variants if any(entry.takes_variants for _, entry in entries) else translate
+    args = [read(child) for child in node.child_list("arguments")]
     literals = [a.value if isinstance(a, Literal) else COLUMN for a in args]
     for java, entry in entries:
         own = java.own_arguments(literals)
@@ -169,7 +171,8 @@ def _of_java_method(
     check_loops(entry)
     translate.check_version(node, entry.name, args)
     call = Call.of(entry.name, *args, mode=mode, tz=translate.time_zone)
-    if not same_type(call.dtype, translate.type(node["dataType"])):
+    dtype = t.VARIANT if is_variant(node["dataType"]) else translate.type(node["dataType"])
+    if not same_type(call.dtype, dtype):
         raise Unsupported(f"{entry.name} of another type stays with Spark")
     return call
 

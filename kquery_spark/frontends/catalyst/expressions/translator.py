@@ -96,7 +96,16 @@ class Translator:
         self.variables: dict[int, Column] = {}
 
     def __call__(self, node: CatalystNode) -> Expr:
-        """The engine's expression; Unsupported says why there is none."""
+        """The engine's expression; Unsupported says why there is none. It is no variant, which few functions can read."""
+        expr = self.with_variants(node)
+        if t.is_nested(expr.dtype) and t.has_variants(expr.dtype):
+            raise Unsupported(
+                "variants are read by variant_get, casts and IS NULL only; this stays with Spark"
+            )
+        return expr
+
+    def with_variants(self, node: CatalystNode) -> Expr:
+        """The same of an expression that may be a variant."""
         entry = EXPRESSIONS.entries.get(node.cls)
         try:
             if entry is not None:
@@ -114,7 +123,8 @@ class Translator:
         """A registered function whose arguments are the node's children in their order."""
         if not function.deterministic:
             raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
-        args = [self(child) for child in node.children]
+        read = self.with_variants if function.takes_variants else self
+        args = [read(child) for child in node.children]
         check_loops(function)
         self.check_version(node, function.name, args)
         self.check_fields(node, *check_parameters(node, function.parameters, node.cls))
@@ -221,6 +231,5 @@ def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:
 
 
 _TYPES: dict[tuple[str, str], pa.DataType] = {}
-
 Handler = Callable[[CatalystNode, Translator], Expr]
 EXPRESSIONS: Table[Handler] = Table()

@@ -10,11 +10,13 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.frontends.catalyst.expressions.variants import value_of_scan
 from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, field_id
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.frontends.catalyst.scope import same_type
 from kquery_spark.sources.file_columns import METADATA
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.spark_types import is_variant
 from kquery_spark.types import names as t
 
 
@@ -27,6 +29,8 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
     column = translate.columns[expr_id]
     if column is None:
         raise Unsupported(f"the column {node['name']} comes from both sides of a join")
+    if column.type == t.VARIANT and is_variant(node["dataType"]):
+        return column
     if not same_type(column.type, translate.type(node["dataType"])):
         raise Unsupported(
             f"{node['name']} is {t.spark_name(column.type)} in the engine and {node['dataType']} in Spark"
@@ -94,7 +98,7 @@ def as_literal(scalar: pa.Scalar) -> Literal:
 @EXPRESSIONS.handles("KnownNotContainsNull", "PromotePrecision", family="values")
 def same(node: CatalystNode, translate: Translator) -> Expr:
     """A name, or a promise about the value: only the value counts."""
-    return translate(node.children[0])
+    return translate.with_variants(node.children[0])
 
 
 @EXPRESSIONS.handles(
@@ -138,6 +142,8 @@ def struct_field(node: CatalystNode, translate: Translator) -> Expr:
         known = None if column_id is None else translate.columns.get(column_id)
         if known is not None:
             return known
+    if child.cls == "AttributeReference" and is_variant(child["dataType"]):
+        return value_of_scan(child, node["ordinal"], translate)
     if child.cls == "ScalarSubquery" and translate.subqueries is not None:
         merged = translate.subqueries.field(node)
         if merged is not None:

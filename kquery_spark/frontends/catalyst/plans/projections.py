@@ -38,11 +38,13 @@ def repartition(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles("Project", family="projections")
 def project(node: CatalystNode, context: Context) -> Scope:
-    """Computed columns beside those passed on; a Project of plain columns only changes the scope."""
+    """Computed columns, which may be variants, beside those passed on; a Project of plain columns only changes the scope."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(child.columns, subqueries)
-    items = [(item["exprId"], item["name"], translate(item)) for item in node.trees("projectList")]
+    items = [
+        (item["exprId"], item["name"], translate.with_variants(item)) for item in node.trees("projectList")
+    ]
     return compute(subqueries.attach(child.plan), items, context)
 
 

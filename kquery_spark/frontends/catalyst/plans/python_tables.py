@@ -16,6 +16,7 @@ from kquery_spark.logical import GroupPython, LogicalPlan, MapPython
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python_call import PythonCall
+from kquery_spark.types.names import has_variants
 
 
 @dataclass(frozen=True)
@@ -129,7 +130,7 @@ def _arguments(child: Scope, attributes: Sequence[CatalystNode]) -> tuple[Column
 
 def _column(child: Scope, expr_id: int) -> Column:
     column = child.columns.get(expr_id)
-    if column is None:
+    if column is None or has_variants(column.type):
         raise Unsupported(
             "a function that reads a column of a type that the engine does not know runs in Spark"
         )

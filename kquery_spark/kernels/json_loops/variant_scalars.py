@@ -1,0 +1,161 @@
+"""Strings and numbers of JSON texts as values of variants."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import int64, uint64
+
+from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE
+from kquery_spark.kernels.json_loops.tokens import HEX, INTEGER, Text, is_digit
+from kquery_spark.kernels.json_loops.write import Bytes
+
+_MAX_DIGITS = 38
+_ESCAPED = np.zeros(256, np.uint8)  # the character that a letter behind a backslash stands for; 0 for none
+for _letter, _character in zip(b'btnfr"/\\', b'\b\t\n\f\r"/\\', strict=True):
+    _ESCAPED[_letter] = _character
+
+
+@numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
+def _unit(raw: Any, at: Any, end: Any) -> Any:
+    """The number of the four hexadecimal digits from ``at`` on; -1 if these are not there."""
+    if at + 4 > end:
+        return -1
+    code = int64(0)
+    for i in range(4):
+        digit = HEX[raw[at + i]]
+        if digit == 255:
+            return -1
+        code = (code << 4) | digit
+    return code
+
+
+@numba.njit(cache=True, nogil=True)
+def write_text(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
+    """Write a string from behind its quote on, without escapes: a status, where it ends, and where what is written does."""
+    while at < end:
+        byte = raw[at]
+        if byte == 34:
+            return VALUE, at + 1, done
+        if byte < 32:
+            return NULL, at, done
+        if byte != 92:
+            out[done] = byte
+            at, done = at + 1, done + 1
+            continue
+        if at + 1 >= end:
+            return NULL, at, done
+        letter = raw[at + 1]
+        if letter != 117:
+            if _ESCAPED[letter] == 0:
+                return NULL, at, done
+            out[done] = _ESCAPED[letter]
+            at, done = at + 2, done + 1
+            continue
+        code = _unit(raw, at + 2, end)
+        if code < 0:
+            return NULL, at, done
+        at += 6
+        if code >= 0xD800 and code < 0xE000:
+            is_pair = code < 0xDC00 and at + 1 < end and raw[at] == 92 and raw[at + 1] == 117
+            low = _unit(raw, at + 2, end) if is_pair else int64(-1)
+            if low < 0xDC00 or low > 0xDFFF:
+                return ODD, at, done
+            code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00)
+            at += 6
+        done = _write_code(code, out, done)
+    return NULL, at, done
+
+
+@numba.njit(int64(int64, Bytes, int64), cache=True, nogil=True)
+def _write_code(code: Any, out: Any, done: Any) -> Any:
+    """Write a character in UTF-8; where it ends."""
+    if code < 0x80:
+        out[done] = code
+        return done + 1
+    if code < 0x800:
+        out[done] = 0xC0 | (code >> 6)
+        out[done + 1] = 0x80 | (code & 0x3F)
+        return done + 2
+    if code < 0x10000:
+        out[done] = 0xE0 | (code >> 12)
+        out[done + 1] = 0x80 | ((code >> 6) & 0x3F)
+        out[done + 2] = 0x80 | (code & 0x3F)
+        return done + 3
+    out[done] = 0xF0 | (code >> 18)
+    out[done + 1] = 0x80 | ((code >> 12) & 0x3F)
+    out[done + 2] = 0x80 | ((code >> 6) & 0x3F)
+    out[done + 3] = 0x80 | (code & 0x3F)
+    return done + 4
+
+
+@numba.njit(int64(Bytes, int64, int64, int64), cache=True, nogil=True)
+def write_number(out: Any, done: Any, number: Any, size: Any) -> Any:
+    """Write the lower bytes of a number; where they end."""
+    for i in range(size):
+        out[done + i] = (number >> (8 * i)) & 0xFF
+    return done + size
+
+
+@numba.njit(cache=True, nogil=True)
+def write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
+    """Write a string value: a status, where the string ends, and where the value does."""
+    status, at, stop = write_text(raw, at, end, out, done + 1)
+    if status != VALUE:
+        return status, at, done
+    size = stop - done - 1
+    if size < 64:
+        out[done] = (size << 2) | 1
+        return VALUE, at, stop
+    for i in range(size - 1, -1, -1):
+        out[done + 5 + i] = out[done + 1 + i]
+    out[done] = 16 << 2
+    write_number(out, done + 1, size, 4)
+    return VALUE, at, done + 5 + size
+
+
+@numba.njit(cache=True, nogil=True)
+def write_numeral(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> Any:
+    """Write a number as an integer, a decimal or the hole of a double: where it ends, and whether it has a hole."""
+    high, low = uint64(0), uint64(0)
+    digits = scale = int64(0)
+    is_negative, is_plain, has_point = raw[at] == 45, True, False
+    for i in range(at + (1 if is_negative else 0), end):
+        byte = raw[i]
+        if byte == 46:
+            has_point = True
+            continue
+        if not is_digit(byte):
+            is_plain = False
+            break
+        scale += has_point
+        if digits or byte != 48:
+            digits += 1
+        if digits > _MAX_DIGITS:
+            break
+        first = (low & uint64(0xFFFFFFFF)) * uint64(10) + uint64(byte - 48)
+        second = (low >> uint64(32)) * uint64(10) + (first >> uint64(32))
+        low = (second << uint64(32)) | (first & uint64(0xFFFFFFFF))
+        high = high * uint64(10) + (second >> uint64(32))
+    if not is_plain or digits > _MAX_DIGITS or scale > _MAX_DIGITS:
+        out[done] = 7 << 2
+        return done + 9, True
+    if is_negative:
+        low = ~low + uint64(1)
+        high = ~high + uint64(1 if low == 0 else 0)
+    number = int64(low)
+    if kind == INTEGER and int64(high) == (number >> 63):
+        size = 1 if -128 <= number < 128 else 2 if -32768 <= number < 32768 else 8
+        if size == 8 and -2147483648 <= number < 2147483648:
+            size = 4
+        out[done] = (3 if size == 1 else 4 if size == 2 else 5 if size == 4 else 6) << 2
+        return write_number(out, done + 1, number, size), False
+    size = 4 if digits <= 9 and scale <= 9 else 8 if digits <= 18 and scale <= 18 else 16
+    out[done] = (8 if size == 4 else 9 if size == 8 else 10) << 2
+    out[done + 1] = scale
+    done = write_number(out, done + 2, number, min(size, 8))
+    if size == 16:
+        done = write_number(out, done, int64(high), 8)
+    return done, False

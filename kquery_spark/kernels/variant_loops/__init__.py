@@ -1,0 +1,10 @@
+"""Loops over variants, compiled by numba when this package is imported.
+
+Only ``compiled.py`` imports it.
+"""
+
+from kquery_spark.kernels.variant_loops.paths import variant_values
+from kquery_spark.kernels.variant_loops.slices import copy_slices
+from kquery_spark.kernels.variant_loops.texts import variant_texts
+
+__all__ = ["copy_slices", "variant_texts", "variant_values"]
