@@ -42,9 +42,8 @@ _MICRO_DIGITS = 6  # digits of a second after the point
 _MAX_DIGITS = 18  # of a power of ten in 64 bits
 _WHOLE = r"\.0+$"
 _ENDING_ZEROS = r"(\.[0-9]*[1-9])0+$"
-_EXACT_MICROS = (
-    10**6 << 33
-)  # from here on Spark 4.0, which goes by a double, has another decimal than later releases
+# From here on Spark 4.0, which goes by a double, has another decimal than later releases.
+_EXACT_MICROS = 10**6 << 33
 _TWO_63 = 2.0**63
 _DASHES = (8, 12, 16, 20)  # positions of a UUID's dashes among its digits
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)

@@ -21,10 +21,8 @@ MAX_BYTES = 1 << 24
 """Of a value, or of its metadata, for every release of Spark to take it."""
 
 _ODD, _MALFORMED = 2, 3  # what the compiled loops say of a value that they write as a text
-_FIRST_BYTES, _BYTES_OF_TEXT = (
-    256,
-    4,
-)  # for the texts of all rows, and for each byte of a value, before there is need of more
+# Room for the texts of all rows, and for each byte of a value, before there is need of more.
+_FIRST_BYTES, _BYTES_OF_TEXT = 256, 4
 
 
 @dataclass(frozen=True)

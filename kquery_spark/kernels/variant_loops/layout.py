@@ -12,15 +12,8 @@ import numba
 from numba import int64
 
 PRIMITIVE, SHORT_STRING, OBJECT, ARRAY = 0, 1, 2, 3  # basic types, the lower two bits of a header
-NULL, TRUE, FALSE, INT8, INT16, INT32, INT64 = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-)  # types of primitive values, its upper bits
+# Types of primitive values, its upper bits.
+NULL, TRUE, FALSE, INT8, INT16, INT32, INT64 = 0, 1, 2, 3, 4, 5, 6
 DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16, DATE, TIMESTAMP, TIMESTAMP_NTZ = 7, 8, 9, 10, 11, 12, 13
 FLOAT, BINARY, STRING, UUID = 14, 15, 16, 20
 MALFORMED, ABSENT = -2, -1
