@@ -31,9 +31,9 @@ class GoogleServer:
 
     endpoint: str
 
-    def put(self, bucket: str, key: str, content: bytes) -> None:
-        """Write an object, in a bucket that is made if there is none."""
-        self._request("PUT", bucket, key, content)
+    def put(self, bucket: str, key: str, content: bytes, encoding: str = "") -> None:
+        """Write an object, in a bucket that is made if there is none. encoding: what it says of its content."""
+        self._request("PUT", bucket, key, content, encoding)
 
     def put_folder(self, bucket: str, key: str, folder: Path) -> None:
         """Write the files of a folder."""
@@ -45,9 +45,10 @@ class GoogleServer:
         """Remove an object."""
         self._request("DELETE", bucket, key, None)
 
-    def _request(self, method: str, bucket: str, key: str, content: bytes | None) -> None:
+    def _request(self, method: str, bucket: str, key: str, content: bytes | None, encoding: str = "") -> None:
         url = f"{self.endpoint}/storage/v1/b/{bucket}/o/{quote(key, safe='')}"
-        urllib.request.urlopen(urllib.request.Request(url, content, method=method)).close()
+        headers = {"Content-Encoding": encoding} if encoding else {}
+        urllib.request.urlopen(urllib.request.Request(url, content, headers, method=method)).close()
 
 
 def key_file(folder: Path) -> str:
@@ -79,6 +80,7 @@ class _Object:
     content: bytes
     generation: int
     written: str
+    encoding: str
 
 
 _buckets: dict[str, dict[str, _Object]] = {}
@@ -96,7 +98,9 @@ class _Requests(BaseHTTPRequestHandler):
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
         content = self.rfile.read(int(self.headers["Content-Length"]))
         bucket, key = self._names()
-        _buckets.setdefault(bucket, {})[key] = _Object(content, next(_generations), now)
+        _buckets.setdefault(bucket, {})[key] = _Object(
+            content, next(_generations), now, self.headers.get("Content-Encoding", "")
+        )
         self._json({})
 
     def do_DELETE(self) -> None:
@@ -199,6 +203,7 @@ def _metadata(bucket: str, key: str, found: _Object) -> dict[str, Any]:
         "updated": found.written,
         "storageClass": "STANDARD",
         "md5Hash": _md5(found),
+        **({"contentEncoding": found.encoding} if found.encoding else {}),
     }
 
 

@@ -27,7 +27,7 @@ from kquery_spark.sources.files import (
     local_path,
     missing_error,
 )
-from kquery_spark.sources.object_stores.connections import error_text
+from kquery_spark.sources.object_stores.connections import error_text, store_of
 
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
 
@@ -54,6 +54,9 @@ class InputFile:
                 self._remote = filesystem(file.path)
                 fs, inner = self._remote
                 self.native = fs.open_input_file(inner)
+                store = store_of(file.path)
+                if store is not None:
+                    store.check_opened(self.native)
         except FileNotFoundError:
             raise missing_error(file.path) from None
         except (OSError, pa.ArrowException) as error:

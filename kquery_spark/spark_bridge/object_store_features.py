@@ -124,9 +124,9 @@ of a bucket, a container or an account first. Settings and what follows them:"""
 Up to 500 files of a table: the driver fetches their footers, 32 at a time, while it plans; of more files Spark reads
 the table.
 
-A file that is replaced while a query reads it is an error, as with Spark. Credentials travel to workers inside the
-pickled function that they run, next to the plan and not in it; `kq.explain`, Spark's plans and its event log do not
-show them.
+A file that is replaced while a query reads it is an error, as with Spark, and so is an object that Google's store keeps
+compressed (`Content-Encoding: gzip`). Credentials travel to workers inside the pickled function that they run, next to
+the plan and not in it; `kq.explain`, Spark's plans and its event log do not show them.
 
 A context without Spark reads what Arrow has a filesystem for:
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -134,3 +135,14 @@ def test_an_endpoint_is_the_same_however_it_is_written():
     one = store_of_options("gs://b/x", {"endpoint_url": "http://h:1/", "google_skip_signature": "true"})
     other = store_of_options("gs://b/x", {"endpoint_override": "h:1", "scheme": "http", "anonymous": True})
     assert one == other and one.stamp == other.stamp != GoogleStore("b").stamp
+
+
+def test_objects_that_the_store_keeps_compressed_are_refused(server, options):
+    server.put("data", "kept.csv", gzip.compress(written(pa_csv.write_csv)), encoding="gzip")
+    server.put("data", "own.csv.gz", gzip.compress(written(pa_csv.write_csv)))
+    ctx = kq.ExecutionContext()
+    ctx.register_csv("own", "gs://data/own.csv.gz", header=True, storage_options=options)
+    assert rows(ctx, "SELECT count(*), max(id) FROM own") == [(1000, 999)]
+    with pytest.raises(KQueryError, match=r"gs://data/kept\.csv: the store keeps it compressed"):
+        ctx.register_csv("kept", "gs://data/kept.csv", header=True, storage_options=options)
+        ctx.sql("SELECT count(*), max(id) FROM kept").collect()

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any, ClassVar
 
+import pyarrow as pa
 import pyarrow.fs as pafs
 from typing_extensions import override
 
@@ -83,6 +84,14 @@ class GoogleStore(ObjectStore):
     @override
     def stamp(self) -> int:
         return endpoint_stamp(dict(self.options).get("endpoint_override"))
+
+    @override
+    def check_opened(self, file: pa.NativeFile) -> None:
+        encoding = file.metadata().get("Content-Encoding", b"").decode()
+        if "gzip" in encoding:
+            raise OSError(
+                "the store keeps it compressed (Content-Encoding: gzip), and what it sends may be decompressed"
+            )
 
     @override
     def open_filesystem(self, options: dict[str, Any]) -> pafs.FileSystem:

@@ -82,6 +82,9 @@ class ObjectStore(ABC):
         """The filesystem of the bucket, of which this process has one; SourceError where none can be made."""
         return _filesystem(self)
 
+    def check_opened(self, file: pa.NativeFile) -> None:  # noqa: B027  most stores give an object's bytes as they are
+        """Raise OSError for an open object whose bytes are not those of the file that it stands for."""
+
     @abstractmethod
     def open_filesystem(self, options: dict[str, Any]) -> pafs.FileSystem:
         """A new filesystem with the store's options; raises what Arrow raises."""
