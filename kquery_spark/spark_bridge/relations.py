@@ -100,7 +100,7 @@ class RelationReader:
         time_zone: str,
         hadoop_configuration: Callable[[], Any],
         snapshots: DeltaSnapshots | None = None,
-        workers_have_hdfs_client: Callable[[], bool] = lambda: True,
+        workers_have_hdfs_client: Callable[[], bool] = lambda: False,
     ) -> None:
         self._snapshots = snapshots or DeltaSnapshots(jvm, time_zone)
         self._facts = facts

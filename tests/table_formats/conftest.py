@@ -26,6 +26,8 @@ from tests.google_storage import GoogleServer, google_server
 from tests.maven import Unreachable, artifact
 
 FORMAT = os.environ.get("KQUERY_TABLE_FORMAT")
+#: Object stores, whose tests look for secrets in the event log.
+_STORES = ("s3", "gs", "abfs")
 collect_ignore_glob = [] if FORMAT else ["test_*.py"]
 if FORMAT:
     collect_ignore_glob = [
@@ -184,6 +186,9 @@ def azure_endpoint() -> Iterator[str]:
 
 def _of_server(request: pytest.FixtureRequest) -> dict[str, str]:
     """The settings that say where the format's server is, if it needs one."""
+    if FORMAT == "hdfs":
+        settings = request.getfixturevalue("cluster").settings
+        return {f"spark.hadoop.{name}": value for name, value in settings.items()}
     if FORMAT == "s3":
         return {"spark.hadoop.fs.s3a.endpoint": request.getfixturevalue("s3_endpoint")}
     if FORMAT == "gs":
@@ -235,17 +240,11 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     )
     for name, value in {**library.settings, **UNCOMPILED}.items():
         builder = builder.config(name, value)
-    server = _of_server(request)
-    if server:
-        server |= {
-            "spark.eventLog.enabled": "true",
-            "spark.eventLog.dir": str(tmp_path_factory.mktemp("events")),
-        }
-    if FORMAT == "hdfs":
-        settings = request.getfixturevalue("cluster").settings
-        server = {f"spark.hadoop.{name}": value for name, value in settings.items()}
-    for name, value in server.items():
+    for name, value in _of_server(request).items():
         builder = builder.config(name, value)
+    if FORMAT in _STORES:
+        builder = builder.config("spark.eventLog.enabled", "true")
+        builder = builder.config("spark.eventLog.dir", str(tmp_path_factory.mktemp("events")))
     session = builder.getOrCreate()
     session.sparkContext.setLogLevel("ERROR")
     yield session

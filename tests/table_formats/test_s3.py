@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +10,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.s3 import SECRET, new_bucket
+from tests.table_formats import buckets
 from tests.table_formats.queries import GROUPED, ROWS
 
 
@@ -44,18 +44,8 @@ def test_other_formats(spark, bucket, name):
     check(frame.groupBy("k").count(), coverage=1.0)
 
 
-def test_no_secret_is_shown(spark, table, tmp_path):
-    frame = spark.sql(GROUPED.format(t=table))
-    fast = frame.transform(kquery_plan, when="always")
-    texts = [str(kq.explain(frame)), kq.explain(frame)._repr_html_(), fast._jdf.queryExecution().toString()]
-    fast.collect()
-    assert not any(SECRET in text for text in texts)
-    logs = [
-        file.read_text(errors="replace")
-        for file in Path(spark.conf.get("spark.eventLog.dir")).rglob("*")
-        if file.is_file()
-    ]
-    assert logs and not any(SECRET in log for log in logs)
+def test_no_secret_is_shown(spark, bucket):
+    buckets.check_hidden(spark, bucket, SECRET)
 
 
 def test_frames_are_written_while_enabled(spark, bucket):
@@ -86,14 +76,7 @@ def test_frames_are_written_while_enabled(spark, bucket):
     ],
 )
 def test_what_arrow_cannot_follow_stays_with_spark(spark, bucket, setting, value, sentence):
-    frame = spark.read.parquet(f"{bucket}/a b/plain").groupBy("k").count()
-    spark.conf.set(setting, value)
-    try:
-        explained = kq.explain(frame)
-    finally:
-        spark.conf.unset(setting)
-    assert explained.coverage < 1
-    assert any(sentence in reason for _, reason in explained.reasons), explained.reasons
+    buckets.check_reason(spark, bucket, setting, value, sentence)
 
 
 def test_replaced_files_are_noticed(spark, bucket):
@@ -107,10 +90,7 @@ def test_replaced_files_are_noticed(spark, bucket):
 
 
 def test_a_context_on_spark_reads_as_spark_does(spark, bucket):
-    ctx = kq.ExecutionContext(spark)
-    ctx.register_parquet("t", f"{bucket}/a b/plain")
-    assert ctx.sql("SELECT count(*) AS n FROM t").to_arrow().to_pylist() == [{"n": 2000}]
-    assert ctx.sql("SELECT k, count(*) AS n FROM t GROUP BY k ORDER BY k").to_arrow().num_rows == 7
+    buckets.check_context(spark, bucket)
 
 
 def test_more_files_than_the_driver_can_look_at_are_sparks(spark, table, monkeypatch):

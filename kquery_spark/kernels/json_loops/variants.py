@@ -41,6 +41,7 @@ _Flags = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _Numbers = numba.int64[::1]
 
 
+# As ``variant_loops.layout.compared``: what is compiled of a package is kept by the text of that package alone.
 @numba.njit(int64(Bytes, int64, int64, int64, int64), cache=True, nogil=True)
 def _order(names: Any, at: Any, end: Any, low: Any, high: Any) -> Any:
     """-1, 0 or 1 by the order of Java's strings, which is that of UTF-16."""

@@ -17,28 +17,22 @@ import pyarrow.fs as pafs
 from typing_extensions import override
 
 from kquery_spark.errors import ConfigError, SourceError
-from kquery_spark.sources.object_stores.store import (
-    Location,
-    ObjectStore,
-    endpoint_stamp,
-    is_true,
-    split_endpoint,
-)
+from kquery_spark.sources.object_stores.store import BucketStore, is_true
 
 RETRY_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung
 CREDENTIALS_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
 _TOKEN_HOURS = 1  # Google's access tokens live no longer, unless someone asked for more
-_PATH = re.compile(r"(?:gs|gcs)://([^/@?]+)(?:/[^?]*)?$")
 _ENVIRONMENT = threading.Lock()
 
 
-class GoogleStore(ObjectStore):
+class GoogleStore(BucketStore):
     """A bucket of Google Cloud Storage.
 
     options: arguments of ``pyarrow.fs.GcsFileSystem``, and ``key_file``: the path of a file of credentials.
     """
 
     schemes = ("gs", "gcs")
+    path_pattern = re.compile(r"(?:gs|gcs)://([^/@?]+)(?:/[^?]*)?$")
     secrets = frozenset({"access_token"})
     option_names = frozenset(
         {
@@ -63,27 +57,13 @@ class GoogleStore(ObjectStore):
 
     @classmethod
     @override
-    def locate(cls, path: str) -> Location | None:
-        match = _PATH.match(path)
-        return None if match is None else Location(match[1], path.partition("://")[2].rstrip("/"))
-
-    @classmethod
-    @override
     def _completed(cls, options: dict[str, Any]) -> dict[str, Any]:
         completed = {name: value for name, value in options.items() if name != "token"}
         if "token" in options:
             completed |= _of_token(options["token"])
         if "anonymous" in completed:
             completed["anonymous"] = is_true(completed["anonymous"])
-        scheme, host = split_endpoint(str(completed.get("endpoint_override", "")))
-        if scheme:
-            return {"scheme": scheme, **completed, "endpoint_override": host}
-        return completed
-
-    @property
-    @override
-    def stamp(self) -> int:
-        return endpoint_stamp(dict(self.options).get("endpoint_override"))
+        return super()._completed(completed)
 
     @override
     def check_opened(self, file: pa.NativeFile) -> None:

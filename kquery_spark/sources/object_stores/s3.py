@@ -9,15 +9,14 @@ from typing import Any, ClassVar
 import pyarrow.fs as pafs
 from typing_extensions import override
 
-from kquery_spark.sources.object_stores.store import Location, ObjectStore, endpoint_stamp, split_endpoint
-
-_PATH = re.compile(r"(?:s3|s3a|s3n)://([^/@?]+)(?:/[^?]*)?$")
+from kquery_spark.sources.object_stores.store import BucketStore
 
 
-class S3Store(ObjectStore):
+class S3Store(BucketStore):
     """A bucket of S3. options: arguments of ``pyarrow.fs.S3FileSystem``."""
 
     schemes = ("s3", "s3a", "s3n")
+    path_pattern = re.compile(r"(?:s3|s3a|s3n)://([^/@?]+)(?:/[^?]*)?$")
     secrets = frozenset({"access_key", "secret_key", "session_token", "proxy_options", "external_id"})
     option_names = frozenset(
         {
@@ -33,25 +32,6 @@ class S3Store(ObjectStore):
         "aws_region": "region",
         "aws_endpoint_url": "endpoint_override",
     }
-
-    @classmethod
-    @override
-    def locate(cls, path: str) -> Location | None:
-        match = _PATH.match(path)
-        return None if match is None else Location(match[1], path.partition("://")[2].rstrip("/"))
-
-    @classmethod
-    @override
-    def _completed(cls, options: dict[str, Any]) -> dict[str, Any]:
-        scheme, host = split_endpoint(str(options.get("endpoint_override", "")))
-        if scheme:
-            return {"scheme": scheme, **options, "endpoint_override": host}
-        return options
-
-    @property
-    @override
-    def stamp(self) -> int:
-        return endpoint_stamp(dict(self.options).get("endpoint_override"))
 
     @override
     def open_filesystem(self, options: dict[str, Any]) -> pafs.FileSystem:

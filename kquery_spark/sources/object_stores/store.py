@@ -6,6 +6,7 @@ planner or by ``storage_options``, and travels to workers with the function that
 
 from __future__ import annotations
 
+import re
 import zlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import pyarrow as pa
 import pyarrow.fs as pafs
-from typing_extensions import Self
+from typing_extensions import Self, override
 
 from kquery_spark.errors import ConfigError, SourceError
 
@@ -88,6 +89,30 @@ class ObjectStore(ABC):
     @abstractmethod
     def open_filesystem(self, options: dict[str, Any]) -> pafs.FileSystem:
         """A new filesystem with the store's options; raises what Arrow raises."""
+
+
+class BucketStore(ObjectStore):
+    """A store of buckets whose paths are the bucket and the key, with the option ``endpoint_override`` for other servers."""
+
+    #: Matches paths of the store; the first group is the bucket.
+    path_pattern: ClassVar[re.Pattern[str]]
+
+    @classmethod
+    @override
+    def locate(cls, path: str) -> Location | None:
+        match = cls.path_pattern.match(path)
+        return None if match is None else Location(match[1], path.partition("://")[2].rstrip("/"))
+
+    @classmethod
+    @override
+    def _completed(cls, options: dict[str, Any]) -> dict[str, Any]:
+        scheme, host = split_endpoint(str(options.get("endpoint_override", "")))
+        return {"scheme": scheme, **options, "endpoint_override": host} if scheme else options
+
+    @property
+    @override
+    def stamp(self) -> int:
+        return endpoint_stamp(dict(self.options).get("endpoint_override"))
 
 
 @lru_cache(maxsize=64)

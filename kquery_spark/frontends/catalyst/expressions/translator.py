@@ -231,5 +231,6 @@ def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:
 
 
 _TYPES: dict[tuple[str, str], pa.DataType] = {}
+
 Handler = Callable[[CatalystNode, Translator], Expr]
 EXPRESSIONS: Table[Handler] = Table()
