@@ -28,6 +28,7 @@ from kquery_spark.sources.files import (
     missing_error,
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
+from kquery_spark.sources.read_counts import count_read
 
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
 
@@ -106,6 +107,7 @@ class InputFile:
             data: bytes = self.native.read_at(nbytes, offset)
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
+        count_read(len(data))
         self.check_unchanged()
         if len(data) < nbytes:
             raise SourceError(f"{self.file.path} ends at byte {offset + len(data)}, which is too early")

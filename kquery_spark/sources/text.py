@@ -11,6 +11,7 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.object_stores.connections import error_text
+from kquery_spark.sources.read_counts import count_read
 
 _BLOCK_BYTES = 8 << 20
 _PEEK_BYTES = 4096
@@ -56,6 +57,7 @@ def line_blocks(
 def _blocks(source: InputFile, start: int, length: int, whole: bool, block_bytes: int) -> Iterator[bytes]:
     file = source.file
     if whole or is_compressed(file.path):
+        count_read(file.size)
         yield from _streamed(_decompressed(source), file, whole, block_bytes)
         return
     # A line belongs to the range its first byte is in: it begins behind the first line end from start - 1 on.

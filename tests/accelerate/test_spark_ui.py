@@ -159,6 +159,8 @@ def test_a_query_in_tasks_shows_below_the_execution_of_spark(spark: Any, ui: Ui)
         "3",
     )
     assert scan["data size"].endswith("MiB")
+    assert scan["bytes read"].endswith("KiB")
+    assert int(scan["reads"]) > 0
     assert all(metrics["time in operator"] for metrics in operators.values())
     tasks = {name: metrics["tasks"] for name, _, metrics in engine.nodes if name.startswith("kquery")}
     assert tasks == {f"kquery {stage.stage_id}": f"{stage.tasks}" for stage in stages}

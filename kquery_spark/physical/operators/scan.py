@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,9 +28,13 @@ from kquery_spark.physical.split_columns import (
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
 from kquery_spark.types.vector import Int64s
+
+BYTES_READ = "bytes_read"
+"""The metric of a scan that says how many bytes it read of files, as they are stored."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +70,12 @@ class ScanExec(PhysicalPlan):
             splits = [replace(split, pieces=(piece,)) for split in splits for piece in split.pieces]
         runtime = task.runtime_filters.get(self.scan_id, [])
         source = self.source if task.config.compiled else self.source.without_kernels()
-        reader = _FilteringReader(self, source, runtime, task.metrics_of(self))
+        metrics = task.metrics_of(self)
+        reader = _FilteringReader(self, source, runtime, metrics)
         control = current_control()
         for split in _promising_first(self.source, splits, runtime):
             check_run()
-            yield from reader.read(split)
+            yield from _counting_reads(reader.read(split), metrics)
             if control is not None:
                 control.count_split()
 
@@ -84,6 +90,21 @@ class ScanExec(PhysicalPlan):
         if self.filters:
             text += f"; filters=[{', '.join(map(str, self.filters))}]"
         return text if self.splits is None else f"{text}; splits={len(self.splits)}"
+
+
+def _counting_reads(batches: Generator[Batch, None, None], metrics: Metrics) -> Iterator[Batch]:
+    """The batches; what this thread reads of files to make them is added to the metrics."""
+    with closing(batches):
+        while True:
+            before = read_counts()
+            batch = next(batches, None)
+            read = read_counts().since(before)
+            if read.reads:
+                metrics.add(BYTES_READ, read.nbytes)
+                metrics.add("reads", read.reads)
+            if batch is None:
+                return
+            yield batch
 
 
 class _FilteringReader:
@@ -103,7 +124,7 @@ class _FilteringReader:
         self._raises = any(map(can_raise, scan.filters))
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
 
-    def read(self, split: Split) -> Iterator[Batch]:
+    def read(self, split: Split) -> Generator[Batch, None, None]:
         """Batches of a split with the scan's columns."""
         runtime = [f for f in self._runtime if f.is_on]
         conditions = [*_bounds(split, self._source), *self._conditions]

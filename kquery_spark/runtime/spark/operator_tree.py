@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kquery_spark.physical.operators.scan import BYTES_READ
 from kquery_spark.physical.spill import SPILLED_BYTES
 from kquery_spark.runtime.spark.operator_reports import OperatorReport, StageReport
 from kquery_spark.spark_bridge.sql_executions import FinishedExecution, MetricType, PlanNode
@@ -92,6 +93,8 @@ def _metrics(operator: OperatorReport, own_seconds: float) -> Iterator[_Metric]:
     for name, amount in sorted(metrics.extra.items()):
         if name == SPILLED_BYTES:
             yield "spill size", "size", amount
+        elif name == BYTES_READ:
+            yield "bytes read", "size", amount
         else:
             yield name.replace("_", " "), "sum", amount
 

@@ -45,6 +45,8 @@ from kquery_spark.sources.parquet.pages import (
     pages_of,
     placed,
 )
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced
+from kquery_spark.sources.read_counts import count_read
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
@@ -93,6 +95,9 @@ class OpenFile:
         self.schema: pa.Schema = reader.schema_arrow
         self.int96 = {leaf.path for leaf in self._leaves if leaf.physical_type == "INT96"}
         self.names = set(self.schema.names)
+        self._chunks = StoredChunks(self.metadata)
+        for nbytes in self._chunks.footer_reads(self._input.size()):
+            count_read(nbytes)
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._headers: dict[tuple[int, str], tuple[Page | None, list[Page]] | None] = {}
@@ -279,8 +284,15 @@ class OpenFile:
                 _check_int96(self._in_seconds(file), group, column)
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
+        self._count(file, group, columns)
         file.check_unchanged()
         return table
+
+    def _count(self, file: InputFile, group: int, columns: Sequence[str]) -> None:
+        """Count what pyarrow has read."""
+        chunks = self._chunks.of(group, columns)
+        for chunk in chunks if file.is_local else coalesced(chunks):
+            count_read(chunk.size)
 
     def _in_seconds(self, file: InputFile) -> pq.ParquetFile:
         """This thread's reader of INT96 times in seconds."""

@@ -17,7 +17,7 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
 
 MAGIC = b"PAR1"
-_TAIL_BYTES = 8  # footer length and magic
+TAIL_BYTES = 8  # footer length and magic
 _SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData
 _CHUNKS = 1  # RowGroup.columns
 _INDEX = 6  # ColumnChunk.column_index_offset
@@ -31,13 +31,13 @@ _DECIMAL = 5  # ConvertedType.DECIMAL
 def read_footer(file: InputFile) -> bytes | None:
     """The serialized FileMetaData; None for an encrypted footer or no Parquet, for which pyarrow raises the error."""
     size = file.size()
-    if size < _TAIL_BYTES:
+    if size < TAIL_BYTES:
         return None
-    tail = file.read_at(_TAIL_BYTES, size - _TAIL_BYTES)
+    tail = file.read_at(TAIL_BYTES, size - TAIL_BYTES)
     length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != MAGIC or length > size - _TAIL_BYTES:
+    if tail[4:] != MAGIC or length > size - TAIL_BYTES:
         return None
-    return file.read_at(length, size - _TAIL_BYTES - length)
+    return file.read_at(length, size - TAIL_BYTES - length)
 
 
 def as_file(footer: bytes) -> bytes:

@@ -1,0 +1,118 @@
+"""What a thread reads of files is counted as the system and Arrow see it."""
+
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.sources.files import list_files
+from kquery_spark.sources.parquet.file import open_file
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced
+from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.text import line_blocks
+
+THREAD_READS = Path("/proc/thread-self/io")  # which counts what each thread of a process reads
+
+
+def wide_table(rows=50_000):
+    numbers = np.random.default_rng(1)
+    columns = {f"c{i}": numbers.integers(0, 1 << 40, rows) for i in range(12)}
+    columns["few"] = np.arange(rows) // 10_000
+    return pa.table({**columns, "nested": pa.array([{"a": i, "b": [i, i]} for i in range(rows)])})
+
+
+def system_bytes():
+    return int(THREAD_READS.read_text().split()[1])
+
+
+def data_file(path):
+    ((file,), _) = list_files([str(path)])
+    return file
+
+
+@pytest.mark.skipif(not THREAD_READS.exists(), reason="the system does not count what threads read")
+@pytest.mark.parametrize("columns", [["c3"], ["c1", "few", "c9"], ["nested"]])
+def test_bytes_of_column_chunks(tmp_path, columns):
+    path = tmp_path / "t.parquet"
+    pq.write_table(wide_table(), path, row_group_size=20_000)
+    opened = open_file(data_file(path))
+    opened.read(0, columns)  # the reader of this thread looks at the footer again
+    # reading a count is a read of that file, too, of nearly as many bytes
+    first = system_bytes()
+    own = system_bytes() - first
+    before, counted = system_bytes(), read_counts()
+    opened.read(1, columns)
+    read = read_counts().since(counted)
+    assert read.nbytes == system_bytes() - before - own
+    assert read.reads == len(StoredChunks(opened.metadata).of(1, columns))
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
+def test_bytes_of_lines(tmp_path, name):
+    path = tmp_path / name
+    with pa.output_stream(path) as out:
+        out.write(b"some line\n" * 100_000)
+    file, counted = data_file(path), read_counts()
+    assert sum(map(len, line_blocks(file, 0, file.size))) == 1_000_000
+    assert read_counts().since(counted).nbytes == file.size
+
+
+class Recorded(io.BytesIO):
+    """A file that knows which ranges were read."""
+
+    def __init__(self, content):
+        super().__init__(content)
+        self.ranges = []
+
+    def read(self, size=-1):
+        start = self.tell()
+        content = super().read(size)
+        self.ranges.append((start, len(content)))
+        return content
+
+
+@pytest.mark.parametrize(
+    "columns", [["c0", "c1", "c2"], ["c0", "c4", "few"], ["c2", "nested"], ["few", "c11", "c0"]]
+)
+def test_reads_that_arrow_makes_of_neighboring_chunks(columns):
+    sink = io.BytesIO()
+    pq.write_table(wide_table(), sink, row_group_size=20_000)
+    metadata = pq.read_metadata(io.BytesIO(sink.getvalue()))
+    file = Recorded(sink.getvalue())
+    reader = pq.ParquetFile(pa.PythonFile(file, "r"), metadata=metadata, pre_buffer=True)
+    file.ranges.clear()
+    reader.read_row_group(1, columns=columns, use_threads=False)
+    assert sorted(map(tuple, coalesced(StoredChunks(metadata).of(1, columns)))) == sorted(file.ranges)
+
+
+def test_reads_of_a_footer():
+    sink = io.BytesIO()
+    pq.write_table(pa.table({f"c{i}": [i] for i in range(2000)}), sink)
+    for content in (sink.getvalue(), written_small()):
+        file = Recorded(content)
+        metadata = pq.ParquetFile(pa.PythonFile(file, "r")).metadata
+        assert StoredChunks(metadata).footer_reads(len(content)) == [size for _, size in file.ranges]
+
+
+def written_small():
+    sink = io.BytesIO()
+    pq.write_table(pa.table({"a": [1]}), sink)
+    return sink.getvalue()
+
+
+def test_a_scan_says_what_it_read(spark, tmp_path):
+    path = str(tmp_path / "t.parquet")
+    pq.write_table(wide_table(), path, row_group_size=20_000)
+    metadata = pq.read_metadata(path)
+    frame = spark.read.parquet(path).groupBy("few").sum("c1")
+    chunks = [c for g in range(3) for c in StoredChunks(metadata).of(g, ["few", "c1"])]
+    (found,) = re.findall(r"bytes read ([0-9,]+), reads ([0-9]+)\]", str(kq.explain(frame, analyze=True)))
+    nbytes, reads = (int(number.replace(",", "")) for number in found)
+    footers = reads - len(chunks)  # of workers that do not know this file yet
+    assert footers >= 0
+    assert nbytes == sum(c.size for c in chunks) + footers * (64 << 10)
