@@ -2,7 +2,8 @@
 
 ``make matrix`` makes an environment for each release below ``.matrix``, runs the suites there, and writes the table of
 ``docs/compatibility.md``. ``python -m tests.matrix 3.5 4.0`` takes some releases only, each with its last patch; ``4.0.0`` is that
-patch release, ``lowest`` the lowest versions that ``pyproject.toml`` allows of all packages, ``3.5-scala2.13`` the other build of 3.5.
+patch release, ``lowest`` the lowest versions that ``pyproject.toml`` allows of all packages, ``3.5-scala2.13`` the other build of 3.5,
+``4.2-python3.13`` a release with another Python, ``python3.13`` of the ``PATH``.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ SCALA_BUILD = "3.5-scala2.13"
 OTHERS = {LOWEST: " (lowest)", SCALA_BUILD: " (Scala 2.13)"}
 #: How the table calls a patch release that was asked for.
 PATCH = " (patch release)"
+_WITH_PYTHON = "-python"
 
 
 @dataclass(frozen=True)
@@ -74,17 +76,25 @@ def _is_patch(release: str) -> bool:
     return minor in SUPPORTED and patch.isdigit()
 
 
+def _python_of(release: str) -> tuple[str, str | None]:
+    """A release without the Python that it is named with, and this Python's version: ``4.2-python3.13``."""
+    spark, _, python = release.partition(_WITH_PYTHON)
+    return spark, python or None
+
+
 def environment(release: str) -> Path:
     """The Python of the environment of a release, or of the lowest versions, which is made where there is none."""
     folder = FOLDER / release
     python = folder / "bin" / "python"
     done = folder / ".installed"
     if not done.exists() or done.stat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
+        spark, version = _python_of(release)
         if not python.exists():
-            subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+            base = sys.executable if version is None else f"python{version}"
+            subprocess.run([base, "-m", "venv", str(folder)], check=True)
         print(f"installing PySpark ({release}) and what the tests need into {folder}", flush=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-        pyspark = f"pyspark=={release}" if _is_patch(release) else f"pyspark~={release}.0"
+        pyspark = f"pyspark=={spark}" if _is_patch(spark) else f"pyspark~={spark}.0"
         versions = ["--constraint", ".ci/lowest.txt"] if release == LOWEST else [pyspark]
         subprocess.run([*pip, "--editable", ".[test]", *versions], cwd=ROOT, check=True)
         done.touch()
@@ -117,7 +127,8 @@ def run(release: str, arguments: Sequence[str]) -> Result:
     started = time.perf_counter()
     code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
     seconds = time.perf_counter() - started
-    build = PATCH if _is_patch(release) else OTHERS.get(release, "")
+    build = f" (Python {other})" if (other := _python_of(release)[1]) else OTHERS.get(release, "")
+    build = PATCH if _is_patch(release) else build
     return Result(f"{spark}{build}", beside, _counts(report), seconds, code == 0)
 
 
@@ -184,14 +195,16 @@ def main() -> int:
     parser.add_argument(
         "releases",
         nargs="*",
-        help=f"{', '.join(SUPPORTED)} (all of these without any), a patch release of these, {', '.join(OTHERS)}",
+        help=f"{', '.join(SUPPORTED)} (all of these without any), a patch release of these, "
+        f"{', '.join(OTHERS)}, one of the first with another Python: 4.2{_WITH_PYTHON}3.13",
     )
     parser.add_argument("-n", default="2", help="processes that run tests")
     parser.add_argument("-k", default="", help="tests to select, as pytest takes it")
     parser.add_argument("--write", action="store_true", help="put the table into docs/compatibility.md")
     options = parser.parse_args()
     for release in options.releases:
-        if release not in (known := (*SUPPORTED, *OTHERS)) and not _is_patch(release):
+        known = (*SUPPORTED, *OTHERS)
+        if release not in known and not _is_patch(release) and _python_of(release)[0] not in SUPPORTED:
             parser.error(f"{release} is no supported release; there are {', '.join(known)}")
     arguments = ["-n", options.n, *(["-k", options.k] if options.k else [])]
     results = [run(release, arguments) for release in options.releases or SUPPORTED]
