@@ -37,12 +37,6 @@ STATIC: dict[str, dict[str, str]] = {
         "spark.speculation.interval": "10ms",
     },
     "Kryo": {"spark.serializer": "org.apache.spark.serializer.KryoSerializer"},
-    "encryption": {
-        "spark.io.encryption.enabled": "true",
-        "spark.authenticate": "true",
-        "spark.authenticate.secret": "for this test",
-        "spark.network.crypto.enabled": "true",
-    },
     "TCP sockets": {"spark.python.unix.domain.socket.enabled": "false"},
     "dynamic allocation": {
         "master": "local-cluster[2,1,2048]",
@@ -52,6 +46,13 @@ STATIC: dict[str, dict[str, str]] = {
         "spark.dynamicAllocation.minExecutors": "0",
         "spark.dynamicAllocation.maxExecutors": "2",
         "spark.dynamicAllocation.executorIdleTimeout": "1s",
+    },
+    # the last one: Spark's JVM keeps I/O encryption on for the contexts after it
+    "encryption": {
+        "spark.io.encryption.enabled": "true",
+        "spark.authenticate": "true",
+        "spark.authenticate.secret": "for this test",
+        "spark.network.crypto.enabled": "true",
     },
 }
 
