@@ -245,6 +245,7 @@ register(
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
         encoded=True,
         coerce=cast_to(t.STRING),
+        calls=TWO_COLUMNS,  # the second is the format, with which it stays with Spark
         changes=(VersionChange("keeps no more than microseconds", lambda types, _: types[0] == t.STRING),),
     ),
     Function(
