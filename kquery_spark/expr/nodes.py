@@ -17,6 +17,7 @@ from typing_extensions import override
 from kquery_spark.functions import casts
 from kquery_spark.functions.registry import COLUMN, EvalMode, Function, function
 from kquery_spark.types import names as t
+from kquery_spark.types.units import MICRO_NANOS
 
 _EPOCH = dt.date(1970, 1, 1)
 
@@ -83,8 +84,8 @@ class Column(Expr):
 class Literal(Expr):
     """One value: None, bool, int, float, str, bytes or Decimal.
 
-    Dates are days, timestamps and day-time intervals microseconds, year-month intervals months, all as int, so that a
-    literal never depends on a time zone or a Python calendar's range.
+    Dates are days, timestamps and day-time intervals microseconds, year-month intervals months, times of day nanoseconds,
+    all as int, so that a literal never depends on a time zone or a Python calendar's range.
     """
 
     value: Any
@@ -125,6 +126,8 @@ class Literal(Expr):
             return f"INTERVAL '{self.value / 1e6:g}' SECOND"
         if self.type == t.YEAR_MONTH:
             return f"INTERVAL '{self.value}' MONTH"
+        if self.type == t.TIME:
+            return f"TIME '{_timestamp_text(self.value // MICRO_NANOS, None).partition(' ')[2]}'"
         if isinstance(self.value, bytes):
             return f"X'{self.value.hex().upper()}'"
         return str(self.value).upper() if isinstance(self.value, bool) else str(self.value)

@@ -12,13 +12,15 @@ import pyarrow as pa
 from kquery_spark.functions.registry import (
     CallContext,
     Function,
+    JavaMethod,
+    VersionChange,
     accept,
     cast_to,
     register,
 )
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
-from kquery_spark.types.units import SECOND_MICROS
+from kquery_spark.types.units import MICRO_NANOS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 
@@ -72,21 +74,39 @@ def _of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any
     return table[days - low] if low else table[days]
 
 
+def _clock_micros(vector: Vector, context: CallContext) -> tuple[Int64s, Any]:
+    """Wall-clock microseconds of a timestamp, or of a time since midnight."""
+    if vector.dtype != t.TIME:
+        return local(vector, context)
+    nanos, mask = ints(vector, context.num_rows)
+    return nanos // MICRO_NANOS, mask
+
+
 def _time_field(unit: int, count: int) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
-        micros, mask = local(args[0], context)
+        micros, mask = _clock_micros(args[0], context)
         return pa.array((micros // unit % count).astype(np.int32), mask=mask)
 
     return run
 
 
 def _fraction(args: Sequence[Vector], context: CallContext) -> Data:
-    micros, mask = local(args[0], context)
+    micros, mask = _clock_micros(args[0], context)
     return pa.array(micros % (60 * SECOND_MICROS), t.LONG, mask=mask)
 
 
+_NO_TIMES = (VersionChange("has no times", lambda types, _: types[0] == t.TIME, since=(4, 1)),)
 DATE = accept(t.INT, t.DATE)
-STAMP = accept(t.INT, is_stamp)
+
+
+def _has_clock(dtype: pa.DataType) -> bool:
+    """Whether the type has hours: a timestamp of either kind, or a time."""
+    return is_stamp(dtype) or bool(dtype == t.TIME)
+
+
+def _coerce_clock(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    """A time stays one, anything else becomes a timestamp."""
+    return types if types[0] == t.TIME else coerce_stamp(types)
 
 
 def coerce_stamp(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -120,11 +140,13 @@ def _time_entry(name: str, unit: int, count: int, catalyst: str, date_fields: tu
     return Function(
         name,
         _time_field(unit, count),
-        STAMP,
+        accept(t.INT, _has_clock),
         catalyst=(catalyst,),
-        coerce=coerce_stamp,
+        coerce=_coerce_clock,
         distinct_values=count + 1.0,
         date_fields=date_fields,
+        java=(JavaMethod("DateTimeUtils", f"get{catalyst}sOfTime"),),
+        changes=_NO_TIMES,
     )
 
 
@@ -162,10 +184,12 @@ register(
     Function(
         "second_with_fraction",
         _fraction,
-        accept(t.decimal(8, 6), is_stamp),
+        accept(t.decimal(8, 6), _has_clock),
         catalyst=("SecondWithFraction",),
-        coerce=coerce_stamp,
+        coerce=_coerce_clock,
         date_fields=("SECOND", "S", "SEC", "SECONDS", "SECS"),
         internal=True,
+        java=(JavaMethod("DateTimeUtils", "getSecondsOfTimeWithFraction", ((1, 6),)),),
+        changes=_NO_TIMES,
     ),
 )

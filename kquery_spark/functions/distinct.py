@@ -23,7 +23,7 @@ def values(array: pa.Array) -> list[Any]:
     dtype = array.type
     if dtype == t.DATE:
         array = array.view(pa.int32())
-    elif pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype):
+    elif t.has_long_counts(dtype):
         array = array.view(pa.int64())
     return list(array.to_pylist())
 
@@ -31,7 +31,7 @@ def values(array: pa.Array) -> list[Any]:
 def _from_values(results: list[Any], dtype: pa.DataType) -> pa.Array:
     if dtype == t.DATE:
         return pa.array(results, pa.int32()).cast(dtype)
-    if pa.types.is_timestamp(dtype):
+    if pa.types.is_timestamp(dtype) or dtype == t.TIME:
         return pa.array(results, pa.int64()).cast(dtype)
     return pa.array(results, dtype)
 

@@ -174,7 +174,7 @@ def _numbers(array: pa.Array, seed: Any, method: Any) -> Any:
         array = array.view(t.INT)
     elif t.is_interval(kind):
         array = interval_storage(array)
-    elif pa.types.is_timestamp(kind):
+    elif pa.types.is_timestamp(kind) or kind == t.TIME:
         array = array.view(t.LONG)
     values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
     if kind in (t.FLOAT, t.DOUBLE):

@@ -19,12 +19,14 @@ from kquery_spark.logical.bucket_pruning import possible_buckets
 from kquery_spark.logical.folders import decided, folder_values
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.types import names as t
+from kquery_spark.types.units import MICRO_NANOS
 from kquery_spark.types.vector import Int64s
 
 _MAX_KEPT_ROW_SHARE = 0.7  # share of a split's rows up to which it pays to leave the others out
 # for so many it is looked up how many of their rows can pass, as that decides where a query runs
 _FEW_SPLITS = 4
 _EPOCH = dt.date(1970, 1, 1)
+_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
@@ -250,7 +252,10 @@ def comparable(value: Any, dtype: pa.DataType) -> Any:
         if not pa.types.is_timestamp(dtype):
             return None
         moment = value if value.tzinfo else value.replace(tzinfo=dt.timezone.utc)
-        return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(microseconds=1)
+        return (moment - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // _MICROSECOND
+    if isinstance(value, dt.time):
+        since_midnight = dt.datetime.combine(_EPOCH, value) - dt.datetime.combine(_EPOCH, dt.time())
+        return since_midnight // _MICROSECOND * MICRO_NANOS if dtype == t.TIME else None
     if isinstance(value, dt.date):
         return (value - _EPOCH).days
     if isinstance(value, str):
@@ -264,6 +269,4 @@ def comparable(value: Any, dtype: pa.DataType) -> Any:
 
 def has_integer_order(dtype: pa.DataType) -> bool:
     """Whether literals of the type are integers, ordered as its values are."""
-    return bool(
-        t.is_integral(dtype) or dtype == t.DATE or pa.types.is_timestamp(dtype) or t.is_interval(dtype)
-    )
+    return bool(t.is_integral(dtype) or dtype == t.DATE or t.has_long_counts(dtype))

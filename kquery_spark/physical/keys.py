@@ -54,7 +54,7 @@ def as_integers(vector: Vector) -> pa.Array | None:
         return data.cast(t.LONG)
     if dtype == t.DATE:
         return data.view(t.INT).cast(t.LONG)
-    if pa.types.is_timestamp(dtype) or t.is_interval(dtype):
+    if t.has_long_counts(dtype):
         return data.view(t.LONG)
     return None
 

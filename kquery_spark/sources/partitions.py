@@ -95,7 +95,7 @@ def plain_value(scalar: pa.Scalar) -> Any:
     """The plain value of an Arrow scalar: dates as days, times as microseconds, as literals have them."""
     if pa.types.is_date32(scalar.type):
         return scalar.cast(pa.int32()).as_py()
-    if pa.types.is_timestamp(scalar.type) or pa.types.is_duration(scalar.type):
+    if t.has_long_counts(scalar.type) or pa.types.is_duration(scalar.type):
         return scalar.cast(pa.int64()).as_py()
     return scalar.as_py()
 

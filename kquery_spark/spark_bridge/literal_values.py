@@ -1,7 +1,7 @@
 """Catalyst's internal values as Arrow scalars.
 
-Internally a date is days and a timestamp or interval microseconds since 1970, an array a sequence, a struct a
-sequence of its fields and a map a sequence of (key, value) pairs.
+Internally a date is days and a timestamp or interval microseconds since 1970, a time nanoseconds since midnight, an
+array a sequence, a struct a sequence of its fields and a map a sequence of (key, value) pairs.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.functions.casts.times import parse_time
+from kquery_spark.types import names as t
 
 
 def from_text(text: str, arrow: pa.DataType) -> Any:
@@ -27,9 +29,18 @@ def from_text(text: str, arrow: pa.DataType) -> Any:
         if "\ufffd" in text:
             raise Unsupported("a string value may not be valid UTF-8")
         return text
+    if arrow == t.TIME and ":" in text:  # of a literal
+        return _nanoseconds(text)
     if pa.types.is_integer(arrow) or pa.types.is_temporal(arrow):
         return int(text)
     raise Unsupported(f"a value of type {arrow} cannot be read from text")
+
+
+def _nanoseconds(text: str) -> int:
+    nanos = parse_time(text)
+    if nanos is None:
+        raise Unsupported(f"{text} is no time that the engine can read")
+    return nanos
 
 
 def array_of_texts(texts: list[str | None], arrow: pa.DataType) -> pa.Array:

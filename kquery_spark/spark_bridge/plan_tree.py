@@ -19,6 +19,8 @@ from kquery_spark.spark_bridge.case_json import original_class
 _SPARK = "org.apache.spark.sql."
 EXPRESSION_CLASSES = f"{_SPARK}catalyst.expressions."
 """What the names of Catalyst's expression classes begin with."""
+JAVA_METHOD_OWNERS = (EXPRESSION_CLASSES, f"{_SPARK}catalyst.util.DateTimeUtils")
+"""What the names of classes begin with whose methods Spark calls for functions."""
 CHAR_UTILITIES = f"{_SPARK}catalyst.util.CharVarcharCodegenUtils"
 """The class whose methods pad CHAR columns."""
 _PLAN_PACKAGES = ("org.apache.spark.sql.catalyst.plans.logical.", "org.apache.spark.sql.execution.")

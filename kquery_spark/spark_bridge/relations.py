@@ -27,7 +27,7 @@ from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.literal_values import array_of_texts, array_of_values
 from kquery_spark.spark_bridge.plan_facts import Facts, internal_element
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import arrow_schema
+from kquery_spark.spark_bridge.spark_types import arrow_schema, has_coarse_times
 from kquery_spark.types.names import spark_name as name_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
@@ -37,6 +37,9 @@ _FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {
 }
 V2_SCAN = "DataSourceV2ScanRelation"
 _NAME = "java.lang.Class getName"
+_COARSE_TIMES = (
+    "files of times of less than microseconds are read by Spark, which may cut off decimals of a second"
+)
 _MAX_ROWS_BY_PART = 200  # each part of a nested value is a call of the JVM
 
 
@@ -269,6 +272,8 @@ def _schema_and_unread(
     unread: dict[str, str] = {}
     for column in columns:
         try:
+            if has_coarse_times(column["type"]):
+                raise Unsupported(_COARSE_TIMES)
             fields += arrow_schema({"fields": [column]}, time_zone, reads_variants)
         except Unsupported as error:
             unread[column["name"]] = error.reason

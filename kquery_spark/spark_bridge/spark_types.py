@@ -2,7 +2,7 @@
 
 A ``timestamp`` is an Arrow timestamp in the session's time zone, a ``timestamp_ntz`` one without a zone, a
 day-time interval a duration; all in microseconds, as Spark keeps them. A year-month interval is what ``names.YEAR_MONTH``
-says.
+says. A time of day has nanoseconds, as in Spark, and up to six decimals of a second.
 """
 
 from __future__ import annotations
@@ -37,10 +37,12 @@ _NAMES = {
     **dict.fromkeys((pa.large_binary(), pa.binary_view()), "binary"),
     t.DAY_TIME: "interval day to second",
     t.YEAR_MONTH: "interval year to month",
+    t.TIME: "time(6)",
 }
 _DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
 _CHAR = re.compile(r"(char|varchar)\(\d+\)")
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
+_TIME = re.compile(r"time\(([0-6])\)")
 _YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
 MONTHS_WITHIN = "year-month intervals inside of arrays, maps and structs stay with Spark"
 _PLAIN_COLLATION = "UTF8_BINARY"  # how strings without a collation compare
@@ -64,10 +66,27 @@ def is_year_month(spark: Any) -> bool:
 
 
 def is_exact_in_arrow(spark: Any) -> bool:
-    """Whether Arrow's type says all of a Spark type in JSON: of day-time intervals it says no units."""
+    """Whether Arrow's type says all of a Spark type in JSON: of intervals it says no units, of times no precision."""
     if isinstance(spark, dict):
         return all(is_exact_in_arrow(part) for part in _parts_of(spark))
-    return not (isinstance(spark, str) and _DAY_TIME.fullmatch(spark)) or spark == _NAMES[t.DAY_TIME]
+    exact = (_NAMES[t.DAY_TIME], _NAMES[t.TIME])
+    return (
+        spark in exact or not isinstance(spark, str) or not (_DAY_TIME.fullmatch(spark) or _TIME.match(spark))
+    )
+
+
+def decimals_of_time(spark: str) -> int:
+    """The decimals of a second that values of a time type have, of its name."""
+    match = _TIME.fullmatch(spark)
+    assert match is not None
+    return int(match[1])
+
+
+def has_coarse_times(spark: Any) -> bool:
+    """Whether a Spark type in JSON is, or has a part that is, a time of less than microseconds."""
+    if isinstance(spark, dict):
+        return any(has_coarse_times(part) for part in _parts_of(spark))
+    return isinstance(spark, str) and _TIME.fullmatch(spark) is not None and spark != _NAMES[t.TIME]
 
 
 def _parts_of(spark: dict[str, Any]) -> list[Any]:
@@ -102,6 +121,8 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
         return t.DAY_TIME
     if _YEAR_MONTH.fullmatch(spark):
         return t.YEAR_MONTH
+    if _TIME.fullmatch(spark):
+        return t.TIME
     raise Unsupported(_why_not(spark))
 
 
@@ -232,7 +253,7 @@ def _why_not(spark: str) -> str:
     if spark == "variant":
         return "variant values stay with Spark"
     if spark.startswith("time("):
-        return "the time type stays with Spark"
+        return "times of more than six decimals of a second stay with Spark"
     if _CHAR.fullmatch(spark):
         return f"{spark} columns need padding and length checks that stay with Spark"
     return f"the data type {spark!r} is not known"

@@ -86,12 +86,7 @@ def restored(
 
 
 def _is_integers(kind: pa.DataType) -> bool:
-    return (
-        kind in (t.SHORT, t.INT, t.LONG, t.DATE)
-        or t.is_interval(kind)
-        or pa.types.is_timestamp(kind)
-        or pa.types.is_time64(kind)
-    )
+    return kind in (t.SHORT, t.INT, t.LONG, t.DATE) or t.has_long_counts(kind)
 
 
 def _unsigned(data: pa.Array) -> npt.NDArray[np.unsignedinteger]:

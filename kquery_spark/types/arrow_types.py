@@ -49,9 +49,11 @@ def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:
         return t.BINARY
     if pa.types.is_timestamp(dtype):
         return t.timestamp(tz) if dtype.tz else t.TIMESTAMP_NTZ
+    if pa.types.is_time64(dtype) and dtype.unit == "us":
+        return t.TIME
     if dtype in UNSIGNED:
         return UNSIGNED[dtype]
-    if dtype in (t.DATE, t.BOOL) or t.is_numeric(dtype):
+    if dtype in (t.DATE, t.TIME, t.BOOL) or t.is_numeric(dtype):
         return dtype
     raise _no_spark_type(dtype)
 

@@ -22,6 +22,8 @@ TIMESTAMP_NTZ: Final = pa.timestamp("us")
 DAY_TIME: Final = pa.duration("us")
 YEAR_MONTH: Final = pa.duration("s")
 """An interval of years and months: its count is months, not seconds. Arrow has no kernels for its own type of these."""
+TIME: Final = pa.time64("ns")
+"""A time of day, in nanoseconds as Spark has it; of up to six decimals of a second, which its type in Spark says."""
 INTERVAL_STORAGE: Final = {DAY_TIME: LONG, YEAR_MONTH: INT}
 """The integers in which Spark and its files keep intervals: counts of microseconds and of months."""
 
@@ -43,6 +45,7 @@ _NAMES: Final = {
     TIMESTAMP_NTZ: "timestamp_ntz",
     DAY_TIME: "interval day to second",
     YEAR_MONTH: "interval year to month",
+    TIME: "time(6)",
     VARIANT: "variant",
 }
 
@@ -119,6 +122,11 @@ def is_timestamp(dtype: pa.DataType) -> bool:
 def is_interval(dtype: pa.DataType) -> bool:
     """Whether the type is a day-time or a year-month interval."""
     return dtype in INTERVAL_STORAGE
+
+
+def has_long_counts(dtype: pa.DataType) -> bool:
+    """Whether values are counts in 64 bits underneath: timestamps, intervals and times of day."""
+    return bool(pt.is_timestamp(dtype)) or is_interval(dtype) or bool(dtype == TIME)
 
 
 def has_months_within(dtype: pa.DataType) -> bool:

@@ -22,7 +22,7 @@ from kquery_spark.spark_bridge.crossing_types import comparable_table, converted
 from kquery_spark.spark_bridge.pyspark_names import spark_schema_of
 from kquery_spark.spark_bridge.row_errors import unconverted_errors
 from kquery_spark.types import names as t
-from tests.conftest import settings, uncompiled
+from tests.conftest import SPARK_VERSION, settings, uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type
 
 #: Spark 4's defaults, not 3.5's.
@@ -30,6 +30,8 @@ DEFAULTS_OF_4 = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
     "spark.sql.legacy.timeParserPolicy": "CORRECTED",
 }
+#: Times are not on by default in all releases that have them.
+TIMES = {"spark.sql.timeType.enabled": "true"} if SPARK_VERSION >= (4, 1) else {}
 Reference = Callable[[int, int, Arg], str]
 
 
@@ -58,7 +60,7 @@ class Oracle:
     def ask(self, cases: Sequence[Case]) -> dict[int, Answer]:
         """Answers by ``id(case)``."""
         keyed = sorted(enumerate(cases), key=lambda pair: (pair[1].ansi, pair[1].tz, pair[0]))
-        with uncompiled(self.spark), settings(self.spark, DEFAULTS_OF_4):
+        with uncompiled(self.spark), settings(self.spark, DEFAULTS_OF_4 | TIMES):
             for (ansi, tz), group in itertools.groupby(keyed, key=lambda pair: (pair[1].ansi, pair[1].tz)):
                 self.spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
                 self.spark.conf.set("spark.sql.session.timeZone", tz)
@@ -154,6 +156,7 @@ class Oracle:
             t.DATE: "date'2000-01-01'",
             t.TIMESTAMP_NTZ: "timestamp_ntz'2000-01-01'",
             t.BINARY: "X'00'",
+            t.TIME: "time'00:00:00'",
         }
         if t.is_timestamp(arg.dtype):
             default = "timestamp'2000-01-01 00:00:00'"

@@ -142,15 +142,19 @@ def storage_type(dtype: pa.DataType) -> pa.DataType:
     """The type a column has in the Parquet file."""
     if t.is_interval(dtype):
         return t.INTERVAL_STORAGE[dtype]
+    if dtype == t.TIME:
+        return pa.time64("us")
     return pa.timestamp("us", "UTC") if t.is_timestamp(dtype) else dtype
 
 
 def column_array(dtype: pa.DataType, values: Sequence[Any]) -> pa.Array:
-    """Values as Arrow; dates, timestamps and intervals are given as integers."""
+    """Values as Arrow; dates, timestamps, intervals and times are given as integers, times as nanoseconds."""
     if dtype == t.DATE:
         return pa.array(values, pa.int32()).cast(t.DATE)
     if pa.types.is_timestamp(dtype) or t.is_interval(dtype):
         return pa.array(values, pa.int64()).cast(dtype)
+    if pa.types.is_time64(dtype):
+        return pa.array(values, pa.int64()).cast(t.TIME).cast(dtype)
     return pa.array(values, dtype)
 
 
@@ -194,7 +198,7 @@ def values_of(array: pa.Array) -> list[Any]:
     dtype = array.type
     if dtype == t.DATE:
         return list(array.cast(pa.int32()).to_pylist())
-    if pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype):
+    if pa.types.is_timestamp(dtype) or pa.types.is_duration(dtype) or dtype == t.TIME:
         return list(array.cast(pa.int64()).to_pylist())
     if pa.types.is_floating(dtype):
         return [bits(v, dtype) for v in array.to_pylist()]

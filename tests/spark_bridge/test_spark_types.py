@@ -65,7 +65,7 @@ def test_every_day_time_interval_is_a_duration(name):
         ("interval", "calendar"),
         ("variant", "variant"),
         ("string collate UTF8_LCASE", "UTF8_LCASE"),
-        ("time(6)", "time type"),
+        ("time(9)", "six decimals"),
         ("char(5)", "padding"),
         ("decimal(5,-2)", "scale"),
         ("geometry(4326)", "not known"),

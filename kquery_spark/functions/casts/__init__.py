@@ -3,8 +3,10 @@
 from kquery_spark.functions.casts import numeric as _numeric
 from kquery_spark.functions.casts import strings as _strings
 from kquery_spark.functions.casts import temporal as _temporal
+from kquery_spark.functions.casts import times as _times
 from kquery_spark.functions.casts.table import (
     CAST_CHANGES,
+    TIME_DECIMALS,
     can_be_null,
     can_raise,
     cast,
@@ -12,5 +14,13 @@ from kquery_spark.functions.casts.table import (
     prints_decimals,
 )
 
-__all__ = ["CAST_CHANGES", "can_be_null", "can_raise", "cast", "check_cast", "prints_decimals"]
-del _numeric, _strings, _temporal
+__all__ = [
+    "CAST_CHANGES",
+    "TIME_DECIMALS",
+    "can_be_null",
+    "can_raise",
+    "cast",
+    "check_cast",
+    "prints_decimals",
+]
+del _numeric, _strings, _temporal, _times

@@ -16,11 +16,24 @@ CastKernel = Callable[[Vector, CallContext], Data]
 
 _TABLE: dict[tuple[str, str], CastKernel] = {}
 
+TIME_DECIMALS = 6
+"""The decimals of a second that times have, unless their type says fewer."""
 CAST_CHANGES = (
     VersionChange(
         "wraps around where the seconds of a timestamp overflow the integer type",
         lambda types, _: t.is_timestamp(types[0]) and types[1] in (t.BYTE, t.SHORT, t.INT),
         since=(4, 0),
+    ),
+    VersionChange("has no times", lambda types, _: t.TIME in types[:2], since=(4, 1)),
+    VersionChange(
+        "has no such casts",
+        lambda types, _: types[1] == t.TIME and bool(pa.types.is_timestamp(types[0])),
+    ),
+    VersionChange(
+        "keeps decimals of a second that the type of the time has no room for",
+        lambda types, values: (
+            tuple(types[:2]) == (t.STRING, t.TIME) and any(v != TIME_DECIMALS for v in values[2:])
+        ),
     ),
 )
 """What releases answer otherwise, by the types of the value and of the result."""
@@ -36,6 +49,8 @@ def family(dtype: pa.DataType) -> str:
         return "decimal"
     if t.is_timestamp(dtype):
         return "timestamp"
+    if dtype == t.TIME:
+        return "time"
     if pa.types.is_map(dtype):
         return "map"
     if pa.types.is_list(dtype):
@@ -87,6 +102,9 @@ _SAFE = {
     ("fractional", "boolean"),
     ("decimal", "boolean"),
     ("string", "binary"),
+    ("time", "string"),
+    ("timestamp", "time"),
+    ("timestamp_ntz", "time"),
 }
 
 
@@ -184,13 +202,17 @@ def _may_lose(source: pa.DataType, target: pa.DataType) -> bool:
         return True
     if families == ("timestamp", "integral"):
         return bool(target != t.LONG)
+    if families == ("time", "integral"):
+        return target in (t.BYTE, t.SHORT)
     return t.is_decimal(target) and _may_exceed_decimal(source, target)
 
 
 def _may_exceed_decimal(source: pa.DataType, target: pa.DataType) -> bool:
     if source == t.BOOL:
         return False
-    return t.is_fractional(source) or not (_holds_all(source, target) or _fits_digits(source, target))
+    if t.is_fractional(source) or source == t.TIME:
+        return True
+    return not (_holds_all(source, target) or _fits_digits(source, target))
 
 
 _MAY_OVERFLOW = {("fractional", "timestamp"), ("fractional", "integral"), ("decimal", "integral")}

@@ -287,7 +287,7 @@ def _from_order(vector: Vector, best: Int64s, mask: npt.NDArray[np.bool_] | None
         return array
     if dtype == t.DATE:
         return array.cast(t.INT).view(t.DATE)
-    if pa.types.is_timestamp(dtype) or t.is_interval(dtype):
+    if t.has_long_counts(dtype):
         return array.view(dtype)
     return array.cast(dtype)
 

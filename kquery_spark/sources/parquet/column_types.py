@@ -24,6 +24,8 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = Fal
         return is_any(file_type, (*LARGE_BINARIES, *STRINGS))
     if t.is_interval(dtype):  # Parquet has no such types, so Spark stores them as plain integers
         return bool(file_type == t.INTERVAL_STORAGE[dtype])
+    if dtype == t.TIME:
+        return bool(file_type == pa.time64("us"))
     if pa.types.is_nested(file_type):
         return _nested_readable_as(file_type, dtype, instants)
     if pa.types.is_timestamp(file_type) and pa.types.is_timestamp(dtype):

@@ -36,6 +36,7 @@ from kquery_spark.sources.parquet.thrift_compact import (
     listed,
     struct,
 )
+from kquery_spark.types.units import MICRO_NANOS
 from kquery_spark.types.vector import Int64s
 
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
@@ -337,6 +338,8 @@ def _integer_decoder(dtype: pa.DataType) -> Callable[[bytes], int] | None:
     if pa.types.is_timestamp(dtype):
         factor = {"ms": 1000, "us": 1}.get(dtype.unit)
         return None if factor is None else lambda data: _signed(data) * factor
+    if pa.types.is_time64(dtype):
+        return (lambda data: _signed(data) * MICRO_NANOS) if dtype.unit == "us" else None
     return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
 
 

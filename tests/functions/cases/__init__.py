@@ -14,6 +14,7 @@ from tests.functions.cases import (
     others,
     strings,
     texts,
+    times,
     variants,
 )
 
@@ -25,6 +26,7 @@ ALL = [
     *numbers.CASES,
     *dates.CASES,
     *moments.CASES,
+    *times.CASES,
     *arrays.CASES,
     *maps.CASES,
     *others.CASES,

@@ -10,9 +10,10 @@ from kquery_spark.frontends.catalyst.expressions.months import cast_of_months
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.expressions.variants import cast_of_variant
 from kquery_spark.frontends.catalyst.versions import CAST
-from kquery_spark.functions.casts import can_raise, check_cast, prints_decimals
+from kquery_spark.functions.casts import TIME_DECIMALS, can_raise, check_cast, prints_decimals
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.spark_types import decimals_of_time, is_exact_in_arrow
 from kquery_spark.types import names as t
 
 
@@ -27,6 +28,12 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
         return cast_of_months(child, node, translate)
     if target == t.DAY_TIME and not str(node["dataType"]).endswith("second"):
         raise Unsupported(f"a cast to {node['dataType']}, which cuts off smaller units, stays with Spark")
+    if target == t.TIME:
+        return cast_to_time(child, node, translate)
+    if t.is_nested(target) and child.dtype != t.NULL and not is_exact_in_arrow(node["dataType"]):
+        raise Unsupported(
+            "a cast of nested values that cuts off units of times or intervals stays with Spark"
+        )
     if child.dtype == target:
         return child
     if isinstance(child, Call) and child.dtype == t.NULL:  # it gives NULL or raises
@@ -36,6 +43,19 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
     matters = can_raise(child.dtype, target, EvalMode.ANSI) or prints_decimals(child.dtype, target)
     mode = translate.eval_mode(node) if matters else EvalMode.ANSI
     return Cast(child, target, mode, translate.zone(node))
+
+
+def cast_to_time(child: Expr, node: CatalystNode, translate: Translator) -> Expr:
+    """A cast to a time of day, which cuts off the decimals of a second that its type has no room for."""
+    decimals = Literal(decimals_of_time(node["dataType"]), t.INT)
+    if child.dtype == t.TIME or (isinstance(child, Literal) and child.value is None):
+        time = child if child.dtype == t.TIME else Literal(None, t.TIME)
+    else:
+        check_cast(child.dtype, t.TIME)
+        translate.check_version(node, CAST, (child, Literal(None, t.TIME), decimals))
+        mode = translate.eval_mode(node) if t.is_string(child.dtype) else EvalMode.ANSI
+        time = Cast(child, t.TIME, mode, translate.zone(node))
+    return time if decimals.value == TIME_DECIMALS else Call.of("cut_time", time, decimals)
 
 
 @EXPRESSIONS.handles("CheckOverflow", family="casts")

@@ -11,11 +11,14 @@ from kquery_spark.functions.registry import EvalMode
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _JSON_WRITER = re.compile(r"StructsToJsonEvaluator\(Map\(\),.*,Some\(([^()]*)\)\)", re.DOTALL)
+_TIME_PARSER = "ToTimeParser(None)"
 _URL_PARSER = re.compile(r"ParseUrlEvaluator\(.*,(true|false)\)", re.DOTALL)
 
 
 @EXPRESSIONS.handles(
-    "Invoke", family="functions", partly="parse_url, to_json; other Java methods run in Spark"
+    "Invoke",
+    family="functions",
+    partly="parse_url, to_json, to_time without a format; other Java methods run in Spark",
 )
 def invoke(node: CatalystNode, translate: Translator) -> Expr:
     """A method of a constant object, whose fields the JSON prints as text."""
@@ -36,4 +39,8 @@ def invoke(node: CatalystNode, translate: Translator) -> Expr:
                     "to_json writes NULLs of columns that have a default, so it stays with Spark"
                 )
             return Call.of("to_json", *args, tz=writer[1])
+    if node["functionName"] == "parse" and text == _TIME_PARSER and len(arguments) == 1:
+        args = [translate(argument) for argument in arguments]
+        translate.check_version(node, "to_time", args)
+        return Call.of("to_time", *args)
     raise Unsupported("a function that Spark calls as a Java method runs in Spark")

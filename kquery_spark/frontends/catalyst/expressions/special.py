@@ -22,7 +22,12 @@ from kquery_spark.functions.registry import (
     for_java_method,
     function,
 )
-from kquery_spark.spark_bridge.plan_tree import CHAR_UTILITIES, EXPRESSION_CLASSES, CatalystNode
+from kquery_spark.spark_bridge.plan_tree import (
+    CHAR_UTILITIES,
+    EXPRESSION_CLASSES,
+    JAVA_METHOD_OWNERS,
+    CatalystNode,
+)
 from kquery_spark.spark_bridge.spark_types import is_variant
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
@@ -152,7 +157,7 @@ def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
         long_enough = Call.of("gteq", Call.of("length", text), length)
         return Case(((long_enough, text),), Call.of("rpad", text, length, Literal(" ", t.STRING)))
     simple = owner.rsplit(".", 1)[-1].rstrip("$")
-    entries = for_java_method(simple, method) if owner.startswith(EXPRESSION_CLASSES) else ()
+    entries = for_java_method(simple, method) if owner.startswith(JAVA_METHOD_OWNERS) else ()
     if not entries:
         raise Unsupported(f"the Java method {method} of {simple} runs in Spark")
     read = translate.with_variants if any(entry.takes_variants for _, entry in entries) else translate

@@ -1,0 +1,113 @@
+"""Casts of times of a day: from and to text, to numbers, and from timestamps."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.casts.numeric import cast_overflow
+from kquery_spark.functions.casts.strings import WHITESPACE, parse
+from kquery_spark.functions.casts.table import TIME_DECIMALS, cast_rule
+from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.kernels import civil, zones
+from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS, MICRO_NANOS, SECOND_NANOS
+from kquery_spark.types.vector import Data, Int64s, Vector, widen
+
+_REGULAR = r"\A([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?\z"
+_TIME = re.compile(
+    r"T?(?P<hour>[0-9]{1,2}):(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]*))?)?"
+)
+_HALF_OF_DAY = re.compile(r"(.*?) ?([aApP])[mM]", re.DOTALL)
+
+
+def time_array(nanos: Int64s, mask: np.ndarray | None) -> pa.Array:
+    """Nanoseconds since midnight as times."""
+    return pa.array(nanos, mask=mask).view(t.TIME)
+
+
+def parse_time(value: str, decimals: int = TIME_DECIMALS) -> int | None:
+    """Nanoseconds since midnight of one text as ``stringToTime`` reads it, without further decimals of a second, or None."""
+    text, half = value.strip(WHITESPACE), None
+    match = _HALF_OF_DAY.fullmatch(text)
+    if match is not None:
+        text, half = match[1].rstrip(WHITESPACE), match[2].lower()
+    match = _TIME.fullmatch(text)
+    if match is None:
+        return None
+    hour, minute, second = int(match["hour"]), int(match["minute"]), int(match["second"] or 0)
+    if half is not None:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if half == "p" else 0)
+    if hour > 23 or minute > 59 or second > 59:
+        return None
+    fraction = int((match["fraction"] or "")[:decimals].ljust(9, "0"))
+    return (hour * 3600 + minute * 60 + second) * SECOND_NANOS + fraction
+
+
+@cast_rule("string", "time")
+def _string_time(vector: Vector, context: CallContext) -> Data:
+    return parse(vector, context, _REGULAR, _regular_times, parse_time)
+
+
+def _regular_times(texts: pa.Array) -> pa.Array:
+    """Arrow reads no times, but timestamps."""
+    stamps = pc.binary_join_element_wise("1970-01-01 ", texts, "")
+    return stamps.cast(pa.timestamp("ns")).view(t.LONG).view(t.TIME)
+
+
+@cast_rule("time", "string")
+def _time_string(vector: Vector, context: CallContext) -> Data:
+    """``HH:mm:ss``, and the decimals that are not trailing zeros."""
+    nanos, mask = zones.ints(vector.data)
+    seconds, fraction = nanos // SECOND_NANOS, nanos % SECOND_NANOS
+    clock = [
+        civil.digits(seconds // 3600, 2),
+        b":",
+        civil.digits(seconds // 60 % 60, 2),
+        b":",
+        civil.digits(seconds % 60, 2),
+    ]
+    whole = civil.fixed_text(clock, len(nanos), mask)
+    if not fraction.any():
+        return whole
+    exact = civil.fixed_text([*clock, b".", civil.digits(fraction, 9)], len(nanos), mask)
+    return pc.if_else(pa.array(fraction == 0), whole, pc.utf8_rtrim(exact, characters="0"))
+
+
+@cast_rule("time", "integral")
+def _time_int(vector: Vector, context: CallContext) -> Data:
+    """The whole seconds since midnight."""
+    nanos, mask = zones.ints(vector.data)
+    seconds = nanos // SECOND_NANOS
+    outside = seconds >= 2 ** (context.dtype.bit_width - 1)
+    if outside.any():
+        if context.mode is EvalMode.ANSI:
+            raise cast_overflow(vector.dtype, context.dtype)
+        mask = outside if mask is None else mask | outside
+    return pa.array(seconds.astype(f"int{context.dtype.bit_width}"), context.dtype, mask=mask)
+
+
+@cast_rule("time", "decimal")
+def _time_decimal(vector: Vector, context: CallContext) -> Data:
+    """The seconds since midnight, with their decimals."""
+    nanos, mask = zones.ints(vector.data)
+    exact = widen(pa.array(nanos, mask=mask), t.decimal(18, 9))
+    return dk.fit(exact.cast(pa.decimal256(76, 9)), context)
+
+
+@cast_rule("timestamp", "time")
+def _timestamp_time(vector: Vector, context: CallContext) -> Data:
+    instants, mask = zones.ints(vector.data)
+    return time_array(zones.to_local(instants, context.tz) % DAY_MICROS * MICRO_NANOS, mask)
+
+
+@cast_rule("timestamp_ntz", "time")
+def _ntz_time(vector: Vector, context: CallContext) -> Data:
+    local, mask = zones.ints(vector.data)
+    return time_array(local % DAY_MICROS * MICRO_NANOS, mask)
