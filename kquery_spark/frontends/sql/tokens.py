@@ -45,9 +45,12 @@ _SPACE = re.compile("[ \t\n\f\r\v\u00a0\u1680\u2000-\u200a\u2028\u202f\u205f\u30
 _LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _RAW_STRING = re.compile(r"[rR](?:'([^']*)'|\"([^\"]*)\")")
-# Doubled quotes stand for one; possessive, so that an unclosed string costs linear time.
-_STRING = re.compile(r"'((?:[^'\\]|\\.|'')*+)'|\"((?:[^\"\\]|\\.|\"\")*+)\"", re.DOTALL)
-_QUOTED_NAME = re.compile(r"`((?:[^`]|``)*+)`")
+# Doubled quotes stand for one, so none follows the one that closes. An unclosed string costs linear time.
+_STRING = re.compile(
+    r"'((?:[^'\\]|\\.|'')*)'(?!')|\"((?:[^\"\\]|\\.|\"\")*)\"(?!\")",  # Python 3.10 has no possessive repeats
+    re.DOTALL,
+)
+_QUOTED_NAME = re.compile(r"`((?:[^`]|``)*)`(?!`)")
 _NUMBER = re.compile(
     r"(?:\d+\.\d*|\.\d+)(?:e[+-]?\d+)?(?:bd|d|f)?(?![a-z0-9_])"  # with a point: nothing name-like may follow
     r"|\d+e[+-]\d+(?:bd|d|f)?"
