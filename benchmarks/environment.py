@@ -131,5 +131,8 @@ def files(tables: Sequence[Table], notes: Path | None = None) -> list[dict[str, 
 
 
 def _checksum(file: Path) -> str:
+    digest = hashlib.sha256()
     with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
