@@ -34,7 +34,12 @@ from kquery_spark.sources.parquet.column_types import (
 )
 from kquery_spark.sources.parquet.features import BROTLI, CONVERTED_INT96, NANOSECONDS
 from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file, open_files
-from kquery_spark.sources.parquet.variants import check_variant, variant_column
+from kquery_spark.sources.parquet.variants import (
+    check_compiled,
+    check_not_shredded,
+    check_variant,
+    variant_column,
+)
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import spark_column_type
@@ -123,6 +128,12 @@ class ParquetSource(Source):
             for column in columns:
                 if opened.has_instants(column):
                     raise CONVERTED_INT96.declined(column=column, file=file.path)
+
+    def check_no_shredding(self, columns: Sequence[str]) -> None:
+        """Raise Unsupported for shredded variants."""
+        for column in (c for c in columns if self.table_schema.field(c).type == t.VARIANT):
+            for file in self.files:
+                check_not_shredded(open_file(file), column)
 
     def check_no_promotion(self, columns: Sequence[str], version: str) -> None:
         """Raise Unsupported for columns that a Spark before 4.0, of this version, cannot read as the table's type."""
@@ -270,7 +281,7 @@ class ParquetSource(Source):
         """A column as read in the form that the table's type has in the engine."""
         dtype, path = self.table_schema.field(column).type, opened.file.path
         if dtype == t.VARIANT:
-            check_variant(data.type, column, path)
+            check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
             return variant_column(_combined(data))
         rebase = opened.rebase(column, self.rebase)
         if rebase is not None:
@@ -315,7 +326,8 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
     name, path = field.name, opened.file.path
     given = opened.schema.field(name).type
     if field.type == t.VARIANT:
-        check_variant(given, name, path)
+        check_variant(opened, name, opened.rebase(name, settings) is not None)
+        check_compiled(opened, name)
         return
     if not readable_as(given, field.type, opened.has_instants(name)):
         raise SourceError(mismatch(path, name, given, field.type))
