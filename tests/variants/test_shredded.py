@@ -14,7 +14,12 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.sources.parquet.variants import variant_column
+from kquery_spark.expr import Call, Literal, Named
+from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan, walk_plan
+from kquery_spark.optimizer.rules.variant_fields import variant_fields
+from kquery_spark.sources.parquet.source import ParquetSource
+from kquery_spark.sources.parquet.variants import shredded_parts, variant_column
+from kquery_spark.types import names as t
 from tests.conftest import SPARK_VERSION, in_faults, settings
 from tests.variants.encoding import encoded, metadata, primitive
 from tests.variants.test_variants import (
@@ -142,7 +147,46 @@ def test_schemas_that_spark_infers(spark: Any, loops: None, tmp_path: Path) -> N
         )
         same(spark.sql("SELECT v:n2::STRING, COUNT(*) FROM inferred WHERE v:tags[1]::INT > 20 GROUP BY 1"))
         same(spark.sql("SELECT COUNT(v:rare), COUNT(v), COUNT_IF(v IS NULL) FROM inferred"))
+        same(
+            spark.sql(
+                "SELECT COUNT(v:missing.x), COUNT(v:s::STRING), MAX(v:n::INT) FROM inferred WHERE id < 200"
+            )
+        )
+        same(
+            spark.sql(
+                "SELECT g, MIN(v:at::STRING) FROM (SELECT v, v:s::STRING AS g FROM inferred) GROUP BY g"
+            )
+        )
         raises(spark.sql("SELECT variant_get(v, '$.n2', 'int') FROM inferred"), "INVALID_VARIANT_CAST")
+
+
+def test_fields_that_are_looked_at(tmp_path: Path) -> None:
+    struct = pa.struct([("value", pa.binary()), ("typed_value", pa.int64())])
+    names = ["a", "b", "dotted.name"]
+    kind = pa.struct([("metadata", pa.binary()), ("value", pa.binary()),
+                      ("typed_value", pa.struct([pa.field(n, struct) for n in names]))])  # fmt: skip
+    column, path = pa.field("v", kind), "v.typed_value."
+    assert shredded_parts(column, ["b", "c"]) == ["v.metadata", "v.value", f"{path}b"]
+    assert shredded_parts(column, ["c"]) == ["v.metadata", "v.value", f"{path}a"]
+    assert shredded_parts(column, ["dotted.name"]) == []
+    schema = pa.schema([("k", pa.int32()), ("v", t.VARIANT)])
+    scan = Scan("t", ParquetSource((), schema))
+
+    def get(field: str) -> Call:
+        return Call.of("variant_get", scan.column("v"), Literal(field, t.STRING), dtype=t.INT)
+
+    def fields(plan: LogicalPlan) -> Any:
+        (found,) = [node for node in walk_plan(variant_fields(plan)) if isinstance(node, Scan)]
+        return dict(found.source.variant_fields) if isinstance(found.source, ParquetSource) else None
+
+    passed_on = Projection(scan, (Named(get("$.b"), "b"), Named(scan.column("v"), "v")))
+    assert fields(Projection(scan, (Named(get("$.a.x"), "x"), Named(get("$['b'][1]"), "y")))) == {
+        "v": ("a", "b")
+    }
+    assert fields(Projection(passed_on, (Named(get("$.a"), "a"),))) == {"v": ("a", "b")}
+    assert fields(Filter(passed_on, Call.of("isnotnull", get("$.a")))) == {}
+    assert fields(Projection(scan, (Named(get("$"), "x"), Named(get("$.a"), "y")))) == {}
+    assert fields(Projection(scan, (Named(get("$[0]"), "x"),))) == {}
 
 
 def variants_of(folder: Path, typed: pa.DataType, rows: Sequence[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -38,6 +38,7 @@ from kquery_spark.sources.parquet.variants import (
     check_compiled,
     check_not_shredded,
     check_variant,
+    shredded_parts,
     variant_column,
 )
 from kquery_spark.types import decimals
@@ -51,7 +52,8 @@ from kquery_spark.types.vector import Int64s, from_arrow, widen
 class ParquetSource(Source):
     """Some Parquet files with one table schema; partition columns come last, as in Spark.
 
-    defaults: the plain values of columns in rows of files that lack them, where these are not NULL.
+    defaults: the plain values of columns in rows of files that lack them, where these are not NULL. variant_fields: of
+    columns of variants, the fields that are looked at, if not all are.
     """
 
     divisible: ClassVar[bool] = True
@@ -65,6 +67,7 @@ class ParquetSource(Source):
     rebase: RebaseSettings = CORRECTED_ALL
     defaults: tuple[tuple[str, Any], ...] = ()
     bucketing: Bucketing | None = None
+    variant_fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     @override
@@ -185,13 +188,20 @@ class ParquetSource(Source):
     def without_kernels(self) -> Source:
         return replace(self, compiled=False)
 
+    @override
+    def with_variant_fields(self, fields: Mapping[str, Collection[str]]) -> Source:
+        return replace(
+            self, variant_fields=tuple((column, tuple(sorted(names))) for column, names in fields.items())
+        )
+
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per row group."""
         file = self.files[split.file]
         opened = open_file(file)
         stored_names = self._stored(opened, columns)
+        parts = [part for column in stored_names for part in self._parts(opened, column)]
         for group in split.pieces:
-            table = opened.read(group, stored_names) if stored_names else None
+            table = opened.read(group, parts) if stored_names else None
             stored_columns = dict(zip(stored_names, table.columns, strict=True)) if table is not None else {}
             yield self._batch(opened, columns, stored_columns, opened.groups[group][0])
 
@@ -256,6 +266,13 @@ class ParquetSource(Source):
     def _stored(self, opened: OpenFile, columns: Sequence[str]) -> list[str]:
         """Those of the columns that the file has."""
         return [c for c in columns if c not in self.partition_columns and c in opened.names]
+
+    def _parts(self, opened: OpenFile, column: str) -> list[str]:
+        """What of a column is read: of a shredded variant the fields that are looked at, else the column."""
+        fields = dict(self.variant_fields).get(column)
+        if fields is None:
+            return [column]
+        return shredded_parts(opened.schema.field(column), fields) or [column]
 
     def _batch(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError
@@ -46,6 +48,25 @@ def check_not_shredded(opened: OpenFile, column: str) -> None:
     """Raise Unsupported for a shredded variant, where the session does not let Spark read it."""
     if column in opened.names and is_shredded(opened.schema.field(column).type):
         raise SHREDDED.declined(column=column, file=opened.file.path)
+
+
+def shredded_parts(column: pa.Field, fields: Sequence[str]) -> list[str]:
+    """The paths of the leaves from which the fields of shredded objects are put together; none if it takes all of them."""
+    if not is_shredded(column.type):
+        return []
+    typed = column.type.field(TYPED_VALUE)
+    if not pa.types.is_struct(typed.type):
+        return []
+    stored = [field.name for field in typed.type]
+    # without any of the fields, another one says in which rows there is a typed object
+    read = [name for name in stored if name in fields] or stored[:1]
+    if any("." in name for name in (column.name, *read)):
+        return []
+    others = [field.name for field in column.type if field.name != TYPED_VALUE]
+    return [
+        *(f"{column.name}.{name}" for name in others),
+        *(f"{column.name}.{TYPED_VALUE}.{name}" for name in read),
+    ]
 
 
 def variant_column(data: pa.Array) -> pa.Array:
