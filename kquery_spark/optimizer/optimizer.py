@@ -27,6 +27,7 @@ from kquery_spark.optimizer.rules.shared_aggregates import shared_aggregates
 from kquery_spark.optimizer.rules.subquery_to_join import subquery_to_join
 from kquery_spark.optimizer.rules.top_k_bounds import top_k_bounds
 from kquery_spark.optimizer.rules.unwrap_casts import unwrap_casts
+from kquery_spark.optimizer.rules.variant_fields import variant_fields
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
 
@@ -46,6 +47,7 @@ RULES: tuple[Rule, ...] = (
     late_semi_joins,
     limit_pushdown,
     projection_pushdown,
+    variant_fields,
     top_k_bounds,
     inner_to_semi,
     common_subexpressions,

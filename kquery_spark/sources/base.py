@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, TypeVar
@@ -110,6 +110,13 @@ class Source(ABC):
     @abstractmethod
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows of a split with these columns, in this order; SourceError names what cannot be read."""
+
+    def with_variant_fields(self, fields: Mapping[str, Collection[str]]) -> Source:
+        """The source of a scan that takes no more than these fields out of the variants of some columns.
+
+        What a source reads beyond them is never looked at, so that giving back the source itself is always right.
+        """
+        return self
 
     def under_filters(self, null_filters: bool) -> Source:
         """The source to read where Spark's own read would be filtered, for rows that Spark then reads differently.

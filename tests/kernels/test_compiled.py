@@ -162,7 +162,10 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
             )
         ),
         (HEAP_LOOPS, "insert"),
-        *((VARIANT_LOOPS, name) for name in ("variant_values", "variant_texts", "copy_slices")),
+        *(
+            (VARIANT_LOOPS, name)
+            for name in ("variant_values", "variant_texts", "copy_slices", "rebuilt_variants")
+        ),
     ],
 )
 def test_kernels_let_other_threads_run(loops, name):

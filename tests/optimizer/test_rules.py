@@ -21,6 +21,8 @@ from kquery_spark.optimizer import RULES
 from tests.frontends.sql.analyzer.engine import Tables, analyzed, execute, rows
 
 FIXTURES = Path(__file__).parent / "fixtures"
+#: Rules for what the SQL of contexts does not have; tests/variants/test_shredded.py has the plans of this one.
+NOT_IN_SQL = {"variant_fields"}
 FOLDER = tempfile.TemporaryDirectory()
 EVENTS = pa.table(
     {
@@ -108,7 +110,7 @@ def test_a_rule_makes_the_plan_of_its_fixture_and_changes_no_row(rule: str, sql:
 
 
 def test_every_rule_has_a_fixture_that_it_changes():
-    for rule in RULES:
+    for rule in (rule for rule in RULES if rule.__name__ not in NOT_IN_SQL):
         file = FIXTURES / f"{rule.__name__}.txt"
         assert file.exists(), f"write {file.name}"
         assert any(before != after for _, before, after in _read(file)), f"{file.name} shows no change"

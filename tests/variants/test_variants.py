@@ -238,6 +238,9 @@ def test_queries_over_variants_run_whole(spark: Any, loops: None, tmp_path: Path
         f"SELECT id, {parsed('n', 'int')} AS n, {parsed('s[1]', 'double')} AS d, try_parse_json(j) IS NULL AS x FROM {texts}",
         f"SELECT id, try_variant_get(try_parse_json(SUBSTR(j, 1, 20)), '$.n', 'int') AS n FROM {texts}",
         "SELECT id, CAST(try_parse_json(CAST(id AS STRING)) AS DECIMAL(5,1)) AS d FROM events",
+        "SELECT id % 3 AS k, COUNT(v) AS n, COUNT(variant_get(v, '$.n')) AS m, COUNT(id, v) AS b, COUNT(*) AS a FROM events "
+        "GROUP BY 1",
+        "SELECT COUNT(try_parse_json(j)) AS n FROM (SELECT IF(id % 3 = 0, '{', CAST(id AS STRING)) AS j FROM events)",
         "SELECT id, variant_get(p, '$.n', 'int') AS n, variant_get(p, '$.s[0]', 'string') AS s, p IS NULL AS x "
         f"FROM (SELECT id, try_parse_json(j) AS p FROM {texts}) WHERE variant_get(p, '$.n', 'int') > 10",
         "SELECT a.id, variant_get(a.t, '$[1]', 'int') AS n, b.k FROM (SELECT id, variant_get(v, '$.tags') AS t FROM events) a "
@@ -262,7 +265,7 @@ def test_what_stays_with_spark_says_so(spark: Any, loops: None, tmp_path: Path) 
         "to_json(v) AS j": "stay",
         "try_variant_get(v, '$.a', 'array<int>') AS x": "variant_get as array<int> stays with Spark",
         "try_cast(v AS STRUCT<a: ARRAY<INT>>) AS x": "stays with Spark",
-        "COUNT(v) AS c": "stays with Spark",
+        "COUNT(v) AS c, FIRST(v) AS f": "stays with Spark",
         "schema_of_variant(v) AS s": "schemaOfVariant",
     }.items():
         query = spark.sql(f"SELECT {columns} FROM stays")

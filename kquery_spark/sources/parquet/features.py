@@ -14,8 +14,16 @@ CONVERTED_INT96 = Feature(
     reason="{column} of {file} is of INT96 times, which Spark converts",
 )
 SHREDDED = Feature(
-    "shredded variants",
-    reason="{column} of {file} is a shredded variant, parts of which are columns of their own.",
+    "shredded variants without `spark.sql.variant.allowReadingShredded`",
+    reason="{column} of {file} is a shredded variant, which Spark refuses to read by its settings.",
+)
+SHREDDED_TYPE = Feature(
+    "shredded variants with parts of rare types",
+    reason="{column} of {file} is a shredded variant with {kind} in it.",
+)
+SHREDDED_UNCOMPILED = Feature(
+    "shredded variants until the engine's loops are compiled",
+    reason="{column} of {file} is a shredded variant, and the loops that read it are not compiled on this machine yet.",
 )
 
 FEATURES = (
@@ -25,9 +33,11 @@ FEATURES = (
     ),
     Feature("field ids", "where names and ids mean the same columns"),
     Feature("`_metadata.row_index`"),
-    Feature("variants", "that are not shredded"),
+    Feature("variants", "shredded ones, too, as Spark 4.1 and later write them"),
     *BUCKETS,
     SHREDDED,
+    SHREDDED_TYPE,
+    SHREDDED_UNCOMPILED,
     BROTLI,
     NANOSECONDS,
     CONVERTED_INT96,

@@ -37,6 +37,7 @@ _IGNORE_MISSING_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
 _INT96_AS_TIMESTAMP = "spark.sql.parquet.int96AsTimestamp"
 _INT96_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
 _DATETIME_REBASE = "spark.sql.parquet.datetimeRebaseModeInRead"
+_READS_SHREDDED = "spark.sql.variant.allowReadingShredded"
 _INT96_REBASE = "spark.sql.parquet.int96RebaseModeInRead"
 # Options that overrule the settings of the same meaning.
 _DATETIME_OPTION, _INT96_OPTION = "datetimerebasemode", "int96rebasemode"
@@ -114,6 +115,8 @@ def _read_columns(read: ColumnsRead) -> Source:
     )
     if settings.is_on(_INT96_CONVERSION) or not settings.is_on(_INT96_AS_TIMESTAMP):
         source.check_no_int96(columns)
+    if not settings.is_on(_READS_SHREDDED):
+        source.check_no_shredding(columns)
     return _with_zones(source, columns, read.zones)
 
 
@@ -156,7 +159,7 @@ PARQUET = Format(
         },
         read=(
             *(_FIELD_IDS, _IGNORE_MISSING_IDS, _INT96_AS_TIMESTAMP, _INT96_CONVERSION),
-            *(_DATETIME_REBASE, _INT96_REBASE, _VECTORIZED),
+            *(_DATETIME_REBASE, _INT96_REBASE, _VECTORIZED, _READS_SHREDDED),
         ),
         irrelevant={
             "spark.sql.parquet.mergeSchema": INFERENCE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, ClassVar
@@ -34,7 +34,13 @@ from kquery_spark.sources.parquet.column_types import (
 )
 from kquery_spark.sources.parquet.features import BROTLI, CONVERTED_INT96, NANOSECONDS
 from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file, open_files
-from kquery_spark.sources.parquet.variants import check_variant, variant_column
+from kquery_spark.sources.parquet.variants import (
+    check_compiled,
+    check_not_shredded,
+    check_variant,
+    shredded_parts,
+    variant_column,
+)
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import spark_column_type
@@ -46,7 +52,8 @@ from kquery_spark.types.vector import Int64s, from_arrow, widen
 class ParquetSource(Source):
     """Some Parquet files with one table schema; partition columns come last, as in Spark.
 
-    defaults: the plain values of columns in rows of files that lack them, where these are not NULL.
+    defaults: the plain values of columns in rows of files that lack them, where these are not NULL. variant_fields: of
+    columns of variants, the fields that are looked at, if not all are.
     """
 
     divisible: ClassVar[bool] = True
@@ -60,6 +67,7 @@ class ParquetSource(Source):
     rebase: RebaseSettings = CORRECTED_ALL
     defaults: tuple[tuple[str, Any], ...] = ()
     bucketing: Bucketing | None = None
+    variant_fields: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     @property
     @override
@@ -124,6 +132,12 @@ class ParquetSource(Source):
                 if opened.has_instants(column):
                     raise CONVERTED_INT96.declined(column=column, file=file.path)
 
+    def check_no_shredding(self, columns: Sequence[str]) -> None:
+        """Raise Unsupported for shredded variants."""
+        for column in (c for c in columns if self.table_schema.field(c).type == t.VARIANT):
+            for file in self.files:
+                check_not_shredded(open_file(file), column)
+
     def check_no_promotion(self, columns: Sequence[str], version: str) -> None:
         """Raise Unsupported for columns that a Spark before 4.0, of this version, cannot read as the table's type."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
@@ -174,13 +188,20 @@ class ParquetSource(Source):
     def without_kernels(self) -> Source:
         return replace(self, compiled=False)
 
+    @override
+    def with_variant_fields(self, fields: Mapping[str, Collection[str]]) -> Source:
+        return replace(
+            self, variant_fields=tuple((column, tuple(sorted(names))) for column, names in fields.items())
+        )
+
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per row group."""
         file = self.files[split.file]
         opened = open_file(file)
         stored_names = self._stored(opened, columns)
+        parts = [part for column in stored_names for part in self._parts(opened, column)]
         for group in split.pieces:
-            table = opened.read(group, stored_names) if stored_names else None
+            table = opened.read(group, parts) if stored_names else None
             stored_columns = dict(zip(stored_names, table.columns, strict=True)) if table is not None else {}
             yield self._batch(opened, columns, stored_columns, opened.groups[group][0])
 
@@ -246,6 +267,13 @@ class ParquetSource(Source):
         """Those of the columns that the file has."""
         return [c for c in columns if c not in self.partition_columns and c in opened.names]
 
+    def _parts(self, opened: OpenFile, column: str) -> list[str]:
+        """What of a column is read: of a shredded variant the fields that are looked at, else the column."""
+        fields = dict(self.variant_fields).get(column)
+        if fields is None:
+            return [column]
+        return shredded_parts(opened.schema.field(column), fields) or [column]
+
     def _batch(
         self,
         opened: OpenFile,
@@ -270,7 +298,7 @@ class ParquetSource(Source):
         """A column as read in the form that the table's type has in the engine."""
         dtype, path = self.table_schema.field(column).type, opened.file.path
         if dtype == t.VARIANT:
-            check_variant(data.type, column, path)
+            check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
             return variant_column(_combined(data))
         rebase = opened.rebase(column, self.rebase)
         if rebase is not None:
@@ -315,7 +343,8 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
     name, path = field.name, opened.file.path
     given = opened.schema.field(name).type
     if field.type == t.VARIANT:
-        check_variant(given, name, path)
+        check_variant(opened, name, opened.rebase(name, settings) is not None)
+        check_compiled(opened, name)
         return
     if not readable_as(given, field.type, opened.has_instants(name)):
         raise SourceError(mismatch(path, name, given, field.type))

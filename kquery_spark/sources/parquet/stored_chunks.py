@@ -32,21 +32,20 @@ class StoredChunks:
 
     def __init__(self, metadata: Any) -> None:
         self._metadata = metadata
-        self._leaves: dict[str, list[int]] = {}  # of each column, by its name
-        for index in range(metadata.num_columns):
-            name = metadata.schema.column(index).path.partition(".")[0]
-            self._leaves.setdefault(name, []).append(index)
+        self._paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
         self._chunks: dict[tuple[int, str], list[ByteRange]] = {}
 
     def of(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
-        """The chunks of some columns in a row group, one for each leaf."""
+        """The chunks of some columns in a row group, one for each leaf. columns: as pyarrow takes them, by name or path."""
         return [chunk for column in columns for chunk in self._of_column(group, column)]
 
     def _of_column(self, group: int, column: str) -> list[ByteRange]:
         key = (group, column)
         if key not in self._chunks:
             row_group = self._metadata.row_group(group)
-            self._chunks[key] = [_range(row_group.column(i)) for i in self._leaves.get(column, ())]
+            paths = enumerate(self._paths)
+            leaves = [i for i, path in paths if path == column or path.startswith(f"{column}.")]
+            self._chunks[key] = [_range(row_group.column(i)) for i in leaves]
         return self._chunks[key]
 
     def footer_reads(self, file_size: int) -> list[int]:

@@ -1,29 +1,78 @@
-"""Variants in Parquet files: groups of two binaries, ``value`` and ``metadata``."""
+"""Variants in Parquet files: groups of ``value`` and ``metadata``, and of ``typed_value`` if they are shredded."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.parquet.features import SHREDDED
+from kquery_spark.kernels.compiled import VARIANT_LOOPS
+from kquery_spark.sources.parquet.features import SHREDDED, SHREDDED_TYPE, SHREDDED_UNCOMPILED
+from kquery_spark.sources.parquet.file import OpenFile
+from kquery_spark.sources.parquet.shredding import METADATA, TYPED_VALUE, VALUE, rebuilt, unreadable_type
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import LARGE_BINARIES, is_any
 
-_VALUE, _METADATA, _SHREDDED = "value", "metadata", "typed_value"
+
+def is_shredded(file_type: pa.DataType) -> bool:
+    """Whether a column of a file that is a variant has parts of it as columns of their own."""
+    return bool(pa.types.is_struct(file_type)) and int(file_type.get_field_index(TYPED_VALUE)) >= 0
 
 
-def check_variant(file_type: pa.DataType, column: str, path: str) -> None:
-    """Raise Unsupported or SourceError for a column that the engine cannot read as a variant."""
-    names = [field.name for field in file_type] if pa.types.is_struct(file_type) else []
-    if _SHREDDED in names:
-        raise SHREDDED.declined(column=column, file=path)
+def check_variant(opened: OpenFile, column: str, is_old: bool) -> None:
+    """Raise Unsupported or SourceError for a column that the engine cannot read as a variant.
+
+    is_old: it may have dates or times that depend on the calendar.
+    """
+    file_type, path = opened.schema.field(column).type, opened.file.path
+    if is_shredded(file_type):
+        part = unreadable_type(file_type)
+        if part is not None or is_old or opened.has_instants(column) or opened.may_exceed_type(column):
+            kind = "old dates or times, or numbers too large" if part is None else part
+            raise SHREDDED_TYPE.declined(column=column, file=path, kind=kind)
+        return
     kinds = (pa.types.is_binary, *LARGE_BINARIES)
-    if sorted(names) != [_METADATA, _VALUE] or not all(is_any(field.type, kinds) for field in file_type):
+    names = [field.name for field in file_type] if pa.types.is_struct(file_type) else []
+    if sorted(names) != [METADATA, VALUE] or not all(is_any(field.type, kinds) for field in file_type):
         raise SourceError(f"{path}: column {column} is no variant in the file, the table says that it is")
+
+
+def check_compiled(opened: OpenFile, column: str) -> None:
+    """Raise Unsupported for a shredded variant while the loops that put it together are not compiled."""
+    if is_shredded(opened.schema.field(column).type) and not VARIANT_LOOPS.are_ready():
+        raise SHREDDED_UNCOMPILED.declined(column=column, file=opened.file.path)
+
+
+def check_not_shredded(opened: OpenFile, column: str) -> None:
+    """Raise Unsupported for a shredded variant, where the session does not let Spark read it."""
+    if column in opened.names and is_shredded(opened.schema.field(column).type):
+        raise SHREDDED.declined(column=column, file=opened.file.path)
+
+
+def shredded_parts(column: pa.Field, fields: Sequence[str]) -> list[str]:
+    """The paths of the leaves from which the fields of shredded objects are put together; none if it takes all of them."""
+    if not is_shredded(column.type):
+        return []
+    typed = column.type.field(TYPED_VALUE)
+    if not pa.types.is_struct(typed.type):
+        return []
+    stored = [field.name for field in typed.type]
+    # without any of the fields, another one says in which rows there is a typed object
+    read = [name for name in stored if name in fields] or stored[:1]
+    if any("." in name for name in (column.name, *read)):
+        return []
+    others = [field.name for field in column.type if field.name != TYPED_VALUE]
+    return [
+        *(f"{column.name}.{name}" for name in others),
+        *(f"{column.name}.{TYPED_VALUE}.{name}" for name in read),
+    ]
 
 
 def variant_column(data: pa.Array) -> pa.Array:
     """A column of variants as the engine has them."""
-    binaries = [data.field(name).cast(t.BINARY) for name in (_VALUE, _METADATA)]
+    if is_shredded(data.type):
+        return rebuilt(data)
+    binaries = [data.field(name).cast(t.BINARY) for name in (VALUE, METADATA)]
     is_null = data.is_null() if data.null_count else None
     return pa.StructArray.from_arrays(binaries, fields=list(t.VARIANT), mask=is_null)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.expr import Call, Cast, Expr, Literal, columns_of
+from kquery_spark.expr import Call, Case, Cast, Expr, Literal, columns_of
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import Translator, check_loops
 from kquery_spark.functions.aggregate_registry import (
@@ -99,10 +99,17 @@ _Handler = Callable[[CatalystNode, AggregateFunction, Translator], _Arguments]
 
 
 def _count(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
-    args = tuple(translate(child) for child in function.children)
+    args = tuple(_countable(translate.with_variants(child)) for child in function.children)
     if all(isinstance(a, Literal) and a.value is not None for a in args):
         args = ()
     return entry, args
+
+
+def _countable(expr: Expr) -> Expr:
+    """What is NULL where the expression is: of variants, which no aggregate takes, whether they are there."""
+    if expr.dtype != t.VARIANT:
+        return expr
+    return Case(((Call.of("isnotnull", expr), Literal(True, t.BOOL)),))
 
 
 def _estimate(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:

@@ -100,7 +100,7 @@ class Translator:
         expr = self.with_variants(node)
         if t.is_nested(expr.dtype) and t.has_variants(expr.dtype):
             raise Unsupported(
-                "variants are read by variant_get, casts and IS NULL only; this stays with Spark"
+                "variants are read by variant_get, casts, IS NULL and COUNT only; this stays with Spark"
             )
         return expr
 
