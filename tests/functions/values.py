@@ -29,6 +29,8 @@ def days(year: int, month: int, day: int) -> int:
 
 def micros(text: str) -> int:
     """Microseconds since the epoch of a UTC timestamp."""
+    if "." in text:  # Python 3.10 takes three or six decimals
+        text += "0" * (6 - len(text.partition(".")[2]))
     moment = dt.datetime.fromisoformat(text).replace(tzinfo=dt.timezone.utc) - dt.datetime(
         1970, 1, 1, tzinfo=dt.timezone.utc
     )
