@@ -122,7 +122,10 @@ def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> 
 
 
 def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
-    """Concatenate one column's pieces: narrow with wide decimals, dictionaries with other dictionaries."""
+    """Concatenate one column's pieces: narrow with wide decimals, dictionaries with other dictionaries.
+
+    Nested ones may differ in what can be NULL within them.
+    """
     kinds = {a.type for a in arrays}
     if len(kinds) > 1:
         arrays = _of_one_form(dtype, arrays)
@@ -135,6 +138,8 @@ def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
     """Narrow and wide decimals as wide ones, dictionaries and plain values as plain values."""
     if pa.types.is_decimal(dtype):
         return [widen(a, dtype) if pa.types.is_int64(a.type) else a.cast(dtype) for a in arrays]
+    if pa.types.is_nested(dtype):
+        return [a if a.type == dtype else a.cast(dtype) for a in arrays]
     return [decode(a) if pa.types.is_dictionary(a.type) else a for a in arrays]
 
 
