@@ -14,8 +14,6 @@ from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Sca
 from kquery_spark.logical.plan import over
 from kquery_spark.types import names as t
 
-_NULL_TESTS = ("isnull", "isnotnull")
-
 Fields = Mapping[str, frozenset[str]]
 """The fields that are looked at, of columns of variants of which not all are."""
 Used = frozenset[str] | None
@@ -38,9 +36,9 @@ def _narrow(plan: LogicalPlan, above: Fields) -> LogicalPlan:
 
     def projected(column: str) -> list[Used]:
         assert isinstance(plan, Projection)
-        return [
-            above.get(e.name) if _is_column(e.expr, column) else _used(e.expr, column) for e in plan.exprs
-        ]
+        copies = [e.name for e in plan.exprs if isinstance(e.expr, Column) and e.expr.name == column]
+        others = [_used(e.expr, column) for e in plan.exprs if e.name not in copies]
+        return [*map(above.get, copies), *others]
 
     match plan:
         case Scan():
@@ -69,23 +67,20 @@ def _fields(schema: pa.Schema, uses: Callable[[str], list[Used]]) -> Fields:
 
 def _used(expr: Expr, column: str) -> Used:
     """The fields of a column that an expression looks at."""
-    if isinstance(expr, Column):
-        return None if expr.name == column else frozenset()
-    if isinstance(expr, Call) and expr.children and _is_column(expr.children[0], column):
-        if expr.function in _NULL_TESTS:
+    match expr:
+        case Column(name=name):
+            return None if name == column else frozenset()
+        case Call(function="isnull" | "isnotnull", args=(Column(),)):
             return frozenset()
-        return _field_of_path(expr) if expr.function == "variant_get" else None
+        case Call(function="variant_get", args=(Column(name=name), path, *_)) if name == column:
+            return _first_field(path)
     used = [_used(child, column) for child in expr.children]
     known = [names for names in used if names is not None]
     return frozenset[str]().union(*known) if len(known) == len(used) else None
 
 
-def _is_column(expr: Expr, column: str) -> bool:
-    return isinstance(expr, Column) and expr.name == column
-
-
-def _field_of_path(get: Call) -> Used:
-    path = get.children[1]
+def _first_field(path: Expr) -> Used:
+    """The field that a constant path begins with."""
     if not isinstance(path, Literal):
         return None
     try:
