@@ -27,7 +27,7 @@ from kquery_spark.optimizer.rules.shared_aggregates import shared_aggregates
 from kquery_spark.optimizer.rules.subquery_to_join import subquery_to_join
 from kquery_spark.optimizer.rules.top_k_bounds import top_k_bounds
 from kquery_spark.optimizer.rules.unwrap_casts import unwrap_casts
-from kquery_spark.optimizer.rules.variant_fields import variant_fields
+from kquery_spark.optimizer.rules.variant_field_pruning import variant_field_pruning
 
 Rule = Callable[[LogicalPlan], LogicalPlan]
 
@@ -47,7 +47,7 @@ RULES: tuple[Rule, ...] = (
     late_semi_joins,
     limit_pushdown,
     projection_pushdown,
-    variant_fields,
+    variant_field_pruning,
     top_k_bounds,
     inner_to_semi,
     common_subexpressions,

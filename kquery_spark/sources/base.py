@@ -112,9 +112,9 @@ class Source(ABC):
         """The rows of a split with these columns, in this order; SourceError names what cannot be read."""
 
     def with_variant_fields(self, fields: Mapping[str, Collection[str]]) -> Source:
-        """The source of a scan that takes no more than these fields out of the variants of some columns.
+        """The source for a scan that needs no more than these fields of the variants in some columns.
 
-        What a source reads beyond them is never looked at, so that giving back the source itself is always right.
+        Nothing uses what a source reads beyond them, so giving back the source itself is always right.
         """
         return self
 

@@ -22,7 +22,7 @@ from tests.frontends.sql.analyzer.engine import Tables, analyzed, execute, rows
 
 FIXTURES = Path(__file__).parent / "fixtures"
 #: Rules for what the SQL of contexts does not have; tests/variants/test_shredded.py has the plans of this one.
-NOT_IN_SQL = {"variant_fields"}
+NOT_IN_SQL = {"variant_field_pruning"}
 FOLDER = tempfile.TemporaryDirectory()
 EVENTS = pa.table(
     {

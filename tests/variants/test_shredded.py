@@ -16,7 +16,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.expr import Call, Literal, Named
 from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan, walk_plan
-from kquery_spark.optimizer.rules.variant_fields import variant_fields
+from kquery_spark.optimizer.rules.variant_field_pruning import variant_field_pruning
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.parquet.variants import shredded_parts, variant_column
 from kquery_spark.types import names as t
@@ -160,7 +160,7 @@ def test_schemas_that_spark_infers(spark: Any, loops: None, tmp_path: Path) -> N
         raises(spark.sql("SELECT variant_get(v, '$.n2', 'int') FROM inferred"), "INVALID_VARIANT_CAST")
 
 
-def test_fields_that_are_looked_at(tmp_path: Path) -> None:
+def test_fields_that_are_needed(tmp_path: Path) -> None:
     struct = pa.struct([("value", pa.binary()), ("typed_value", pa.int64())])
     names = ["a", "b", "dotted.name"]
     kind = pa.struct([("metadata", pa.binary()), ("value", pa.binary()),
@@ -176,7 +176,7 @@ def test_fields_that_are_looked_at(tmp_path: Path) -> None:
         return Call.of("variant_get", scan.column("v"), Literal(field, t.STRING), dtype=t.INT)
 
     def fields(plan: LogicalPlan) -> Any:
-        (found,) = [node for node in walk_plan(variant_fields(plan)) if isinstance(node, Scan)]
+        (found,) = [node for node in walk_plan(variant_field_pruning(plan)) if isinstance(node, Scan)]
         return dict(found.source.variant_fields) if isinstance(found.source, ParquetSource) else None
 
     passed_on = Projection(scan, (Named(get("$.b"), "b"), Named(scan.column("v"), "v")))
