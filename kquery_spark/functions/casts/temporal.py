@@ -7,6 +7,7 @@ import zoneinfo
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,7 +18,7 @@ from kquery_spark.functions.casts.table import cast_rule
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
-from kquery_spark.types.units import DAY_MICROS, INT64_MAX
+from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 _MAX_DAYS = 106_751_991  # of 2^63 microseconds
@@ -320,13 +321,22 @@ def _timestamp_timestamp(vector: Vector, context: CallContext) -> Data:
 @cast_rule("timestamp", "integral")
 def _timestamp_int(vector: Vector, context: CallContext) -> Data:
     instants, mask = zones.ints(vector.data)
-    seconds = instants // 1_000_000
+    return whole_seconds(instants // SECOND_MICROS, mask, vector.dtype, context)
+
+
+def whole_seconds(
+    seconds: Int64s, mask: npt.NDArray[np.bool_] | None, source: pa.DataType, context: CallContext
+) -> pa.Array:
+    """Seconds as integers of the context's type; those it has no room for are an error in ANSI mode, else NULL.
+
+    source: the type that is cast.
+    """
     bits = context.dtype.bit_width
     if bits < 64:
         outside = (seconds < -(2 ** (bits - 1))) | (seconds >= 2 ** (bits - 1))
         if outside.any():
             if context.mode is EvalMode.ANSI:
-                raise cast_overflow(vector.dtype, context.dtype)
+                raise cast_overflow(source, context.dtype)
             mask = outside if mask is None else mask | outside
     return pa.array(seconds.astype(f"int{bits}"), context.dtype, mask=mask)
 
@@ -346,4 +356,4 @@ def _int_timestamp(vector: Vector, context: CallContext) -> Data:
     return packed(scaled, context.dtype, mask)
 
 
-__all__ = ["day_number", "packed", "parse_date", "parse_timestamp", "zone_offset"]
+__all__ = ["day_number", "packed", "parse_date", "parse_timestamp", "whole_seconds", "zone_offset"]

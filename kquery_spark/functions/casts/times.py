@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.casts.numeric import cast_overflow
 from kquery_spark.functions.casts.strings import WHITESPACE, parse
 from kquery_spark.functions.casts.table import TIME_DECIMALS, cast_rule
-from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.functions.casts.temporal import whole_seconds
+from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, MICRO_NANOS, SECOND_NANOS
@@ -84,13 +84,7 @@ def _time_string(vector: Vector, context: CallContext) -> Data:
 def _time_int(vector: Vector, context: CallContext) -> Data:
     """The whole seconds since midnight."""
     nanos, mask = zones.ints(vector.data)
-    seconds = nanos // SECOND_NANOS
-    outside = seconds >= 2 ** (context.dtype.bit_width - 1)
-    if outside.any():
-        if context.mode is EvalMode.ANSI:
-            raise cast_overflow(vector.dtype, context.dtype)
-        mask = outside if mask is None else mask | outside
-    return pa.array(seconds.astype(f"int{context.dtype.bit_width}"), context.dtype, mask=mask)
+    return whole_seconds(nanos // SECOND_NANOS, mask, vector.dtype, context)
 
 
 @cast_rule("time", "decimal")
