@@ -92,7 +92,7 @@ def _decimal_digits(dtype: pa.DataType) -> int:
 
 
 def plain_value(scalar: pa.Scalar) -> Any:
-    """The plain value of an Arrow scalar: dates as days, times as microseconds, as literals have them."""
+    """The plain value of an Arrow scalar: a date as days, a timestamp as microseconds, as literals have them."""
     if pa.types.is_date32(scalar.type):
         return scalar.cast(pa.int32()).as_py()
     if t.has_long_counts(scalar.type) or pa.types.is_duration(scalar.type):

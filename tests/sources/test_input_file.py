@@ -16,7 +16,7 @@ from kquery_spark.sources.files import list_files
 from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
 from kquery_spark.sources.json.source import json_source
 from kquery_spark.sources.orc.source import orc_source
-from kquery_spark.sources.parquet.file import open_file
+from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
 from tests.physical.harness import open_files
 

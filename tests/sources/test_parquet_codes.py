@@ -24,6 +24,7 @@ from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import codes as parquet_codes
 from kquery_spark.sources.parquet import file as parquet_file
+from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.pages import (
     DATA,
     DATA_V2,
@@ -34,7 +35,7 @@ from kquery_spark.sources.parquet.pages import (
     Page,
     PageHeader,
 )
-from kquery_spark.sources.parquet.source import ParquetSource, open_file, parquet_source
+from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.sources.parquet.footer import plain_integers, read_footer, without_decimals
-from kquery_spark.sources.parquet.source import open_file, parquet_source
+from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.source import parquet_source
 from tests.sources.compare import assert_same, read_all
 
 

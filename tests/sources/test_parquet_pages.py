@@ -19,7 +19,8 @@ from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.logical.pruning import comparable, possible_rows, sized_splits
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import file as parquet_file
-from kquery_spark.sources.parquet.source import ParquetSource, open_file, parquet_source
+from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s

@@ -11,8 +11,8 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.sources.files import list_files
-from kquery_spark.sources.parquet.file import open_file
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced
+from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced, footer_reads
 from kquery_spark.sources.read_counts import read_counts
 from kquery_spark.sources.text import line_blocks
 
@@ -24,6 +24,11 @@ def wide_table(rows=50_000):
     columns = {f"c{i}": numbers.integers(0, 1 << 40, rows) for i in range(12)}
     columns["few"] = np.arange(rows) // 10_000
     return pa.table({**columns, "nested": pa.array([{"a": i, "b": [i, i]} for i in range(rows)])})
+
+
+def chunks_of(metadata, group, columns):
+    paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    return StoredChunks(metadata, paths).of(group, columns)
 
 
 def system_bytes():
@@ -49,7 +54,7 @@ def test_bytes_of_column_chunks(tmp_path, columns):
     opened.read(1, columns)
     read = read_counts().since(counted)
     assert read.nbytes == system_bytes() - before - own
-    assert read.reads == len(StoredChunks(opened.metadata).of(1, columns))
+    assert read.reads == len(chunks_of(opened.metadata, 1, columns))
 
 
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz"])
@@ -87,7 +92,7 @@ def test_reads_that_arrow_makes_of_neighboring_chunks(columns):
     reader = pq.ParquetFile(pa.PythonFile(file, "r"), metadata=metadata, pre_buffer=True)
     file.ranges.clear()
     reader.read_row_group(1, columns=columns, use_threads=False)
-    assert sorted(map(tuple, coalesced(StoredChunks(metadata).of(1, columns)))) == sorted(file.ranges)
+    assert sorted(map(tuple, coalesced(chunks_of(metadata, 1, columns)))) == sorted(file.ranges)
 
 
 def test_reads_of_a_footer():
@@ -96,7 +101,7 @@ def test_reads_of_a_footer():
     for content in (sink.getvalue(), written_small()):
         file = Recorded(content)
         metadata = pq.ParquetFile(pa.PythonFile(file, "r")).metadata
-        assert StoredChunks(metadata).footer_reads(len(content)) == [size for _, size in file.ranges]
+        assert footer_reads(metadata, len(content)) == [size for _, size in file.ranges]
 
 
 def written_small():
@@ -110,7 +115,7 @@ def test_a_scan_says_what_it_read(spark, tmp_path):
     pq.write_table(wide_table(), path, row_group_size=20_000)
     metadata = pq.read_metadata(path)
     frame = spark.read.parquet(path).groupBy("few").sum("c1")
-    chunks = [c for g in range(3) for c in StoredChunks(metadata).of(g, ["few", "c1"])]
+    chunks = [c for g in range(3) for c in chunks_of(metadata, g, ["few", "c1"])]
     (found,) = re.findall(r"bytes read ([0-9,]+), reads ([0-9]+)\]", str(kq.explain(frame, analyze=True)))
     nbytes, reads = (int(number.replace(",", "")) for number in found)
     footers = reads - len(chunks)  # of workers that do not know this file yet

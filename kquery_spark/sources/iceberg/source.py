@@ -26,7 +26,8 @@ from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
 from kquery_spark.sources.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.memory import local_source
 from kquery_spark.sources.parquet.field_ids import id_of, parts_of
-from kquery_spark.sources.parquet.file import OpenFile, open_files
+from kquery_spark.sources.parquet.file import OpenFile
+from kquery_spark.sources.parquet.open_files import open_files
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.position_deletes import PositionDeletes

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.parquet.file import open_file
+from kquery_spark.sources.parquet.open_files import open_file
 
 _SPARK_KEY = "parquet.field.id"
 _ARROW_KEY = b"PARQUET:field_id"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -18,8 +16,8 @@ import pyarrow.parquet as pq
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.coded import Codes, PackedCodes
-from kquery_spark.sources.files import changed_error, check_unchanged, local_path
-from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
+from kquery_spark.sources.files import changed_error, local_path
+from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.parquet.calendar import (
     CORRECTED,
@@ -45,14 +43,12 @@ from kquery_spark.sources.parquet.pages import (
     pages_of,
     placed,
 )
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced, footer_reads
 from kquery_spark.sources.read_counts import count_read
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
-_MAX_CACHED_FOOTERS = 512
-_MAX_FOOTERS_AT_ONCE = 32  # that are fetched from another filesystem
 # of a column chunk for which looking at its pages takes less than reading it
 _MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
 _MIN_INDEXED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
@@ -95,8 +91,7 @@ class OpenFile:
         self.schema: pa.Schema = reader.schema_arrow
         self.int96 = {leaf.path for leaf in self._leaves if leaf.physical_type == "INT96"}
         self.names = set(self.schema.names)
-        self._chunks = StoredChunks(self.metadata)
-        for nbytes in self._chunks.footer_reads(self._input.size()):
+        for nbytes in footer_reads(self.metadata, file.size):
             count_read(nbytes)
         self._bytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
@@ -288,6 +283,10 @@ class OpenFile:
         file.check_unchanged()
         return table
 
+    @cached_property
+    def _chunks(self) -> StoredChunks:
+        return StoredChunks(self.metadata, [leaf.path for leaf in self._leaves])
+
     def _count(self, file: InputFile, group: int, columns: Sequence[str]) -> None:
         """Count what pyarrow has read."""
         chunks = self._chunks.of(group, columns)
@@ -464,43 +463,3 @@ def _range(chunk: Any) -> ColumnRange | None:
     except (OverflowError, ValueError, NotImplementedError):
         # no date of Python's, no text, or a decimal, whose statistics old releases of Arrow do not read
         return ColumnRange(None, None, nulls)
-
-
-_cache: OrderedDict[DataFile, OpenFile] = OrderedDict()
-_lock = threading.Lock()
-
-
-def open_file(file: DataFile) -> OpenFile:
-    """The open file, from this process's cache when it has not changed since."""
-    with _lock:
-        cached = _cache.get(file)
-        if cached is not None:
-            _cache.move_to_end(file)
-    if cached is not None:
-        try:
-            check_unchanged(file)
-        except SourceError:
-            forget_file(file)
-            raise
-        return cached
-    opened = OpenFile(file)
-    with _lock:
-        _cache[file] = opened
-        while len(_cache) > _MAX_CACHED_FOOTERS:
-            _cache.popitem(last=False)
-    return opened
-
-
-def open_files(files: Sequence[DataFile]) -> list[OpenFile]:
-    """The open files; footers on other filesystems, of which each takes a while, are fetched at the same time."""
-    if len(files) < 2 or all(local_path(file.path) is not None for file in files):
-        return [open_file(file) for file in files]
-    with ThreadPoolExecutor(_MAX_FOOTERS_AT_ONCE) as pool:
-        return list(pool.map(open_file, files))
-
-
-def forget_file(file: DataFile) -> None:
-    """Let go of a file that is gone or has changed."""
-    with _lock:
-        _cache.pop(file, None)
-    forget_input(file)

@@ -33,7 +33,8 @@ from kquery_spark.sources.parquet.column_types import (
     readable_as,
 )
 from kquery_spark.sources.parquet.features import BROTLI, CONVERTED_INT96, NANOSECONDS
-from kquery_spark.sources.parquet.file import OpenFile, Typed, open_file, open_files
+from kquery_spark.sources.parquet.file import OpenFile, Typed
+from kquery_spark.sources.parquet.open_files import open_file, open_files
 from kquery_spark.sources.parquet.variants import (
     check_compiled,
     check_not_shredded,
@@ -52,8 +53,8 @@ from kquery_spark.types.vector import Int64s, from_arrow, widen
 class ParquetSource(Source):
     """Some Parquet files with one table schema; partition columns come last, as in Spark.
 
-    defaults: the plain values of columns in rows of files that lack them, where these are not NULL. variant_fields: of
-    columns of variants, the fields that are looked at, if not all are.
+    defaults: the plain values of columns in rows of files that lack them, where these are not NULL. variant_fields: for
+    columns of variants, the fields that are needed, if not all are.
     """
 
     divisible: ClassVar[bool] = True
@@ -268,7 +269,7 @@ class ParquetSource(Source):
         return [c for c in columns if c not in self.partition_columns and c in opened.names]
 
     def _parts(self, opened: OpenFile, column: str) -> list[str]:
-        """What of a column is read: of a shredded variant the fields that are looked at, else the column."""
+        """What is read of a column: of a shredded variant the needed fields, else the column itself."""
         fields = dict(self.variant_fields).get(column)
         if fields is None:
             return [column]

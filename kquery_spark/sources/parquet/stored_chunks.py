@@ -6,7 +6,7 @@ where ``pre_buffer`` is on, chunks that are near each other at once (``CacheOpti
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kquery_spark.sources.parquet.footer import TAIL_BYTES
@@ -28,11 +28,16 @@ class ByteRange(NamedTuple):
 
 
 class StoredChunks:
-    """The column chunks of one file by row group and column. metadata: pyarrow's ``FileMetaData``."""
+    """The column chunks of one file by row group and column.
 
-    def __init__(self, metadata: Any) -> None:
+    metadata: pyarrow's ``FileMetaData``. paths: of its leaves.
+    """
+
+    def __init__(self, metadata: Any, paths: Sequence[str]) -> None:
         self._metadata = metadata
-        self._paths = [metadata.schema.column(index).path for index in range(metadata.num_columns)]
+        self._leaves: dict[str, list[tuple[int, str]]] = {}  # by the first part of their paths
+        for index, path in enumerate(paths):
+            self._leaves.setdefault(_first_part(path), []).append((index, path))
         self._chunks: dict[tuple[int, str], list[ByteRange]] = {}
 
     def of(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
@@ -43,15 +48,17 @@ class StoredChunks:
         key = (group, column)
         if key not in self._chunks:
             row_group = self._metadata.row_group(group)
-            paths = enumerate(self._paths)
-            leaves = [i for i, path in paths if path == column or path.startswith(f"{column}.")]
-            self._chunks[key] = [_range(row_group.column(i)) for i in leaves]
+            leaves = self._leaves.get(_first_part(column), ())
+            self._chunks[key] = [
+                _range(row_group.column(i)) for i, p in leaves if p == column or p.startswith(f"{column}.")
+            ]
         return self._chunks[key]
 
-    def footer_reads(self, file_size: int) -> list[int]:
-        """The bytes of each read of the footer: once more where the first read has only a part of it."""
-        tail, footer = min(_FOOTER_READ_BYTES, file_size), self._metadata.serialized_size
-        return [tail] if footer + TAIL_BYTES <= tail else [tail, footer]
+
+def footer_reads(metadata: Any, file_size: int) -> list[int]:
+    """The bytes of each read of a footer: once more where the first read has only a part of it."""
+    tail, footer = min(_FOOTER_READ_BYTES, file_size), metadata.serialized_size
+    return [tail] if footer + TAIL_BYTES <= tail else [tail, footer]
 
 
 def coalesced(ranges: Iterable[ByteRange]) -> list[ByteRange]:
@@ -68,6 +75,10 @@ def coalesced(ranges: Iterable[ByteRange]) -> list[ByteRange]:
         else:
             reads.append(part)
     return reads
+
+
+def _first_part(path: str) -> str:
+    return path.partition(".")[0]
 
 
 def _range(chunk: Any) -> ByteRange:
