@@ -82,6 +82,14 @@ def _python_of(release: str) -> tuple[str, str | None]:
     return spark, python or None
 
 
+def _build(release: str) -> str:
+    """What the table says beside the version of a release that was asked for."""
+    _, python = _python_of(release)
+    if python is not None:
+        return f" (Python {python})"
+    return PATCH if _is_patch(release) else OTHERS.get(release, "")
+
+
 def environment(release: str) -> Path:
     """The Python of the environment of a release, or of the lowest versions, which is made where there is none."""
     folder = FOLDER / release
@@ -127,9 +135,7 @@ def run(release: str, arguments: Sequence[str]) -> Result:
     started = time.perf_counter()
     code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
     seconds = time.perf_counter() - started
-    build = f" (Python {other})" if (other := _python_of(release)[1]) else OTHERS.get(release, "")
-    build = PATCH if _is_patch(release) else build
-    return Result(f"{spark}{build}", beside, _counts(report), seconds, code == 0)
+    return Result(f"{spark}{_build(release)}", beside, _counts(report), seconds, code == 0)
 
 
 def _versions(python: Path) -> tuple[str, str]:

@@ -135,7 +135,7 @@ def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
 
 
 def _of_one_form(dtype: pa.DataType, arrays: list[pa.Array]) -> list[pa.Array]:
-    """Narrow and wide decimals as wide ones, dictionaries and plain values as plain values."""
+    """Narrow and wide decimals as wide ones, nested values as the type says, dictionaries as plain values."""
     if pa.types.is_decimal(dtype):
         return [widen(a, dtype) if pa.types.is_int64(a.type) else a.cast(dtype) for a in arrays]
     if pa.types.is_nested(dtype):

@@ -11,6 +11,14 @@ from typing import Any
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 
+#: Settings by which a few small files are work for several tasks, with shuffles between them.
+MANY_TASKS = {
+    "spark.kquery.smallBytes": "0",
+    "spark.kquery.splitBytes": "1",
+    "spark.kquery.broadcastBytes": "0",
+    "spark.kquery.shufflePartitions": "3",
+}
+
 
 def check(frame: Any, coverage: float = 0.0) -> kq.Report:
     """The engine plans the query without a warning, keeps its schema, and gives Spark's rows; gives the report."""

@@ -6,7 +6,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.accelerate.checks import check
+from tests.accelerate.checks import MANY_TASKS, check
 from tests.conftest import settings, some
 
 ROWS = """SELECT id, CAST(id % 3 AS INT) AS k, make_ym_interval(0, CAST(IF(id % 7 = 3, NULL, id * 5 - 40) AS INT)) AS ym,
@@ -15,12 +15,6 @@ ROWS = """SELECT id, CAST(id % 3 AS INT) AS k, make_ym_interval(0, CAST(IF(id % 
  CAST(make_dt_interval(CAST(id % 4 AS INT)) AS INTERVAL DAY) AS days FROM RANGE(60)"""
 EXTREMES = """SELECT * FROM VALUES (INTERVAL '178956970-7' YEAR TO MONTH, INTERVAL '106751991 04:00:54.775807' DAY TO SECOND),
  (INTERVAL '-178956970-8' YEAR TO MONTH, INTERVAL '-106751991 04:00:54.775808' DAY TO SECOND), (NULL, NULL) AS t(ym, dt)"""
-MANY_TASKS = {
-    "spark.kquery.smallBytes": "0",
-    "spark.kquery.splitBytes": "1",
-    "spark.kquery.broadcastBytes": "0",
-    "spark.kquery.shufflePartitions": "3",
-}
 QUERIES = (
     "SELECT * FROM intervals WHERE id % 2 = 0",
     "SELECT ym, y, m, dt, days, count(*) AS n FROM intervals GROUP BY ym, y, m, dt, days",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kquery_spark import kquery_plan
-from tests.accelerate.checks import check
+from tests.accelerate.checks import MANY_TASKS, check
 from tests.conftest import SPARK_VERSION, settings
 
 pytestmark = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="Spark has no type of times before 4.1")
@@ -14,12 +14,6 @@ ROWS = """SELECT id, CAST(id % 3 AS INT) AS k, IF(id % 7 = 3, NULL, make_time(CA
  make_time(CAST(id * 5 % 24 AS INT), 0, CAST(id % 4 AS DECIMAL(16, 6))) AS hours, CAST(make_time(CAST(id % 24 AS INT), 1, id / 8) AS STRING) AS s,
  CAST(id * 1000 AS INT) AS n, DATE '1969-12-20' + CAST(id AS INT) AS d, make_dt_interval(0, 0, CAST(id AS INT) - 30, id / 4) AS i FROM RANGE(60)"""
 EXTREMES = "SELECT * FROM VALUES (TIME '00:00:00', 'T1:2:3.5 pm'), (TIME '23:59:59.999999', '12:34'), (NULL, NULL) AS t(t, s)"
-MANY_TASKS = {
-    "spark.kquery.smallBytes": "0",
-    "spark.kquery.splitBytes": "1",
-    "spark.kquery.broadcastBytes": "0",
-    "spark.kquery.shufflePartitions": "3",
-}
 QUERIES = (
     "SELECT * FROM times WHERE id % 2 = 0",
     "SELECT t, hours, count(*) AS n FROM times GROUP BY t, hours",
