@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from py4j.protocol import Py4JError
-
 from kquery_spark.sources.iceberg.features import INCREMENTAL
 from kquery_spark.sources.iceberg.tasks import Field, PlannedFile, read_schema, read_tasks
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _ICEBERG = "org.apache.iceberg."
-_SCAN = f"{_ICEBERG}spark.source.SparkBatchQueryScan"
+_SPARK = f"{_ICEBERG}spark.source."
+_SCAN = f"{_SPARK}SparkBatchQueryScan"
+_ANY_SCAN = f"{_SPARK}SparkScan"
 _TASK = f"{_ICEBERG}FileScanTask"
+_TO_ARRAY = ("java.util.Collection", "toArray")
+_TO_SEQUENCE = ("scala.Predef", "wrapRefArray", "[Ljava.lang.Object;")
+_TO_JSON = (f"{_ICEBERG}SchemaParser", "toJson", f"{_ICEBERG}Schema")
 
 
 @dataclass(frozen=True)
@@ -31,24 +34,27 @@ def is_iceberg(scan: Any, jvm: Jvm) -> bool:
 
 
 def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
-    """What a scan plans; Unsupported where the engine cannot read that."""
-    partitions = scan.toBatch().planInputPartitions()
-    if not len(partitions):
-        return IcebergScan("", (), ())
-    tasks = jvm.new("java.util.ArrayList")
-    for partition in partitions:
-        if not partition.allTasksOfType(jvm.cls(_TASK)):
-            raise INCREMENTAL.declined()
-        tasks.addAll(partition.taskGroup().tasks())
-    schema = jvm.call(f"{_ICEBERG}SchemaParser", "toJson", _projection(partitions[0]))
+    """What a scan plans; Unsupported where the engine cannot read that.
+
+    The tasks are those that its input partitions have, but these are not asked: with them Iceberg sends the table to all
+    executors, which takes longer than everything else here.
+    """
+    groups = jvm.private_function(
+        f"{_SPARK}SparkPartitioningAwareScan", "taskGroups", _TO_ARRAY, _TO_SEQUENCE
+    )
+    tasks_of = jvm.steps("tasks of a group", (f"{_ICEBERG}ScanTaskGroup", "tasks"), _TO_ARRAY, _TO_SEQUENCE)
+    tasks = jvm.flat_mapped(groups.apply(scan), tasks_of)
+    if not tasks.forall(jvm.is_instance(_TASK)):
+        raise INCREMENTAL.declined()
     to_json = jvm.static_function(f"{_ICEBERG}ScanTaskParser", "toJson", _TASK)
-    texts = jvm.strings(jvm.mapped(jvm.list_of(tasks.toArray()), to_json))
-    return IcebergScan(str(partitions[0].table().name()), read_schema(schema), tuple(read_tasks(texts)))
+    texts = jvm.strings(jvm.mapped(tasks, to_json))
+    if not texts:
+        return IcebergScan("", (), ())
+    table = jvm.private_function(_ANY_SCAN, "table", (f"{_ICEBERG}Table", "name")).apply(scan)
+    return IcebergScan(table, read_schema(_projection(jvm).apply(scan)), tuple(read_tasks(texts)))
 
 
-def _projection(partition: Any) -> Any:
-    """The schema of the columns that a partition reads; Iceberg before 1.12 calls it otherwise."""
-    try:
-        return partition.projection()
-    except Py4JError:  # there is no such method
-        return partition.expectedSchema()
+def _projection(jvm: Jvm) -> Any:
+    """``scan => SchemaParser.toJson(scan.projection)``; Iceberg before 1.12 calls it otherwise."""
+    name = "projection" if jvm.has_private_method(_ANY_SCAN, "projection") else "expectedSchema"
+    return jvm.private_function(_ANY_SCAN, name, _TO_JSON)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -46,11 +48,26 @@ class JvmFunctions:
             method_handle = self._functions[key] = self._lookup.unreflect(method)
         return method_handle
 
-    def private_function(self, cls: str, name: str) -> Any:
-        """``x => x.name()`` of a method that the class keeps to itself, as a Scala function."""
+    def private_function(self, cls: str, name: str, *steps: tuple[Any, ...]) -> Any:
+        """``x => x.name()`` of a method that the class keeps to itself, as a Scala function.
+
+        steps: further ones, on the result, as ``steps`` takes them.
+        """
+        key = ("private", cls, name, *steps)
+        function = self._functions.get(key)
+        if function is None:
+            handle = functools.reduce(self._and_then, steps, self._private_handle(cls, name))
+            function = self._functions[key] = self.function(handle)
+        return function
+
+    def _private_handle(self, cls: str, name: str) -> Any:
         method = self.cls(cls).getDeclaredMethod(name, self._class_array())
         method.setAccessible(True)
-        return self.function(self._lookup.unreflect(method))
+        return self._lookup.unreflect(method)
+
+    def has_private_method(self, cls: str, name: str) -> bool:
+        """``has_method`` of the methods that a class itself has, public or not."""
+        return self._is_found(("has private", cls, name), lambda: self._private_handle(cls, name))
 
     def singleton(self, cls: str) -> Any:
         """The one instance of a Scala object, whose class ends in ``$``."""
@@ -79,18 +96,24 @@ class JvmFunctions:
     def steps(self, key: str, *steps: tuple[Any, ...]) -> Any:
         """``x => x.a(...).b(...)`` as a Scala function, cached by its key.
 
-        A step is a class, one of its methods, and its arguments: for each parameter its class and the value.
+        A step is a class, one of its methods, and its arguments: for each parameter its class and the value. The parameter
+        of a static method that takes the result of the step before has a class only.
         """
         function = self._functions.get(("steps", key))
         if function is None:
-            handle = None
-            for cls, name, *given in steps:
-                one = self.handle(cls, name, *given[::2])
-                for value in given[1::2]:
-                    one = self.bind(one, 1, value)
-                handle = one if handle is None else self.then(handle, one)
+            first, *others = steps
+            handle = functools.reduce(self._and_then, others, self._step(*first))
             function = self._functions["steps", key] = self.function(handle)
         return function
+
+    def _and_then(self, handle: Any, step: tuple[Any, ...]) -> Any:
+        return self.then(handle, self._step(*step))
+
+    def _step(self, cls: str, name: str, *given: Any) -> Any:
+        handle = self.handle(cls, name, *given[::2])
+        for value in given[1::2]:
+            handle = self.bind(handle, 1, value)
+        return handle
 
     def triple(self, cls: str, *names: str) -> Any:
         """``x => (x.a, x.b, x.c)`` as a Scala function."""
@@ -113,10 +136,12 @@ class JvmFunctions:
 
     def has_method(self, cls: str, name: str) -> bool:
         """Whether a class has a public method of no arguments; the answer is cached, because a miss costs an exception."""
-        key = ("has", cls, name)
+        return self._is_found(("has", cls, name), lambda: self.handle(cls, name))
+
+    def _is_found(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> bool:
         if key not in self._functions:
             try:
-                self.handle(cls, name)
+                look_up()
             except Exception:  # py4j's error for NoSuchMethodException
                 self._functions[key] = False
             else:

@@ -19,6 +19,9 @@ from kquery_spark.spark_bridge.versions import spark_api
 _SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
 _EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 _QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
+_NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
+    ".", "$"
+)  # as Scala names what it keeps to a class
 _SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
@@ -101,7 +104,7 @@ class Bridge:
 
     def next_query_number(self) -> int:
         """The number of a new query: Spark counts all queries and commands of its JVM."""
-        return int(self.spark.range(0)._jdf.queryExecution().id())
+        return int(self.jvm.call(f"{_QUERY_EXECUTION}$", _NEXT_NUMBER))
 
     def frame(self, plan: Any) -> DataFrame:
         """A DataFrame of an optimized Catalyst plan or of one made of parts of it.
