@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.functions.calendar_names import DAYS_SHORT, MONTHS_SHORT
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.date_fields import is_stamp, local
@@ -197,14 +198,11 @@ def _check_zone_name(zone: object) -> None:
 
 # --- names ----------------------------------------------------------------------------------------
 
-_DAYS = pa.array(["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"])
-_MONTH_NAMES = pa.array(["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"])
 
-
-def _name(names: pa.Array, index_of: Any) -> Any:
+def _name(names: Sequence[str], index_of: Callable[[Int64s], Int64s]) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         days, mask = zones.ints(args[0].array(context.num_rows))
-        return names.take(pa.array(index_of(days), mask=mask))
+        return pa.array(names, t.STRING).take(pa.array(index_of(days), mask=mask))
 
     return run
 
@@ -277,14 +275,14 @@ register(
     ),
     Function(
         "dayname",
-        _name(_DAYS, lambda d: d % 7),
+        _name(DAYS_SHORT, civil.weekday),
         accept(t.STRING, t.DATE),
         catalyst=("DayName",),
         coerce=cast_to(t.DATE),
     ),
     Function(
         "monthname",
-        _name(_MONTH_NAMES, lambda d: civil.months_of(d) % 12),
+        _name(MONTHS_SHORT, lambda d: civil.months_of(d) % 12),
         accept(t.STRING, t.DATE),
         catalyst=("MonthName",),
         coerce=cast_to(t.DATE),

@@ -42,7 +42,7 @@ def local(vector: Vector, context: CallContext) -> tuple[Int64s, Any]:
 
 def _iso_week(days: Int64s) -> tuple[Int64s, Int64s]:
     """Year and week by ISO 8601: the week belongs to the year its Thursday is in."""
-    thursday = days - (days + 3) % 7 + 3
+    thursday = days - civil.weekday(days) + 3
     year, _, _ = civil.split(thursday)
     return year, (thursday - civil.join(year, 1, 1)) // 7 + 1
 
@@ -172,7 +172,7 @@ register(
         aliases=("dayofmonth",),
     ),
     _date_entry("dayofweek", "DayOfWeek", lambda d: (d + 4) % 7 + 1, 8.0, ("DAYOFWEEK", "DOW")),
-    _date_entry("weekday", "WeekDay", lambda d: (d + 3) % 7, 8.0),
+    _date_entry("weekday", "WeekDay", civil.weekday, 8.0),
     _date_entry("dayofyear", "DayOfYear", _day_of_year, 367.0, ("DOY",)),
     _date_entry("weekofyear", "WeekOfYear", lambda d: _iso_week(d)[1], 54.0, ("WEEK", "W", "WEEKS")),
     # only EXTRACT

@@ -131,7 +131,7 @@ _LEVELS = {
 
 def _trunc_days(days: Int64s, level: str) -> Int64s:
     if level == "week":
-        return days - (days + 3) % 7
+        return days - civil.weekday(days)
     months = civil.months_of(days)
     unit = {"year": 12, "quarter": 3, "month": 1}[level]
     return civil.first_day(months // unit * unit)

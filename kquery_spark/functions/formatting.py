@@ -1,31 +1,44 @@
-"""DATE_FORMAT and FROM_UNIXTIME for patterns of numeric fields and plain separators."""
+"""DATE_FORMAT and FROM_UNIXTIME for patterns of digits, names and plain separators, as Java prints them in English."""
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.functions.calendar_names import DAYS, DAYS_SHORT, HALVES_OF_DAY, MONTHS, MONTHS_SHORT
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.date_fields import coerce_stamp, is_stamp, local
 from kquery_spark.functions.registry import COLUMN, CallContext, Function, accept, cast_to, register
 from kquery_spark.functions.strings import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
-from kquery_spark.types.units import DAY_MICROS
+from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "SSS": 3, "SSSSSS": 6}
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
+# The largest value of each field of digits; the smallest is 0 or 1.
+_MOST = {"y": 9999, "Q": 4, "M": 12, "d": 31, "D": 366, "H": 23, "h": 12, "K": 11, "k": 24, "m": 59, "s": 59}
+_NAMES: dict[str, Sequence[str]] = {
+    "MMM": MONTHS_SHORT,
+    "MMMM": MONTHS,
+    **dict.fromkeys(("E", "EE", "EEE"), DAYS_SHORT),
+    "EEEE": DAYS,
+    "QQQ": ("Q1", "Q2", "Q3", "Q4"),
+    "QQQQ": ("1st quarter", "2nd quarter", "3rd quarter", "4th quarter"),
+    "a": HALVES_OF_DAY,
+}
+_MAX_FRACTION_DIGITS = 9
 
 
 def _pieces(pattern: str) -> list[str | bytes]:
-    """Field letters (str) and literal text (bytes); Unsupported for anything else."""
+    """Fields (str) and literal text (bytes); Unsupported for anything else."""
     pieces: list[str | bytes] = []
     at = 0
     while at < len(pattern):
@@ -35,37 +48,94 @@ def _pieces(pattern: str) -> list[str | bytes]:
         literal = match[1] or match[3]
         pieces.append(literal.encode() if literal else match[0])
         at = match.end()
-    neighbours = itertools.pairwise(pieces)
-    if any(isinstance(a, str) and isinstance(b, str) and "S" in a + b for a, b in neighbours):
-        raise Unsupported(f"The date format {pattern!r} is not supported.")
     return pieces
 
 
 def _is_known(piece: re.Match[str]) -> bool:
-    is_field = piece[2] is not None
-    return piece[0] in _WIDTHS if is_field else piece[0].isascii()
+    field, letter = piece[0], piece[2]
+    if letter is None:
+        return field.isascii()
+    if letter == "S":
+        return len(field) <= _MAX_FRACTION_DIGITS
+    return field in _NAMES or (letter in _MOST and len(field) <= max(2, len(str(_MOST[letter]))))
+
+
+class _Moments:
+    """Wall-clock times by the letters of their fields; those of names count from 0."""
+
+    def __init__(self, wall: Int64s, mask: Any) -> None:
+        self._days, self._micros = wall // DAY_MICROS, wall % DAY_MICROS
+        self._year, self._month, self._day = civil.split(self._days)
+        if mask is not None:
+            self._year = np.where(mask, 1970, self._year)
+        if ((self._year < 1) | (self._year > 9999)).any():
+            raise Unsupported("Dates outside the years 1 to 9999 are not formatted by the engine.")
+
+    def names(self, letter: str) -> Int64s:
+        """Which of the names of a field each time has."""
+        if letter == "E":
+            return civil.weekday(self._days)
+        return self._hour // 12 if letter == "a" else self.numbers(letter) - 1
+
+    def numbers(self, letter: str) -> Int64s:
+        """The values of a field of digits."""
+        numbers: dict[str, Callable[[], Int64s]] = {
+            "y": lambda: self._year,
+            "Q": lambda: (self._month + 2) // 3,
+            "M": lambda: self._month,
+            "d": lambda: self._day,
+            "D": lambda: self._days - civil.first_day((self._year - 1970) * 12) + 1,
+            "H": lambda: self._hour,
+            "h": lambda: (self._hour + 11) % 12 + 1,
+            "K": lambda: self._hour % 12,
+            "k": lambda: (self._hour + 23) % 24 + 1,
+            "m": lambda: self._micros // (60 * SECOND_MICROS) % 60,
+            "s": lambda: self._micros // SECOND_MICROS % 60,
+        }
+        return numbers[letter]()
+
+    def fraction(self, digits: int) -> Int64s:
+        """The first digits of the fraction of a second, as a number."""
+        nanos = self._micros % SECOND_MICROS * 1000
+        return np.asarray(nanos // 10 ** (_MAX_FRACTION_DIGITS - digits))
+
+    @property
+    def _hour(self) -> Int64s:
+        return np.asarray(self._micros // (3600 * SECOND_MICROS))
 
 
 def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
-    days, micros = wall // DAY_MICROS, wall % DAY_MICROS
-    year, month, day = civil.split(days)
-    if mask is not None:
-        year = np.where(mask, 1970, year)
-    if ((year < 1) | (year > 9999)).any():
-        raise Unsupported("Dates outside the years 1 to 9999 are not formatted by the engine.")
-    second = micros // 1_000_000
-    fields = {
-        "yyyy": year,
-        "MM": month,
-        "dd": day,
-        "HH": second // 3600,
-        "mm": second // 60 % 60,
-        "ss": second % 60,
-        "SSS": micros % 1_000_000 // 1000,
-        "SSSSSS": micros % 1_000_000,
-    }
-    columns = [p if isinstance(p, bytes) else civil.digits(fields[p], _WIDTHS[p]) for p in _pieces(pattern)]
-    return civil.fixed_text(columns, len(wall), mask)
+    """Texts: what has the same width in all rows is put together as bytes, the rest is looked up."""
+    moments = _Moments(wall, mask)
+    columns = [
+        piece if isinstance(piece, bytes) else _column(piece, moments, mask) for piece in _pieces(pattern)
+    ]
+    texts: list[pa.Array] = []
+    run: list[Any] = []
+    for column in [*columns, None]:
+        if isinstance(column, pa.Array) or column is None:
+            texts += [civil.fixed_text(run, len(wall), mask)] if run else []
+            texts += [] if column is None else [column]
+            run = []
+        else:
+            run.append(column)
+    return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "")
+
+
+def _column(field: str, moments: _Moments, mask: Any) -> npt.NDArray[np.uint8] | pa.Array:
+    """A field of each row: its digits, or texts where these differ in length."""
+    letter, width = field[0], len(field)
+    if letter == "S":
+        return civil.digits(moments.fraction(width), width)
+    if field in _NAMES:
+        return pa.array(_NAMES[field], t.STRING).take(pa.array(moments.names(letter), mask=mask))
+    numbers = moments.numbers(letter)
+    if field == "yy":
+        return civil.digits(numbers % 100, 2)
+    if width == len(str(_MOST[letter])):
+        return civil.digits(numbers, width)
+    texts = pa.array([f"{number:0{width}}" for number in range(_MOST[letter] + 1)], t.STRING)
+    return texts.take(pa.array(numbers, mask=mask))
 
 
 def _date_format(args: Sequence[Vector], context: CallContext) -> Data:

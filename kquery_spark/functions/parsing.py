@@ -1,11 +1,11 @@
-"""Texts as timestamps by a pattern of numeric fields and plain separators, as Java's strict formatter reads them."""
+"""Texts as timestamps by a pattern of digits, names and plain separators, as Java's strict formatter reads them."""
 
 from __future__ import annotations
 
 import functools
 import itertools
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.calendar_names import HALVES_OF_DAY, MONTHS, MONTHS_SHORT
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import day_number, packed
 from kquery_spark.functions.distinct import per_distinct
@@ -32,12 +33,25 @@ from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-# Fields with their widths; the ones of 0 take one digit or two.
-_WIDTHS = {"yyyy": 4, "MM": 2, "dd": 2, "HH": 2, "mm": 2, "ss": 2, "M": 0, "d": 0, "H": 0, "m": 0, "s": 0}
+# Fields with their widths; the ones of 0 take one digit or two, or one of several names.
+_WIDTHS = {
+    **dict.fromkeys(("yy", "MM", "dd", "HH", "hh", "mm", "ss", "a"), 2),
+    **dict.fromkeys(("M", "d", "H", "h", "m", "s", "MMMM"), 0),
+    "yyyy": 4,
+    "MMM": 3,
+}
+_NAMES = {"MMM": MONTHS_SHORT, "MMMM": MONTHS, "a": HALVES_OF_DAY}
+_FIRST_NAME = {"M": 1, "a": 0}
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 _DEFAULTS = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0}
 _MOST = {"M": 12, "d": 31, "H": 23, "m": 59, "s": 59}
 _MAX_FRACTION_DIGITS = 9
+_FIRST_SHORT_YEAR = 2000
+_NAME_BYTES = 4  # of the integer that a short name is compared as
+_FOLDED = frozenset(
+    "\u017f\u212a\u0131\u0130"
+)  # that Java takes for s, k and i where letters may be of any case
+_LOWER = 0x20  # makes an ASCII letter a small one
 
 
 @functools.lru_cache(256)
@@ -62,15 +76,17 @@ def _split(pattern: str) -> list[tuple[str, str]] | None:
 
 
 def _is_unambiguous(pieces: Sequence[tuple[str, str]]) -> bool:
-    """Whether there is a year, no field twice, and no digit that may be of two fields."""
+    """Whether there is a year, no field twice, an hour of either kind, and no digit that may be of two fields."""
     fields = [field[0] for field, _ in pieces if field]
     if len(set(fields)) < len(fields) or "y" not in fields:
+        return False
+    if ("h" in fields) != ("a" in fields) or {"h", "H"} <= set(fields):
         return False
     return not any(_share_digits(before, after) for (before, _), (after, _) in itertools.pairwise(pieces))
 
 
 def _is_known(piece: re.Match[str]) -> bool:
-    """Whether a piece of a pattern is a field of digits or a text, of ASCII characters and not too many of them."""
+    """Whether a piece of a pattern is a known field or a text, of ASCII characters and not too many of them."""
     text, is_field = piece[0], bool(piece[2])
     if is_field and text not in _WIDTHS and set(text) != {"S"}:
         return False
@@ -79,18 +95,20 @@ def _is_known(piece: re.Match[str]) -> bool:
 
 def _share_digits(before: str, after: str) -> bool:
     """Whether two neighbors are fields that share their digits by rules of their own."""
-    if not (before and after):
+    if not (before and after) or before in _NAMES or after in _NAMES:
         return False
     return before[0] == "S" or after[0] in "yS" or not (_WIDTHS[before] and _WIDTHS[after])
 
 
 @functools.lru_cache(256)
 def _expression(pattern: str) -> re.Pattern[str]:
-    """What the formatter takes, but years of other than four digits; literal letters are of any case."""
+    """What the formatter takes, but years of other than four digits; letters are of any case."""
     parts = []
     for field, literal in _pieces(pattern):
         if not field:
             parts.append(re.escape(literal))
+        elif field in _NAMES:
+            parts.append(f"(?P<{field[0]}>{'|'.join(_NAMES[field])})")
         elif field[0] == "S":
             parts.append(f"(?P<S>[0-9]{{1,{len(field)}}})")
         else:
@@ -100,37 +118,63 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 @functools.lru_cache(256)
-def _odd_year(pattern: str) -> re.Pattern[str]:
-    """Texts whose year has a sign, which the formatter may take."""
-    before = "".join("[0-9]+" if f else re.escape(x) for f, x in _until_year(pattern))
-    return re.compile(before + r"[+-][0-9]{4}", re.IGNORECASE | re.ASCII)
-
-
-def _until_year(pattern: str) -> Sequence[tuple[str, str]]:
-    pieces = _pieces(pattern)
-    return pieces[: [field for field, _ in pieces].index("yyyy")]
+def _odd_year(pattern: str) -> re.Pattern[str] | None:
+    """Texts whose year has a sign, which the formatter may take; None where it takes two digits only."""
+    before = []
+    for field, literal in _pieces(pattern):
+        if field == "yy":
+            return None
+        if field == "yyyy":
+            break
+        before.append("[A-Za-z]+" if field in _NAMES else "[0-9]+" if field else re.escape(literal))
+    return re.compile("".join(before) + r"[+-][0-9]{4}", re.IGNORECASE | re.ASCII)
 
 
 def _moment(text: str, pattern: str) -> int | None:
     """Wall-clock microseconds of a text, or None."""
     match = _expression(pattern).fullmatch(text)
     if match is None:
-        if _odd_year(pattern).match(text) is not None:
+        odd_year = _odd_year(pattern)
+        if odd_year is not None and odd_year.match(text) is not None:
             raise Unsupported(f"The year in {text!r} is not supported with a date format.")
+        if not _FOLDED.isdisjoint(text):
+            raise Unsupported(f"The letters of {text!r} are not supported with a date format.")
         return None
-    groups = {**_DEFAULTS, **match.groupdict()}
+    groups: dict[str, Any] = {**_DEFAULTS, **match.groupdict()}
     fraction = int(str(groups.pop("S")).ljust(6, "0")[:6])
-    fields = {k: int(groups[k]) for k in "yMdHms"}
+    values = {
+        field[0]: _number(field, groups[field[0]])
+        for field, _ in _pieces(pattern)
+        if field and field[0] != "S"
+    }
+    fields = _resolved({**_DEFAULTS, **values})
+    if fields is None or any(fields[k] > most for k, most in _MOST.items()):
+        return None
     if fields["y"] == 0:
         raise Unsupported(f"The year in {text!r} is not supported with a date format.")
-    if any(fields[k] > most for k, most in _MOST.items()):
-        return None
     days = day_number(fields["y"], fields["M"], fields["d"])
     if days is None:
         return None
     return (
         days * DAY_MICROS + (fields["H"] * 3600 + fields["m"] * 60 + fields["s"]) * SECOND_MICROS + fraction
     )
+
+
+def _number(field: str, text: str) -> int:
+    """The value of a field of a text that the expression of the pattern matches."""
+    if field in _NAMES:
+        return _FIRST_NAME[field[0]] + [name.lower() for name in _NAMES[field]].index(text.lower())
+    return int(text) + (_FIRST_SHORT_YEAR if field == "yy" else 0)
+
+
+def _resolved(values: Mapping[str, int]) -> dict[str, int] | None:
+    """Values with the hour of the day of an hour of its half; None where there is no such hour."""
+    hour = values.get("h")
+    if hour is None:
+        return dict(values)
+    if not 1 <= hour <= 12:
+        return None
+    return {**values, "H": hour % 12 + 12 * values["a"]}
 
 
 def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
@@ -179,21 +223,53 @@ def _fixed_width(pattern: str) -> int | None:
 
 
 def _field_values(raw: npt.NDArray[np.uint8], pattern: str) -> dict[str, Int64s] | None:
-    """The values of all fields of texts, one a row; None where a text has other digits or literals than the pattern."""
+    """The values of all fields of texts, one a row; None where a text has something else than the pattern."""
     values = {k: np.full(len(raw), v) for k, v in _DEFAULTS.items()}
     at = 0
     for field, literal in _pieces(pattern):
         size = _WIDTHS[field] if field else len(literal)
         cells = raw[:, at : at + size]
         if field:
-            digits = cells.astype(np.int64) - ord("0")
-            if ((digits < 0) | (digits > 9)).any():
+            numbers = _named(cells, field) if field in _NAMES else _digits(cells)
+            if numbers is None:
                 return None
-            values[field[0]] = digits @ (10 ** np.arange(size - 1, -1, -1))
+            values[field[0]] = numbers + (_FIRST_SHORT_YEAR if field == "yy" else 0)
         elif not (cells == np.frombuffer(literal.encode(), np.uint8)).all():
             return None
         at += size
+    if "h" in values:
+        hour = values["h"]
+        if ((hour < 1) | (hour > 12)).any():
+            return None
+        values["H"] = hour % 12 + 12 * values["a"]
     return values
+
+
+def _digits(cells: npt.NDArray[np.uint8]) -> Int64s | None:
+    """Numbers of ASCII digits, or None where there are others."""
+    digits = cells.astype(np.int64) - ord("0")
+    if ((digits < 0) | (digits > 9)).any():
+        return None
+    return np.asarray(digits @ (10 ** np.arange(cells.shape[1] - 1, -1, -1)))
+
+
+def _named(cells: npt.NDArray[np.uint8], field: str) -> Int64s | None:
+    """Numbers of short names of any case, or None where there are others."""
+    size = cells.shape[1]
+    names = np.frombuffer("".join(_NAMES[field]).encode(), np.uint8).reshape(-1, size)
+    if (cells < ord("A")).any():
+        return None
+    known, given = _as_integers(names), _as_integers(cells)
+    order = np.argsort(known)
+    found = order[np.minimum(np.searchsorted(known, given, sorter=order), len(known) - 1)]
+    return found + _FIRST_NAME[field[0]] if (known[found] == given).all() else None
+
+
+def _as_integers(letters: npt.NDArray[np.uint8]) -> Int64s:
+    """A number for each row of a few letters, whatever their case."""
+    padded = np.zeros((len(letters), _NAME_BYTES), np.uint8)
+    padded[:, : letters.shape[1]] = letters | _LOWER
+    return np.ascontiguousarray(padded).view(np.uint32).ravel().astype(np.int64)
 
 
 def _joined(values: dict[str, Int64s]) -> Int64s | None:

@@ -16,6 +16,7 @@ from kquery_spark.types.vector import Int64s
 
 _DAYS = "datetime64[D]"
 _MONTHS = "datetime64[M]"
+_EPOCH_WEEKDAY = 3  # January 1, 1970 was a Thursday
 _MAX_TEXT_BYTES = 2**31 - 1  # that offsets of 32 bits reach
 
 
@@ -67,6 +68,11 @@ def split(days: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     """Year, month (1 to 12) and day of month."""
     months = months_of(days)
     return months // 12 + 1970, months % 12 + 1, days - first_day(months) + 1
+
+
+def weekday(days: Int64s) -> Int64s:
+    """0 for Monday to 6 for Sunday."""
+    return np.asarray((days + _EPOCH_WEEKDAY) % 7)
 
 
 def join(year: Any, month: Any, day: Any) -> Int64s:

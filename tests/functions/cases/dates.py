@@ -127,6 +127,9 @@ for tz in ZONES:
         "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
         "dd/MM/yyyy HH",
         "yyyy",
+        "EEE, d MMM yy h:m:s a",
+        "EEEE MMMM DDD D Q QQQ QQQQ K k y",
+        "ssSSSSSSSSS S",
     ):
         CASES.append(c("date_format", v.TIMESTAMPS, text(pattern), tz=tz))
     CASES += [c("from_unixtime", SECONDS, tz=tz), c("from_unixtime", SECONDS, text("yyyy/MM/dd"), tz=tz)]

@@ -12,6 +12,7 @@ from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _JSON_WRITER = re.compile(r"StructsToJsonEvaluator\(Map\(\),.*,Some\(([^()]*)\)\)", re.DOTALL)
 _TIME_PARSER = "ToTimeParser(None)"
+_CLASS = re.compile(r"\w+")
 _URL_PARSER = re.compile(r"ParseUrlEvaluator\(.*,(true|false)\)", re.DOTALL)
 
 
@@ -43,4 +44,6 @@ def invoke(node: CatalystNode, translate: Translator) -> Expr:
         args = [translate(argument) for argument in arguments]
         translate.check_version(node, "to_time", args)
         return Call.of("to_time", *args)
-    raise Unsupported("a function that Spark calls as a Java method runs in Spark")
+    owner = _CLASS.match(text)
+    of_class = f" of {owner[0]}" if owner else ""
+    raise Unsupported(f"the Java method {node['functionName']}{of_class} runs in Spark")
