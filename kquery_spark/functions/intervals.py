@@ -119,7 +119,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     total = np.zeros(n, np.int64)
     mask = joint_mask(args, n)
     fields = [
-        (_unscaled(a, n) if unit == 1 else numbers(a, n), unit)
+        (unscaled_digits(a, n) if unit == 1 else numbers(a, n), unit)
         for a, unit in zip(args, _ARGUMENT_UNITS, strict=False)
     ]
     # Spark begins with the seconds, and any sum may overflow
@@ -136,7 +136,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
     return pa.array(total, mask=mask).view(t.DAY_TIME)
 
 
-def _unscaled(vector: Vector, length: int) -> Int64s:
+def unscaled_digits(vector: Vector, length: int) -> Int64s:
     """The digits of decimals of up to 18 digits; 0 for NULL."""
     words = decimal_words(vector.array(length))[:, 0]
     mask = joint_mask([vector], length)

@@ -7,6 +7,7 @@ from tests.functions.cases import (
     conditional,
     csv,
     dates,
+    encryption,
     json,
     maps,
     moments,
@@ -33,5 +34,6 @@ ALL = [
     *json.CASES,
     *csv.CASES,
     *codings.CASES,
+    *encryption.CASES,
     *variants.CASES,
 ]

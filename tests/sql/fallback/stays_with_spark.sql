@@ -11,12 +11,15 @@ SELECT k, percentile_approx(m, 0.5) FROM t GROUP BY k
 query expect_fallback(mode)
 SELECT mode(k) FROM t WHERE k = 1
 
-query expect_fallback(Java method) context_declines(there is no function aes_encrypt)
-SELECT k, aes_encrypt(CAST(sum(id) AS STRING), '0000111122223333', 'ECB') FROM t GROUP BY k
+query expect_fallback(the Java method getSentences) context_declines(there is no function sentences)
+SELECT k, sentences(CAST(sum(id) AS STRING)) FROM t GROUP BY k
+
+query expect_fallback(the Java method evaluate of XPath) context_declines(there is no function xpath)
+SELECT k, xpath(concat('<a><b>', sum(id), '</b></a>'), 'a/b/text()') FROM t GROUP BY k
 
 -- MinSparkVersion: 4.0
-query expect_fallback(date format) context_declines(The date format 'MMM yyyy' is not supported.)
-SELECT try_to_timestamp(s, 'MMM yyyy') AS x, count(*) FROM t GROUP BY 1
+query expect_fallback(date format) context_declines(The date format 'yyyy XXX' is not supported.)
+SELECT try_to_timestamp(s, 'yyyy XXX') AS x, count(*) FROM t GROUP BY 1
 
 query expect_fallback(FormatNumber) context_declines(format_number: argument 2 cannot be string)
 SELECT format_number(x, '#,##0') AS c, count(*) FROM t GROUP BY 1
@@ -36,7 +39,7 @@ SELECT k, id FROM t SORT BY id
 query expect_fallback(sketches are Spark's own) context_declines(there is no function count_min_sketch)
 SELECT k, hex(count_min_sketch(s, 0.5D, 0.5D, 1)) FROM t GROUP BY k
 
-query expect_fallback(HistogramNumeric) context_declines(there is no function histogram_numeric)
+query expect_fallback(histogram_numeric) context_declines(there is no function histogram_numeric)
 SELECT k, histogram_numeric(x, 3) FROM t GROUP BY k
 
 

@@ -24,8 +24,11 @@ from kquery_spark.types import names as t
 IGNORED_FIELDS = ("mutableAggBufferOffset", "inputAggBufferOffset")
 
 REASONS = {
-    "ApproximatePercentile": "the estimate of approx_percentile is Spark's own",
-    "CountMinSketchAgg": "sketches are Spark's own",
+    "ApproximatePercentile": "the estimate of approx_percentile depends on Spark's partitions and the order of their rows",
+    "HistogramNumeric": "the bins of histogram_numeric depend on Spark's partitions and the order of their rows",
+    **dict.fromkeys(
+        ("CountMinSketchAgg", "HllSketchAgg", "ThetaSketchAgg", "ApproxTopK"), "sketches are Spark's own"
+    ),
     "BloomFilterAggregate": "Bloom filters are Spark's own",
     "ScalaUDAF": "a Scala or Java aggregate function runs in Spark",
     "ScalaAggregator": "a Scala or Java aggregate function runs in Spark",

@@ -1,4 +1,4 @@
-"""Calendar intervals: the engine has no type for them, but a constant one of days and less is a day-time interval."""
+"""Calendar intervals: the engine has no type for them, but adds constant ones and those of ``make_interval``."""
 
 from __future__ import annotations
 
@@ -8,45 +8,63 @@ from decimal import Decimal
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
+from kquery_spark.functions import calendar_intervals
 from kquery_spark.functions.registry import function
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.types import names as t
-from kquery_spark.types.units import DAY_MICROS
+from kquery_spark.types.units import SECOND_MICROS
 
-_ADDITION = "timestamp_add_interval"
-_MICROS = {"days": DAY_MICROS, "hours": 3_600_000_000, "minutes": 60_000_000, "seconds": 1_000_000}
+# How many of which count of an interval each unit is that Spark prints one with.
+_UNITS = {
+    "years": (0, 12),
+    "months": (0, 1),
+    "days": (1, 1),
+    "hours": (2, 3600 * SECOND_MICROS),
+    "minutes": (2, 60 * SECOND_MICROS),
+    "seconds": (2, SECOND_MICROS),
+}
+_COUNT_TYPES = (t.INT, t.INT, t.LONG)
 _PART = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?) ([a-z]+)")
 
 
 @EXPRESSIONS.handles(
     *("TimestampAddInterval", "TimeAdd"),
     family="values",
-    partly="a day-time interval, or a constant of days and less than a day",
+    partly="a day-time interval, a constant or make_interval",
 )
 def add_interval(node: CatalystNode, translate: Translator) -> Expr:
     """A timestamp and an interval."""
     start, interval = node.children
-    if interval.cls != "Literal" or interval["dataType"] != "interval":
-        return translate.call(function(_ADDITION), node)
+    if interval.cls == "MakeInterval":
+        counts = _made(interval, translate)
+    elif interval.cls == "UnaryMinus" and interval.children[0].cls == "MakeInterval":
+        counts = tuple(Call.of("negative", count) for count in _made(interval.children[0], translate))
+    elif interval.cls == "Literal" and interval["dataType"] == "interval":
+        counts = _constant(str(interval["value"]))
+    else:
+        return translate.call(function("timestamp_add_interval"), node)
     translate.check_fields(node)
-    micros = day_time_micros(interval["value"])
-    return Call.of(_ADDITION, translate(start), Literal(micros, t.DAY_TIME), tz=translate.zone(node))
+    return Call.of(calendar_intervals.ADDITION, translate(start), *counts, tz=translate.zone(node))
 
 
-def day_time_micros(text: str) -> int:
-    """The microseconds of a calendar interval as Spark prints it; Unsupported where they do not say what is added.
+def _made(node: CatalystNode, translate: Translator) -> tuple[Expr, ...]:
+    """The counts of an interval of fields; where they overflow, Spark's error or NULL is Spark's."""
+    translate.check_fields(node, "failOnError")
+    years, months, weeks, days, *clock = map(translate, node.children)
+    return (
+        Call.of(calendar_intervals.MONTHS, years, months),
+        Call.of(calendar_intervals.DAYS, weeks, days),
+        Call.of(calendar_intervals.MICROS, *clock),
+    )
 
-    A day-time interval adds its whole days by the calendar and the rest by the clock, a calendar interval its days
-    and its hours, however many these are.
-    """
-    parts = [_PART.fullmatch(part) for part in re.findall(r"\S+ \S+", text)]
-    units: dict[str, int] = {}
-    for part in parts:
-        if part is None or part[2] not in _MICROS:
-            raise Unsupported("adding a calendar interval of months or years stays with Spark")
-        units[part[2]] = int(Decimal(part[1]) * _MICROS[part[2]])
-    days = units.pop("days", 0)
-    clock = sum(units.values())
-    if abs(clock) >= DAY_MICROS or days * clock < 0:
-        raise Unsupported("adding a calendar interval of a day's hours or more stays with Spark")
-    return days + clock
+
+def _constant(text: str) -> tuple[Expr, ...]:
+    """The counts of a calendar interval as Spark prints it."""
+    counts = [0, 0, 0]
+    for part in re.findall(r"\S+ \S+", text):
+        match = _PART.fullmatch(part)
+        if match is None or match[2] not in _UNITS:
+            raise Unsupported(f"the constant interval {text!r} stays with Spark")
+        position, unit = _UNITS[match[2]]
+        counts[position] += int(Decimal(match[1]) * unit)
+    return tuple(Literal(count, dtype) for count, dtype in zip(counts, _COUNT_TYPES, strict=True))

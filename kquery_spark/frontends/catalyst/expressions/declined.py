@@ -4,9 +4,9 @@ from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS
 
 EXPRESSIONS.declines(
     "user code",
-    PythonUDF="a Python UDF runs in Spark",
-    PythonUDAF="a Python aggregate function runs in Spark",
-    PythonUDTF="a Python table function runs in Spark",
+    PythonUDF="a Python UDF outside of a node that evaluates it runs in Spark",
+    PythonUDAF="a Python aggregate function outside of an aggregate or a window runs in Spark",
+    PythonUDTF="a Python table function outside of a node that evaluates it runs in Spark",
     ScalaUDF="a Scala or Java UDF runs in Spark",
     ScalaAggregator="a Scala or Java aggregate function runs in Spark",
     HiveSimpleUDF="a Hive UDF runs in Spark",
