@@ -204,8 +204,7 @@ def test_a_cached_table_feeds_the_engine(spark: Any, taken: Any) -> None:
 
 def test_below_an_unsupported_node_the_aggregate_is_accelerated(taken: Any) -> None:
     query = taken(
-        "select i, count(*) as n from t group by i "
-        "having size(sentences(cast(count(*) as string))) > 1"
+        "select i, count(*) as n from t group by i having size(sentences(cast(count(*) as string))) > 1"
     )
     (part,) = plan_frame(query.frame).parts
     assert part.node.cls == "Aggregate"
