@@ -177,6 +177,16 @@ def _resolved(values: Mapping[str, int]) -> dict[str, int] | None:
     return {**values, "H": hour % 12 + 12 * values["a"]}
 
 
+def check_pattern(pattern: str) -> None:
+    """Raise Unsupported for a pattern that the engine does not read texts by."""
+    _pieces(pattern)
+
+
+def wall_clock(texts: pa.Array, pattern: str) -> tuple[Int64s, Any]:
+    """Wall-clock microseconds and the mask of NULLs, to which malformed texts belong."""
+    return _wall(texts, pattern, CallContext(t.LONG, EvalMode.LEGACY, "UTC", len(texts)))
+
+
 def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
     """Wall-clock microseconds and the mask of NULLs; what is malformed raises in ANSI mode."""
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.sources.features import Feature
 
 if TYPE_CHECKING:
     from kquery_spark.sources.file_format import RelationRead
@@ -16,6 +17,12 @@ CORRECTED, EXCEPTION = "CORRECTED", "EXCEPTION"
 """Its values that the engine follows; the latter, Spark 3.5's, differs where a text does not match a pattern: it raises
 where the patterns before Spark 3.0 would match."""
 _PATTERNS = frozenset({"dateformat", "timestampformat", "timestampntzformat"})
+
+PATTERNS = Feature(
+    "`dateFormat`, `timestampFormat`, `timestampNTZFormat`",
+    note="patterns of digits, names of months and AM or PM; files with others are read by Spark",
+)
+"""What the formats read of patterns of dates and times."""
 
 TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
     (

@@ -147,6 +147,40 @@ def test_numbers_and_dates(spark, tmp_path, kind):
         compare(spark, tmp_path / "f.csv", {"v": kind, "s": "string"}, sep="|", dateFormat="yyyy-MM-dd")
 
 
+PATTERNS = [
+    "dd/MM/yyyy",
+    "d-MMM-yy",
+    "yyyyMMdd",
+    "yyyy-MM-dd HH:mm:ss",
+    "MM/dd/yyyy hh:mm:ss a",
+    "yyyy-MM-dd'T'HH:mm:ss.SSS",
+    "yyyy",
+]
+PATTERN_TEXTS = [
+    "31/01/2019", "29/02/2019", "1-Jan-19", "31-dec-99", "20190131", "2019-01-31", "2019-01-31 23:59:59", "01/31/2019 11:59:59 pm", "01/31/2019 00:59:59 AM",
+    "2019-01-31T23:59:59.123", "2019-03-10 02:30:00", "2019-11-03 01:30:00", "2019", "x", "", " 31/01/2019", "31/01/2019 ",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize(
+    "texts",
+    [PATTERN_TEXTS, PATTERN_TEXTS[:1], PATTERN_TEXTS[2:3], PATTERN_TEXTS[4:5], PATTERN_TEXTS[6:7]],
+    ids=len,
+)
+def test_dates_and_times_by_a_pattern(spark, tmp_path, pattern, texts):
+    columns = {"d": "date", "t": "timestamp", "n": "timestamp_ntz", "s": "string"}
+    path = written(tmp_path, "".join(f"{text}|{text}|{text}|{i}\n" for i, text in enumerate(texts)))
+    options = dict.fromkeys(("dateFormat", "timestampFormat", "timestampNTZFormat"), pattern)
+    compare(spark, path, columns, sep="|", **options)
+    compare(spark, path, columns, ["t", "n"], sep="|", timestampFormat=pattern, timeZone="America/New_York")
+
+
+def test_no_types_are_inferred_by_a_pattern(tmp_path):
+    with pytest.raises(Unsupported, match="with a schema only"):
+        csv_source([str(written(tmp_path, "31/01/2019\n"))], dateFormat="dd/MM/yyyy", inferSchema=True)
+
+
 @pytest.mark.parametrize("value", NUMBERS)
 def test_each_number_is_well_formed_where_spark_says_so(spark, tmp_path, value):
     kinds = [k for k in TYPES if not k.startswith("timestamp")]
@@ -339,8 +373,8 @@ def test_bytes_that_are_not_utf8_are_an_error(tmp_path):
     [
         {"sep": "||"},
         {"encoding": "latin1"},
-        {"dateFormat": "dd.MM.yyyy"},
-        {"timestampFormat": "yyyy"},
+        {"dateFormat": "yyyy-MM-dd G"},
+        {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ssXXX"},
         {"lineSep": ";"},
         {"nope": 1},
     ],

@@ -109,6 +109,25 @@ def test_every_value_in_every_type(spark, tmp_path, kind):
         compare(spark, path, "id bigint, v date", dateFormat="yyyy-MM-dd")
 
 
+@pytest.mark.parametrize("pattern", ["dd/MM/yyyy", "d-MMM-yy", "yyyy-MM-dd HH:mm:ss", "MM/dd/yyyy hh:mm a"])
+def test_dates_and_times_by_a_pattern(spark, tmp_path, pattern):
+    texts = [
+        "31/01/2019",
+        "29/02/2019",
+        "1-Jan-19",
+        "2019-03-10 02:30:00",
+        "01/31/2019 11:59 pm",
+        "2019-01-31",
+        "x",
+        "",
+    ]
+    lines = [f'{{"id":{i},"d":"{text}","t":"{text}","n":"{text}"}}' for i, text in enumerate(texts)]
+    path = written(tmp_path, "\n".join([*lines, '{"id":-1,"d":3,"t":4,"n":5}']))
+    options = dict.fromkeys(("dateFormat", "timestampFormat", "timestampNTZFormat"), pattern)
+    compare(spark, path, "id bigint, d date, t timestamp, n timestamp_ntz", **options)
+    compare(spark, path, "id bigint, t timestamp", timestampFormat=pattern, timeZone="America/New_York")
+
+
 NESTED = [
     '{"s":{"x":1,"y":"a"},"l":[1,2,null],"n":[{"x":1,"d":"2019-01-31"},{"d":"bad","x":2}]}', '{"s":{"x":"bad","y":"kept"},"l":[1,"bad",{"l":5},[3],3]}',
     '{"s":[1],"l":{"x":1},"n":[{"x":"bad"},5]}', '{"s":null,"l":[],"n":[null,{}]}', '{"s":{"y":{"deep":[1,2]},"x":2,"x":3}}', "{}",
@@ -232,7 +251,7 @@ def test_bytes_that_are_not_utf8_are_an_error(tmp_path):
 
 @pytest.mark.parametrize(
     "option",
-    [{"multiLine": True}, {"encoding": "UTF-8"}, {"dateFormat": "dd.MM.yyyy"}, {"timestampFormat": "yyyy"}, {"lineSep": ";"}, {"nope": 1}],
+    [{"multiLine": True}, {"encoding": "UTF-8"}, {"dateFormat": "dd.MM.yyyy G"}, {"timestampFormat": "yyyy XXX"}, {"lineSep": ";"}, {"nope": 1}],
     ids=str,
 )  # fmt: skip
 def test_options_that_are_declined(option):

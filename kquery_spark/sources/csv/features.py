@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from kquery_spark.sources.features import Feature
+from kquery_spark.sources.text_format import PATTERNS
 
 CORRUPT_RECORDS = Feature(
     "a column of corrupt records", reason="CSV files with a column of corrupt records are read by Spark"
 )
 
-FEATURES = (CORRUPT_RECORDS,)
+FEATURES = (PATTERNS, CORRUPT_RECORDS)

@@ -5,8 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, Unsupported
+from kquery_spark.functions.parsing import check_pattern
+from kquery_spark.types import names as t
 
 _WRITE_ONLY = {"quoteall", "escapequotes"}
 _ESCAPES = {"\\t": "\t", "\\r": "\r", "\\b": "\b", "\\f": "\f", '\\"': '"', "\\'": "'", "\\\\": "\\"}
@@ -18,7 +23,8 @@ class CsvOptions:
     """How the text is cut into values and what the values mean; every default is Spark's.
 
     ``names``: what columns are called where there is no header, with ``{0}`` for the index from 0 and
-    ``{1}`` from 1. ``strict_dates``: a dateFormat is given, so that nothing else is a date.
+    ``{1}`` from 1. ``strict_dates``: a dateFormat is given, so that nothing else is a date. ``date_format``,
+    ``timestamp_format`` and ``timestamp_ntz_format``: the patterns of such columns, empty for what Spark reads by default.
     ``case_sensitive`` decides which names of a header are the same.
     """
 
@@ -39,6 +45,9 @@ class CsvOptions:
     enforce_schema: bool = True
     infer_schema: bool = False
     strict_dates: bool = False
+    date_format: str = ""
+    timestamp_format: str = ""
+    timestamp_ntz_format: str = ""
     prefer_date: bool = True
     time_zone: str = ""
     names: str = "_c{0}"
@@ -48,6 +57,17 @@ class CsvOptions:
     def trims(self) -> bool:
         """Whether blanks around unquoted values are dropped."""
         return self.trim_leading or self.trim_trailing
+
+    @property
+    def has_patterns(self) -> bool:
+        """Whether dates or times are read by a pattern."""
+        return bool(self.date_format or self.timestamp_format or self.timestamp_ntz_format)
+
+    def pattern_of(self, dtype: pa.DataType) -> str:
+        """The pattern by which texts are read as dates or times, or an empty text."""
+        if t.is_timestamp(dtype) and dtype.tz is not None:
+            return self.timestamp_format
+        return {t.DATE: self.date_format, t.TIMESTAMP_NTZ: self.timestamp_ntz_format}.get(dtype, "")
 
     @property
     def doubles_quotes(self) -> bool:
@@ -85,11 +105,11 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
     """
     options = {k.lower(): v for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
     _drop_harmless(options)
-    strict_dates = "dateformat" in options
+    formats = take_formats(options)
     encoding = str(options.pop("encoding", options.pop("charset", "UTF-8"))).upper()
     if encoding != "UTF-8":  # Spark refuses other spellings, such as utf8
         raise Unsupported(f"CSV files in the encoding {encoding} are not supported.")
-    for key, allowed in _FORMATS.items():
+    for key, allowed in _ALLOWED.items():
         if key in options and options.pop(key) not in allowed:
             raise Unsupported(f"The CSV option {key} is supported with its default only.")
     separator = _unescaped(str(options.pop("sep", options.pop("delimiter", ","))))
@@ -111,7 +131,7 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
         multi_line=_flag(options, "multiline"),
         enforce_schema=_flag(options, "enforceschema", True),
         infer_schema=_flag(options, "inferschema"),
-        strict_dates=strict_dates,
+        **formats,
         prefer_date=_flag(options, "preferdate", True),
         time_zone=str(options.pop("timezone", time_zone)),
     )
@@ -119,6 +139,17 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
     if options:
         raise Unsupported(f"The CSV option {sorted(options)[0]} is not supported.")
     return result
+
+
+def take_formats(options: dict[str, Any]) -> dict[str, Any]:
+    """Take the patterns of dates and times out of options, as arguments of ``CsvOptions``; Unsupported for strange ones."""
+    formats: dict[str, Any] = {"strict_dates": "dateformat" in options}
+    for key, argument in _PATTERNS.items():
+        pattern = str(options.pop(key, ""))
+        if pattern:
+            check_pattern(pattern)
+        formats[argument] = "" if (key, pattern) == ("dateformat", _DEFAULT_DATE_FORMAT) else pattern
+    return formats
 
 
 def _drop_harmless(options: dict[str, object]) -> None:
@@ -140,10 +171,13 @@ def _check(options: CsvOptions) -> None:
         raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported.")
 
 
-_FORMATS: dict[str, tuple[object, ...]] = {
-    "dateformat": ("yyyy-MM-dd",),
-    "timestampformat": (),
-    "timestampntzformat": (),
+_DEFAULT_DATE_FORMAT = "yyyy-MM-dd"
+_PATTERNS = {
+    "dateformat": "date_format",
+    "timestampformat": "timestamp_format",
+    "timestampntzformat": "timestamp_ntz_format",
+}
+_ALLOWED: dict[str, tuple[object, ...]] = {
     "locale": ("en-US",),
     "linesep": (),  # not even a newline, which if set is the only one
     "chartoescapequoteescaping": ("",),

@@ -214,6 +214,10 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
         _check_same_columns(sized, names, options)
     if not options.infer_schema:
         return pa.schema([pa.field(name, t.STRING) for name in names])
+    if options.has_patterns:
+        raise Unsupported(
+            "CSV with dateFormat or timestampFormat and inferSchema is supported with a schema only."
+        )
     column_types = [ColumnType(name) for name in names]
     for file in sized:
         _add_values(column_types, file, line.encode(), options)

@@ -15,10 +15,12 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
+from kquery_spark.functions.parsing import wall_clock
 from kquery_spark.kernels import civil, zones
 from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.types import names as t
+from kquery_spark.types.units import DAY_MICROS
 
 Parse = Callable[[str], Any]
 
@@ -36,6 +38,9 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
         return column
     if column.null_count == len(column):
         return pa.nulls(len(column), dtype)
+    pattern = options.pattern_of(dtype)
+    if pattern:
+        return _by_pattern(column, dtype, pattern, options)
     if t.is_timestamp(dtype) or dtype == t.TIMESTAMP_NTZ:
         return _timestamps(column, dtype, options)
     if dtype == t.BOOL:
@@ -248,6 +253,18 @@ def _date(text: str, options: CsvOptions) -> int | None:
 def _booleans(column: pa.Array) -> pa.Array:
     lower = pc.ascii_lower(column)
     return pc.if_else(pc.is_in(lower, pa.array(["true", "false"])), pc.equal(lower, "true"), None)
+
+
+def _by_pattern(column: pa.Array, dtype: pa.DataType, pattern: str, options: CsvOptions) -> pa.Array:
+    """Dates or times by a pattern of the options."""
+    try:
+        wall, mask = wall_clock(column, pattern)
+    except Unsupported as error:
+        raise SourceError(f"a text is not supported with the pattern {pattern!r}: {error.reason}") from None
+    if dtype == t.DATE:
+        return pa.array(wall // DAY_MICROS, mask=mask).cast(pa.int32()).cast(t.DATE)
+    micros = zones.to_instants(wall, options.time_zone or dtype.tz) if dtype.tz else wall
+    return pa.array(micros, mask=mask).view(dtype)
 
 
 _ZONE = re.compile(r".*\d:\d{1,2}:\d{1,2}(?:\.\d*)?[^0-9.].*", re.DOTALL)

@@ -16,7 +16,7 @@ from kquery_spark.sources.file_format import (
     PathsRead,
     RelationRead,
 )
-from kquery_spark.sources.text_format import TEXT_OPTIONS, check_text_relation
+from kquery_spark.sources.text_format import PATTERNS, TEXT_OPTIONS, check_text_relation
 
 if TYPE_CHECKING:
     from kquery_spark.sources.base import Source
@@ -91,4 +91,5 @@ JSON = Format(
         },
         private=TEXT_OPTIONS,
     ),
+    features=(PATTERNS,),
 )

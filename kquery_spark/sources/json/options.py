@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.sources.csv.options import CsvOptions
+from kquery_spark.sources.csv.options import CsvOptions, take_formats
 
 _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
-_DATE_FORMAT = "yyyy-MM-dd"
 _WRITE_ONLY = frozenset({"compression", "ignorenullfields", "path"})
 # Options that are read with these values only, which are Spark's defaults.
 _FIXED: dict[str, tuple[str, ...]] = {
@@ -36,23 +35,17 @@ _FIXED: dict[str, tuple[str, ...]] = {
 class JsonOptions:
     """What the values of a JSON line mean; every default is Spark's.
 
-    ``strict_dates``: a dateFormat is given, so that nothing else is a date. ``filters``: Spark's own read would be
+    ``texts``: how texts become dates and times, which CSV and JSON share. ``filters``: Spark's own read would be
     filtered, by conditions that it tests before it has seen a whole line; ``null_filters``: and that NULL passes.
     ``exact_texts``: numbers and objects that are read as texts stay as they are written, else as Jackson writes them.
     """
 
     mode: str = "PERMISSIVE"
-    strict_dates: bool = False
-    time_zone: str = ""
+    texts: CsvOptions = field(default_factory=CsvOptions)
     filters: bool = False
     null_filters: bool = False
     case_sensitive: bool = False
     exact_texts: bool = True
-
-    @property
-    def texts(self) -> CsvOptions:
-        """How texts become dates and times, which CSV and JSON share."""
-        return CsvOptions(strict_dates=self.strict_dates, time_zone=self.time_zone)
 
 
 def json_options(given: Mapping[str, object], time_zone: str = "UTC") -> JsonOptions:
@@ -61,16 +54,14 @@ def json_options(given: Mapping[str, object], time_zone: str = "UTC") -> JsonOpt
     Raises Unsupported, with a sentence, for an option the engine does not follow exactly.
     """
     options = {k.lower(): str(v) for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
-    strict_dates = "dateformat" in options
+    formats = take_formats(options)
     for key, allowed in _FIXED.items():
         if key in options and options.pop(key).lower() not in allowed:
             raise Unsupported(f"The JSON option {key} is supported with its default only.")
-    if options.pop("dateformat", _DATE_FORMAT) != _DATE_FORMAT:
-        raise Unsupported("The JSON option dateformat is supported with its default only.")
     mode = options.pop("mode", "PERMISSIVE").upper()
     if mode not in _MODES:
         raise ConfigError(f"the JSON mode {mode} is none of {', '.join(_MODES)}")
-    result = JsonOptions(mode, strict_dates, options.pop("timezone", time_zone))
+    result = JsonOptions(mode, CsvOptions(time_zone=options.pop("timezone", time_zone), **formats))
     if options:
         raise Unsupported(f"The JSON option {sorted(options)[0]} is not supported.")
     return result

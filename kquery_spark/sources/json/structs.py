@@ -19,6 +19,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
+from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.sources.json.blocks import LineError, read_rows
 from kquery_spark.sources.json.infer import has_twice
 from kquery_spark.sources.json.maps import check_map, map_rows
@@ -65,7 +66,7 @@ def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _options(time_zone: str) -> JsonOptions:
-    return JsonOptions(time_zone=time_zone, exact_texts=False)
+    return JsonOptions(texts=CsvOptions(time_zone=time_zone), exact_texts=False)
 
 
 def _lines(texts: pa.Array) -> bytes:

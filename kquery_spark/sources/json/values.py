@@ -53,7 +53,7 @@ def is_text(dtype: pa.DataType) -> bool:
 def from_texts(texts: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
     """Dates or times; NULL where the text is NULL or not one."""
     values = converted(texts, dtype, options.texts)
-    if dtype != t.DATE or options.strict_dates or values.null_count == texts.null_count:
+    if dtype != t.DATE or options.texts.strict_dates or values.null_count == texts.null_count:
         return values
     # What is no date may be a number of days since 1970, as Spark 1.5 wrote them.
     odd = pc.and_(values.is_null(), texts.is_valid())

@@ -54,7 +54,7 @@ def test_inferred_columns_are_accelerated(spark, tmp_path):
     [
         ({"multiLine": "true"}, DDL, "multiline"),
         ({"mode": "DROPMALFORMED"}, DDL, "malformed"),
-        ({"timestampFormat": "yyyy"}, DDL, "timestampformat"),
+        ({"timestampFormat": "yyyy XXX"}, DDL, "date format 'yyyy XXX'"),
         ({}, DDL + ", _corrupt_record string", "_corrupt_record"),
         ({}, "name string, m map<string,int>", "map"),
     ],

@@ -36,8 +36,11 @@ SELECT id, from_csv(s, 'a INT, b STRING, c DOUBLE, d DATE', map('mode', 'FAILFAS
 query expect_error(MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION) context_declines(from_csv)
 SELECT id, from_csv(s, 'a INT, b STRING, c DOUBLE, d DATE', map('mode', 'FAILFAST')) AS r FROM t WHERE id IN (1, 3)
 
-query expect_fallback(timestampformat) context_declines(from_csv)
+query context_declines(from_csv)
 SELECT id, from_csv(s, 'a INT, d TIMESTAMP', map('timestampFormat', 'yyyy')) AS r FROM t
+
+query expect_fallback(date format) context_declines(from_csv)
+SELECT id, from_csv(s, 'a INT, d TIMESTAMP', map('timestampFormat', 'yyyy XXX')) AS r FROM t
 
 query
 SELECT id, to_csv(named_struct('a', id, 's', s, 'b', s)), to_csv(struct(s)) AS c FROM t
