@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from kquery_spark.expr import Call, Expr
+from decimal import Decimal
+
+from kquery_spark.expr import Call, Expr, Literal
+from kquery_spark.functions import calendar_intervals
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.functions.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
 from kquery_spark.types import names as t
@@ -11,9 +14,35 @@ from tests.functions.cases.strings import c
 from tests.functions.parity import Arg, Build, Case, text
 
 ZONES = ("UTC", "America/Los_Angeles", "Asia/Kolkata")
+FEW = Arg(t.INT, (0, 1, -1, 11, -13, 25))
+SECONDS_OF_INTERVALS = Arg(
+    t.decimal(18, 6),
+    (Decimal("0.000000"), Decimal("-0.000001"), Decimal("86399.999999"), Decimal("-100000.500000")),
+)
 STEPS = Arg(t.INT, (0, 1, -1, 30, 365, -366, 100000))
 MONTHS = Arg(t.INT, (0, 1, -1, 11, 12, -13, 600, -25))
 WIDE = Arg(t.DAY_TIME, (2**63 - 1, -(2**63), 7, -7, 5, -5, 2**62, 90061000001, -90061000001))
+
+
+def _calendar_interval(part: str, stamps: Arg, fields: tuple[Arg, ...], first: int, tz: str) -> Case:
+    """A timestamp and ``make_interval`` of some of its seven fields, of which ``part`` makes one count."""
+    zeros = ["0"] * first
+    sql = f"{{0}} + make_interval({', '.join([*zeros, *(f'{{{i + 1}}}' for i in range(len(fields)))])})"
+
+    def build(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
+        zero = Literal(0, t.INT)
+        given = [zero] * first + args[1:]
+        years, months, weeks, days, hours, minutes = (given + [zero] * 6)[:6]
+        seconds = given[6] if len(given) > 6 else Literal(Decimal("0.000000"), t.decimal(18, 6))
+        counts = (
+            Call.of(calendar_intervals.MONTHS, years, months),
+            Call.of(calendar_intervals.DAYS, weeks, days),
+            Call.of(calendar_intervals.MICROS, hours, minutes, seconds),
+        )
+        return Call.of(calendar_intervals.ADDITION, args[0], *counts, tz=tz)
+
+    return Case(part, sql, (stamps, *fields), build, tz=tz)
+
 
 CASES: list[Case] = []
 for name in ("year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear"):
@@ -24,6 +53,12 @@ for tz in ZONES:
         CASES += [c(name, stamps, tz=tz) for name in ("hour", "minute", "second")]
         CASES.append(c("second_with_fraction", stamps, sql="extract(second from {0})", tz=tz))
         CASES.append(c("timestamp_add_interval", stamps, v.INTERVALS, sql="{0} + {1}", tz=tz))
+        CASES += [
+            _calendar_interval(calendar_intervals.MONTHS, stamps, (FEW, FEW), 0, tz),
+            _calendar_interval(calendar_intervals.DAYS, stamps, (FEW, FEW), 2, tz),
+            _calendar_interval(calendar_intervals.MICROS, stamps, (FEW, FEW, SECONDS_OF_INTERVALS), 4, tz),
+            _calendar_interval(calendar_intervals.ADDITION, stamps, (FEW,) * 6, 0, tz),
+        ]
         CASES.append(c("subtract_timestamps", stamps, stamps, sql="{0} - {1}", tz=tz))
     CASES.append(c("months_between", v.TIMESTAMPS, v.TIMESTAMPS, tz=tz))
     for level in (
