@@ -11,9 +11,11 @@ SELECT k, percentile_approx(m, 0.5) FROM t GROUP BY k
 query expect_fallback(mode)
 SELECT mode(k) FROM t WHERE k = 1
 
+-- MinSparkVersion: 4.0
 query expect_fallback(the Java method getSentences) context_declines(there is no function sentences)
 SELECT k, sentences(CAST(sum(id) AS STRING)) FROM t GROUP BY k
 
+-- MinSparkVersion: 4.0
 query expect_fallback(the Java method evaluate of XPath) context_declines(there is no function xpath)
 SELECT k, xpath(concat('<a><b>', sum(id), '</b></a>'), 'a/b/text()') FROM t GROUP BY k
 

@@ -1,5 +1,6 @@
 -- Patterns of names, of digits without zeros in front and of hours of half a day: what prints and what reads them.
 -- Config: spark.sql.session.timeZone=UTC,America/New_York
+-- Config: spark.sql.legacy.timeParserPolicy=CORRECTED
 
 statement
 CREATE TEMP VIEW t AS
