@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.attempts import in_mode
+from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.distinct import per_distinct
 from kquery_spark.functions.registry import (
     COLUMN,
@@ -163,6 +164,7 @@ register_internal(
         nullable="always",
         raises=_RAISES,
         check_values=_check_encryption,
+        calls=CallForm(columns=tuple(range(6))),
     ),
     Function(
         "aes_decrypt",
@@ -173,5 +175,6 @@ register_internal(
         nullable="always",
         raises=_RAISES,
         check_values=_check,
+        calls=CallForm(columns=tuple(range(5))),
     ),
 )

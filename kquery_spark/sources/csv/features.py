@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kquery_spark.sources import text_format
 from kquery_spark.sources.features import Feature
-from kquery_spark.sources.text_format import PATTERNS
 
 CORRUPT_RECORDS = Feature(
     "a column of corrupt records", reason="CSV files with a column of corrupt records are read by Spark"
 )
 
-FEATURES = (PATTERNS, CORRUPT_RECORDS)
+FEATURES = (text_format.PATTERNS, CORRUPT_RECORDS)
