@@ -29,7 +29,7 @@ _HOUR = 60 * _MINUTE
 
 
 def _counted(unit: int) -> Kernel:
-    """The kernel of ``a * unit + b`` as integers of 32 bits."""
+    """The kernel of ``a * unit + b`` as a 32-bit integer."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows

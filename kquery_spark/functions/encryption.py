@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.attempts import in_mode
 from kquery_spark.functions.call_form import CallForm
@@ -20,6 +22,7 @@ from kquery_spark.functions.registry import (
     EvalMode,
     Function,
     JavaMethod,
+    Kernel,
     accept,
     register_internal,
 )
@@ -49,21 +52,19 @@ def _decrypt(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _run(of: Callable[..., bytes], args: Sequence[Vector], context: CallContext) -> Data:
-    if find_spec(_PACKAGE) is None:  # of a worker
+    if find_spec(_PACKAGE) is None:  # in a worker
         raise Unsupported(f"AES needs the package {_PACKAGE} in Spark's workers, too.")
-    data, key, mode, _, *others = args
-    name = mode.data.as_py()
-    if name is None or not args[3].data.is_valid:
-        return per_distinct(of, args, context)  # NULLs
-    return per_distinct(
-        in_mode(functools.partial(of, str(name).upper()), context), [data, key, *others], context
-    )
+    data, key, mode, padding, *others = args
+    if not (mode.data.is_valid and padding.data.is_valid):
+        return pa.nulls(context.num_rows, t.BINARY)
+    by_mode = functools.partial(of, mode.data.as_py().upper())
+    return per_distinct(in_mode(by_mode, context), [data, key, *others], context)
 
 
 def _encrypted(mode: str, data: bytes, key: bytes, iv: bytes, authenticated: bytes) -> bytes:
     _check_key(key)
     if authenticated and mode != "GCM":
-        raise Unsupported(f"AES_ENCRYPT by {mode} with authenticated data is an error of Spark's.")
+        raise Unsupported(f"Spark refuses authenticated data with AES by {mode}.")
     if len(iv) != _IV_BYTES[mode]:
         raise Unsupported(
             f"AES_ENCRYPT by {mode} with an initialization vector of {len(iv)} bytes stays with Spark."
@@ -82,7 +83,7 @@ def _encrypted(mode: str, data: bytes, key: bytes, iv: bytes, authenticated: byt
 def _decrypted(mode: str, data: bytes, key: bytes, authenticated: bytes) -> bytes:
     _check_key(key)
     if authenticated and mode != "GCM":
-        raise Unsupported(f"AES_DECRYPT by {mode} with authenticated data is an error of Spark's.")
+        raise Unsupported(f"Spark refuses authenticated data with AES by {mode}.")
     size = _IV_BYTES[mode]
     if len(data) < size:
         raise Unsupported("AES_DECRYPT of less than an initialization vector stays with Spark.")
@@ -143,7 +144,7 @@ def _check(values: Sequence[object]) -> None:
     if mode is not None and padding is not None:
         name = str(mode).upper()
         if str(padding).upper() not in _PADDINGS.get(name, ()):
-            raise Unsupported(f"AES by {mode} with the padding {padding} is an error of Spark's.")
+            raise Unsupported(f"Spark refuses AES by {mode} with the padding {padding}.")
 
 
 def _check_encryption(values: Sequence[object]) -> None:
@@ -152,29 +153,25 @@ def _check_encryption(values: Sequence[object]) -> None:
         raise Unsupported("AES_ENCRYPT without an initialization vector draws random ones, as Spark does.")
 
 
-_RAISES = frozenset({EvalMode.ANSI, EvalMode.LEGACY})
+def _entry(
+    name: str, method: str, kernel: Kernel, check: Callable[[Sequence[object]], None], *others: pa.DataType
+) -> Function:
+    """A function of text, key, mode, padding and others, which Spark calls as a Java method."""
+    types = (t.BINARY, t.BINARY, t.STRING, t.STRING, *others)
+    return Function(
+        name,
+        kernel,
+        accept(t.BINARY, *types),
+        java=(JavaMethod("ExpressionImplUtils", method),),
+        arity=(len(types), len(types)),
+        nullable="always",
+        raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
+        check_values=check,
+        calls=CallForm(columns=tuple(range(len(types)))),
+    )
+
 
 register_internal(
-    Function(
-        "aes_encrypt",
-        _encrypt,
-        accept(t.BINARY, t.BINARY, t.BINARY, t.STRING, t.STRING, t.BINARY, t.BINARY),
-        java=(JavaMethod("ExpressionImplUtils", "aesEncrypt"),),
-        arity=(6, 6),
-        nullable="always",
-        raises=_RAISES,
-        check_values=_check_encryption,
-        calls=CallForm(columns=tuple(range(6))),
-    ),
-    Function(
-        "aes_decrypt",
-        _decrypt,
-        accept(t.BINARY, t.BINARY, t.BINARY, t.STRING, t.STRING, t.BINARY),
-        java=(JavaMethod("ExpressionImplUtils", "aesDecrypt"),),
-        arity=(5, 5),
-        nullable="always",
-        raises=_RAISES,
-        check_values=_check,
-        calls=CallForm(columns=tuple(range(5))),
-    ),
+    _entry("aes_encrypt", "aesEncrypt", _encrypt, _check_encryption, t.BINARY, t.BINARY),
+    _entry("aes_decrypt", "aesDecrypt", _decrypt, _check, t.BINARY),
 )

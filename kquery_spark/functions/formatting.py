@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -111,14 +112,9 @@ def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
         piece if isinstance(piece, bytes) else _column(piece, moments, mask) for piece in _pieces(pattern)
     ]
     texts: list[pa.Array] = []
-    run: list[Any] = []
-    for column in [*columns, None]:
-        if isinstance(column, pa.Array) or column is None:
-            texts += [civil.fixed_text(run, len(wall), mask)] if run else []
-            texts += [] if column is None else [column]
-            run = []
-        else:
-            run.append(column)
+    for are_texts, neighbors in itertools.groupby(columns, lambda column: isinstance(column, pa.Array)):
+        some = list(neighbors)
+        texts += some if are_texts else [civil.fixed_text(some, len(wall), mask)]
     return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "")
 
 

@@ -6,7 +6,7 @@ import functools
 import itertools
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,10 +48,10 @@ _MOST = {"M": 12, "d": 31, "H": 23, "m": 59, "s": 59}
 _MAX_FRACTION_DIGITS = 9
 _FIRST_SHORT_YEAR = 2000
 _NAME_BYTES = 4  # of the integer that a short name is compared as
-_FOLDED = frozenset(
-    "\u017f\u212a\u0131\u0130"
-)  # that Java takes for s, k and i where letters may be of any case
-_LOWER = 0x20  # makes an ASCII letter a small one
+_FOLDED = frozenset("\u017f\u212a\u0131\u0130")  # which Java takes for s, k and i in any case
+_LOWER = 0x20  # the bit that makes an ASCII letter lowercase
+
+_Hour = TypeVar("_Hour", int, Int64s)
 
 
 @functools.lru_cache(256)
@@ -169,12 +169,16 @@ def _number(field: str, text: str) -> int:
 
 def _resolved(values: Mapping[str, int]) -> dict[str, int] | None:
     """Values with the hour of the day of an hour of its half; None where there is no such hour."""
-    hour = values.get("h")
-    if hour is None:
+    if "h" not in values:
         return dict(values)
-    if not 1 <= hour <= 12:
+    if not 1 <= values["h"] <= 12:
         return None
-    return {**values, "H": hour % 12 + 12 * values["a"]}
+    return {**values, "H": _hour_of_day(values["h"], values["a"])}
+
+
+def _hour_of_day(hour: _Hour, half: _Hour) -> _Hour:
+    """The hour from 0 of one from 1 to 12 of the first (0) or second half of a day."""
+    return hour % 12 + 12 * half
 
 
 def check_pattern(pattern: str) -> None:
@@ -251,7 +255,7 @@ def _field_values(raw: npt.NDArray[np.uint8], pattern: str) -> dict[str, Int64s]
         hour = values["h"]
         if ((hour < 1) | (hour > 12)).any():
             return None
-        values["H"] = hour % 12 + 12 * values["a"]
+        values["H"] = _hour_of_day(hour, values["a"])
     return values
 
 

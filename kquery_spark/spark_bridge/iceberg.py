@@ -36,8 +36,8 @@ def is_iceberg(scan: Any, jvm: Jvm) -> bool:
 def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     """What a scan plans; Unsupported where the engine cannot read that.
 
-    The tasks are those that its input partitions have, but these are not asked: with them Iceberg sends the table to all
-    executors, which takes longer than everything else here.
+    Spark's input partitions hold the same tasks, but to make them Iceberg broadcasts the table to all executors, which takes
+    longer than everything else here.
     """
     groups = jvm.private_function(
         f"{_SPARK}SparkPartitioningAwareScan", "taskGroups", _TO_ARRAY, _TO_SEQUENCE

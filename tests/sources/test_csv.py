@@ -374,6 +374,7 @@ def test_bytes_that_are_not_utf8_are_an_error(tmp_path):
         {"sep": "||"},
         {"encoding": "latin1"},
         {"dateFormat": "yyyy-MM-dd G"},
+        {"timestampFormat": ""},
         {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ssXXX"},
         {"lineSep": ";"},
         {"nope": 1},

@@ -105,7 +105,7 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
     """
     options = {k.lower(): v for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
     _drop_harmless(options)
-    formats = take_formats(options)
+    patterns = pop_patterns(options)
     encoding = str(options.pop("encoding", options.pop("charset", "UTF-8"))).upper()
     if encoding != "UTF-8":  # Spark refuses other spellings, such as utf8
         raise Unsupported(f"CSV files in the encoding {encoding} are not supported.")
@@ -131,7 +131,7 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
         multi_line=_flag(options, "multiline"),
         enforce_schema=_flag(options, "enforceschema", True),
         infer_schema=_flag(options, "inferschema"),
-        **formats,
+        **patterns,
         prefer_date=_flag(options, "preferdate", True),
         time_zone=str(options.pop("timezone", time_zone)),
     )
@@ -141,15 +141,19 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
     return result
 
 
-def take_formats(options: dict[str, Any]) -> dict[str, Any]:
-    """Take the patterns of dates and times out of options, as arguments of ``CsvOptions``; Unsupported for strange ones."""
-    formats: dict[str, Any] = {"strict_dates": "dateformat" in options}
+def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
+    """Pop the patterns of dates and times from options, as arguments of ``CsvOptions``.
+
+    Unsupported for a pattern that the engine does not read texts by, as an empty one.
+    """
+    patterns: dict[str, Any] = {"strict_dates": "dateformat" in options}
     for key, argument in _PATTERNS.items():
-        pattern = str(options.pop(key, ""))
-        if pattern:
-            check_pattern(pattern)
-        formats[argument] = "" if (key, pattern) == ("dateformat", _DEFAULT_DATE_FORMAT) else pattern
-    return formats
+        if key not in options:
+            continue
+        pattern = str(options.pop(key))
+        check_pattern(pattern)
+        patterns[argument] = "" if (key, pattern) == ("dateformat", _DEFAULT_DATE_FORMAT) else pattern
+    return patterns
 
 
 def _drop_harmless(options: dict[str, object]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.sources.csv.options import CsvOptions, take_formats
+from kquery_spark.sources.csv.options import CsvOptions, pop_patterns
 
 _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 _WRITE_ONLY = frozenset({"compression", "ignorenullfields", "path"})
@@ -54,14 +54,14 @@ def json_options(given: Mapping[str, object], time_zone: str = "UTC") -> JsonOpt
     Raises Unsupported, with a sentence, for an option the engine does not follow exactly.
     """
     options = {k.lower(): str(v) for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
-    formats = take_formats(options)
+    patterns = pop_patterns(options)
     for key, allowed in _FIXED.items():
         if key in options and options.pop(key).lower() not in allowed:
             raise Unsupported(f"The JSON option {key} is supported with its default only.")
     mode = options.pop("mode", "PERMISSIVE").upper()
     if mode not in _MODES:
         raise ConfigError(f"the JSON mode {mode} is none of {', '.join(_MODES)}")
-    result = JsonOptions(mode, CsvOptions(time_zone=options.pop("timezone", time_zone), **formats))
+    result = JsonOptions(mode, CsvOptions(time_zone=options.pop("timezone", time_zone), **patterns))
     if options:
         raise Unsupported(f"The JSON option {sorted(options)[0]} is not supported.")
     return result

@@ -14,7 +14,7 @@ from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 from kquery_spark.types.units import SECOND_MICROS
 
-# How many of which count of an interval each unit is that Spark prints one with.
+# The units in Spark's text of an interval: which of the three counts each adds to, and how many of it one is.
 _UNITS = {
     "years": (0, 12),
     "months": (0, 1),
