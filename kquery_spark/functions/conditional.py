@@ -57,7 +57,11 @@ def _is_null_literal(arg: Vector) -> bool:
 
 def alike(forms: list[Data], dtype: pa.DataType) -> list[Data]:
     """Nested values in one Arrow type, where theirs differ in what can be NULL or in names of elements."""
-    if not t.is_nested(dtype) or len({str(form.type) for form in forms}) < 2:
+    if not t.is_nested(dtype):
+        return forms
+    kinds = [form.type for form in forms]
+    # the text of a map's type does not say what can be NULL, types are equal whatever their elements are called
+    if all(kind == kinds[0] and str(kind) == str(kinds[0]) for kind in kinds[1:]):
         return forms
     return [form.cast(_nullable(dtype)) for form in forms]
 
@@ -67,6 +71,8 @@ def _nullable(dtype: pa.DataType) -> pa.DataType:
         return pa.struct([pa.field(f.name, _nullable(f.type)) for f in dtype])
     if is_array(dtype):
         return pa.list_(pa.field("element", _nullable(dtype.value_type)))
+    if pa.types.is_map(dtype):
+        return pa.map_(_nullable(dtype.key_type), _nullable(dtype.item_type))
     return dtype
 
 

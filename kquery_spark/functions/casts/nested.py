@@ -1,4 +1,4 @@
-"""Casts of arrays and structs: those of their elements and fields, behind NULL left alone."""
+"""Casts of arrays, structs and maps: those of their elements, fields and values, behind NULL left alone."""
 
 from __future__ import annotations
 
@@ -8,13 +8,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.kernels.elements import elements, list_array
+from kquery_spark.kernels.maps import mapped
 from kquery_spark.types.vector import Data, Vector
 
 CastParts = Callable[[Vector, pa.DataType, int], Vector]
 
 
 def parts(source: pa.DataType, target: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
-    """The element or field casts of a cast of arrays, or of structs with as many fields; None for other types."""
+    """The casts inside of a cast of arrays, of structs with as many fields, of maps with one type of keys; or None."""
+    if pa.types.is_map(source) and pa.types.is_map(target):
+        return [(source.item_type, target.item_type)] if source.key_type == target.key_type else None
     if pa.types.is_map(source) or pa.types.is_map(target):
         return None
     if pa.types.is_list(source) and pa.types.is_list(target):
@@ -31,6 +34,10 @@ def cast_nested(array: pa.Array, target: pa.DataType, cast: CastParts) -> Data:
         values = cast(Vector(items.values.type, items.values), target.value_type, len(items.rows))
         flat = values.array(len(items.rows))
         return list_array(flat, items.sizes, items.nulls, target)
+    if pa.types.is_map(target):
+        keys, items = elements(array, array.keys), elements(array, array.items)
+        values = cast(Vector(items.values.type, items.values), target.item_type, len(items.rows))
+        return mapped(keys.values, values.array(len(items.rows)), keys.sizes, keys.nulls, target)
     fields = []
     for index, field in enumerate(target):
         part = pc.struct_field(array, [index])

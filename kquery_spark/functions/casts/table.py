@@ -78,7 +78,7 @@ def check_cast(source: pa.DataType, target: pa.DataType) -> None:
     if inner is not None:
         for pair in inner:
             check_cast(*pair)
-    elif source != target and (family(source), family(target)) not in _TABLE:
+    elif source not in (target, t.NULL) and (family(source), family(target)) not in _TABLE:
         raise Unsupported(f"CAST from {t.spark_name(source)} to {t.spark_name(target)} is not supported.")
 
 

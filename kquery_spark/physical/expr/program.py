@@ -112,17 +112,28 @@ class Program:
 
     def _eager_call(self, expr: Call) -> Step:
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
-        steps = [self._compile(a) for a in expr.args]
-        # Spark does not evaluate the arguments after a NULL one, so those must not raise either
-        order = entry.evaluation_order(len(steps))
-        first_to_last = order or range(len(steps))
         zero_ends = entry.zero_ends and mode is not EvalMode.ANSI
-        guarded = any(
-            zero_ends or any(expr.args[i].nullable for i in order[:position])
-            for position in range(1, len(order))
-        )
+        arguments = self._arguments(expr.args, entry.evaluation_order(len(expr.args)), zero_ends)
 
         def run(batch: Batch, memo: Memo) -> Vector:
+            return call(entry, arguments(batch, memo), CallContext(dtype, mode, tz, batch.num_rows))
+
+        return run
+
+    def _arguments(
+        self, args: Sequence[Expr], order: Sequence[int], zero_ends: bool = False
+    ) -> Callable[[Batch, Memo], list[Vector]]:
+        """The arguments of a call. Spark does not evaluate those after a NULL one in ``order``: they must not raise then.
+
+        zero_ends: nor those after a zero.
+        """
+        steps = [self._compile(a) for a in args]
+        first_to_last = order or range(len(steps))
+        guarded = any(
+            zero_ends or any(args[i].nullable for i in order[:position]) for position in range(1, len(order))
+        )
+
+        def run(batch: Batch, memo: Memo) -> list[Vector]:
             try:
                 vectors = {i: steps[i](batch, memo) for i in first_to_last}
             except ExecutionError:
@@ -132,15 +143,14 @@ class Program:
                 present = pa.array(np.ones(batch.num_rows, np.bool_))
                 for i in order:
                     vector = on_rows(steps[i], batch, present, memo)
-                    kind = expr.args[i].dtype
+                    kind = args[i].dtype
                     vectors[i] = Vector(kind, pa.scalar(None, kind)) if vector.dtype == t.NULL else vector
                     values = vectors[i].physical(batch.num_rows)
                     present = pc.and_(present, pc.is_valid(values))
                     if zero_ends:
                         zero = pa.scalar(0, values.type)
                         present = pc.and_(present, pc.fill_null(pc.not_equal(values, zero), False))
-            args = [vectors[i] for i in range(len(steps))]
-            return call(entry, args, CallContext(dtype, mode, tz, batch.num_rows))
+            return [vectors[i] for i in range(len(steps))]
 
         return run
 
@@ -252,12 +262,12 @@ class Program:
         return run
 
     def _higher_order(self, expr: HigherOrder) -> Step:
-        arguments = [self._compile(a) for a in expr.arguments]
+        arguments = self._arguments(expr.arguments, range(len(expr.arguments)))
         captured = [self._compile(c) for c in expr.captured]
         inner = Program([expr.body], lambdas.body_schema(expr))
 
         def run(batch: Batch, memo: Memo) -> Vector:
-            vectors = [step(batch, memo) for step in arguments]
+            vectors = arguments(batch, memo)
             outer = [step(batch, memo) for step in captured]
             return lambdas.apply(expr, lambda part: inner.run(part)[0], vectors, outer, batch.num_rows)
 

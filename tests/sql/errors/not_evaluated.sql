@@ -30,3 +30,14 @@ SELECT months_between(CAST(nullif(d, d) AS TIMESTAMP), date_sub(DATE'1970-01-01'
 -- Spark's optimizer takes the rounding to float out
 query
 SELECT floor(CAST(i AS FLOAT)) AS f, ceil(CAST(big AS FLOAT)) AS c, CAST(CAST(i AS FLOAT) AS DOUBLE) AS d FROM t
+
+-- the first argument of a function of a lambda is NULL
+query
+SELECT zip_with(nullif(a, a), array(a[7]), (x, y) -> x) AS z, map_zip_with(map_from_arrays(nullif(a, a), a), map(a[7], i), (k, x, y) -> y) AS m,
+  aggregate(nullif(a, a), a[7], (s, x) -> s + x) AS s FROM t
+
+query
+SELECT map_zip_with(IF(i > 2, map('a', i), NULL), map(IF(i > 2, 'b', NULL), i), (k, x, y) -> y) AS m FROM t
+
+query expect_error(NULL_MAP_KEY)
+SELECT map_zip_with(map('a', i), map(IF(i > 2, 'b', NULL), i), (k, x, y) -> y) AS m FROM t

@@ -83,7 +83,7 @@ SELECT id FROM t WHERE s.x > 0 AND s.y.z = 'p'
 query
 SELECT id, transform(q, e -> e.n), filter(a, e -> e > 1), exists(q, e -> e.m = 'u'), forall(a, e -> e > 0), transform(a, (e, i) -> e + i) FROM t
 
-query context_declines(CAST from void to int is not supported.)
+query
 SELECT id, coalesce(a, array()), if(id = 1, s, NULL), CASE WHEN id > 1 THEN a END, nullif(a, array()) FROM t
 
 query

@@ -60,3 +60,20 @@ select x.a, y.b from (select array(id) a from t) x left join (select array(1) b,
 
 query
 select max(x) from (select struct(1 as id) x union all select struct(id) from t)
+
+query
+select case when id > 1 then transform_values(map('a', id), (k, v) -> 1) when true then map('a', 1, 'b', null) end m from t
+
+query
+select coalesce(if(id > 1, map(id, array(1)), null), map(2, array(null))) m from t where id is not null
+
+-- several distinct aggregates, whose rows Spark repeats with NULLs in place of arrays without NULLs
+query
+select count(distinct id), count(distinct id % 2), min(array(id)), max(named_struct('q', array(1), 'i', id)) from t
+
+query
+select id % 2 k, count(distinct id), count(distinct array(id, 1)), min(map_keys(map('k', id))) from t group by 1
+
+query
+select cast(map('a', id, 'b', id % 2) as map<string, bigint>) m, cast(if(id > 1, map(1, array('7')), null) as map<int, array<int>>) n,
+  cast(map(1, named_struct('x', id)) as map<int, struct<y: string>>) o from t

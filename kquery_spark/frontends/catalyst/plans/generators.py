@@ -30,11 +30,27 @@ def expand(node: CatalystNode, context: Context) -> Scope:
     translate = context.translator(child.columns)
     json_rows = node.fields["projections"]
     rows = context.facts.projections(node) if json_rows is None else json_rows
-    projections = tuple(tuple(translate(expr) for expr in exprs) for exprs in rows)
+    projections = _typed_alike([[translate(expr) for expr in exprs] for exprs in rows])
     attributes = node.trees("output")
     names = tuple(context.names.fresh(attribute["name"]) for attribute in attributes)
     ids = (attribute["exprId"] for attribute in attributes)
     return Scope(Expand(child.plan, projections, names), tuple(zip(ids, names, strict=True)))
+
+
+def _typed_alike(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...], ...]:
+    """Rows of values with the NULLs of a column in the type of its values, which may say what in them is never NULL."""
+    types = [{e.dtype for e in column if not _is_null(e)} for column in zip(*rows, strict=True)]
+    return tuple(
+        tuple(
+            Literal(None, next(iter(known))) if _is_null(expr) and len(known) == 1 else expr
+            for expr, known in zip(row, types, strict=True)
+        )
+        for row in rows
+    )
+
+
+def _is_null(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and expr.value is None
 
 
 @PLANS.handles(

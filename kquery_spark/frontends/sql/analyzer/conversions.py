@@ -30,6 +30,7 @@ _NOT_BOOLEAN = {
     "AND": "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
     "OR": "DATATYPE_MISMATCH.BINARY_OP_DIFF_TYPES",
 }
+_NESTED = (pa.types.is_list, pa.types.is_struct, pa.types.is_map)
 
 
 def check_arity(entry: Function | AggregateFunction, count: int) -> None:
@@ -186,7 +187,7 @@ def _is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
     if source == t.NULL or (t.is_numeric(source) and t.is_numeric(target)):
         return True
     if t.is_nested(source) or t.is_nested(target):
-        return any(kind(source) and kind(target) for kind in (pa.types.is_list, pa.types.is_struct))
+        return any(kind(source) and kind(target) for kind in _NESTED)
     if t.STRING in (source, target):
         return bool(source != t.BINARY)
     return _is_date_or_timestamp(source) and _is_date_or_timestamp(target)
