@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.fuzz.batch_results import Judged, differences
+from kquery_spark.fuzz.batch_results import Judged, differences, part_of
 from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.declines import declined_columns
 from kquery_spark.fuzz.expressions import Expr
@@ -195,41 +196,59 @@ class _Run:
             return
         self._runs += 1
         batch = self._batch.of([one.expr for one in judged])
-        frame: DataFrame | None = None
         try:
             frame = self._spark.sql(batch.sql())
             expected = spark_answer_of(frame)
         except (AnalysisException, ParseException) as error:
             expected = error
-        if frame is None or isinstance(expected, Exception):
-            self._halve(judged, _spark_failure(expected))
+        if isinstance(expected, Exception):
+            self._in_halves(judged, _spark_failure(expected), self._compare)
             return
+        self._compare_with(judged, frame, expected)
+
+    def _compare_with(self, judged: Sequence[Judged], frame: DataFrame, expected: pa.Table) -> None:
+        """Runs in the engine what Spark has an answer to. Halves where the engine fails, with Spark's columns."""
         actual = _by_engine(frame)
+        if not isinstance(actual, Outcome) and isinstance(actual[0], Exception):
+            actual = engine_failure(actual[0])
+        batch = self._batch.of([one.expr for one in judged])
         if isinstance(actual, Outcome):
-            self._halve(judged, actual)
+            if self._runs >= _MAX_QUERIES_PER_BATCH and len(judged) > 1:
+                return
+            self._runs += 1
+
+            def again(part: Sequence[Judged]) -> None:
+                start = judged.index(part[0])
+                columns = part_of(batch, expected, start, start + len(part))
+                query = self._batch.of([one.expr for one in part]).sql()
+                self._compare_with(part, self._spark.sql(query), columns)
+
+            self._in_halves(judged, actual, again)
             return
         result, schema = actual
-        if isinstance(result, Exception):
-            self._halve(judged, engine_failure(result))
-            return
+        assert isinstance(result, pa.Table)
+        expected = expected.rename_columns(result.column_names)
         for one, outcome in zip(judged, differences(batch, expected, result), strict=True):
             one.outcome = outcome
         if schema != frame.schema and batch.shape != "condition":
             for one, a, b in zip(judged, frame.schema.fields[1:], schema.fields[1:], strict=True):
                 if a != b and one.outcome == Outcome("same"):
                     one.outcome = Outcome("schema", f"{a} in Spark, {b} in the engine")
-        same = [one for one in judged if one.outcome == Outcome("same")]
-        self._in_process.compare(same, batch, expected)
+        if batch.in_process:
+            same = [one for one in judged if one.outcome == Outcome("same")]
+            self._in_process.compare(same, batch, expected)
 
-    def _halve(self, judged: Sequence[Judged], outcome: Outcome) -> None:
+    def _in_halves(
+        self, judged: Sequence[Judged], outcome: Outcome, run: Callable[[Sequence[Judged]], None]
+    ) -> None:
         if len(judged) == 1:
             judged[0].outcome = outcome
             return
         half = len(judged) // 2
         # many queries follow: in the driver, which takes a tenth of the time
         with applied(self._spark, IN_DRIVER):
-            self._compare(judged[:half])
-            self._compare(judged[half:])
+            run(judged[:half])
+            run(judged[half:])
 
 
 def _by_engine(frame: DataFrame) -> Outcome | tuple[Answer, StructType]:

@@ -35,6 +35,17 @@ def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[Outc
     return [_column_outcome(theirs.select([n + 1]), ours.select([n + 1])) for n in range(count)]
 
 
+def part_of(batch: Batch, result: pa.Table, start: int, stop: int) -> pa.Table:
+    """The result of some of a batch's expressions, of the result of all."""
+    if batch.shape != "condition":
+        return result.select([0, *range(start + 1, stop + 1)])
+    number = result.column(0)
+    kept = result.filter(pc.and_(pc.greater_equal(number, start), pc.less(number, stop)))
+    return kept.set_column(
+        0, kept.schema.field(0), pc.subtract(kept.column(0), pa.scalar(start, kept.schema.field(0).type))
+    )
+
+
 def rows_by_condition(table: pa.Table, count: int) -> list[list[int]]:
     """The row numbers that passed each condition."""
     passed: list[list[int]] = [[] for _ in range(count)]

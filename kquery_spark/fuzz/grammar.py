@@ -297,9 +297,11 @@ _SAFE: dict[str, list[str]] = {
         "map_keys(transform_values({map}, (k, v) -> {double with k:string,v:int}))",
     ],
     "doubles": [
-        "array({double}, {double})", "array_distinct({doubles})", "sort_array({doubles})",
-        "array_union({doubles}, {doubles})", "array_except({doubles}, {doubles})",
-        "array_intersect({doubles}, {doubles})", "CAST({ints} AS ARRAY<DOUBLE>)",
+        "array({double}, {double})", "CAST({ints} AS ARRAY<DOUBLE>)",
+        # without -0.0, of which the engine makes no sets
+        "array_distinct(transform({doubles}, z -> z + 0D))", "sort_array(transform({doubles}, z -> z + 0D))",
+        *(f"array_{name}(transform({{doubles}}, z -> z + 0D), transform({{doubles}}, z -> z + 0D))"
+          for name in ("union", "except", "intersect")),
         "filter({doubles}, e -> {boolean with e:double})", "transform({ints}, e -> {double with e:int})",
         "array_append({doubles}, {double})", "array_prepend({doubles}, {double})", "array_insert({doubles}, 3, {double})",
         "from_json(to_json({doubles}), 'array<double>')",
@@ -361,7 +363,8 @@ _RAISING: dict[str, list[str]] = {
         "to_number(to_char({decimal}, 'S9999990.99'), 'S9999990.99')",
     ],
     "string": [
-        "{texts}[0]", "element_at({texts}, 1)", "url_decode({string})", "parse_url({string}, 'HOST')",
+        "{texts}[0]", "element_at({texts}, 1)", "url_decode({string})",
+        "parse_url(concat('http://a.b:80/c?', url_encode({string}), '=1#r'), 'QUERY')",
         "parse_url(concat('http://a.b/', url_encode({string}), '?k=', url_encode({string}), '&l=1#r'), 'QUERY', 'k')",
         "parse_url(concat('http://u:p@h:8/', url_encode({string})), 'PATH')", "to_json(map_concat({map}, {map}))",
     ],
