@@ -44,6 +44,11 @@ def evaluate_constant(expr: Expr) -> Literal:
     return vector_literal(_evaluate(expr))
 
 
+def check_constant(expr: Expr) -> None:
+    """Raises what an expression that reads no column raises; of any type, also of those that no literal has."""
+    _evaluate(expr)
+
+
 def _evaluate(expr: Expr) -> Vector:
     match expr:
         case Literal():

@@ -9,7 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr.nodes import Call, Case, Column, Expr
+from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.traverse import columns_of, substitute, walk
 from kquery_spark.functions.higher_order import HigherOrderFunction, higher_order_function
 from kquery_spark.functions.registry import EvalMode
@@ -114,12 +114,3 @@ def _entry(function: str) -> HigherOrderFunction:
     if entry is None:
         raise PlanError(f"there is no function {function} of a lambda")
     return entry
-
-
-def finished(folded: HigherOrder, state: str, finish: Expr) -> Expr:
-    """What an expression of the last ``state`` gives of an AGGREGATE; NULL, whatever it says, where the array is NULL."""
-    value = substitute(finish, {state: folded})
-    array = folded.arguments[0]
-    if value is folded or not array.nullable:
-        return value
-    return Case(((Call.of("isnotnull", array), value),))

@@ -207,7 +207,8 @@ class Call(Expr):
         for arg in self.args:
             if arg.nullable:
                 return True
-        return self.mode is not EvalMode.ANSI and bool(self.entry.raises)
+        raises = self.entry.raises
+        return bool(raises) and self.mode is not EvalMode.ANSI and self.mode not in raises
 
     @property
     @override

@@ -30,7 +30,8 @@ Compare = Callable[[Any, Any], Any]
 
 def _boolean(types: Sequence[pa.DataType]) -> pa.DataType:
     left, right = types[0], types[-1]
-    if left != right and not (t.is_decimal(left) and t.is_decimal(right)):
+    alike = t.nullable_within(left) == t.nullable_within(right)
+    if not alike and not (t.is_decimal(left) and t.is_decimal(right)):
         raise PlanError(f"cannot compare {t.spark_name(left)} with {t.spark_name(right)}")
     return t.BOOL
 

@@ -179,12 +179,16 @@ class _Run:
     def _same_error(part: _Part, answer: Answer) -> Outcome:
         if not isinstance(answer, Exception):
             return Outcome("only spark fails", f"{part.raised} in Spark", part.raised or "")
+        failed = engine_failure(answer)
+        if not failed.mismatch:
+            return failed
         ours = error_class(answer)
         # row by row in Spark, column by column in the engine: another row's error may be the first one
-        if ours == part.raised or (part.columns and ours in part.columns.every(part.position)):
+        theirs = {part.raised or "", *(part.columns.every(part.position) if part.columns else ())}
+        if ours in theirs:
             return Outcome("both fail", ours or "")
         # an error of Java's, which Spark gives no class of its own
-        if (ours or isinstance(answer, ExecutionError)) and not (part.raised or "").isupper():
+        if (ours or isinstance(answer, ExecutionError)) and not all(map(str.isupper, theirs)):
             return Outcome("both fail", ours or part.raised or "")
         return Outcome("error class", f"{part.raised} in Spark, {ours or sentence(answer)} in the engine")
 

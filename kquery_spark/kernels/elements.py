@@ -114,8 +114,13 @@ def listed(values: pa.Array, positions: Int64s, sizes: Int64s, mask: Mask, dtype
 
 
 def list_array(values: pa.Array, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
-    """A list array of values that lie one after the other, ``sizes`` a row."""
+    """A list array of values that lie one after the other, ``sizes`` a row.
+
+    Values whose type says of more parts that they may be NULL than ``dtype`` does keep their type.
+    """
     offsets = pa.array(list_offsets(sizes, mask))
+    if values.type != dtype.value_type:
+        dtype = pa.list_(values.type)
     return pa.ListArray.from_arrays(offsets, values, type=dtype, mask=pa.array(mask))
 
 

@@ -16,7 +16,9 @@ from kquery_spark.types.vector import Int64s
 
 
 def mapped(keys: pa.Array, items: pa.Array, sizes: Int64s, nulls: Mask, dtype: pa.DataType) -> pa.Array:
-    """A map array of entries that lie one after the other, ``sizes`` a row."""
+    """A map array of entries that lie one after the other, ``sizes`` a row; a type of its own as ``list_array`` has it."""
+    if items.type != dtype.item_type:
+        dtype = pa.map_(keys.type, items.type)
     offsets = pa.array(list_offsets(sizes, nulls), mask=np.append(nulls, False))
     return pa.MapArray.from_arrays(offsets, keys, items, type=dtype)
 

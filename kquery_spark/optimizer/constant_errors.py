@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from kquery_spark.errors import ExecutionError, KQueryError
 from kquery_spark.expr import Call, Case, Expr, HigherOrder
-from kquery_spark.expr.constants import evaluate_constant
+from kquery_spark.expr.constants import check_constant
 from kquery_spark.expr.properties import can_raise, is_constant
 from kquery_spark.logical import Filter, Input, Limit, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.sources.memory import MemorySource
-from kquery_spark.types import names as t
 
 
 def check_constants(plan: LogicalPlan) -> None:
@@ -33,9 +32,9 @@ def _is_over_local_rows(node: LogicalPlan) -> bool:
 def _check(expr: Expr) -> None:
     if not can_raise(expr):
         return
-    if is_constant(expr) and not t.is_nested(expr.dtype):
+    if is_constant(expr):
         try:
-            evaluate_constant(expr)
+            check_constant(expr)
         except ExecutionError:
             raise
         except KQueryError:

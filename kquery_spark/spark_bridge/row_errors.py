@@ -41,6 +41,7 @@ class RowErrors:
             with unconverted_errors():
                 self._evaluate(columns)
         except py4j.protocol.Py4JJavaError as error:
+            self._forget(columns)
             if len(columns) == 1:
                 return {columns[0]: java_error_class(error)}
         else:
@@ -50,12 +51,13 @@ class RowErrors:
 
     def every(self, column: int) -> set[str]:
         """The error classes of all rows that raise."""
-        bound, classes = self._bound(column), set()
+        classes = set()
         with unconverted_errors():
             for row in self._rows:
                 try:
-                    bound.eval(row)
+                    self._bound(column).eval(row)
                 except py4j.protocol.Py4JJavaError as error:
+                    self._forget([column])
                     classes.add(java_error_class(error))
         return classes
 
@@ -69,8 +71,13 @@ class RowErrors:
 
     def _bound(self, column: int) -> Any:
         if column not in self._columns:
-            self._columns[column] = self._bind(self._calls.apply(column), self._attributes, False)
+            self._columns[column] = self._bind(self._calls.apply(column).clone(), self._attributes, False)
         return self._columns[column]
+
+    def _forget(self, columns: Sequence[int]) -> None:
+        """Expressions that may have raised: what builds maps has entries left, and would raise another error."""
+        for column in columns:
+            self._columns.pop(column, None)
 
 
 @contextlib.contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,6 +19,9 @@ from kquery_spark.spark_bridge.versions import spark_api
 
 _SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
 _EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+_FOLDING = "constant_folding"
+"""The engine's rule that does what these rules of Spark's do, each of which may keep an error from being raised."""
+_FOLDING_RULES = ("ConstantFolding", "NullPropagation", "BooleanSimplification", "SimplifyConditionals")
 _QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
 _NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
     ".", "$"
@@ -64,11 +68,13 @@ class Bridge:
 
     def config_and_costs(self) -> tuple[EngineConfig, CostModel]:
         """The engine's settings and the cost model (``spark.kquery.cost.*``), read in one go."""
-        values = session_values(self.conf, self.jvm, _SETTINGS, unset="")
+        *values, excluded = session_values(self.conf, self.jvm, (*_SETTINGS, _EXCLUDED_RULES), unset="")
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
         config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
         if given:
             config, costs = config.with_settings(given), costs.with_settings(given)
+        if any(rule in str(excluded) for rule in _FOLDING_RULES):
+            config = replace(config, disabled_rules=(*config.disabled_rules, _FOLDING))
         self.last_config = config
         return config, costs
 

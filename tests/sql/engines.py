@@ -54,8 +54,8 @@ SPARK_SETTINGS = {
 ERRORS = (*SPARK_ERRORS, KQueryError)
 #: What the engine says of calls that stay with an older release, or that an older pyarrow has no kernels for.
 STAYS_WITH_SPARK = (", unlike ", "needs pyarrow 21 or later")
-if pyspark.__version__ == "3.5.1":  # its base64 is a class of its own, and its plans keep casts of NULL
-    STAYS_WITH_SPARK += ("the expression Base64 stays with Spark", "CAST from void to int is not supported")
+if pyspark.__version__ == "3.5.1":  # its base64 is a class of its own
+    STAYS_WITH_SPARK += ("the expression Base64 stays with Spark",)
 #: Set by ``make sql``.
 ALL_AS_MANY_TASKS = "KQUERY_ALL_AS_MANY_TASKS" in os.environ
 #: Held while a query is planned, as its settings are those of the session.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
-from kquery_spark.expr.properties import is_constant, is_deterministic
+from kquery_spark.expr.properties import can_raise, is_constant, is_deterministic
 from kquery_spark.functions.dates import can_truncate
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
@@ -15,7 +15,7 @@ from kquery_spark.types import names as t
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
     """``#a > (1 + 2)`` becomes ``#a > 3``, ``TRUE AND x`` becomes ``x``, ``x AND FALSE`` FALSE, ``x + NULL`` NULL.
 
-    ``named_struct('a', x, 'b', y).a`` and ``CASE WHEN y THEN x ELSE x END`` become ``x``.
+    ``named_struct('a', x, 'b', y).a`` and ``CASE WHEN y THEN x ELSE x END`` become ``x``, ``size(map(x, y))`` 1.
 
     These are Catalyst's ConstantFolding, BooleanSimplification, NullPropagation, SimplifyExtractValueOps and
     SimplifyConditionals. All but the first drop an ``x`` or ``y`` that would raise, as Spark does. A constant that raises is
@@ -45,6 +45,10 @@ def _fold(expr: Expr) -> Expr:
                 return _truncated(expr, expr.args[0])
             case "get_struct_field" | "get_array_item":
                 return _extracted(expr)
+            case "get_map_value":
+                return _looked_up(expr, *expr.args)
+            case "size":
+                return _counted(expr, expr.args[0])
             case "trunc":
                 return _truncated(expr, expr.args[1])
     return _evaluated(expr) if isinstance(expr, Call | Cast | Case | InList) else expr
@@ -89,6 +93,23 @@ def _extracted(expr: Call) -> Expr:
             return expr
     inside = 0 <= ordinal.value < len(parts)
     return parts[ordinal.value] if inside and parts[ordinal.value].dtype == expr.dtype else expr
+
+
+def _looked_up(expr: Call, whole: Expr, key: Expr) -> Expr:
+    """The value of a key in a map written in place, whose other keys Spark does not look for equal or missing ones among."""
+    if not isinstance(whole, Call) or whole.function != "map":
+        return expr
+    keys, values = whole.args[::2], whole.args[1::2]
+    if not keys or any(k.dtype != key.dtype for k in keys) or any(v.dtype != expr.dtype for v in values):
+        return expr
+    return Case(tuple((Call.of("eq", key, k), v) for k, v in zip(keys, values, strict=True)))
+
+
+def _counted(expr: Call, whole: Expr) -> Expr:
+    """How many entries a map written in place has; Spark does not look for equal or missing keys among them then."""
+    if not isinstance(whole, Call) or whole.function != "map" or any(map(can_raise, whole.args)):
+        return expr
+    return Literal(len(whole.args) // 2, expr.dtype)
 
 
 def _truncated(expr: Call, unit: Expr) -> Expr:

@@ -26,6 +26,21 @@ SELECT k FROM t WHERE k > 100 ORDER BY x + CAST('a' AS INT)
 query expect_error(DIVIDE_BY_ZERO)
 SELECT elt(k, 1 / 0, 2) AS e FROM t WHERE k > 100
 
+-- of nested types, and behind a NULL that keeps rows from others
+query expect_error(_LEGACY_ERROR_TEMP_2128)
+SELECT map_concat(CAST(NULL AS MAP<STRING, INT>), map_from_arrays(array('b', 'a'), array_remove(array(1), 1))) FROM t WHERE k > 100
+
+query expect_error(DIVIDE_BY_ZERO)
+SELECT aggregate(CAST(NULL AS ARRAY<INT>), array(1 / 0)[0], (a, e) -> a + e) FROM t WHERE k > 100
+
+-- the entries of a map written in place are counted, not looked at
+-- MinSparkVersion: 4.0
+query
+SELECT size(map(k, 1, k, 2)) AS n, cardinality(map(CAST(NULL AS INT), k)) AS c FROM t
+
+query expect_error(DIVIDE_BY_ZERO)
+SELECT size(map(k, 1 / (k - 1))) FROM t
+
 -- no constants for Spark: higher-order functions, whatever they are of, and some others
 query
 SELECT exists(array(1, 2), e -> 1 / (e - 1) > k) AS a, transform(array(0), e -> 1 / e)[0] AS b, elt(3, 'a', 'b') AS c FROM t WHERE k > 100

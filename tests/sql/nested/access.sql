@@ -121,3 +121,8 @@ SELECT m, count(*) FROM t GROUP BY m
 -- one type for values that differ in what may be NULL in them
 query
 SELECT id, coalesce(a, array(1)), coalesce(array(1), a), array(array(1), a), greatest(array(1), a) FROM t
+
+-- a map written in place is not built to look up a key in it
+query
+SELECT map(id, 1, id, 2)[id] AS same, map(id, 1, nullif(id, id), 2)[1] AS missing, map(1, 1 / (id - 1))[0] AS unread,
+  map(0.0D, id, double(id), 2)[-0.0D] AS zero FROM t

@@ -77,3 +77,13 @@ SELECT x.k, y.k FROM t x FULL JOIN t y ON x.fa <=> y.fa
 -- of nothing
 query
 SELECT transform(a, x -> x + 1), exists(a, x -> x > k) FROM t WHERE k > 100
+
+-- an end that does not look at the state, or not in every row, hides no error of the lambda before
+query expect_fallback(AGGREGATE that may raise errors) context_declines(AGGREGATE that may raise errors)
+SELECT aggregate(array(k, 3), 0, (s, x) -> CAST(1 / x AS INT), s -> 7) FROM t
+
+query expect_fallback(AGGREGATE that may raise errors) context_declines(AGGREGATE that may raise errors)
+SELECT aggregate(a, 0, (s, x) -> CAST(CAST(x AS BIGINT) AS INT), s -> IF(k > 1, 5, s)) FROM t
+
+query
+SELECT aggregate(array(k, 3), 0, (s, x) -> s + x, s -> IF(s > 4, s, k)), aggregate(array(k), 1, (s, x) -> s + 1, s -> coalesce(s, 1) % 2) FROM t

@@ -77,3 +77,11 @@ select id % 2 k, count(distinct id), count(distinct array(id, 1)), min(map_keys(
 query
 select cast(map('a', id, 'b', id % 2) as map<string, bigint>) m, cast(if(id > 1, map(1, array('7')), null) as map<int, array<int>>) n,
   cast(map(1, named_struct('x', id)) as map<int, struct<y: string>>) o from t
+
+query
+select reverse(nullif(transform(map_entries(map('a', 1, 'b', null)), e -> named_struct('x', e.value, 's', e.key)),
+  if(id = 1, array(named_struct('x', 1, 's', 'a'), null), null))) r,
+  filter(if(id = 1, array(named_struct('x', id)), array(named_struct('x', null))), x -> true) f from t
+
+query
+select map_filter(if(id = 1, map('k', transform(array(id), e -> named_struct('x', e))), map('k', array(null))), (k, v) -> true) m from t where id is not null

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Column, Expr, Literal
-from kquery_spark.expr.lambdas import HigherOrder, finished
-from kquery_spark.expr.properties import can_raise
+from kquery_spark.expr.folds import finished
+from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.functions.higher_order import higher_order_classes, higher_order_for_catalyst
 from kquery_spark.functions.registry import EvalMode
@@ -32,8 +32,6 @@ def aggregate(node: CatalystNode, translate: Translator) -> Expr:
     """AGGREGATE: what the second lambda gives of the last state."""
     translate.check_fields(node)
     array, zero = (translate(node.child(name)) for name in ("argument", "zero"))
-    if can_raise(zero) and array.nullable:
-        zero = Case(((Call.of("isnotnull", array), zero),))
     folded = _call(node, [array, zero], node.child("merge"), translate)
     body, states = _lambda(node.child("finish"))
     if len(states) != 1:

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import Call, Case, Column, Expr
-from kquery_spark.expr.lambdas import HigherOrder, finished
-from kquery_spark.expr.properties import can_raise
+from kquery_spark.expr import Column, Expr
+from kquery_spark.expr.folds import finished
+from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -44,8 +44,6 @@ def _folded(
     if zero.dtype != t.nullable_within(zero.dtype):
         raise Unsupported(f"{entry.name} from nested values that hold no NULL is not supported")
     fields = entry.parameters([array.dtype, zero.dtype])
-    if can_raise(zero) and array.nullable:
-        zero = Case(((Call.of("isnotnull", array), zero),))
     body, columns = _lambda(analyzer, lambdas[0], fields)
     if body.dtype == t.NULL:
         body = analyzer.convert.cast(body, zero.dtype, implicit=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -94,13 +94,13 @@ def _common_timestamp(left: pa.DataType, right: pa.DataType) -> pa.DataType | No
 
 
 def months_of(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr | None:
-    """The months of a year-month interval, as an int; None for anything else.
+    """A year-month interval; None for anything else.
 
-    There is no type for such intervals, so they exist only where a date or timestamp is next to them.
+    SQL has no columns of such intervals here, so they exist only where a date or timestamp is next to them.
     """
     match node:
         case ast.IntervalLiteral(is_year_month=True):
-            return Literal(node.amount, t.INT)
+            return Literal(node.amount, t.YEAR_MONTH)
         case ast.Unary(op="-" | "+"):
             operand = months_of(analyzer, node.operand)
             return analyzer.call("negative", operand) if operand is not None and node.op == "-" else operand
@@ -125,10 +125,7 @@ def _multiplied_months(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr |
         months = months_of(analyzer, interval)
         if months is None:
             continue
-        factor = analyzer.expr(other)
-        if factor.dtype not in (t.BYTE, t.SHORT, t.INT):
-            raise Unsupported("A year-month interval is multiplied only by an int here.")
-        return analyzer.call("multiply", months, factor)
+        return analyzer.call("multiply_interval", months, analyzer.expr(other))
     return None
 
 
@@ -138,10 +135,14 @@ def _make_year_month_interval(analyzer: ExpressionAnalyzer, node: ast.Call) -> E
     parts: list[Expr] = [Literal(0, t.INT), Literal(0, t.INT)]
     for index, argument in enumerate(node.arguments):
         parts[index] = analyzer.convert.cast(analyzer.expr(argument), t.INT)
-    return analyzer.call("add", analyzer.call("multiply", parts[0], Literal(12, t.INT)), parts[1])
+    return analyzer.call("make_ym_interval", *parts)
 
 
-def _add_months(analyzer: ExpressionAnalyzer, value: Expr, months: Expr) -> Expr | None:
+def _add_months(analyzer: ExpressionAnalyzer, value: Expr, interval: Expr) -> Expr | None:
+    if isinstance(interval, Literal):
+        months: Expr = Literal(interval.value, t.INT)
+    else:
+        months = analyzer.call("interval_total_months", interval)
     if value.dtype == t.DATE:
         return analyzer.call("add_months", value, months)
     if pa.types.is_timestamp(value.dtype):

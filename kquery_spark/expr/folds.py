@@ -1,0 +1,39 @@
+"""AGGREGATE with an end: an expression of the state that a lambda leaves."""
+
+from __future__ import annotations
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.expr.lambdas import HigherOrder
+from kquery_spark.expr.nodes import Call, Case, Cast, Column, Expr
+from kquery_spark.expr.properties import can_raise
+from kquery_spark.expr.traverse import substitute
+
+
+def finished(folded: HigherOrder, state: str, finish: Expr) -> Expr:
+    """What an expression of the last ``state`` gives of an AGGREGATE; NULL, whatever it says, where the array is NULL.
+
+    Raises Unsupported where the state is not always looked at, as its errors have to come nevertheless.
+    """
+    if can_raise(folded) and not _looks_at(finish, state):
+        raise Unsupported(
+            "AGGREGATE that may raise errors and does not always look at its last state stays with Spark"
+        )
+    value = substitute(finish, {state: folded})
+    array = folded.arguments[0]
+    if value is folded or not array.nullable:
+        return value
+    return Case(((Call.of("isnotnull", array), value),))
+
+
+def _looks_at(expr: Expr, name: str) -> bool:
+    """Whether a value takes a column's value in every row, as far as is known."""
+    match expr:
+        case Column():
+            return expr.name == name
+        case Cast():
+            return _looks_at(expr.child, name)
+        case Call() if not expr.entry.lazy and not expr.entry.operator.connective:
+            order = expr.entry.evaluation_order(len(expr.args)) or range(len(expr.args))
+            evaluated = next((n for n, i in enumerate(order) if expr.args[i].nullable), len(order) - 1)
+            return any(_looks_at(expr.args[i], name) for i in order[: evaluated + 1])
+    return bool(expr.children) and _looks_at(expr.children[0], name)
