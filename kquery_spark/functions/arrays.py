@@ -167,7 +167,9 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _entries(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
-    pairs = pa.StructArray.from_arrays([array.keys, array.items], fields=list(context.dtype.value_type))
+    fields = list(context.dtype.value_type)
+    parts = [of_type(part, field.type) for part, field in zip((array.keys, array.items), fields, strict=True)]
+    pairs = pa.StructArray.from_arrays(parts, fields=fields)
     items = elements(array, pairs)
     return list_array(items.values, items.sizes, items.nulls, context.dtype)
 

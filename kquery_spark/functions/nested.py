@@ -24,7 +24,7 @@ from kquery_spark.functions.registry import (
     register_internal,
 )
 from kquery_spark.functions.strings import joint_mask, numbers
-from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, list_array
+from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, list_array, of_type
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -73,8 +73,9 @@ def _struct_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.D
 
 
 def _named_struct(args: Sequence[Vector], context: CallContext) -> Data:
-    parts = [a.array(context.num_rows) for a in args[1::2]]
-    return pa.StructArray.from_arrays(parts, fields=list(context.dtype))
+    fields = list(context.dtype)
+    parts = [of_type(a.array(context.num_rows), f.type) for a, f in zip(args[1::2], fields, strict=True)]
+    return pa.StructArray.from_arrays(parts, fields=fields)
 
 
 # --- arrays ---------------------------------------------------------------------------------------
@@ -190,7 +191,7 @@ def _array(args: Sequence[Vector], context: CallContext) -> Data:
     element = context.dtype.value_type
     columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]
     if t.is_nested(element):  # they may differ in what can be NULL in them
-        columns = [column if column.type == element else column.cast(element) for column in columns]
+        columns = [of_type(column, element) for column in columns]
     stacked = pa.concat_arrays(columns) if columns else pa.nulls(0, element)
     order = np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64)
     offsets = pa.array(np.arange(n + 1, dtype=np.int32) * width)

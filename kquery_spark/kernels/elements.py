@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.types import names as t
+from kquery_spark.types.labels import relabeled
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s
 
@@ -93,7 +94,7 @@ def of_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Values as another type, which differs in what can be NULL within them, or of which all are NULL."""
     if values.type == dtype:
         return values
-    return pa.nulls(len(values), dtype) if values.type == t.NULL else values.cast(dtype)
+    return pa.nulls(len(values), dtype) if values.type == t.NULL else relabeled(values, dtype)
 
 
 def structs(columns: Sequence[pa.Array], dtype: pa.DataType, present: pa.Array) -> pa.Array:
@@ -114,13 +115,9 @@ def listed(values: pa.Array, positions: Int64s, sizes: Int64s, mask: Mask, dtype
 
 
 def list_array(values: pa.Array, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
-    """A list array of values that lie one after the other, ``sizes`` a row.
-
-    Values whose type says of more parts that they may be NULL than ``dtype`` does keep their type.
-    """
+    """A list array of values that lie one after the other, ``sizes`` a row."""
     offsets = pa.array(list_offsets(sizes, mask))
-    if values.type != dtype.value_type:
-        dtype = pa.list_(values.type)
+    values = of_type(values, dtype.value_type)
     return pa.ListArray.from_arrays(offsets, values, type=dtype, mask=pa.array(mask))
 
 

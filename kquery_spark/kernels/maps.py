@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.kernels.elements import Mask, codes, list_offsets
+from kquery_spark.kernels.elements import Mask, codes, list_offsets, of_type
 from kquery_spark.kernels.integer_order import first_rows
 from kquery_spark.kernels.ordered_bytes import normalized
 from kquery_spark.types import names as t
@@ -16,9 +16,8 @@ from kquery_spark.types.vector import Int64s
 
 
 def mapped(keys: pa.Array, items: pa.Array, sizes: Int64s, nulls: Mask, dtype: pa.DataType) -> pa.Array:
-    """A map array of entries that lie one after the other, ``sizes`` a row; a type of its own as ``list_array`` has it."""
-    if items.type != dtype.item_type:
-        dtype = pa.map_(keys.type, items.type)
+    """A map array of entries that lie one after the other, ``sizes`` a row."""
+    keys, items = of_type(keys, dtype.key_type), of_type(items, dtype.item_type)
     offsets = pa.array(list_offsets(sizes, nulls), mask=np.append(nulls, False))
     return pa.MapArray.from_arrays(offsets, keys, items, type=dtype)
 

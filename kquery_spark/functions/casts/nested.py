@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.kernels.elements import elements, list_array
+from kquery_spark.kernels.elements import elements, list_array, of_type
 from kquery_spark.kernels.maps import mapped
 from kquery_spark.types.vector import Data, Vector
 
@@ -41,7 +41,9 @@ def cast_nested(array: pa.Array, target: pa.DataType, cast: CastParts) -> Data:
     fields = []
     for index, field in enumerate(target):
         part = pc.struct_field(array, [index])
-        fields.append(cast(Vector(part.type, part), field.type, len(array)).array(len(array)))
+        fields.append(
+            of_type(cast(Vector(part.type, part), field.type, len(array)).array(len(array)), field.type)
+        )
     mask = array.is_null() if array.null_count else None
     if not fields:
         return array.cast(target)

@@ -85,3 +85,8 @@ select reverse(nullif(transform(map_entries(map('a', 1, 'b', null)), e -> named_
 
 query
 select map_filter(if(id = 1, map('k', transform(array(id), e -> named_struct('x', e))), map('k', array(null))), (k, v) -> true) m from t where id is not null
+
+query
+select named_struct('a', nullif(array_remove(array(1), 1), array(id)), 'd', id) s, array(nullif(array(1), array(id)), array(null)) a,
+  map('k', nullif(array(1), array(id))) m, map_entries(map('k', nullif(array(1), array(id)))) e,
+  cast(named_struct('x', nullif(array(1), array(id))) as struct<y: array<int>>) c from t
