@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from pyspark.sql import SparkSession
 
@@ -11,6 +12,7 @@ from kquery_spark.config.engine import PREFIX, EngineConfig
 
 LENIENT = {"spark.sql.ansi.enabled": "false"}
 TIME_ZONE = "spark.sql.session.timeZone"
+EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Spark interprets its expressions: the same answers, without compiling classes for a few rows."""
 
@@ -40,4 +42,5 @@ def is_ansi(settings: Mapping[str, str]) -> bool:
 def engine_config(settings: Mapping[str, str]) -> EngineConfig:
     """What the settings mean to the engine without Spark."""
     own = {name: value for name, value in settings.items() if name.startswith(PREFIX)}
-    return EngineConfig(parallelism=2).with_settings(own)
+    config = EngineConfig(parallelism=2).with_settings(own)
+    return replace(config, disabled_rules=("constant_folding",)) if EXCLUDED_RULES in settings else config
