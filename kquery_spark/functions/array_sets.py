@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,16 @@ from kquery_spark.functions.call_form import TWO_COLUMNS
 from kquery_spark.functions.conditional import one_type
 from kquery_spark.functions.registry import CallContext, Function, TypeRule, register, same
 from kquery_spark.functions.strings import dense_mask
-from kquery_spark.kernels.elements import Elements, Mask, codes, element_of, elements, listed, of_type
+from kquery_spark.kernels.elements import (
+    Elements,
+    Mask,
+    codes,
+    element_of,
+    elements,
+    listed,
+    of_one_type,
+    of_type,
+)
 from kquery_spark.kernels.integer_order import first_rows, stable_order
 from kquery_spark.kernels.ordered_bytes import has_floats
 from kquery_spark.types import names as t
@@ -23,9 +33,9 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 def _both(args: Sequence[Vector], length: int) -> tuple[Elements, Elements, Int64s, Int64s]:
     """The elements of two arrays, with codes of their common values."""
     left, right = elements(args[0].array(length)), elements(args[1].array(length))
-    if len({x.values.type for x in (left, right)}) > 1:
-        right = Elements(right.sizes, right.rows, right.values.cast(left.values.type), right.nulls)
-    values = pa.concat_arrays([left.values, right.values])
+    sides = of_one_type(left.values, right.values)
+    left, right = (replace(side, values=values) for side, values in zip((left, right), sides, strict=True))
+    values = pa.concat_arrays(sides)
     _check_zeros(values)
     joint = codes(values)
     return left, right, joint[: len(left.rows)], joint[len(left.rows) :]
@@ -113,8 +123,7 @@ def _overlap(args: Sequence[Vector], context: CallContext) -> Data:
 def _against(args: Sequence[Vector], n: int) -> tuple[Elements, Mask]:
     """The elements of an array, and which of them equal the row's value."""
     items = elements(args[0].array(n))
-    needles = args[1].array(n)
-    joint = codes(pa.concat_arrays([items.values, needles.cast(items.values.type)]))
+    joint = codes(pa.concat_arrays(of_one_type(items.values, args[1].array(n))))
     mine, other = joint[: len(items.rows)], joint[len(items.rows) :]
     return items, (mine >= 0) & (mine == other[items.rows])
 

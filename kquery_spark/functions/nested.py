@@ -24,7 +24,15 @@ from kquery_spark.functions.registry import (
     register_internal,
 )
 from kquery_spark.functions.strings import joint_mask, numbers
-from kquery_spark.kernels.elements import bounds, element_of, elements, is_array, list_array, of_type
+from kquery_spark.kernels.elements import (
+    bounds,
+    element_of,
+    elements,
+    is_array,
+    list_array,
+    of_one_type,
+    of_type,
+)
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -157,11 +165,10 @@ def _hits(array: pa.Array, child: pa.Array, needle: Vector, length: int) -> tupl
     rows = np.repeat(np.arange(length), sizes)
     starts = np.cumsum(sizes) - sizes
     positions = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
-    elements = Vector(child.type, child.take(pa.array(positions)))
-    values = needle.array(length).take(pa.array(rows))
-    other = Vector(child.type, values if values.type == child.type else values.cast(child.type))
+    values = child.take(pa.array(positions)), needle.array(length).take(pa.array(rows))
+    left, right = (Vector(side.type, side) for side in of_one_type(*values))
     context = CallContext(t.BOOL, EvalMode.ANSI, "UTC", len(positions))
-    return positions, rows, compare("eq", elements, other, context)
+    return positions, rows, compare("eq", left, right, context)
 
 
 def _array_contains(args: Sequence[Vector], context: CallContext) -> Data:

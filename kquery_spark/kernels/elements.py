@@ -97,6 +97,14 @@ def of_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
     return pa.nulls(len(values), dtype) if values.type == t.NULL else relabeled(values, dtype)
 
 
+def of_one_type(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Two arrays of values as one type, in which all parts may be NULL where theirs differ in that."""
+    if left.type == right.type:
+        return left, right
+    dtype = t.nullable_within(right.type if left.type == t.NULL else left.type)
+    return of_type(left, dtype), of_type(right, dtype)
+
+
 def structs(columns: Sequence[pa.Array], dtype: pa.DataType, present: pa.Array) -> pa.Array:
     """Structs of columns that have a value for each row that is ``present``; NULL in the other rows."""
     fields = list(dtype)

@@ -39,6 +39,8 @@ def _fold(expr: Expr) -> Expr:
         if expr.entry.is_strict_operator and any(map(_is_null, expr.args)):
             return Literal(None, expr.dtype)
         match expr.function:
+            case "isnull" | "isnotnull" if not expr.args[0].nullable:
+                return Literal(expr.function == "isnotnull", t.BOOL)
             case "elt":
                 return _element(expr, expr.args[0])
             case "date_trunc":

@@ -90,3 +90,14 @@ query
 select named_struct('a', nullif(array_remove(array(1), 1), array(id)), 'd', id) s, array(nullif(array(1), array(id)), array(null)) a,
   map('k', nullif(array(1), array(id))) m, map_entries(map('k', nullif(array(1), array(id)))) e,
   cast(named_struct('x', nullif(array(1), array(id))) as struct<y: array<int>>) c from t
+
+-- an array whose structs hold no NULL, and values that do
+query
+select coalesce(array_contains(array(named_struct('i', 1, 's', 'a')), q), false) c, array_position(array(named_struct('i', 1, 's', 'a')), q) p,
+  array_remove(array(named_struct('i', 1, 's', 'a')), q) r, array_union(array(named_struct('i', 1, 's', 'a')), array(q)) u,
+  array_except(array(named_struct('i', 1, 's', 'a')), array(q)) e, coalesce(arrays_overlap(array(named_struct('i', 1, 's', 'a')), array(q)), false) o
+  from (select named_struct('i', id, 's', if(id > 1, null, 'a')) q from t)
+
+-- what is never NULL is not computed to say so
+query
+select map('a', id, 'a', 1) is null n, named_struct('i', 1) is not null s from t
