@@ -92,7 +92,7 @@ select d + (interval '1' year + interval '2' month) as a, d - 2 * interval '1' m
 query
 select d + make_ym_interval(1, id) as a, at - make_ym_interval(id) as b from t join ts using (id)
 
-query context_declines(multiplied only by an int)
+query
 select d + (id + 0.5D) * interval '1' month from t join ts using (id)
 
 query
