@@ -1,4 +1,4 @@
-"""AGGREGATE with an end: an expression of the state that a lambda leaves."""
+"""AGGREGATE with a finish lambda: an expression of the last state."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from kquery_spark.expr.traverse import substitute
 def finished(folded: HigherOrder, state: str, finish: Expr) -> Expr:
     """What an expression of the last ``state`` gives of an AGGREGATE; NULL, whatever it says, where the array is NULL.
 
-    Raises Unsupported where the state is not always looked at, as its errors have to come nevertheless.
+    Raises Unsupported where the merge may raise an error and the finish lambda does not evaluate the state in every row:
+    Spark merges first, and raises the error.
     """
-    if can_raise(folded) and not _looks_at(finish, state):
+    if can_raise(folded) and not _always_evaluates(finish, state):
         raise Unsupported(
-            "AGGREGATE that may raise errors and does not always look at its last state stays with Spark"
+            "AGGREGATE that may raise errors and whose finish lambda may skip the state stays with Spark"
         )
     value = substitute(finish, {state: folded})
     array = folded.arguments[0]
@@ -25,15 +26,15 @@ def finished(folded: HigherOrder, state: str, finish: Expr) -> Expr:
     return Case(((Call.of("isnotnull", array), value),))
 
 
-def _looks_at(expr: Expr, name: str) -> bool:
-    """Whether a value takes a column's value in every row, as far as is known."""
+def _always_evaluates(expr: Expr, name: str) -> bool:
+    """Whether the expression evaluates the column in every row; False where that is not known."""
     match expr:
         case Column():
             return expr.name == name
         case Cast():
-            return _looks_at(expr.child, name)
+            return _always_evaluates(expr.child, name)
         case Call() if not expr.entry.lazy and not expr.entry.operator.connective:
             order = expr.entry.evaluation_order(len(expr.args)) or range(len(expr.args))
             evaluated = next((n for n, i in enumerate(order) if expr.args[i].nullable), len(order) - 1)
-            return any(_looks_at(expr.args[i], name) for i in order[: evaluated + 1])
-    return bool(expr.children) and _looks_at(expr.children[0], name)
+            return any(_always_evaluates(expr.args[i], name) for i in order[: evaluated + 1])
+    return bool(expr.children) and _always_evaluates(expr.children[0], name)

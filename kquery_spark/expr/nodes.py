@@ -207,8 +207,7 @@ class Call(Expr):
         for arg in self.args:
             if arg.nullable:
                 return True
-        raises = self.entry.raises
-        return bool(raises) and self.mode is not EvalMode.ANSI and self.mode not in raises
+        return self.mode is not EvalMode.ANSI and bool(self.entry.raises)
 
     @property
     @override

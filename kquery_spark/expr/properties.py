@@ -49,6 +49,11 @@ def is_pure(expr: Expr) -> bool:
     return is_deterministic(expr) and not can_raise(expr)
 
 
+def is_null_literal(expr: Expr) -> bool:
+    """Whether the expression is the literal NULL, of any type."""
+    return isinstance(expr, Literal) and expr.value is None
+
+
 def is_constant(expr: Expr) -> bool:
     """Whether the expression is Spark's ``foldable``: reads no column, always gives the same value, calls no user code."""
     return all(map(_folds, walk(expr))) and is_deterministic(expr)

@@ -191,8 +191,9 @@ class _Run:
         theirs = {part.raised or "", *(part.columns.every(part.position) if part.columns else ())}
         if ours in theirs:
             return Outcome("both fail", ours or "")
-        # an error of Java's, which Spark gives no class of its own
-        if (ours or isinstance(answer, ExecutionError)) and not all(map(str.isupper, theirs)):
+        # errors of Java's, which Spark gives no class of its own
+        of_java = not (part.raised or "").isupper() if ours else not all(map(str.isupper, theirs))
+        if of_java and (ours or isinstance(answer, ExecutionError)):
             return Outcome("both fail", ours or part.raised or "")
         return Outcome("error class", f"{part.raised} in Spark, {ours or sentence(answer)} in the engine")
 
@@ -235,7 +236,6 @@ class _Run:
             return
         result, schema = actual
         assert isinstance(result, pa.Table)
-        expected = expected.rename_columns(result.column_names)
         for one, outcome in zip(judged, differences(batch, expected, result), strict=True):
             one.outcome = outcome
         if schema != frame.schema and batch.shape != "condition":

@@ -36,9 +36,10 @@ def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[Outc
 
 
 def part_of(batch: Batch, result: pa.Table, start: int, stop: int) -> pa.Table:
-    """The result of some of a batch's expressions, of the result of all."""
+    """What a batch of only the expressions from ``start`` to ``stop`` gives, of the result of all."""
     if batch.shape != "condition":
-        return result.select([0, *range(start + 1, stop + 1)])
+        names = [result.column_names[0], *(f"c{n}" for n in range(stop - start))]
+        return result.select([0, *range(start + 1, stop + 1)]).rename_columns(names)
     number = result.column(0)
     kept = result.filter(pc.and_(pc.greater_equal(number, start), pc.less(number, stop)))
     return kept.set_column(

@@ -9,10 +9,11 @@ from dataclasses import replace
 from pyspark.sql import SparkSession
 
 from kquery_spark.config.engine import PREFIX, EngineConfig
+from kquery_spark.optimizer.rules.constant_folding import constant_folding
+from kquery_spark.spark_bridge.session_settings import EXCLUDED_RULES
 
 LENIENT = {"spark.sql.ansi.enabled": "false"}
 TIME_ZONE = "spark.sql.session.timeZone"
-EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Spark interprets its expressions: the same answers, without compiling classes for a few rows."""
 
@@ -43,4 +44,6 @@ def engine_config(settings: Mapping[str, str]) -> EngineConfig:
     """What the settings mean to the engine without Spark."""
     own = {name: value for name, value in settings.items() if name.startswith(PREFIX)}
     config = EngineConfig(parallelism=2).with_settings(own)
-    return replace(config, disabled_rules=("constant_folding",)) if EXCLUDED_RULES in settings else config
+    return (
+        replace(config, disabled_rules=(constant_folding.__name__,)) if EXCLUDED_RULES in settings else config
+    )

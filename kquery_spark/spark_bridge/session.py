@@ -14,13 +14,12 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
-from kquery_spark.spark_bridge.session_settings import session_values
+from kquery_spark.spark_bridge.session_settings import EXCLUDED_RULES, session_values
 from kquery_spark.spark_bridge.versions import spark_api
 
 _SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
-_EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
 _FOLDING = "constant_folding"
-"""The engine's rule that does what these rules of Spark's do, each of which may keep an error from being raised."""
+"""The engine's rule that is switched off with any of these of Spark's: each may keep an error from being raised."""
 _FOLDING_RULES = ("ConstantFolding", "NullPropagation", "BooleanSimplification", "SimplifyConditionals")
 _QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
 _NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
@@ -68,7 +67,7 @@ class Bridge:
 
     def config_and_costs(self) -> tuple[EngineConfig, CostModel]:
         """The engine's settings and the cost model (``spark.kquery.cost.*``), read in one go."""
-        *values, excluded = session_values(self.conf, self.jvm, (*_SETTINGS, _EXCLUDED_RULES), unset="")
+        *values, excluded = session_values(self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES), unset="")
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
         config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
         if given:
@@ -103,8 +102,8 @@ class Bridge:
         """
         conf = self.jvm.new(_SQL_CONF)
         conf.settings().putAll(self.conf.settings())
-        excluded = str(self.conf.getConfString(_EXCLUDED_RULES, ""))
-        conf.setConfString(_EXCLUDED_RULES, ",".join(filter(None, (excluded, rule))))
+        excluded = str(self.conf.getConfString(EXCLUDED_RULES, ""))
+        conf.setConfString(EXCLUDED_RULES, ",".join(filter(None, (excluded, rule))))
         plan = self.jvm.supplier(frame._jdf.queryExecution(), _QUERY_EXECUTION, "optimizedPlan")
         return self.jvm.call(_SQL_CONF, "withExistingConf", conf, plan)
 

@@ -17,7 +17,10 @@ from kquery_spark.spark_bridge.versions import Version, minor_version
 
 _CONF = "org.apache.spark.sql.internal.SQLConf"
 OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
-"""What the names of Spark's optimizer rules begin with, as ``spark.sql.optimizer.excludedRules`` takes them."""
+"""What the names of Spark's optimizer rules begin with, as ``EXCLUDED_RULES`` takes them."""
+
+EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
+"""The rules of Spark's optimizer that are switched off, with commas between."""
 
 PRECISION_LOSS = "spark.sql.decimalOperations.allowPrecisionLoss"
 """Decides the types of sums, products and quotients of decimals."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
-from kquery_spark.expr.properties import can_raise, is_constant, is_deterministic
+from kquery_spark.expr.properties import can_raise, is_constant, is_deterministic, is_null_literal
 from kquery_spark.functions.dates import can_truncate
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
@@ -36,7 +36,7 @@ def _fold(expr: Expr) -> Expr:
         if expr.entry.operator.connective:
             return _connective(expr)
         # what the other side would do, raise included, is not asked
-        if expr.entry.is_strict_operator and any(map(_is_null, expr.args)):
+        if expr.entry.is_strict_operator and any(map(is_null_literal, expr.args)):
             return Literal(None, expr.dtype)
         match expr.function:
             case "isnull" | "isnotnull" if not expr.args[0].nullable:
@@ -130,7 +130,3 @@ def _connective(expr: Call) -> Expr:
                 return other
             return Literal(not neutral, t.BOOL)
     return expr
-
-
-def _is_null(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.value is None

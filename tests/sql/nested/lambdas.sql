@@ -78,7 +78,7 @@ SELECT x.k, y.k FROM t x FULL JOIN t y ON x.fa <=> y.fa
 query
 SELECT transform(a, x -> x + 1), exists(a, x -> x > k) FROM t WHERE k > 100
 
--- an end that does not look at the state, or not in every row, hides no error of the lambda before
+-- a finish lambda that skips the state, in all rows or in some, hides no error of the merge
 query expect_fallback(AGGREGATE that may raise errors) context_declines(AGGREGATE that may raise errors)
 SELECT aggregate(array(k, 3), 0, (s, x) -> CAST(1 / x AS INT), s -> 7) FROM t
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Column, Expr, Literal, Named
+from kquery_spark.expr.properties import is_null_literal
 from kquery_spark.frontends.catalyst.expressions.translator import check_loops
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
@@ -30,27 +31,23 @@ def expand(node: CatalystNode, context: Context) -> Scope:
     translate = context.translator(child.columns)
     json_rows = node.fields["projections"]
     rows = context.facts.projections(node) if json_rows is None else json_rows
-    projections = _typed_alike([[translate(expr) for expr in exprs] for exprs in rows])
+    projections = _with_typed_nulls([[translate(expr) for expr in exprs] for exprs in rows])
     attributes = node.trees("output")
     names = tuple(context.names.fresh(attribute["name"]) for attribute in attributes)
     ids = (attribute["exprId"] for attribute in attributes)
     return Scope(Expand(child.plan, projections, names), tuple(zip(ids, names, strict=True)))
 
 
-def _typed_alike(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...], ...]:
-    """Rows of values with the NULLs of a column in the type of its values, which may say what in them is never NULL."""
-    types = [{e.dtype for e in column if not _is_null(e)} for column in zip(*rows, strict=True)]
+def _with_typed_nulls(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...], ...]:
+    """Rows of values with the NULLs of a column in the type of its values, down to what is nullable within."""
+    types = [{e.dtype for e in column if not is_null_literal(e)} for column in zip(*rows, strict=True)]
     return tuple(
         tuple(
-            Literal(None, next(iter(known))) if _is_null(expr) and len(known) == 1 else expr
+            Literal(None, next(iter(known))) if is_null_literal(expr) and len(known) == 1 else expr
             for expr, known in zip(row, types, strict=True)
         )
         for row in rows
     )
-
-
-def _is_null(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and expr.value is None
 
 
 @PLANS.handles(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr, Literal
+from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.types import names as t
@@ -135,7 +135,7 @@ def _make_year_month_interval(analyzer: ExpressionAnalyzer, node: ast.Call) -> E
     parts: list[Expr] = [Literal(0, t.INT), Literal(0, t.INT)]
     for index, argument in enumerate(node.arguments):
         parts[index] = analyzer.convert.cast(analyzer.expr(argument), t.INT)
-    return analyzer.call("make_ym_interval", *parts)
+    return Call.of("make_ym_interval", *parts)  # too long a one is an error in every session
 
 
 def _add_months(analyzer: ExpressionAnalyzer, value: Expr, interval: Expr) -> Expr | None:
