@@ -12,6 +12,7 @@ from kquery_spark.spark_bridge.hdfs import HdfsClusters
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.object_store_features import OTHER_FILESYSTEM
 from kquery_spark.spark_bridge.object_stores import object_store
+from kquery_spark.spark_bridge.view_filesystem import SCHEME, MountTables
 
 
 class HadoopPaths:
@@ -25,6 +26,7 @@ class HadoopPaths:
     ) -> None:
         self._configuration = configuration
         self._clusters = HdfsClusters(configuration, jvm, workers_have_client)
+        self._mount_tables = MountTables(configuration, jvm)
         self._connected: set[tuple[str, str]] = set()
 
     @cached_property
@@ -45,6 +47,8 @@ class HadoopPaths:
             return self.engine_path(f"{self._default_filesystem}{path}")
         if scheme == "file":
             return "/" + rest.lstrip("/")
+        if scheme == SCHEME:
+            return self.engine_path(self._mount_tables.target(path))
         authority = authority_of(path)
         if authority:
             self._clusters.connect(path, authority)

@@ -29,6 +29,14 @@ UNREACHABLE = Feature(
     "a cluster that Hadoop's client does not reach",
     reason="files of hdfs: are read by Spark, as Hadoop does not reach {authority}: {error}",
 )
+OTHER_MOUNTS = Feature(
+    "mount tables with other entries: `linkMergeSlash`, `linkNfly`, `linkRegex`",
+    reason="files of viewfs: are read by Spark while the mount table {table} has the entry {entry}",
+)
+UNMOUNTED = Feature(
+    "paths of `viewfs:` at which nothing is mounted",
+    reason="files of viewfs: are read by Spark, as nothing is mounted at {path}",
+)
 
 
 HDFS = SourceSection(
@@ -50,12 +58,18 @@ how, on the workers, too. Settings and what follows them:""",
         Feature("`dfs.client.use.datanode.hostname`"),
         Feature("`dfs.encrypt.data.transfer`", "as the cluster asks for it"),
         Feature("`hadoop.security.authentication` simple", "as the driver's user, also in the workers"),
+        Feature(
+            "`viewfs://`: `fs.viewfs.mounttable.*`",
+            "`link` and `linkFallback`; what is mounted is read as on its own filesystem",
+        ),
         NO_CLIENT,
         SECURE_CLUSTER,
         OTHER_USER,
         ENCRYPTED_FILES,
         OTHER_SETTING,
         UNREACHABLE,
+        OTHER_MOUNTS,
+        UNMOUNTED,
     ),
     closing="""\
 Up to 500 files of a table, as for object stores. Where a file was replaced or appended to since the query was planned,

@@ -192,6 +192,15 @@ class Jvm(JvmFunctions):
         texts = self.strings(self.flat_mapped(pairs, self.getter("scala.Tuple2", "productIterator")))
         return dict(zip(texts[::2], texts[1::2], strict=True))
 
+    def entries(self, java_map: Any) -> dict[str, str]:
+        """A ``java.util.Map`` of strings as a dict; nothing may change it meanwhile."""
+        entries = self.list_of(java_map.entrySet().toArray())
+        keys, values = (
+            self.strings(self.mapped(entries, self.getter("java.util.Map$Entry", part)))
+            for part in ("getKey", "getValue")
+        )
+        return dict(zip(keys, values, strict=True))
+
     def _read(self, owner: Any, cls: str, method: str, *arguments: str) -> str:
         """The string ``owner.method(arguments)``: a short one in one call, a long one in slices."""
         start: str = self._beginning_of(cls, method, *arguments).apply(owner)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kquery_spark.sources.features import Feature, SourceSection
 
 OTHER_FILESYSTEM = Feature(
-    "other filesystems: `wasbs://`, `viewfs://` and all others",
+    "other filesystems: `wasbs://`, `webhdfs://` and all others",
     reason="files of the filesystem {scheme}: are read by Spark",
 )
 HARMFUL_SETTING = Feature(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from typing import Any
 
@@ -21,6 +22,7 @@ from tests.table_formats.queries import GROUPED, ROWS, check_appends
 
 pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")
 FORMATS = ("parquet", "orc", "csv", "json")
+_numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +189,58 @@ def test_a_path_without_a_scheme_is_of_the_default_filesystem(spark, cluster):
         assert paths.engine_path("/x") == f"{cluster.root}/x"
     finally:
         spark.conf.unset("fs.defaultFS")
+
+
+def _mounted(spark: Any, entries: dict[str, str]) -> Any:
+    """A new session with a mount table of its own, whose name no cached filesystem has."""
+    session, table = spark.newSession(), f"view{next(_numbers)}"
+    for entry, address in entries.items():
+        session.conf.set(f"fs.viewfs.mounttable.{table}.{entry}", address)
+    return session, f"viewfs://{table}"
+
+
+def test_mounted_filesystems(spark, cluster, folder, tmp_path):
+    """Through links, one of them inside of a folder of links, and a fallback; to a cluster and to local files."""
+    session, view = _mounted(
+        spark,
+        {
+            "link./tables": folder.replace(" ", "%20").replace("%20c", "%2520c"),
+            "link./inner/parts": f"{cluster.root}/a%20b%2520c/partitioned/",
+            "link./local": f"file://{tmp_path}",
+            "linkFallback": f"{cluster.root}/",
+            "homedir": "/user",
+        },
+    )
+    spark.sql(ROWS).write.parquet(f"{tmp_path}/parquet")
+    for frames, path in [
+        (session, f"{view}/tables/partitioned"),
+        (session, f"{view}/inner/parts"),
+        (session, f"{view}/a b%20c/partitioned"),
+        (session, f"{view}/local/parquet"),
+    ]:
+        frame = frames.read.parquet(path)
+        assert frame.inputFiles()[0].startswith("viewfs://")
+        check(frame.groupBy("k").agg({"id": "sum", "s": "max"}), coverage=1.0)
+        check(frame.groupBy("_metadata.file_path", "_metadata.file_name").agg({"id": "max"}), coverage=1.0)
+        check(frame.selectExpr("input_file_name() AS file", "id").where("id < 70"), coverage=1.0)
+
+
+@pytest.mark.parametrize(
+    ("entries", "sentence"),
+    [
+        ({"linkRegex./odd/(?<rest>.*)": "{root}/$rest"}, r"has the entry linkRegex./odd/(?<rest>.*)"),
+        (
+            {"linkNfly.minReplication=1./twice": "{root}/x,{root}/y"},
+            "has the entry linkNfly.minReplication=1./twice",
+        ),
+    ],
+)
+def test_mounts_of_other_kinds_stay_with_spark(spark, cluster, folder, entries, sentence):
+    given = {entry: address.format(root=cluster.root) for entry, address in entries.items()}
+    session, view = _mounted(spark, given | {"link./tables": f"{cluster.root}/a%20b%2520c"})
+    frame = session.read.parquet(f"{view}/tables/parquet").groupBy("k").count()
+    assert any(sentence in reason for reason in declined(frame))
+    check(frame)
 
 
 @pytest.mark.parametrize(
