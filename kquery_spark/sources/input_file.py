@@ -73,15 +73,15 @@ class InputFile:
         self.native.close()
 
     @property
-    def has_changed(self) -> bool:
-        """Whether the open file was written to since the query was planned."""
+    def change(self) -> SourceError | None:
+        """The error of a file that was written to or, where this matters, removed since the query was planned; else None."""
         if self._remote is None:
-            return is_changed(self.file, self._status())
+            return changed_error(self.file.path) if is_changed(self.file, self._status()) else None
         try:
             check_remote(self.file, *self._remote)
-        except SourceError:
-            return True
-        return False
+        except SourceError as error:
+            return error
+        return None
 
     def _status(self) -> os.stat_result:
         """Of the open file; of what has its path now where pyarrow is too old to tell the file's descriptor."""
@@ -95,9 +95,10 @@ class InputFile:
 
         A write sets the file's time before its bytes: bytes that were read before this call are those of the planned file.
         """
-        if self.has_changed:
+        change = self.change
+        if change is not None:
             forget_input(self.file)
-            raise changed_error(self.file.path)
+            raise change
 
     def read_at(self, nbytes: int, offset: int) -> bytes:
         """Exactly so many bytes as they were when planned, or SourceError; ValueError for a negative offset."""

@@ -19,7 +19,6 @@ from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.files import (
-    changed_error,
     constant,
     differs_in_case,
     partition_range,
@@ -124,7 +123,7 @@ class OrcSource(Source):
                 try:
                     stripe_batch = reader.read_stripe(stripe, columns=counted)
                 except (pa.ArrowException, OSError) as error:
-                    cause = changed_error(file.path) if source.has_changed else error
+                    cause = source.change or error
                     raise SourceError(f"cannot read stripe {stripe} of {file.path}: {cause}") from None
                 source.check_unchanged()
                 yield self._batch(file, columns, names, stripe_batch)

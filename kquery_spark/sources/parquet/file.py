@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.coded import Codes, PackedCodes
-from kquery_spark.sources.files import changed_error, local_path
+from kquery_spark.sources.files import local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.parquet.calendar import (
@@ -427,7 +427,7 @@ class OpenFile:
         return column_indexes(self._footer) if self._footer else []
 
     def _unreadable(self, group: int, error: BaseException) -> SourceError:
-        cause = changed_error(self.file.path) if self._input.has_changed else error
+        cause = self._input.change or error
         return SourceError(f"cannot read row group {group} of {self.file.path}: {cause}")
 
 
