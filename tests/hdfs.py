@@ -12,19 +12,33 @@ from typing import Any
 import pyspark
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
+from tests import kerberos
 from tests.maven import artifact
 
 JARS = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
 SERVICE = "minidfs-ns"
 """The name service of the cluster's two name nodes."""
+_SERVERS = ("namenode", "datanode")
+_OF_SERVERS = {"dfs.block.access.token.enable": "true", "ignore.secure.ports.for.testing": "true"}
+_SECURE = {
+    "hadoop.security.authentication": "kerberos",
+    "hadoop.security.authorization": "true",
+    "dfs.data.transfer.protection": "authentication",
+    **{f"dfs.{server}.kerberos.principal": kerberos.SERVICE for server in _SERVERS},
+    **_OF_SERVERS,
+}
 
 
 @dataclass(frozen=True)
 class Cluster:
-    """A running cluster. settings: Hadoop's, by which clients find its name service. jvm: py4j's view of its process."""
+    """A running cluster. settings: Hadoop's, by which clients find its name service. jvm: py4j's view of its process.
+
+    realm: of Kerberos, for a cluster that asks for it.
+    """
 
     settings: dict[str, str]
     jvm: Any
+    realm: kerberos.Realm | None
     _cluster: Any
 
     @property
@@ -58,6 +72,20 @@ class Cluster:
         """Hadoop's Path."""
         return self.jvm.org.apache.hadoop.fs.Path(path)
 
+    def write_settings(self, folder: Path) -> Path:
+        """Write the settings of clients to a folder, as ``HADOOP_CONF_DIR`` names one; gives the folder."""
+        entries = (
+            f"<property><name>{name}</name><value>{value}</value></property>"
+            for name, value in self.settings.items()
+        )
+        (folder / "core-site.xml").write_text(f"<configuration>{''.join(entries)}</configuration>")
+        return folder
+
+    def open_to_everybody(self) -> None:
+        """Let everybody write into the root."""
+        everything = self.jvm.org.apache.hadoop.fs.permission.FsPermission("777")
+        self.filesystem().setPermission(self.path("/"), everything)
+
     def make_encrypted(self, folder: str) -> None:
         """Make a new folder whose files are encrypted."""
         hdfs = self.jvm.org.apache.hadoop.hdfs
@@ -75,17 +103,18 @@ def hadoop_version() -> str:
 
 
 @contextmanager
-def hdfs_cluster(folder: Path, **settings: str) -> Iterator[Cluster]:
-    """The cluster as long as the block runs; maven.Unreachable where its JAR cannot be had.
+def hdfs_cluster(folder: Path, is_secure: bool = False, **settings: str) -> Iterator[Cluster]:
+    """The cluster as long as the block runs; maven.Unreachable where its JARs cannot be had.
 
-    settings: Hadoop's, of the servers, with ``_`` for dots.
+    is_secure: whether it asks for Kerberos. settings: Hadoop's, of the servers, with ``_`` for dots.
     """
     mini = artifact(f"org.apache.hadoop:hadoop-client-minicluster:{hadoop_version()}")
+    others = kerberos.jars() if is_secure else []
     (py4j,) = JARS.glob("py4j-*.jar")
     java = str(Path(os.environ["JAVA_HOME"], "bin", "java")) if os.environ.get("JAVA_HOME") else "java"
     port, token = launch_gateway(
         jarpath=str(py4j),
-        classpath=os.pathsep.join(map(str, [mini, f"{JARS}/*"])),
+        classpath=os.pathsep.join(map(str, [mini, *others, f"{JARS}/*"])),
         javaopts=["-Xmx512m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"],
         java_path=java,
         die_on_exit=True,
@@ -93,17 +122,27 @@ def hdfs_cluster(folder: Path, **settings: str) -> Iterator[Cluster]:
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
-        yield _started(gateway.jvm, folder, settings)
+        realm = kerberos.start_realm(gateway.jvm, folder / "realm") if is_secure else None
+        yield _started(gateway.jvm, folder, settings, realm)
     finally:
         gateway.shutdown()
 
 
-def _started(jvm: Any, folder: Path, given: dict[str, str]) -> Cluster:
+def _started(jvm: Any, folder: Path, given: dict[str, str], realm: kerberos.Realm | None) -> Cluster:
     hadoop = jvm.org.apache.hadoop
     configuration = hadoop.conf.Configuration()
     configuration.set("hadoop.security.key.provider.path", f"jceks://file{folder}/keys.jceks")
-    for name, value in given.items():
-        configuration.set(name.replace("_", "."), value)
+    secure = (
+        {}
+        if realm is None
+        else _SECURE | {f"dfs.{server}.keytab.file": str(realm.keytab) for server in _SERVERS}
+    )
+    for name, value in {**secure, **{name.replace("_", "."): value for name, value in given.items()}}.items():
+        configuration.set(name, value)
+    if realm is not None:
+        users = hadoop.security.UserGroupInformation
+        users.setConfiguration(configuration)
+        users.loginUserFromKeytab(kerberos.SERVICE, str(realm.keytab))
     builder = hadoop.hdfs.MiniDFSCluster.Builder(configuration, jvm.java.io.File(str(folder / "dfs")))
     topology = hadoop.hdfs.MiniDFSNNTopology.simpleHATopology()
     cluster = builder.nnTopology(topology).numDataNodes(1).build()
@@ -118,4 +157,6 @@ def _started(jvm: Any, folder: Path, given: dict[str, str]) -> Cluster:
         f"dfs.namenode.rpc-address.{SERVICE}.nn{i + 1}": f"127.0.0.1:{cluster.getNameNodePort(i)}"
         for i in (0, 1)
     }
-    return Cluster(settings, jvm, cluster)
+    if realm is not None:
+        settings |= {name: value for name, value in _SECURE.items() if name not in _OF_SERVERS}
+    return Cluster(settings, jvm, realm, cluster)

@@ -13,19 +13,20 @@ import re
 import threading
 import zlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
 import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
+from kquery_spark.sources.kerberos import DelegationToken
 
 CLIENT = "hdfs_native"
 """The module of the client."""
 INSTALL = "pip install 'kquery-spark[hdfs]'"
 _PATH = re.compile(r"hdfs://([^/@?#]*)(/.*)?$", re.DOTALL)
-_DEFAULT_PORT = 8020
+DEFAULT_PORT = 8020
 _USER = "HADOOP_USER_NAME"
 _NO_FILES = os.devnull  # a folder of Hadoop's settings in which there are none
 # A host that refuses is tried again as long as Hadoop does it, some seconds; what is set of a name service, as it is set.
@@ -40,13 +41,15 @@ class HdfsCluster:
 
     authority: a name service, or a host with or without a port; empty for ``fs.defaultFS``. settings: Hadoop's, by name.
     user: who asks on a cluster without Kerberos; None for whom the environment says. complete: whether ``settings`` are all
-    that there are, and none come from files in ``HADOOP_CONF_DIR``.
+    that there are, and none come from files in ``HADOOP_CONF_DIR``. token: by which workers log in, on a cluster with
+    Kerberos; None for by the machine's tickets.
     """
 
     authority: str
     settings: tuple[tuple[str, str], ...] = ()
     user: str | None = None
     complete: bool = False
+    token: DelegationToken | None = field(default=None, compare=False)
 
     @property
     def stamp(self) -> int:
@@ -83,7 +86,7 @@ def _client(cluster: HdfsCluster) -> Any:
             if not cluster.authority or ":" in cluster.authority:
                 raise
             # the settings know no name service of this name, so it is a host
-            return client_of(f"{cluster.authority}:{_DEFAULT_PORT}")
+            return client_of(f"{cluster.authority}:{DEFAULT_PORT}")
     except (OSError, RuntimeError, ValueError) as error:
         raise SourceError(f"cannot reach hdfs://{cluster.authority}: {error}") from None
 
@@ -118,6 +121,11 @@ def hadoop_user() -> str | None:
         return pwd.getpwuid(os.geteuid()).pw_name
     except (ImportError, KeyError):
         return None
+
+
+def tokens_of(clusters: Iterable[HdfsCluster]) -> list[DelegationToken]:
+    """The delegation tokens of clusters that have one."""
+    return [cluster.token for cluster in clusters if cluster.token is not None]
 
 
 def clusters_named_in(data: bytes) -> tuple[HdfsCluster, ...]:

@@ -9,23 +9,20 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters, hadoop_user, has_client
+from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters, has_client
 from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.hadoop_login import login
 from kquery_spark.spark_bridge.hdfs_features import (
     ENCRYPTED_FILES,
     NO_CLIENT,
     OTHER_SETTING,
-    OTHER_USER,
-    SECURE_CLUSTER,
     UNREACHABLE,
 )
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _IMPLEMENTATION = "org.apache.hadoop.hdfs.DistributedFileSystem"
-_USERS = "org.apache.hadoop.security.UserGroupInformation"
 _PATH = "org.apache.hadoop.fs.Path"
 _WILDCARD = re.compile(r"[*?\[{]")
-_AUTHENTICATION = "hadoop.security.authentication"
 _HA = "org.apache.hadoop.hdfs.server.namenode.ha."
 # Settings under which the client would connect to something else than Hadoop; each with the values that do no harm.
 _PROVIDER = "dfs.client.failover.proxy.provider"
@@ -96,20 +93,9 @@ class HdfsClusters:
             value = configuration.getTrimmed(name) or ""
             if value not in harmless:
                 raise OTHER_SETTING.declined(setting=name, value=value)
-        user = self._user(configuration)
-        return HdfsCluster(authority, _settings(configuration, authority), user, complete=True)
-
-    def _user(self, configuration: Any) -> str:
-        """Whom the cluster takes Spark for; Unsupported where the engine would read as somebody else."""
-        method = configuration.getTrimmed(_AUTHENTICATION) or "simple"
-        current = self._jvm.call(_USERS, "getCurrentUser")
-        if method.lower() != "simple" or self._jvm.call(_USERS, "isSecurityEnabled"):
-            raise SECURE_CLUSTER.declined(method=method)
-        user, own = str(current.getUserName()), hadoop_user()
-        of_executors = self._jvm.static("org.apache.spark.SparkContext", "getOrCreate").sparkUser()
-        if str(current.getAuthenticationMethod()) != "SIMPLE" or not user == own == of_executors:
-            raise OTHER_USER.declined(user=user if user != own else of_executors, own=own)
-        return user
+        spark = login(self._jvm, configuration, system, authority)
+        settings = _settings(configuration, authority) + spark.settings
+        return HdfsCluster(authority, settings, spark.user, complete=True, token=spark.token)
 
     def _check_zone(self, system: Any, folder: str) -> None:
         """Raise Unsupported where the files of a folder are encrypted."""

@@ -10,8 +10,16 @@ NO_CLIENT = Feature(
     reason=f"files of hdfs: are read by Spark, as {{where}} has no package hdfs-native; {INSTALL}",
 )
 SECURE_CLUSTER = Feature(
-    "clusters that ask for Kerberos or its delegation tokens",
+    "settings of Kerberos that came after the JVM's first login, other ways to log in",
     reason="files of hdfs: are read by Spark, as hadoop.security.authentication is {method}",
+)
+NO_LOGIN = Feature(
+    "a driver whose Python has no tickets and no delegation tokens, like one with a keytab only",
+    reason="files of hdfs: are read by Spark, as {user} has no tickets in the cache that kinit fills",
+)
+NO_TOKEN = Feature(
+    "workers on other machines without delegation tokens of Spark's, as in standalone clusters",
+    reason="files of hdfs: are read by Spark, which has no delegation token of {authority}",
 )
 OTHER_USER = Feature(
     "a user of Hadoop's that is not the driver's: a proxy user, a login of the program's own",
@@ -59,11 +67,18 @@ how, on the workers, too. Settings and what follows them:""",
         Feature("`dfs.encrypt.data.transfer`", "as the cluster asks for it"),
         Feature("`hadoop.security.authentication` simple", "as the driver's user, also in the workers"),
         Feature(
+            "`hadoop.security.authentication` Kerberos",
+            "workers by the delegation tokens that Spark gets on YARN and Kubernetes, local ones by the driver's tickets; "
+            "the driver by its tickets (`kinit`, MIT's `libgssapi_krb5`) or by the tokens of its container on YARN",
+        ),
+        Feature(
             "`viewfs://`: `fs.viewfs.mounttable.*`",
             "`link` and `linkFallback`; what is mounted is read as on its own filesystem",
         ),
         NO_CLIENT,
         SECURE_CLUSTER,
+        NO_LOGIN,
+        NO_TOKEN,
         OTHER_USER,
         ENCRYPTED_FILES,
         OTHER_SETTING,
@@ -75,6 +90,9 @@ how, on the workers, too. Settings and what follows them:""",
 Up to 500 files of a table, as for object stores. Where a file was replaced or appended to since the query was planned,
 or a task cannot read it, Spark runs the query again. A task reads blocks from the data node that is nearest to it, but
 runs on any executor: the engine does not ask Spark for those next to the blocks.
+
+Delegation tokens travel to workers as the credentials of object stores do, and none are asked for. While a task runs, its
+process has them in a file in memory that `HADOOP_TOKEN_FILE_LOCATION` names.
 
 A context without Spark reads the settings in `HADOOP_CONF_DIR`, or those that it is given:
 

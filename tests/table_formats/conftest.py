@@ -31,7 +31,9 @@ _STORES = ("s3", "gs", "abfs")
 collect_ignore_glob = [] if FORMAT else ["test_*.py"]
 if FORMAT:
     collect_ignore_glob = [
-        f"test_{name}*.py" for name in ("delta", "iceberg", "s3", "gs", "abfs", "hdfs") if name != FORMAT
+        f"test_{name}*.py"
+        for name in ("delta", "iceberg", "s3", "gs", "abfs", "hdfs", "kerberos")
+        if name != FORMAT
     ]
 
 
@@ -153,6 +155,10 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
     "s3": {(4, 3): _s3("3.5.0", "2.35.4", "1.3.1")},
     # the JAR of the cluster is none of Spark's
     "hdfs": {(3, 5): Library((), {}), (4, 1): _tables_on_hdfs(), (4, 3): Library((), {})},
+    # each task logs in anew
+    "kerberos": {
+        release: Library((), {"spark.python.worker.reuse": "false"}) for release in ((3, 5), (4, 1), (4, 3))
+    },
     "iceberg": {
         (3, 5): _iceberg("3.5_2.12", "1.12.0"),
         (4, 0): _iceberg("4.0_2.13", "1.11.0"),
@@ -189,6 +195,9 @@ def _of_server(request: pytest.FixtureRequest) -> dict[str, str]:
     if FORMAT == "hdfs":
         settings = request.getfixturevalue("cluster").settings
         return {f"spark.hadoop.{name}": value for name, value in settings.items()}
+    if FORMAT == "kerberos":
+        cluster = request.getfixturevalue("logged_in")
+        return {"spark.driver.extraJavaOptions": f"-Djava.security.krb5.conf={cluster.realm.configuration}"}
     if FORMAT == "s3":
         return {"spark.hadoop.fs.s3a.endpoint": request.getfixturevalue("s3_endpoint")}
     if FORMAT == "gs":
@@ -205,10 +214,24 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     from tests.hdfs import hdfs_cluster
 
     try:
-        with hdfs_cluster(tmp_path_factory.mktemp("hdfs")) as cluster:
+        with hdfs_cluster(tmp_path_factory.mktemp("hdfs"), is_secure=FORMAT == "kerberos") as cluster:
             yield cluster
     except Unreachable as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def logged_in(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The cluster with Kerberos, whose tickets this process and those that it starts have, as after ``kinit``."""
+    from tests import kerberos
+
+    tickets = tmp_path_factory.mktemp("tickets") / "cache"
+    cluster.realm.log_in(kerberos.USER, tickets)
+    os.environ |= {"KRB5CCNAME": f"FILE:{tickets}", "KRB5_CONFIG": str(cluster.realm.configuration)}
+    # a JVM logs in before it reads Spark's settings
+    os.environ["HADOOP_CONF_DIR"] = str(cluster.write_settings(tmp_path_factory.mktemp("conf")))
+    cluster.open_to_everybody()
+    return cluster
 
 
 @pytest.fixture(scope="session")

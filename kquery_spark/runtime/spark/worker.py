@@ -29,7 +29,8 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters
+from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters, tokens_of
+from kquery_spark.sources.kerberos import logged_in_by
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
 from kquery_spark.stages.graph import Stage, reads
@@ -146,7 +147,8 @@ class StageTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
         try:
-            yield from self._run(batches)
+            with logged_in_by(tokens_of(self.clusters)):
+                yield from self._run(batches)
         except Exception as error:
             raise task_error(error) from error
 
