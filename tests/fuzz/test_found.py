@@ -1,8 +1,11 @@
 """What the fuzzer found once, as small as it got."""
 
+from math import copysign
+
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 
 from kquery_spark import ExecutionContext, kquery_plan
 from kquery_spark.fuzz.settings import applied
@@ -33,3 +36,23 @@ def test_the_size_of_null_is_minus_one_outside_ansi_mode(spark, ansi):
         spark.createDataFrame(table).createOrReplaceTempView("t")
         expected = spark.sql(sql).toArrow()
     assert compare_tables(expected, context.sql(sql).to_arrow()) == []
+
+
+@pytest.mark.parametrize("values", [[0.0, -0.0], [-0.0, 0.0, 0.0], [0.0, -0.0, 1.0]])
+def test_zeros_of_orc_files_keep_their_signs(spark, tmp_path, values):
+    """ORC's reader gives a batch of zeros the sign of the first (docs/trust.md, "Known exceptions")."""
+    orc.write_table(pa.table({"x": values}), tmp_path / "t.orc")
+    frame = spark.read.orc(str(tmp_path)).selectExpr("csc(x) AS y")
+    fast = frame.transform(kquery_plan, when="always", fallback="error")
+    assert sorted(row.y > 0 for row in fast.collect()) == sorted(copysign(1, value) > 0 for value in values)
+    if 1.0 in values:
+        assert compare_tables(frame.toArrow(), fast.toArrow()) == []
+
+
+def test_a_subquery_that_is_null_reads_orc_files(spark, tmp_path):
+    """Spark fails while it looks for NULL in ORC files, with their filters pushed down."""
+    orc.write_table(pa.table({"a": pa.array([1, 2], pa.int16())}), tmp_path / "t.orc")
+    rows = spark.read.orc(str(tmp_path)).where("a >= (SELECT max(b) FROM VALUES (1S) AS t(b) WHERE b > 2)")
+    answer = rows.transform(kquery_plan, when="always", fallback="error").collect()
+    with applied(spark, {"spark.sql.orc.filterPushdown": "false"}):
+        assert answer == rows.collect() == []
