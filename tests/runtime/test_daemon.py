@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import struct
 
 import pytest
 from pyspark import daemon
@@ -16,6 +17,16 @@ def test_a_worker_ends_quietly_when_its_connection_is_closed(capfd: pytest.Captu
     assert unless_closed(daemon.worker)(ours, True) != 0  # what ends the process
     assert ours.recv(1024) == b""  # and it has nothing to wait for
     ours.close()
+    assert capfd.readouterr().err == ""
+
+
+def test_a_worker_ends_quietly_when_its_connection_is_reset(capfd: pytest.CaptureFixture[str]):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        theirs = socket.create_connection(server.getsockname())
+        ours, _ = server.accept()
+    theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    theirs.close()
+    assert unless_closed(daemon.worker)(ours, True) != 0
     assert capfd.readouterr().err == ""
 
 

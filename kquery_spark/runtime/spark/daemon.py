@@ -52,7 +52,11 @@ def unless_closed(worker: _Worker) -> _Worker:
     """
 
     def run(sock: socket.socket, authenticated: bool) -> int:
-        if not sock.recv(1, socket.MSG_PEEK):
+        try:
+            is_open = bool(sock.recv(1, socket.MSG_PEEK))
+        except ConnectionResetError:
+            is_open = False
+        if not is_open:
             return 1
         ended_with = worker(sock, authenticated)
         from kquery_spark.kernels.compiled import FILE_LOOPS  # not before numpy knows the processor
