@@ -90,7 +90,7 @@ def task_budget(facts: ContainerFacts, limits: ProcessLimits) -> int:
 def with_budget(
     config: EngineConfig, facts: ContainerFacts, retained: int = 0, limits: ProcessLimits | None = None
 ) -> EngineConfig:
-    """The settings with the budget of a task that starts now, of which ``retained`` bytes are taken by build sides.
+    """The settings with the budget of a task that starts now, of which ``retained`` bytes are taken by what is kept.
 
     An explicit memory_bytes stays as it is, but a process that keeps nothing else has to be able to keep build sides.
     """

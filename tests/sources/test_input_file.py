@@ -13,6 +13,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.sources import input_file
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.files import list_files
+from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.input_file import InputFile, forget_input, shared_input
 from kquery_spark.sources.json.source import json_source
 from kquery_spark.sources.orc.source import orc_source
@@ -65,7 +66,7 @@ def test_a_file_that_shrinks_gives_an_error_that_names_row_group_and_file(tmp_pa
     list(source.read(first, ["v"]))
     path = tmp_path / "a.parquet"
     os.truncate(path, path.stat().st_size // 3)
-    opened = open_file.__globals__["_cache"][source.files[0]]
+    opened = PARQUET_FOOTERS.get(source.files[0])
     with pytest.raises(SourceError, match=f"row group 1 of {path}: .*has changed since"):
         opened.read(*second.pieces, ["v"])
     with pytest.raises(SourceError, match=f"{path} has changed since"):

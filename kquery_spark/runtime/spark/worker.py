@@ -29,6 +29,7 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
+from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters, tokens_of
 from kquery_spark.sources.kerberos import logged_in_by
 from kquery_spark.sources.object_stores.connections import connect
@@ -157,7 +158,8 @@ class StageTask:
         connect(self.stores)
         connect_clusters(self.clusters)
         config = from_bytes(self.config, EngineConfig)
-        config = with_budget(config, self.container or ContainerFacts(), worker_cache().retained_bytes())
+        retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes
+        config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_heap(config.memory_bytes)
         meters = (SparkSpillMeter(), *(() if self.meter is None else (self.meter,)))
         return StageRun(_stage(self.stage), config, self.rows, SeveralMeters(meters))(batches)

@@ -53,6 +53,8 @@ _DICTIONARY_BYTES_PER_VALUE = 3.0
 _MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
 _MIN_INDEXED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
 _MAX_SECONDS = (2**63 - 1) // 1_000_000  # that microseconds reach
+# Measured: 17 KB for a file of three columns, 944 KB for one whose footer of 116 KB describes 1,000 chunks.
+_BYTES_OF_A_FILE, _FOOTER_EXPANSION = 12 << 10, 8
 _MAX_PAGE_ROW_SHARE = 0.5  # share of a chunk's rows up to which pages are read alone
 
 
@@ -102,6 +104,11 @@ class OpenFile:
         self._old_times: dict[str, dict[int, TimeLeaf]] = {}
         self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
+
+    @property
+    def nbytes(self) -> int:
+        """What the parsed footer takes in memory, about, and what is known of the file by it."""
+        return _BYTES_OF_A_FILE + _FOOTER_EXPANSION * int(self.metadata.serialized_size)
 
     @cached_property
     def shared_paths(self) -> set[str]:

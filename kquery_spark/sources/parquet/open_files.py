@@ -2,30 +2,24 @@
 
 from __future__ import annotations
 
-import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import cast
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import check_unchanged, local_path
+from kquery_spark.sources.footers import PARQUET_FOOTERS, Footers
 from kquery_spark.sources.input_file import forget_input
 from kquery_spark.sources.parquet.file import OpenFile
 
-_MAX_CACHED_FOOTERS = 512
 _MAX_FOOTERS_AT_ONCE = 32  # that are fetched from another filesystem
-
-_cache: OrderedDict[DataFile, OpenFile] = OrderedDict()
-_lock = threading.Lock()
+_footers = cast("Footers[OpenFile]", PARQUET_FOOTERS)
 
 
 def open_file(file: DataFile) -> OpenFile:
     """The open file, from this process's cache when it has not changed since."""
-    with _lock:
-        cached = _cache.get(file)
-        if cached is not None:
-            _cache.move_to_end(file)
+    cached = _footers.get(file)
     if cached is not None:
         try:
             check_unchanged(file)
@@ -34,10 +28,7 @@ def open_file(file: DataFile) -> OpenFile:
             raise
         return cached
     opened = OpenFile(file)
-    with _lock:
-        _cache[file] = opened
-        while len(_cache) > _MAX_CACHED_FOOTERS:
-            _cache.popitem(last=False)
+    _footers.put(file, opened)
     return opened
 
 
@@ -51,6 +42,5 @@ def open_files(files: Sequence[DataFile]) -> list[OpenFile]:
 
 def forget_file(file: DataFile) -> None:
     """Let go of a file that is gone or has changed."""
-    with _lock:
-        _cache.pop(file, None)
+    _footers.forget(file)
     forget_input(file)

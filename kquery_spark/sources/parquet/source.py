@@ -93,12 +93,14 @@ class ParquetSource(Source):
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        return sum(self._column_bytes(column) for column in columns)
-
-    def _column_bytes(self, column: str) -> int:
+        # each file is looked for once, not once a column
         return self.once(
-            ("bytes", column), lambda: sum(open_file(f).column_bytes(column) for f in self.files)
+            ("bytes", *columns), lambda: sum(self._bytes_of(file, columns) for file in self.files)
         )
+
+    def _bytes_of(self, file: DataFile, columns: Sequence[str]) -> int:
+        opened = open_file(file)
+        return sum(opened.column_bytes(column) for column in columns)
 
     def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
         """Statistics per file and row group; of a file that lacks the column, None."""
