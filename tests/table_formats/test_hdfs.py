@@ -307,11 +307,12 @@ def test_encrypted_transfer(tmp_path):
     assert rows == [{"n": 300_000, "s": 44_999_850_000, "m": 299_999}]
 
 
-def test_more_files_than_the_driver_can_look_at_are_sparks(spark, table, monkeypatch):
+def test_more_files_than_the_driver_can_look_at_are_sparks(spark, cluster, folder, table, monkeypatch):
     monkeypatch.setattr("kquery_spark.frontends.catalyst.plans.relations._MAX_REMOTE_FILES", 5)
-    assert any(
-        "take the driver too long" in reason for reason in declined(spark.sql(GROUPED.format(t=table)))
-    )
+    session, view = _mounted(spark, {"linkFallback": f"{cluster.root}/"})
+    mounted = session.read.parquet(f"{view}/a b%20c/partitioned").groupBy("k").count()
+    for frame in (spark.sql(GROUPED.format(t=table)), mounted):
+        assert any("take the driver too long" in reason for reason in declined(frame))
 
 
 @pytest.mark.parametrize("name", ["delta.`hdfs://minidfs-ns/delta/t`", "on_hdfs.db.t"])

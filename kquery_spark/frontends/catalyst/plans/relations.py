@@ -202,7 +202,7 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
-        _check_count([listed.path for listed in relation.files])
+        _check_count([listed.path for listed in relation.files], context.relations.path)
         files = tuple(_file(listed, context.relations.path) for listed in relation.files)
         buckets = _bucketing(relation, files, settings)
         read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
@@ -235,7 +235,7 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
             raise METADATA_COLUMNS.declined(column=name)
     fields = [by_name[name] for name in schema.names] if scan.files else []
     try:
-        _check_count([file.path for file in scan.files])
+        _check_count([file.path for file in scan.files], context.relations.path)
         source = iceberg_source(schema, fields, scan.files, context.relations.path)
         source.check_files(schema.names)
     except SourceError as error:
@@ -265,9 +265,12 @@ def _file(listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
     return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
 
 
-def _check_count(paths: Sequence[str]) -> None:
+def _check_count(paths: Sequence[str], path_of: Callable[[str], str]) -> None:
     """Raise Unsupported for more files of other filesystems than the driver can look at while it plans."""
-    if len(paths) > _MAX_REMOTE_FILES and (bucket_of(paths[0]) or authority_of(paths[0])):
+    if len(paths) <= _MAX_REMOTE_FILES:
+        return
+    first = path_of(paths[0])
+    if bucket_of(first) or authority_of(first):
         raise MANY_REMOTE_FILES.declined(count=len(paths), limit=_MAX_REMOTE_FILES)
 
 
