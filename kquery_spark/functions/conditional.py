@@ -20,7 +20,7 @@ from kquery_spark.kernels.elements import is_array
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
-from kquery_spark.types.coercion import common_type
+from kquery_spark.types.coercion import as_floats, common_type
 from kquery_spark.types.vector import Data, Vector
 
 
@@ -88,7 +88,8 @@ def _nullif(args: Sequence[Vector], context: CallContext) -> Data:
         return left.data
     sides = [left, right]
     if left.dtype != right.dtype:
-        common = common_type(left.dtype, right.dtype)
+        types = [left.dtype, right.dtype]
+        common = common_type(*(types if context.mode is EvalMode.ANSI else as_floats(types)))
         assert common is not None
         # Spark casts no value that it compares with NULL
         values = right.array(context.num_rows)

@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.date_fields import local
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, call, function, register
+from kquery_spark.functions.registry import (
+    CallContext,
+    EvalMode,
+    Function,
+    VersionChange,
+    call,
+    function,
+    register,
+)
 from kquery_spark.kernels.elements import elements, list_offsets
 from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
@@ -22,8 +30,20 @@ _ANY_CONTROL = r"[\x00-\x1f]"
 _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # years of four digits
-_MINUTE_MICROS = 60_000_000
+_SECOND_MICROS = 1_000_000
 _FINITE = r"^[^NI]*$"  # of the texts of doubles
+
+
+def _has_instants(dtype: pa.DataType) -> bool:
+    return t.is_timestamp(dtype) or any(map(_has_instants, t.parts_of(dtype)))
+
+
+WHOLE_MINUTES = VersionChange(
+    "writes the offsets of old timestamps without their seconds",
+    lambda types, _: _has_instants(types[0]),
+    since=(4, 0),
+)
+"""Of what writes timestamps as texts with offsets."""
 
 
 def _to_json(args: Sequence[Vector], context: CallContext) -> Data:
@@ -71,15 +91,16 @@ def _moments(array: pa.Array, context: CallContext) -> pa.Array:
         return texts
     wall, _ = local(args[0], CallContext(t.STRING, context.mode, context.tz, len(array)))
     instants = pc.fill_null(array.view(pa.int64()), 0).to_numpy()
-    offsets, places = np.unique((wall - instants) // _MINUTE_MICROS, return_inverse=True)
-    shown = pa.array([_offset(int(minutes)) for minutes in offsets], t.STRING)
+    offsets, places = np.unique((wall - instants) // _SECOND_MICROS, return_inverse=True)
+    shown = pa.array([_offset(int(seconds)) for seconds in offsets], t.STRING)
     return pc.binary_join_element_wise(texts, shown.take(pa.array(places)), "")
 
 
-def _offset(minutes: int) -> str:
-    """Minutes east of UTC as java.time shows them; seconds were dropped toward the west."""
-    hours, rest = divmod(abs(minutes), 60)
-    return f"{'-' if minutes < 0 else '+'}{hours:02}:{rest:02}" if minutes else "Z"
+def _offset(seconds: int) -> str:
+    """Seconds east of UTC as Spark shows them; those of old times in many zones are no whole minutes."""
+    minutes, rest = divmod(abs(seconds), 60)
+    text = f"{'-' if seconds < 0 else '+'}{minutes // 60:02}:{minutes % 60:02}{f':{rest:02}' if rest else ''}"
+    return text if seconds else "Z"
 
 
 def _check_days(days: pa.Array) -> None:
@@ -159,4 +180,4 @@ def _check_type(dtype: pa.DataType) -> None:
         raise Unsupported(f"to_json of {t.spark_name(dtype)} stays with Spark")
 
 
-register(Function("to_json", _to_json, _type, nullable="always"))
+register(Function("to_json", _to_json, _type, nullable="always", changes=(WHOLE_MINUTES,)))

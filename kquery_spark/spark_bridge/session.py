@@ -20,7 +20,10 @@ from kquery_spark.spark_bridge.versions import spark_api
 _SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
 _FOLDING = "constant_folding"
 """The engine's rule that is switched off with any of these of Spark's: each may keep an error from being raised."""
-_FOLDING_RULES = ("ConstantFolding", "NullPropagation", "BooleanSimplification", "SimplifyConditionals")
+_FOLDING_RULES = (
+    *("ConstantFolding", "NullPropagation", "BooleanSimplification", "SimplifyConditionals"),
+    "SimplifyCaseConversionExpressions",
+)
 _QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
 _NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
     ".", "$"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pyarrow as pa
@@ -31,6 +31,13 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
         if is_kind(left) and is_kind(right):
             return common(left, right)
     return _common_time(left, right)
+
+
+def as_floats(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    """Types that have to meet outside ANSI mode: integers beside floats become floats there, and not doubles."""
+    if t.FLOAT not in types:
+        return types
+    return [t.FLOAT if t.is_integral(dtype) else dtype for dtype in types]
 
 
 def _other(known: pa.DataType, left: pa.DataType, right: pa.DataType) -> pa.DataType:

@@ -56,3 +56,51 @@ def test_a_subquery_that_is_null_reads_orc_files(spark, tmp_path):
     answer = rows.transform(kquery_plan, when="always", fallback="error").collect()
     with applied(spark, {"spark.sql.orc.filterPushdown": "false"}):
         assert answer == rows.collect() == []
+
+
+@pytest.mark.parametrize("zone", ["America/Los_Angeles", "Asia/Kolkata", "Africa/Monrovia"])
+def test_offsets_of_old_times_have_seconds(spark, tmp_path, zone):
+    moments = [-11_676_096_000, -2_826_000_000, -2_147_483_648, 1_577_836_800]
+    pq.write_table(pa.table({"s": moments}), tmp_path / "t.parquet")
+    with applied(spark, {"spark.sql.session.timeZone": zone}):
+        rows = spark.read.parquet(str(tmp_path)).selectExpr("timestamp_seconds(s) AS t")
+        frame = rows.selectExpr("to_json(struct(t)) AS j", "to_csv(struct(t)) AS c")
+        expected = frame.toArrow()
+        assert any(len(text.as_py() or "") > len("1880-01-01T00:00:00.000+00:00") for text in expected["c"])
+        fast = frame.transform(kquery_plan, when="always", fallback="error").toArrow()
+    assert compare_tables(expected, fast) == []
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize(
+    "expression",
+    ["i = f", "i + f", "l * f", "i / f", "coalesce(f, i)", "i IN (f, 2)", "greatest(i, f)", "pow(f, i % 3)", "array(i, f)",
+     "nullif(i, f)", "i + f + d", "if(i > 0, f, l)", "i BETWEEN f AND l", "i <=> f", "f - 1"],
+)  # fmt: skip
+def test_integers_beside_floats_are_floats_outside_ansi_mode(spark, expression, ansi):
+    table = pa.table({
+        "i": pa.array([16777217, -2147483648, None], pa.int32()), "l": [2**53 + 1, 3, 5],
+        "f": pa.array([16777216.0, 1.5, 2.5], pa.float32()), "d": [0.1, 0.2, 0.3],
+    })  # fmt: skip
+    context = ExecutionContext(ansi=ansi)
+    context.register_arrow("t", table)
+    sql = f"SELECT {expression} AS x FROM t"
+    with applied(spark, {"spark.sql.ansi.enabled": str(ansi).lower()}):
+        spark.createDataFrame(table).createOrReplaceTempView("t")
+        expected = spark.sql(sql).toArrow()
+    assert compare_tables(expected, context.sql(sql).to_arrow()) == []
+
+
+@pytest.mark.parametrize("text", ["lower(upper(s))", "upper(lower(s))", "upper(upper(s))", "lower(lower(s))"])
+def test_only_the_outer_change_of_case_counts(spark, tmp_path, text):
+    table = pa.table({"s": ["ß", "İ", "aΣ", None]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    context = ExecutionContext()
+    context.register_arrow("t", table)
+    frame = spark.read.parquet(str(tmp_path)).selectExpr(f"{text} AS x")
+    assert compare_tables(frame.toArrow(), context.sql(f"SELECT {text} AS x FROM t").to_arrow()) == []
+    rule = "org.apache.spark.sql.catalyst.optimizer.SimplifyCaseConversionExpressions"
+    with applied(spark, {"spark.sql.optimizer.excludedRules": rule}):
+        frame = spark.read.parquet(str(tmp_path)).selectExpr(f"{text} AS x")
+        fast = frame.transform(kquery_plan, when="always", fallback="error")
+        assert compare_tables(frame.toArrow(), fast.toArrow()) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
@@ -15,11 +17,12 @@ from kquery_spark.types import names as t
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
     """``#a > (1 + 2)`` becomes ``#a > 3``, ``TRUE AND x`` becomes ``x``, ``x AND FALSE`` FALSE, ``x + NULL`` NULL.
 
-    ``named_struct('a', x, 'b', y).a`` and ``CASE WHEN y THEN x ELSE x END`` become ``x``, ``size(map(x, y))`` 1.
+    ``named_struct('a', x, 'b', y).a`` and ``CASE WHEN y THEN x ELSE x END`` become ``x``, ``size(map(x, y))`` 1,
+    ``lower(upper(x))`` ``lower(x)``, which is not always the same.
 
-    These are Catalyst's ConstantFolding, BooleanSimplification, NullPropagation, SimplifyExtractValueOps and
-    SimplifyConditionals. All but the first drop an ``x`` or ``y`` that would raise, as Spark does. A constant that raises is
-    left alone: whether it raises is for the rows to decide.
+    These are Catalyst's ConstantFolding, BooleanSimplification, NullPropagation, SimplifyExtractValueOps,
+    SimplifyCaseConversionExpressions and SimplifyConditionals. All but the first drop an ``x`` or ``y`` that would raise, as
+    Spark does. A constant that raises is left alone: whether it raises is for the rows to decide.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _fold)))
 
@@ -41,6 +44,8 @@ def _fold(expr: Expr) -> Expr:
         match expr.function:
             case "isnull" | "isnotnull" if not expr.args[0].nullable:
                 return Literal(expr.function == "isnotnull", t.BOOL)
+            case "upper" | "lower":
+                return _recased(expr, expr.args[0])
             case "elt":
                 return _element(expr, expr.args[0])
             case "date_trunc":
@@ -65,6 +70,13 @@ def _evaluated(expr: Expr) -> Expr:
         return evaluate_constant(expr)
     except KQueryError:
         return expr
+
+
+def _recased(expr: Call, text: Expr) -> Expr:
+    """The outer one of two changes of case, alone."""
+    if not isinstance(text, Call) or text.function not in ("upper", "lower"):
+        return expr
+    return replace(expr, args=text.args)
 
 
 def _element(expr: Call, index: Expr) -> Expr:

@@ -17,7 +17,7 @@ from kquery_spark.functions.aggregate_registry import AggregateFunction
 from kquery_spark.functions.arithmetic import mode_over
 from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, Function, function
 from kquery_spark.types import names as t
-from kquery_spark.types.coercion import common_type
+from kquery_spark.types.coercion import as_floats, common_type
 
 # Where a NULL without a type is no condition, and Spark's class of error for what is none.
 _NEVER_NULL = frozenset({"WHERE", "ON", "FILTER", "WHEN"})
@@ -117,18 +117,23 @@ class Conversions:
             args = _literal_digits(args)
         if coerce is None:
             return list(args)
-        targets = coerce([a.dtype for a in args])
+        types = [a.dtype for a in args]
+        targets = coerce(types)
+        # integers that become doubles whatever is beside them do so in both modes
+        if not self.facts.ansi and set(targets) == {t.DOUBLE}:
+            targets = coerce(as_floats(types))
         return [self.cast(a, target) for a, target in zip(args, targets, strict=True)]
 
     def common(self, exprs: Sequence[Expr], what: str) -> list[Expr]:
         """Expressions cast to their common type; PlanError if there is none, calling the construct ``what``."""
-        dtype = exprs[0].dtype
-        for expr in exprs[1:]:
-            wider = common_type(dtype, expr.dtype)
+        types = [expr.dtype for expr in exprs]
+        dtype, *others = types if self.facts.ansi else as_floats(types)
+        for other in others:
+            wider = common_type(dtype, other)
             if wider is None:
                 raise PlanError(
                     f"[DATATYPE_MISMATCH.DATA_DIFF_TYPES] {what} mixes {t.spark_name(dtype)} and "
-                    f"{t.spark_name(expr.dtype)}"
+                    f"{t.spark_name(other)}"
                 )
             dtype = wider
         return [self.cast(e, dtype) for e in exprs]
