@@ -5,12 +5,14 @@ Arrow's own zone kernels stop at 2037 (later summers get winter's offset), so th
 
 from __future__ import annotations
 
+import bisect
 import datetime as dt
 import functools
 import importlib.resources
 import re
 import struct
 import zoneinfo
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -89,19 +91,70 @@ def _recorded(data: bytes) -> tuple[list[int], list[int]]:
     return moments, [seconds[0], *(seconds[k] for k in kinds)]
 
 
-@functools.lru_cache(maxsize=64)
-def _transitions(tz: str) -> tuple[Int64s, Int64s]:
-    """Microseconds of every transition until 2500, and the offsets between them."""
-    moments, offsets_seconds = _recorded(_file(tz))
+END = 16_725_225_600
+"""The beginning of 2500, from which on the zones' rules are those of the 400 years before."""
+
+
+@dataclass(frozen=True)
+class ZoneTable:
+    """The changes of a zone's clocks until 2500. moments: in seconds since the epoch. offsets: seconds east of UTC between
+    them, the first from the beginning of time."""
+
+    name: str
+    moments: tuple[int, ...]
+    offsets: tuple[int, ...]
+
+    def next_after(self, moment: int) -> tuple[int, int] | None:
+        """The first change after a moment and the offset from then on."""
+        index = bisect.bisect_right(self.moments, moment)
+        return (self.moments[index], self.offsets[index + 1]) if index < len(self.moments) else None
+
+    def until(self, moment: int) -> ZoneTable:
+        """The changes up to a moment."""
+        count = bisect.bisect_right(self.moments, moment)
+        return ZoneTable(self.name, self.moments[:count], self.offsets[: count + 1])
+
+    def followed_by(self, other: ZoneTable) -> ZoneTable:
+        """These changes, and those of another table after the last of them."""
+        count = bisect.bisect_right(other.moments, self.moments[-1]) if self.moments else 0
+        moments, offsets = other.moments[count:], other.offsets[count + 1 :]
+        return ZoneTable(self.name, self.moments + moments, self.offsets + offsets)
+
+
+_adopted: dict[str, ZoneTable] = {}
+
+
+def adopt(*tables: ZoneTable) -> None:
+    """Have this process take zones for what the tables say from now on, and not for what its own data say."""
+    for table in tables:
+        if _adopted.get(table.name) != table:
+            _adopted[table.name] = table
+            _transitions.cache_clear()
+
+
+def adopted_in(data: bytes) -> tuple[ZoneTable, ...]:
+    """The tables that this process was given of zones that serialized plans name."""
+    return tuple(table for name, table in _adopted.items() if name.encode() in data)
+
+
+def table_of_this_machine(tz: str) -> ZoneTable:
+    """A zone as this machine's time zone database has it."""
+    recorded_moments, recorded_offsets = _recorded(_file(tz))
+    moments: list[int] = []
+    offsets = recorded_offsets[:1]
+    for second, seconds in zip(recorded_moments, recorded_offsets[1:], strict=True):
+        if seconds != offsets[-1]:
+            moments.append(second)
+            offsets.append(seconds)
     zone = zoneinfo.ZoneInfo(tz)
 
     def offset(second: int) -> int:
         moment = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(seconds=second)
         return int(zone.utcoffset(moment.astimezone(zone)).total_seconds())  # type: ignore[union-attr]
 
-    low = max(moments[-1] if moments else 0, 0)
+    low = max(recorded_moments[-1] if recorded_moments else 0, 0)
     known, week = offset(low), 7 * 86400
-    for high in range(low + week, 16_725_225_600 + week, week):  # 2500-01-01
+    for high in range(low + week, END + week, week):
         now = offset(high)
         if now != known:
             left, right = high - week, high
@@ -109,9 +162,16 @@ def _transitions(tz: str) -> tuple[Int64s, Int64s]:
                 middle = (left + right) // 2
                 left, right = (middle, right) if offset(middle) == known else (left, middle)
             moments.append(right)
-            offsets_seconds.append(now)
+            offsets.append(now)
             known = now
-    return np.array(moments, np.int64) * 1_000_000, np.array(offsets_seconds, np.int64) * 1_000_000
+    return ZoneTable(tz, tuple(moments), tuple(offsets))
+
+
+@functools.lru_cache(maxsize=64)
+def _transitions(tz: str) -> tuple[Int64s, Int64s]:
+    """Microseconds of every transition until 2500, and the offsets between them."""
+    table = _adopted.get(tz) or table_of_this_machine(tz)
+    return np.array(table.moments, np.int64) * 1_000_000, np.array(table.offsets, np.int64) * 1_000_000
 
 
 def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
@@ -120,7 +180,7 @@ def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
     if fixed is not None:
         return np.int64(fixed)
     moments, zone_offsets = _transitions(tz)
-    late = 16_725_225_600_000_000
+    late = END * 1_000_000
     if len(instants) and instants.max() >= late:
         instants = np.where(instants >= late, (instants - late) % _CYCLE + late - _CYCLE, instants)
     return np.asarray(zone_offsets[np.searchsorted(moments, instants, side="right")])

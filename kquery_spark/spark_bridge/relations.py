@@ -28,6 +28,7 @@ from kquery_spark.spark_bridge.literal_values import array_of_texts, array_of_va
 from kquery_spark.spark_bridge.plan_facts import Facts, internal_element
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.spark_types import arrow_schema, has_coarse_times
+from kquery_spark.spark_bridge.zone_rules import follow_zone
 from kquery_spark.types.names import spark_name as name_of
 
 _SOURCES = "org.apache.spark.sql.execution.datasources."
@@ -187,6 +188,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSna
         return OtherRelation(described.format, _reason(error))
     if not format_named(described.format).in_jvm_zone:
         return replace(described, files=files)
+    follow_zone(jvm, jvm.time_zone())
     return replace(described, files=files, jvm_zone=jvm.time_zone())
 
 

@@ -14,6 +14,7 @@ from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
 from kquery_spark.spark_bridge.byte_sizes import parse_bytes
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.versions import Version, minor_version
+from kquery_spark.spark_bridge.zone_rules import follow_zone
 
 _CONF = "org.apache.spark.sql.internal.SQLConf"
 OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
@@ -157,10 +158,12 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     except Exception:  # py4j's: a setting that this Spark does not know was set in another session
         _unknown.pop(jvm, None)
         values = _values(conf, jvm)
+    time_zone = _text(values, "spark.sql.session.timeZone")
+    follow_zone(jvm, time_zone)
     return SessionSettings(
         version=jvm.spark_version,
         ansi=_text(values, "spark.sql.ansi.enabled") == "true",
-        time_zone=_text(values, "spark.sql.session.timeZone"),
+        time_zone=time_zone,
         case_sensitive=_text(values, "spark.sql.caseSensitive") == "true",
         corrupt_record_column=_text(values, "spark.sql.columnNameOfCorruptRecord"),
         values=MappingProxyType(values),

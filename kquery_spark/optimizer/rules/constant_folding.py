@@ -74,9 +74,10 @@ def _evaluated(expr: Expr) -> Expr:
 
 def _recased(expr: Call, text: Expr) -> Expr:
     """The outer one of two changes of case, alone."""
-    if not isinstance(text, Call) or text.function not in ("upper", "lower"):
-        return expr
-    return replace(expr, args=text.args)
+    match text:
+        case Call(function="upper" | "lower"):
+            return replace(expr, args=text.args)
+    return expr
 
 
 def _element(expr: Call, index: Expr) -> Expr:

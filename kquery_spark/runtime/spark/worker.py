@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.errors import PlanError
+from kquery_spark.kernels.zones import ZoneTable, adopt
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.physical.worker_cache import worker_cache
 from kquery_spark.runtime.spark.archives import read_archives_once
@@ -134,7 +135,7 @@ class StageTask:
     """Callable given to ``mapInArrow``.
 
     stage and config: serialized. container: what the driver knows of the memory of executors. stores and clusters: how the
-    buckets and the clusters of HDFS are reached that the stage reads.
+    buckets and the clusters of HDFS are reached that the stage reads. zones: those that are not as each machine's data say.
     """
 
     stage: bytes
@@ -144,6 +145,7 @@ class StageTask:
     container: ContainerFacts | None = None
     stores: Sequence[ObjectStore] = ()
     clusters: Sequence[HdfsCluster] = ()
+    zones: Sequence[ZoneTable] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
@@ -157,6 +159,7 @@ class StageTask:
         tune_process()
         connect(self.stores)
         connect_clusters(self.clusters)
+        adopt(*self.zones)
         config = from_bytes(self.config, EngineConfig)
         retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes
         config = with_budget(config, self.container or ContainerFacts(), retained)
