@@ -104,3 +104,42 @@ def test_only_the_outer_change_of_case_counts(spark, tmp_path, text):
         frame = spark.read.parquet(str(tmp_path)).selectExpr(f"{text} AS x")
         fast = frame.transform(kquery_plan, when="always", fallback="error")
         assert compare_tables(frame.toArrow(), fast.toArrow()) == []
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+@pytest.mark.parametrize("text", ["try_multiply(a, a) * 3", "try_add(a, a) + 1", "try_multiply(b, b) * 3"])
+def test_operators_take_the_mode_of_the_outermost(spark, tmp_path, text, ansi):
+    table = pa.table({"a": pa.array([-(2**31), 3], pa.int32()), "b": pa.array([5, None], pa.int32())})
+    pq.write_table(table, tmp_path / "t.parquet")
+    context = ExecutionContext(ansi=ansi)
+    context.register_arrow("t", table)
+
+    def answer(run):
+        try:
+            return run().column(0).to_pylist()
+        except Exception as error:
+            return "ARITHMETIC_OVERFLOW" in str(error)
+
+    with applied(spark, {"spark.sql.ansi.enabled": str(ansi).lower()}):
+        expected = answer(spark.read.parquet(str(tmp_path)).selectExpr(text).toArrow)
+    assert answer(context.sql(f"SELECT {text} FROM t").to_arrow) == expected
+    assert expected is not False
+
+
+def test_the_size_of_a_map_of_equal_keys_is_an_error(spark, tmp_path):
+    table = pa.table({"a": [24], "b": [-1]})
+    pq.write_table(table, tmp_path / "t.parquet")
+    frame = spark.read.parquet(str(tmp_path)).selectExpr("size(map(bin(a), b, bin(a), 1)) AS x")
+    context = ExecutionContext()
+    context.register_arrow("t", table)
+    fast = frame.transform(kquery_plan, when="always")
+    for run in (
+        frame.collect,
+        fast.collect,
+        context.sql("SELECT size(map(bin(a), b, bin(a), 1)) FROM t").to_arrow,
+    ):
+        with pytest.raises(Exception, match="DUPLICATED_MAP_KEY"):
+            run()
+    same = "size(map(a, b, a, 1)) AS x"  # Spark counts without a look at the keys
+    frame = spark.read.parquet(str(tmp_path)).selectExpr(same)
+    assert compare_tables(frame.toArrow(), context.sql(f"SELECT {same} FROM t").to_arrow()) == []

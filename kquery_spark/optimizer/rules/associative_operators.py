@@ -56,7 +56,7 @@ def _gathered(expr: Call, terms: Sequence[Expr]) -> Expr:
     constant = _evaluated(_joined(expr, constants))
     if isinstance(constant, Literal) and constant.value is None:
         return constant
-    if constant == expr.args[-1] and _is_joined(expr.args[0], others):
+    if constant == expr.args[-1] and _is_joined(expr, expr.args[0], others):
         return expr
     return expr.with_children([_joined(expr, others), constant])
 
@@ -84,11 +84,11 @@ def _terms(expr: Expr, function: str) -> Iterator[Expr]:
         yield expr
 
 
-def _is_joined(expr: Expr, terms: Sequence[Expr]) -> bool:
+def _is_joined(like: Call, expr: Expr, terms: Sequence[Expr]) -> bool:
     """Whether an expression is what ``_joined`` gives for its own terms; by identity, as ``==`` recurses through them."""
     for term in reversed(terms[1:]):
         left, right = expr.children
-        if right is not term:
+        if right is not term or not isinstance(expr, Call) or expr.mode is not like.mode:
             return False
         expr = left
     return expr is terms[0]

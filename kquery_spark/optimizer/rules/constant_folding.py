@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kquery_spark.errors import KQueryError
-from kquery_spark.expr import Call, Case, Cast, Expr, HigherOrder, InList, Literal, transform
+from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
-from kquery_spark.expr.properties import can_raise, is_constant, is_deterministic, is_null_literal
+from kquery_spark.expr.properties import is_constant, is_deterministic, is_null_literal
 from kquery_spark.functions.dates import can_truncate
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
@@ -122,7 +122,11 @@ def _looked_up(expr: Call, whole: Expr, key: Expr) -> Expr:
 
 def _counted(expr: Call, whole: Expr) -> Expr:
     """How many entries a map written in place has; Spark does not look for equal or missing keys among them then."""
-    if not isinstance(whole, Call) or whole.function != "map" or any(map(can_raise, whole.args)):
+    if not isinstance(whole, Call) or whole.function != "map":
+        return expr
+    if not all(
+        isinstance(arg, Column | Literal) for arg in whole.args
+    ):  # Spark trusts these, and few functions, not to raise
         return expr
     return Literal(len(whole.args) // 2, expr.dtype)
 
