@@ -97,8 +97,10 @@ END = 16_725_225_600
 
 @dataclass(frozen=True)
 class ZoneTable:
-    """The changes of a zone's clocks until 2500. moments: in seconds since the epoch. offsets: seconds east of UTC between
-    them, the first from the beginning of time."""
+    """The changes of a zone's clocks until 2500.
+
+    moments: in seconds since the epoch. offsets: seconds east of UTC between them, the first from the beginning of time.
+    """
 
     name: str
     moments: tuple[int, ...]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-import threading
 from typing import Any
 
 from kquery_spark.errors import Unsupported
@@ -30,21 +29,23 @@ _CHANGE = re.compile(
     r"Transition\[(?:Gap|Overlap) at (\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(Z|[+-][\d:]+) to (Z|[+-][\d:]+)\]"
 )
 
-_lock = threading.Lock()
 _followed: set[str] = set()
 
 
 def follow_zone(jvm: Jvm, name: str) -> None:
-    """Have the engine take a time zone for what the JVM takes it for; once a process."""
-    with _lock:
-        if name in _followed:
-            return
-        _followed.add(name)
-    try:
-        if fixed_offset(name) is not None:
-            return
-    except Unsupported:  # what needs the zone is declined where it does
+    """Have the engine take a time zone for what the JVM takes it for; the two are compared once a process."""
+    if name in _followed:
         return
+    try:
+        is_region = fixed_offset(name) is None
+    except Unsupported:  # what needs the zone is declined where it does
+        is_region = False
+    if is_region:
+        _follow(jvm, name)
+    _followed.add(name)
+
+
+def _follow(jvm: Jvm, name: str) -> None:
     rules = jvm.call("java.time.ZoneId", "of", name).getRules()
     machine, known = table_of_this_machine(name), _recorded(jvm, rules, name)
     last = known.moments[-1] if known.moments else _LONG_AGO

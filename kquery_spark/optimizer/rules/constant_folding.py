@@ -124,9 +124,8 @@ def _counted(expr: Call, whole: Expr) -> Expr:
     """How many entries a map written in place has; Spark does not look for equal or missing keys among them then."""
     if not isinstance(whole, Call) or whole.function != "map":
         return expr
-    if not all(
-        isinstance(arg, Column | Literal) for arg in whole.args
-    ):  # Spark trusts these, and few functions, not to raise
+    # Spark trusts these, and few functions, not to raise
+    if not all(isinstance(arg, Column | Literal) for arg in whole.args):
         return expr
     return Literal(len(whole.args) // 2, expr.dtype)
 
