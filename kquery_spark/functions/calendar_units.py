@@ -256,6 +256,7 @@ register(
             catalyst=(cls,),
             arity=(2, 2),
             check_values=_check_zone,
+            zones=(1,),
             coerce=lambda types: [types[0] if t.is_timestamp(types[0]) else t.timestamp("UTC"), t.STRING],
         )
         for name, from_utc, cls in (
@@ -270,6 +271,7 @@ register(
         catalyst=("ConvertTimezone",),
         arity=(3, 3),
         check_values=_check_zones,
+        zones=(0, 1),
         coerce=cast_to(t.STRING, t.STRING, t.TIMESTAMP_NTZ),
         calls=CallForm(columns=(2,)),
     ),

@@ -167,7 +167,7 @@ class Function:
     date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function; interval_fields: where x is an
     interval of days to seconds.
     unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
-    takes_variants: an argument may be a variant.
+    takes_variants: an argument may be a variant. zones: positions of the arguments that name time zones.
     reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
     loops: the compiled loops without which it is much slower than Spark, so that Spark keeps it until they are there.
     java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be.
@@ -203,6 +203,7 @@ class Function:
     unit_words: tuple[str, ...] = ()
     reads_field: bool = False
     takes_variants: bool = False
+    zones: tuple[int, ...] = ()
     loops: CompiledLoops | None = None
     java: tuple[JavaMethod, ...] = ()
     parameters: CatalystParameters = NO_PARAMETERS

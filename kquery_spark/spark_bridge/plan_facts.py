@@ -25,6 +25,7 @@ from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.literal_values import from_text
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, parse_expression, parse_plan
 from kquery_spark.spark_bridge.spark_types import is_year_month
+from kquery_spark.spark_bridge.zone_rules import follow_zone
 
 EvalMode = Literal["ANSI", "TRY", "LEGACY"]
 
@@ -57,6 +58,9 @@ class Facts(Protocol):
 
     def allows_precision_loss(self, node: CatalystNode) -> bool:
         """Whether arithmetic was made to give up decimal places of decimals; True in releases that ask the session."""
+
+    def follow_zone(self, name: str) -> None:
+        """Have the engine take a time zone for what Spark's JVM takes it for."""
 
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
         """The internal values of an InSet over values of this type, None for NULL."""
@@ -178,6 +182,10 @@ class FactFetcher(Facts):
     @override
     def allows_precision_loss(self, node: CatalystNode) -> bool:
         return self._eval_context(node).partition(",")[2] != "false"
+
+    @override
+    def follow_zone(self, name: str) -> None:
+        follow_zone(self._jvm, name)
 
     def _eval_context(self, node: CatalystNode) -> str:
         """The evaluation mode, in newer releases with ``allowDecimalPrecisionLoss`` after a comma.

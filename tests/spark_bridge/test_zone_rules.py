@@ -34,6 +34,19 @@ def test_old_times_are_those_of_the_jvm(spark, tmp_path, zone):
         assert compare_tables(frame.toArrow(), fast.toArrow()) == []
 
 
+@pytest.mark.parametrize("zone", ["Europe/Amsterdam", "Europe/Oslo"])
+def test_zones_that_a_query_names_are_those_of_the_jvm(spark, tmp_path, zone):
+    pq.write_table(pa.table({"s": SECONDS}), tmp_path / "t.parquet")
+    rows = spark.read.parquet(str(tmp_path)).selectExpr("timestamp_seconds(s) AS t")
+    frame = rows.selectExpr(
+        f"from_utc_timestamp(t, '{zone}') AS a",
+        f"to_utc_timestamp(t, '{zone}') AS b",
+        f"convert_timezone('UTC', '{zone}', CAST(t AS TIMESTAMP_NTZ)) AS c",
+    )
+    fast = frame.transform(kquery_plan, when="always", fallback="error")
+    assert compare_tables(frame.toArrow(), fast.toArrow()) == []
+
+
 @pytest.mark.parametrize(
     "planted",
     [

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.expr import AggregateCall, Call, Column, Expr
+from kquery_spark.expr import AggregateCall, Call, Column, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
@@ -129,6 +129,8 @@ class Translator:
         self.check_version(node, function.name, args)
         self.check_fields(node, *check_parameters(node, function.parameters, node.cls))
         self._check_precision(node, function, args)
+        for position in function.zones:
+            self._follow_zone(args[position])
         mode = self.mode(node, function, args)
         dtype = None
         if node.cls in _MAKES_TIMESTAMPS:
@@ -198,7 +200,14 @@ class Translator:
     def zone(self, node: CatalystNode) -> str:
         """The time zone an expression computes in."""
         zone = node.fields.get(_ZONE_FIELD)
-        return self.time_zone if zone is None else str(zone)
+        if zone is None or zone == self.time_zone:
+            return self.time_zone
+        self.facts.follow_zone(str(zone))
+        return str(zone)
+
+    def _follow_zone(self, argument: Expr) -> None:
+        if isinstance(argument, Literal) and argument.value is not None:
+            self.facts.follow_zone(argument.value)
 
     def type(self, spark: Any) -> pa.DataType:
         """The Arrow type of a Spark type in JSON."""
