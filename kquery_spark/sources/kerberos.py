@@ -9,6 +9,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from kquery_spark.errors import SourceError
+from kquery_spark.sources.environment import variable_set
 
 TOKEN_FILE = "HADOOP_TOKEN_FILE_LOCATION"
 """The environment variable of Hadoop's clients that names a file of delegation tokens."""
@@ -61,16 +62,12 @@ def logged_in_by(tokens: Sequence[DelegationToken]) -> Iterator[None]:
         return
     if not hasattr(os, "memfd_create"):
         raise SourceError("delegation tokens of HDFS need Linux")
-    before, file = os.environ.get(TOKEN_FILE), os.memfd_create("tokens")
+    file = os.memfd_create("tokens")
     try:
         os.write(file, _HEADER + _written(tokens))
-        os.environ[TOKEN_FILE] = f"/proc/{os.getpid()}/fd/{file}"
-        yield
+        with variable_set(TOKEN_FILE, f"/proc/{os.getpid()}/fd/{file}"):
+            yield
     finally:
-        if before is None:
-            del os.environ[TOKEN_FILE]
-        else:
-            os.environ[TOKEN_FILE] = before
         os.close(file)
 
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.hdfs_features import OTHER_MOUNTS, UNMOUNTED
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.object_store_features import HARMFUL_SETTING
@@ -50,11 +49,7 @@ class MountTables:
 
     def _read(self, table: str, path: str) -> dict[str, str]:
         configuration = self._configuration()
-        try:
-            system = self._jvm.new(_PATH, path).getFileSystem(configuration)
-        except SPARK_ERRORS as error:
-            raise UNMOUNTED.declined(path=f"{path} ({str(error).partition(chr(10))[0][:200]})") from None
-        implementation = self._jvm.class_name(system)
+        implementation = self._jvm.class_name(self._jvm.new(_PATH, path).getFileSystem(configuration))
         if implementation != _IMPLEMENTATION:
             raise HARMFUL_SETTING.declined(scheme=SCHEME, setting="fs.viewfs.impl", value=implementation)
         name = table or configuration.getTrimmed(_DEFAULT_NAME) or "default"

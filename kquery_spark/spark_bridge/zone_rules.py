@@ -19,6 +19,7 @@ from kquery_spark.kernels.zones import (
     offset_seconds,
     table_of_this_machine,
 )
+from kquery_spark.spark_bridge.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.jvm import Jvm
 
 _EPOCH = dt.datetime(1970, 1, 1)
@@ -46,7 +47,10 @@ def follow_zone(jvm: Jvm, name: str) -> None:
 
 
 def _follow(jvm: Jvm, name: str) -> None:
-    rules = jvm.call("java.time.ZoneId", "of", name).getRules()
+    try:
+        rules = jvm.call("java.time.ZoneId", "of", name).getRules()
+    except SPARK_ERRORS:
+        raise Unsupported(f"Spark's JVM does not know the time zone {name}.") from None
     machine, known = table_of_this_machine(name), _recorded(jvm, rules, name)
     last = known.moments[-1] if known.moments else _LONG_AGO
     is_same_later = all(

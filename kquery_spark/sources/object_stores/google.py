@@ -17,6 +17,7 @@ import pyarrow.fs as pafs
 from typing_extensions import override
 
 from kquery_spark.errors import ConfigError, SourceError
+from kquery_spark.sources.environment import variable_set
 from kquery_spark.sources.object_stores.store import BucketStore, is_true
 
 RETRY_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung
@@ -127,16 +128,5 @@ def _credentials_of(path: str) -> Iterator[None]:
     """Have Arrow read a file of credentials: it has no option for one, and reads it while it makes a filesystem."""
     if not os.path.exists(path):
         raise SourceError(f"there is no file of credentials {path}")
-    with _ENVIRONMENT:
-        before = os.environ.get(CREDENTIALS_VARIABLE)
-        if before == path:
-            yield
-            return
-        os.environ[CREDENTIALS_VARIABLE] = path
-        try:
-            yield
-        finally:
-            if before is None:
-                del os.environ[CREDENTIALS_VARIABLE]
-            else:
-                os.environ[CREDENTIALS_VARIABLE] = before
+    with _ENVIRONMENT, variable_set(CREDENTIALS_VARIABLE, path):
+        yield
