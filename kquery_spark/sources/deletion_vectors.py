@@ -9,7 +9,6 @@ from __future__ import annotations
 import struct
 import zlib
 from dataclasses import dataclass, field
-from functools import lru_cache
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +21,6 @@ from kquery_spark.types.vector import Int64s
 MAX_BYTES = 1 << 31
 """More bytes than any deletion vector has: Delta and Iceberg count them in 32 bits."""
 _MAGIC = struct.pack("<I", 1681511377)
-# Vectors whose rows are kept, as the row groups of a file are read one after the other.
-_MAX_CACHED = 8
 
 
 @dataclass(frozen=True)
@@ -48,7 +45,16 @@ class DeletionVector:
 
     def positions(self) -> Int64s:
         """The numbers of the deleted rows in rising order; SourceError where the vector is missing or damaged."""
-        return _positions(self)
+        data = _read(self) if self.inline is None else self.inline
+        if len(data) != self.nbytes or data[:4] != _MAGIC:
+            raise _damaged(self, "it does not begin as one")
+        try:
+            positions = read_positions(data[4:])
+        except ValueError as error:
+            raise _damaged(self, str(error)) from None
+        if len(positions) != self.count:
+            raise _damaged(self, f"it has {len(positions):,} rows, and the table says {self.count:,}")
+        return positions
 
 
 @dataclass(frozen=True)
@@ -62,21 +68,6 @@ class DeletedPositions:
         """The numbers of the deleted rows in rising order."""
         positions: Int64s = np.frombuffer(self.data, "<i8")
         return positions
-
-
-@lru_cache(maxsize=_MAX_CACHED)
-def _positions(vector: DeletionVector) -> Int64s:
-    data = _read(vector) if vector.inline is None else vector.inline
-    if len(data) != vector.nbytes or data[:4] != _MAGIC:
-        raise _damaged(vector, "it does not begin as one")
-    try:
-        positions = read_positions(data[4:])
-    except ValueError as error:
-        raise _damaged(vector, str(error)) from None
-    if len(positions) != vector.count:
-        raise _damaged(vector, f"it has {len(positions):,} rows, and the table says {vector.count:,}")
-    positions.flags.writeable = False
-    return positions
 
 
 def _read(vector: DeletionVector) -> bytes:

@@ -14,6 +14,7 @@ from typing_extensions import override
 from kquery_spark.sources.base import ColumnRange, RowStretches, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
+from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.position_deletes import PositionDeletes
 from kquery_spark.sources.view import SourceView
 from kquery_spark.types.batch import Batch, pick
@@ -22,6 +23,19 @@ from kquery_spark.types.vector import Int64s
 _MAX_CACHED = 4  # row groups whose rows are kept, as each column asks for them
 
 DeletedRows = DeletionVector | PositionDeletes | DeletedPositions
+
+KEPT_POSITIONS: KeptValues[DeletedRows, Int64s] = KeptValues(64 << 20)
+"""The numbers of deleted rows that this process has read, as the row groups of a file are planned and read one by one."""
+
+
+def _positions(deleted: DeletedRows) -> Int64s:
+    """The numbers of a file's deleted rows in rising order."""
+    kept = KEPT_POSITIONS.get(deleted)
+    if kept is None:
+        kept = deleted.positions()
+        kept.flags.writeable = False
+        KEPT_POSITIONS.put(deleted, kept)
+    return kept
 
 
 @dataclass(frozen=True)
@@ -54,50 +68,48 @@ class LiveRows(SourceView):
         is_whole_file = start == 0 and (split.file, split.pieces[0] + 1) not in self._row_ranges
         if is_whole_file and vector.count is not None and vector.count <= rows:
             return vector.count
-        low, high = np.searchsorted(vector.positions(), (start, start + rows))
+        low, high = np.searchsorted(_positions(vector), (start, start + rows))
         return int(high - low)
 
-    def _live(self, split: Split) -> Int64s | None:
-        """The rows of a split of one piece that are left, by their numbers in the file's piece; None for all."""
+    def _left(self, split: Split) -> _RowsLeft | None:
+        """The rows of a split of one piece that are left; None where all are."""
         vector = self.deleted[split.file]
-        if vector is None:
-            return None
-        return _live_rows(vector, *self._row_ranges[split.file, split.pieces[0]])
+        return None if vector is None else _rows_left(vector, *self._row_ranges[split.file, split.pieces[0]])
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         for piece in split.pieces:
             one = replace(split, pieces=(piece,))
-            live = self._live(one)
+            left = self._left(one)
             for batch in self.source.read(one, columns):
-                yield batch if live is None else pick(batch, live)
+                yield batch if left is None else pick(batch, left.rows)
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
-        live = self._live(split)
-        return self.source.read_rows(split, columns, rows if live is None else live[rows])
+        left = self._left(split)
+        return self.source.read_rows(split, columns, rows if left is None else left.rows[rows])
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
-        live = self._live(split)
-        if live is None:
+        left = self._left(split)
+        if left is None:
             return super().coded(split, column, rows)
-        coded = super().coded(split, column, live if rows is None else live[rows])
+        coded = super().coded(split, column, None if rows is None else left.rows[rows])
         if coded is None:
             return None
         parts = {field.name: getattr(coded, field.name) for field in fields(CodedColumn)}
-        return _LiveCodedColumn(**parts, live=live)
+        return _LeftCodedColumn(**parts, left=left)
 
     @override
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        stretches, live = super().stretches(split, columns), self._live(split)
-        if stretches is None or live is None:
+        stretches, left = super().stretches(split, columns), self._left(split)
+        if stretches is None or left is None:
             return stretches
         ranges = {
             name: [None if each is None else each.of_some_rows() for each in known]
             for name, known in stretches.ranges.items()
         }
-        return RowStretches(np.searchsorted(live, stretches.starts), ranges)
+        return RowStretches(left.before(stretches.starts), ranges)
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
@@ -109,34 +121,55 @@ class LiveRows(SourceView):
         return sum(split.rows for split in self._splits)
 
 
+class _RowsLeft:
+    """The rows of a piece of a file that are left. flags: one for each row of the piece."""
+
+    def __init__(self, flags: npt.NDArray[np.bool_]) -> None:
+        self._flags = flags
+
+    @cached_property
+    def rows(self) -> Int64s:
+        """Their numbers in the piece."""
+        return np.flatnonzero(self._flags)  # not read-only, as compiled kernels take no such arrays
+
+    @cached_property
+    def _counts(self) -> npt.NDArray[np.int32]:
+        """How many are left up to each row and with it."""
+        return np.cumsum(self._flags, dtype=np.int32)
+
+    def before(self, rows: Int64s) -> Int64s:
+        """How many are left before each of some rows, or before the end of the piece."""
+        return np.where(rows > 0, self._counts[np.maximum(rows, 1) - 1], 0).astype(np.int64)
+
+    def numbers_of(self, rows: Int64s) -> Int64s:
+        """The numbers of some rows of the piece among those that are left, of those of them that are."""
+        left = rows[self._flags[rows]]
+        return self._counts[left].astype(np.int64) - 1
+
+
 @lru_cache(maxsize=_MAX_CACHED)
-def _live_rows(deleted: DeletedRows, start: int, rows: int) -> Int64s:
-    """The rows that are left of ``rows`` ones of a file from ``start``, by their numbers among these."""
-    positions = deleted.positions()
+def _rows_left(deleted: DeletedRows, start: int, rows: int) -> _RowsLeft | None:
+    """The rows that are left of ``rows`` ones of a file from ``start``; None where all are."""
+    positions = _positions(deleted)
     low, high = np.searchsorted(positions, (start, start + rows))
+    if low == high:
+        return None
     flags = np.ones(rows, np.bool_)
     flags[positions[low:high] - start] = False
-    return np.flatnonzero(flags)  # not read-only, as compiled kernels take no such arrays
+    return _RowsLeft(flags)
 
 
 @dataclass(frozen=True)
-class _LiveCodedColumn(CodedColumn):
-    """Codes of all rows, of which those with the numbers ``live`` are there; each is known by its number among these."""
+class _LeftCodedColumn(CodedColumn):
+    """Codes of all rows, of which only those that are left are there; each is known by its number among these."""
 
-    live: Int64s
+    left: _RowsLeft
 
     @override
     def rows_where(self, selected: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:
-        hits = super().rows_where(selected, self.live if rows is None else self.live[rows])
-        return self._numbers[hits]
+        hits = super().rows_where(selected, None if rows is None else self.left.rows[rows])
+        return self.left.numbers_of(hits)
 
     @override
     def take(self, rows: Int64s | None) -> pa.Array:
-        return super().take(self.live if rows is None else self.live[rows])
-
-    @cached_property
-    def _numbers(self) -> Int64s:
-        """The number among the live rows of each live one."""
-        numbers = np.zeros(self.rows, np.int64)
-        numbers[self.live] = np.arange(len(self.live))
-        return numbers
+        return super().take(self.left.rows if rows is None else self.left.rows[rows])

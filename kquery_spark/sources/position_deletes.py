@@ -5,6 +5,8 @@ Iceberg's specification, "Position Delete Files".
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -38,36 +40,54 @@ class PositionDeletes:
 
     def positions(self) -> Int64s:
         """The numbers of the deleted rows in rising order; SourceError where a file cannot be read."""
-        return _positions(self)
-
-
-@lru_cache(maxsize=_MAX_CACHED)
-def _positions(deletes: PositionDeletes) -> Int64s:
-    none = np.zeros(0, np.int64)
-    return np.unique(
-        np.concatenate([none, *(_read(path).get(deletes.data_path, none) for path in deletes.paths)])
-    )
+        parts = [known[self.data_path] for path in self.paths if self.data_path in (known := _read(path))]
+        positions = np.concatenate(parts) if parts else np.zeros(0, np.int64)
+        is_rising = bool((positions[1:] > positions[:-1]).all())
+        return positions if is_rising else np.unique(positions)
 
 
 @lru_cache(maxsize=_MAX_CACHED)
 def _read(path: str) -> dict[str, Int64s]:
     """The positions by the path of the data file."""
     fs, inner = filesystem(path)
+    parts: defaultdict[str, list[Int64s]] = defaultdict(list)
     try:
-        table = pq.read_table(
-            inner,
-            filesystem=fs,
-            columns=["file_path", "pos"],
-            partitioning=None,
-            read_dictionary=["file_path"],
-        )
-        if table["pos"].null_count or table["file_path"].null_count:
-            raise SourceError(f"{path}, a file of deleted rows, lacks a path or a position")
-        positions = table["pos"].to_numpy().astype(np.int64)
-        paths = table["file_path"].combine_chunks().dictionary_encode()
+        with fs.open_input_file(inner) as opened:
+            file = pq.ParquetFile(opened, read_dictionary=["file_path"])
+            for group in range(file.num_row_groups):
+                for data_path, positions in _of_group(file, group, path):
+                    parts[data_path].append(positions)
     except (pa.ArrowException, OSError, ValueError, KeyError) as error:
         raise SourceError(f"cannot read {path}, a file of deleted rows: {error}") from None
+    return {data_path: np.concatenate(some) for data_path, some in parts.items()}
+
+
+def _of_group(file: pq.ParquetFile, group: int, path: str) -> Iterator[tuple[str, Int64s]]:
+    """The positions of a row group by the path of the data file, which is not read where statistics say that it is one."""
+    only = _only_path(file.metadata.row_group(group))
+    table = file.read_row_group(group, ["pos"] if only is not None else ["file_path", "pos"])
+    if any(column.null_count for column in table.columns):
+        raise SourceError(f"{path}, a file of deleted rows, lacks a path or a position")
+    positions = table["pos"].to_numpy().astype(np.int64)
+    if only is not None:
+        yield only, positions
+        return
+    if not len(positions):
+        return
+    paths = table["file_path"].combine_chunks().dictionary_encode()
     codes = paths.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(paths.dictionary)))
-    return dict(zip(paths.dictionary.to_pylist(), np.split(positions[order], ends[:-1]), strict=True))
+    yield from zip(paths.dictionary.to_pylist(), np.split(positions[order], ends[:-1]), strict=True)
+
+
+def _only_path(group: pq.RowGroupMetaData) -> str | None:
+    """The path that all rows of a group have; None where there are several, or it is not known."""
+    for index in range(group.num_columns):
+        column = group.column(index)
+        statistics = column.statistics
+        if column.path_in_schema == "file_path" and statistics is not None and statistics.has_min_max:
+            # a bound that was cut is below or above all values
+            low, high = statistics.min, statistics.max
+            return low if low == high and isinstance(low, str) and statistics.null_count == 0 else None
+    return None

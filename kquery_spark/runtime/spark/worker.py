@@ -31,8 +31,8 @@ from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.footers import PARQUET_FOOTERS
-from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters, tokens_of
-from kquery_spark.sources.kerberos import logged_in_by
+from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters
+from kquery_spark.sources.live_rows import KEPT_POSITIONS
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
 from kquery_spark.stages.graph import Stage, reads
@@ -150,8 +150,7 @@ class StageTask:
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
         try:
-            with logged_in_by(tokens_of(self.clusters)):
-                yield from self._run(batches)
+            yield from self._run(batches)
         except Exception as error:
             raise task_error(error) from error
 
@@ -161,7 +160,7 @@ class StageTask:
         connect_clusters(self.clusters)
         adopt(*self.zones)
         config = from_bytes(self.config, EngineConfig)
-        retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes
+        retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes + KEPT_POSITIONS.nbytes
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_heap(config.memory_bytes)
         meters = (SparkSpillMeter(), *(() if self.meter is None else (self.meter,)))

@@ -9,12 +9,13 @@ from typing import cast
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import check_unchanged, local_path
-from kquery_spark.sources.footers import PARQUET_FOOTERS, Footers
+from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.input_file import forget_input
+from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.parquet.file import OpenFile
 
 _MAX_FOOTERS_AT_ONCE = 32  # that are fetched from another filesystem
-_footers = cast("Footers[OpenFile]", PARQUET_FOOTERS)
+_footers = cast("KeptValues[DataFile, OpenFile]", PARQUET_FOOTERS)
 
 
 def open_file(file: DataFile) -> OpenFile:
