@@ -13,6 +13,7 @@ import re
 import threading
 import zlib
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.kerberos import DelegationToken
+from kquery_spark.sources.kerberos import DelegationToken, logged_in_by
 
 CLIENT = "hdfs_native"
 """The module of the client."""
@@ -41,8 +42,8 @@ class HdfsCluster:
 
     authority: a name service, or a host with or without a port; empty for ``fs.defaultFS``. settings: Hadoop's, by name.
     user: who asks on a cluster without Kerberos; None for whom the environment says. complete: whether ``settings`` are all
-    that there are, and none come from files in ``HADOOP_CONF_DIR``. token: by which workers log in, on a cluster with
-    Kerberos; None for by the machine's tickets.
+    that there are, and none come from files in ``HADOOP_CONF_DIR``. token: by which to log in, on a cluster with Kerberos;
+    None for by the machine's tickets, or by a file of tokens that the environment names.
     """
 
     authority: str
@@ -66,7 +67,7 @@ class HdfsCluster:
 def _filesystem(cluster: HdfsCluster) -> pafs.FileSystem:
     from kquery_spark.sources.hdfs_filesystem import HdfsHandler
 
-    return pafs.PyFileSystem(HdfsHandler(_client(cluster)))
+    return pafs.PyFileSystem(HdfsHandler(_client(cluster), _logged_in))
 
 
 def _client(cluster: HdfsCluster) -> Any:
@@ -123,9 +124,10 @@ def hadoop_user() -> str | None:
         return None
 
 
-def tokens_of(clusters: Iterable[HdfsCluster]) -> list[DelegationToken]:
-    """The delegation tokens of clusters that have one."""
-    return [cluster.token for cluster in clusters if cluster.token is not None]
+def _logged_in() -> AbstractContextManager[None]:
+    """Have clients log in by the tokens of this process's clusters, of those that have one."""
+    with _lock:
+        return logged_in_by([cluster.token for cluster in _clusters.values() if cluster.token is not None])
 
 
 def clusters_named_in(data: bytes) -> tuple[HdfsCluster, ...]:

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 from typing_extensions import override
 
+LoggedIn = Callable[[], AbstractContextManager[None]]
+
 _NANOSECONDS = 1_000_000  # of a millisecond
 
 
 class HdfsHandler(pafs.FileSystemHandler):  # type: ignore[misc]
-    """What ``pyarrow.fs.PyFileSystem`` calls. client: a ``hdfs_native.Client``; paths are absolute and not escaped."""
+    """What ``pyarrow.fs.PyFileSystem`` calls; paths are absolute and not escaped.
 
-    def __init__(self, client: Any) -> None:
+    client: a ``hdfs_native.Client``. logged_in: a block in which the client may log in, which it does when it has to.
+    """
+
+    def __init__(self, client: Any, logged_in: LoggedIn = nullcontext) -> None:
         self._client = client
+        self._logged_in = logged_in
 
     @override
     def get_type_name(self) -> str:
@@ -34,7 +40,7 @@ class HdfsHandler(pafs.FileSystemHandler):  # type: ignore[misc]
 
     def _info(self, path: str) -> pafs.FileInfo:
         try:
-            with _errors_of(path):
+            with _errors_of(path), self._logged_in():
                 return _file_info(path, self._client.get_file_info(_without_slash(path)))
         except FileNotFoundError:
             return pafs.FileInfo(path, pafs.FileType.NotFound)
@@ -43,7 +49,7 @@ class HdfsHandler(pafs.FileSystemHandler):  # type: ignore[misc]
     def get_file_info_selector(self, selector: pafs.FileSelector) -> list[pafs.FileInfo]:
         base = _without_slash(selector.base_dir)
         try:
-            with _errors_of(base):
+            with _errors_of(base), self._logged_in():
                 listed = self._client.list_status(base, selector.recursive)
                 return [_file_info(status.path, status) for status in listed]
         except FileNotFoundError:
@@ -53,7 +59,7 @@ class HdfsHandler(pafs.FileSystemHandler):  # type: ignore[misc]
 
     @override
     def open_input_file(self, path: str) -> pa.PythonFile:
-        return pa.PythonFile(HdfsFile(self._client, path), mode="r")
+        return pa.PythonFile(HdfsFile(self._client, path, self._logged_in), mode="r")
 
     open_input_stream = open_input_file
 
@@ -70,10 +76,11 @@ class HdfsFile(io.RawIOBase):
     A read that fails is tried once more with the blocks' places of now, as data nodes come and go while a file is open.
     """
 
-    def __init__(self, client: Any, path: str) -> None:
+    def __init__(self, client: Any, path: str, logged_in: LoggedIn) -> None:
         self._client = client
         self._path = path
-        with _errors_of(path):
+        self._logged_in = logged_in
+        with _errors_of(path), logged_in():
             self._version = self._version_now()
             self._reader = client.read(path)
         self._size = len(self._reader)
@@ -113,11 +120,11 @@ class HdfsFile(io.RawIOBase):
 
     def _read_range(self, offset: int, length: int) -> bytes:
         try:
-            with _errors_of(self._path):
+            with _errors_of(self._path), self._logged_in():
                 data: bytes = self._reader.read_range(offset, length)
                 return data
         except OSError:
-            with _errors_of(self._path):
+            with _errors_of(self._path), self._logged_in():
                 if self._version_now() != self._version:
                     raise
                 self._reader = self._client.read(self._path)

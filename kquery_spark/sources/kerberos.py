@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import os
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.environment import variable_set
 
 TOKEN_FILE = "HADOOP_TOKEN_FILE_LOCATION"
 """The environment variable of Hadoop's clients that names a file of delegation tokens."""
@@ -51,24 +51,67 @@ def default_principal() -> str | None:
         return ctypes.string_at(name.value or 0).decode()
 
 
+class _TokenFile:
+    """A file of tokens without a name, which the environment names while somebody needs it.
+
+    The file stays until there are other tokens, as a process that was started meanwhile may look for it later.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._users = 0
+        self._before: str | None = None
+        self._content = b""
+        self._files: list[int] = []
+
+    def take(self, content: bytes) -> None:
+        with self._lock:
+            if content != self._content:
+                self._write(content)
+            if not self._users:
+                self._before = os.environ.get(TOKEN_FILE)
+            self._users += 1
+            os.environ[TOKEN_FILE] = f"/proc/{os.getpid()}/fd/{self._files[-1]}"
+
+    def release(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            if self._before is None:
+                del os.environ[TOKEN_FILE]
+            else:
+                os.environ[TOKEN_FILE] = self._before
+
+    def _write(self, content: bytes) -> None:
+        if not hasattr(os, "memfd_create"):
+            raise SourceError("delegation tokens of HDFS need Linux")
+        if not self._users:
+            for old in self._files:
+                os.close(old)
+            self._files.clear()
+        self._files.append(os.memfd_create("tokens"))
+        os.write(self._files[-1], content)
+        self._content = content
+
+
+_token_file = _TokenFile()
+
+
 @contextmanager
 def logged_in_by(tokens: Sequence[DelegationToken]) -> Iterator[None]:
     """Have clients of HDFS in this process log in by tokens while the block runs; by other means where there are none.
 
-    The tokens are in memory only, in a file without a name, which processes that are started meanwhile find, too.
+    The tokens are in memory only. Blocks may overlap; the tokens of the one that began last count in all.
     """
     if not tokens:
         yield
         return
-    if not hasattr(os, "memfd_create"):
-        raise SourceError("delegation tokens of HDFS need Linux")
-    file = os.memfd_create("tokens")
+    _token_file.take(_HEADER + _written(tokens))
     try:
-        os.write(file, _HEADER + _written(tokens))
-        with variable_set(TOKEN_FILE, f"/proc/{os.getpid()}/fd/{file}"):
-            yield
+        yield
     finally:
-        os.close(file)
+        _token_file.release()
 
 
 def _written(tokens: Sequence[DelegationToken]) -> bytes:

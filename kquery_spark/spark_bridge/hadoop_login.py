@@ -1,8 +1,8 @@
 """As whom Spark reads a cluster of HDFS, and how the engine reads it as the same user.
 
 On a cluster with Kerberos Spark's executors log in by delegation tokens that Spark gets, where it runs on YARN or
-Kubernetes; so do the workers of the engine. The driver's Python logs in by its tickets, or by the tokens that YARN gives the
-process of a driver in the cluster.
+Kubernetes; so do the workers of the engine and the driver's Python. Where Spark has none, the driver's Python and local
+workers log in by tickets.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _KIND = "HDFS_DELEGATION_TOKEN"
 
 @dataclass(frozen=True)
 class Login:
-    """How the engine logs in. user: on a cluster without Kerberos. token: of workers. settings: Hadoop's, by name."""
+    """How the engine logs in. user: on a cluster without Kerberos. token: on one with it. settings: Hadoop's, by name."""
 
     user: str | None = None
     token: DelegationToken | None = None
@@ -44,10 +44,14 @@ def login(jvm: Jvm, configuration: Any, system: Any, authority: str) -> Login:
     if not is_secure:
         return Login(_simple_user(jvm, current))
     service = jvm.new(_TEXT, system.getCanonicalServiceName())
-    _check_driver(jvm, configuration, current, service)
+    token = _token_of_spark(current, service, authority)
+    if token is None:
+        _check_driver(jvm, configuration, current, service)
+        if not jvm.is_local():
+            raise NO_TOKEN.declined(authority=authority)
     protection = configuration.getTrimmed(_TRANSFER)
     settings = ((_AUTHENTICATION, method), *(((_TRANSFER, protection),) if protection else ()))
-    return Login(None, _token_of_workers(jvm, current, service, authority), settings)
+    return Login(None, token, settings)
 
 
 def _simple_user(jvm: Jvm, current: Any) -> str:
@@ -62,14 +66,10 @@ def _check_driver(jvm: Jvm, configuration: Any, current: Any, service: Any) -> N
     """Raise Unsupported where the driver's Python would log in as somebody else than its JVM, or not at all."""
     user = str(current.getUserName())
     file = os.environ.get(TOKEN_FILE)
-    if file and Path(file).is_file():
+    if file and Path(file).is_file():  # tokens come before tickets
         stored = jvm.call(_CREDENTIALS, "readTokenStorageFile", jvm.new("java.io.File", file), configuration)
-        token = stored.getToken(service)
-        if token is not None and _is_for_hdfs(token):
-            owner = token.decodeIdentifier().getUser()
-            if str(owner.getShortUserName()) != str(current.getShortUserName()):
-                raise OTHER_USER.declined(user=user, own=owner.getUserName())
-            return
+        if stored.getToken(service) is not None:
+            raise SECURE_CLUSTER.declined(method="kerberos, by tokens that Spark's JVM does not have")
     principal = default_principal()
     if principal is None:
         raise NO_LOGIN.declined(user=user)
@@ -77,17 +77,23 @@ def _check_driver(jvm: Jvm, configuration: Any, current: Any, service: Any) -> N
         raise OTHER_USER.declined(user=user, own=principal)
 
 
-def _token_of_workers(jvm: Jvm, current: Any, service: Any, authority: str) -> DelegationToken | None:
-    """Spark's token of a cluster; None where the workers are on the driver's machine and have its tickets."""
+def _token_of_spark(current: Any, service: Any, authority: str) -> DelegationToken | None:
+    """Spark's token of a cluster; None where it has none, as when it runs on the driver's machine."""
     token = current.getCredentials().getToken(service)
     if token is None or not _is_for_hdfs(token):
-        if jvm.is_local():
-            return None
-        raise NO_TOKEN.declined(authority=authority)
+        return None
+    _check_owner(token, current)
     text = str(service)
     if not text.startswith("ha-"):  # the client looks for a name node by its address as it is written
         text = authority if ":" in authority else f"{authority}:{DEFAULT_PORT}"
     return DelegationToken(bytes(token.getIdentifier()), bytes(token.getPassword()), _KIND, text)
+
+
+def _check_owner(token: Any, current: Any) -> None:
+    """Raise Unsupported for the token of another user."""
+    owner = token.decodeIdentifier().getUser()
+    if str(owner.getShortUserName()) != str(current.getShortUserName()):
+        raise OTHER_USER.declined(user=current.getUserName(), own=owner.getUserName())
 
 
 def _is_for_hdfs(token: Any) -> bool:

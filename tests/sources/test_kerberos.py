@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
-from kquery_spark.sources.hdfs import HdfsCluster, tokens_of
+from kquery_spark.sources.hdfs import HdfsCluster
 from kquery_spark.sources.kerberos import TOKEN_FILE, DelegationToken, logged_in_by
 
 TOKENS = [
@@ -49,12 +52,32 @@ def test_a_block_leaves_nothing_behind(monkeypatch, before):
         assert int(child.stdout) == os.stat(path).st_size > 0
         raise ZeroDivisionError
     assert os.environ.get(TOKEN_FILE) == before
-    assert not os.path.exists(path)
+    with logged_in_by(TOKENS[1:]):
+        assert os.path.getsize(os.environ[TOKEN_FILE]) > 70_000
+        with logged_in_by(TOKENS[1:]):
+            pass
+        assert TOKEN_FILE in os.environ
+    assert os.environ.get(TOKEN_FILE) == before
+
+
+def test_blocks_of_several_threads(monkeypatch):
+    monkeypatch.delenv(TOKEN_FILE, raising=False)
+    inside = threading.Barrier(8)
+
+    def ask(number):
+        with logged_in_by(TOKENS[: 1 + number % 2]):
+            inside.wait()
+            content = Path(os.environ[TOKEN_FILE]).read_bytes()
+            inside.wait()
+        return len(content)
+
+    with ThreadPoolExecutor(8) as pool:
+        assert len(set(pool.map(ask, range(8)))) == 1
+    assert TOKEN_FILE not in os.environ
 
 
 def test_tokens_are_not_shown_and_do_not_tell_clusters_apart():
     cluster, renewed = (HdfsCluster("one", (), token=token) for token in TOKENS[:2])
     assert cluster == renewed
     assert hash(cluster) == hash(renewed)
-    assert tokens_of([cluster, HdfsCluster("two")]) == TOKENS[:1]
     assert "\\xff" not in repr(cluster)

@@ -74,7 +74,7 @@ def test_other_logins_stay_with_spark(spark, logged_in, table, monkeypatch, tmp_
 
 
 def test_delegation_tokens(spark, logged_in, table, monkeypatch, tmp_path):
-    """As on YARN: Spark's login has tokens, the driver's process a file of them, and nobody has tickets any more."""
+    """As on YARN: Spark's login has tokens, and nobody has tickets any more, as if the driver had logged in by a keytab."""
     link = bridge(spark)
     hadoop = spark.sparkContext._jvm.org.apache.hadoop
     user = hadoop.security.UserGroupInformation.getCurrentUser()
@@ -83,12 +83,14 @@ def test_delegation_tokens(spark, logged_in, table, monkeypatch, tmp_path):
         path = hadoop.fs.Path(root)
         path.getFileSystem(link.hadoop_configuration()).addDelegationTokens("nobody", tokens)
     tokens.writeTokenStorageFile(hadoop.fs.Path(f"file://{tmp_path}/tokens"), link.hadoop_configuration())
-    user.addCredentials(tokens)
     tickets = Path(os.environ["KRB5CCNAME"].removeprefix("FILE:"))
     shutil.move(tickets, tmp_path / "tickets")
-    monkeypatch.setenv(TOKEN_FILE, str(tmp_path / "tokens"))
     hdfs._filesystem.cache_clear()  # its connections have logged in by tickets
     try:
+        with monkeypatch.context() as patch:
+            patch.setenv(TOKEN_FILE, str(tmp_path / "tokens"))
+            assert any("tokens that Spark's JVM does not have" in reason for reason in declined(spark, table))
+        user.addCredentials(tokens)
         check_queries(spark, table)
         cluster = hdfs.cluster_of(logged_in.root)
         assert cluster.token is not None
@@ -97,7 +99,6 @@ def test_delegation_tokens(spark, logged_in, table, monkeypatch, tmp_path):
         assert repr(cluster.token.password)[2:-1] not in shown
         # of a name node by its address, for which Hadoop names the service otherwise
         check(spark.read.parquet(f"{logged_in.host}/rows").groupBy("k").count(), coverage=1.0)
-        monkeypatch.delenv(TOKEN_FILE)
-        assert any("has no tickets" in reason for reason in declined(spark, table))
+        assert TOKEN_FILE not in os.environ
     finally:
         shutil.move(tmp_path / "tickets", tickets)
