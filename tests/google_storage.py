@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from email import message_from_bytes
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -109,6 +110,18 @@ class _Requests(BaseHTTPRequestHandler):
         del _buckets[bucket][key]
         self._json({})
 
+    def do_POST(self) -> None:
+        """Several requests at once, or a token for whoever signs a request for one, which Google's own server would check."""
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        if not self.path.startswith("/batch/"):
+            return self._json({"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"})
+        kind = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        parts = message_from_bytes(kind + content).get_payload()
+        assert isinstance(parts, list)
+        answers = [_answer_of_part(str(part["Content-ID"]), str(part.get_payload())) for part in parts]
+        body = b"".join(b"--answers\r\n" + answer + b"\r\n" for answer in answers) + b"--answers--\r\n"
+        self._answer(HTTPStatus.OK, body, "multipart/mixed; boundary=answers", {})
+
     def do_GET(self) -> None:
         """A bucket, a list of objects, an object's metadata or its content."""
         url = urlsplit(self.path)
@@ -165,6 +178,21 @@ class _Requests(BaseHTTPRequestHandler):
         # Arrow opens an object by asking for all of it, and goes away
         with suppress(ConnectionError):
             self.wfile.write(content)
+
+
+def _answer_of_part(number: str, request: str) -> bytes:
+    """What a request for metadata in a batch of requests gets: ``GET /storage/v1/b/bucket/o/key HTTP/1.1``."""
+    bucket, _, key = urlsplit(request.split()[1]).path.partition("/storage/v1/b/")[2].partition("/o/")
+    found = _buckets.get(unquote(bucket), {}).get(unquote(key))
+    status = HTTPStatus.NOT_FOUND if found is None else HTTPStatus.OK
+    error = {"error": {"code": status.value, "message": status.phrase}}
+    content = json.dumps(error if found is None else _metadata(unquote(bucket), unquote(key), found))
+    lines = [
+        *("Content-Type: application/http", f"Content-ID: <response-{number.strip('<>')}>", ""),
+        *(f"HTTP/1.1 {status.value} {status.phrase}", "Content-Type: application/json; charset=UTF-8"),
+        *(f"Content-Length: {len(content)}", "", content),
+    ]
+    return "\r\n".join(lines).encode()
 
 
 def _is_known(authorization: str) -> bool:

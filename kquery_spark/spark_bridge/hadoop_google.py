@@ -1,12 +1,14 @@
-"""How Spark reaches buckets of Google Cloud Storage: settings of Google's connector, put as what Arrow's filesystem takes.
+"""How Spark reaches buckets of Google Cloud Storage: settings of a connector, put as what Arrow's filesystem takes.
 
-The connector's CONFIGURATION.md says what each setting means. Release 3 has ``auth.type``; release 2 has
-``auth.service.account.enable`` instead. Settings of ``fs.gs`` come before those of ``google.cloud``.
+The connector is Google's or, since its release 3.5, Hadoop's own; the CONFIGURATION.md of each says what the settings mean.
+Google's has ``auth.type`` since its release 3; release 2 has ``auth.service.account.enable`` instead. Settings of ``fs.gs``
+come before those of ``google.cloud``.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlparse
@@ -25,7 +27,8 @@ from kquery_spark.spark_bridge.object_store_features import (
     MACHINE_ACCOUNT,
 )
 
-CONNECTOR = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
+GOOGLES_CONNECTOR = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
+HADOOPS_CONNECTOR = "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"
 _RETRY_SECONDS = 120  # as long as the connector's ten attempts, about
 _GOOGLE = "https://storage.googleapis.com"
 _PREFIXES = ("fs.gs", "google.cloud")
@@ -41,6 +44,11 @@ _HARMLESS = {
     "config.override.file": ("",),
     "inputstream.support.gzip.encoding.enable": ("", "false"),
 }
+# Settings of Google's connector that Hadoop's does not know.
+_GOOGLES_ONLY = {
+    "storage.root.url": ("", _GOOGLE, f"{_GOOGLE}/"),
+    "auth.impersonation.service.account": ("",),
+}
 _SECRET_SETTINGS = frozenset({"encryption.key"})
 _BY_RELEASE_2 = (
     *("auth.service.account.enable", "enable.service.account.auth", "auth.null.enable"),
@@ -52,13 +60,9 @@ _HEADERS = "storage.http.headers."
 
 
 def google_store(configuration: Any, bucket: str) -> GoogleStore:
-    """How to reach a bucket; Unsupported where Arrow cannot reach it as the connector does."""
+    """How to reach a bucket; Unsupported where Arrow cannot reach it as Google's connector does."""
     settings = _Settings(configuration)
-    for name, harmless in _HARMLESS.items():
-        value = settings.text(name)
-        if value not in harmless:
-            shown = "set" if name in _SECRET_SETTINGS else value
-            raise HARMFUL_SETTING.declined(scheme="gs", setting=f"fs.gs.{name}", value=shown)
+    _check_harmless(settings, _HARMLESS)
     if settings.any_below(_HEADERS):
         raise HTTP_HEADERS.declined()
     options = {
@@ -67,6 +71,12 @@ def google_store(configuration: Any, bucket: str) -> GoogleStore:
         "retry_time_limit": timedelta(seconds=_RETRY_SECONDS),
     }
     return GoogleStore(bucket, tuple(sorted(options.items())))
+
+
+def google_store_of_hadoop(configuration: Any, bucket: str) -> GoogleStore:
+    """The same for Hadoop's own connector, which knows fewer settings."""
+    _check_harmless(_Settings(configuration), _GOOGLES_ONLY)
+    return google_store(configuration, bucket)
 
 
 class _Settings:
@@ -88,6 +98,15 @@ class _Settings:
         return any(
             not self._configuration.getPropsWithPrefix(f"{prefix}.{name}").isEmpty() for prefix in _PREFIXES
         )
+
+
+def _check_harmless(settings: _Settings, harmless_values: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise Unsupported for a setting with another value than those that do no harm."""
+    for name, harmless in harmless_values.items():
+        value = settings.text(name)
+        if value not in harmless:
+            shown = "set" if name in _SECRET_SETTINGS else value
+            raise HARMFUL_SETTING.declined(scheme="gs", setting=f"fs.gs.{name}", value=shown)
 
 
 def _endpoint(settings: _Settings) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyspark
 import pytest
@@ -22,7 +23,8 @@ from tests.azure_storage import HOST as AZURE_HOST
 from tests.azure_storage import KEY as AZURE_KEY
 from tests.azure_storage import azure_server
 from tests.conftest import SPARK_VERSION, worker_environment
-from tests.google_storage import GoogleServer, google_server
+from tests.google_storage import GoogleServer, google_server, key_file
+from tests.https_proxy import HttpsProxy, https_proxy
 from tests.maven import Unreachable, artifact
 
 FORMAT = os.environ.get("KQUERY_TABLE_FORMAT")
@@ -32,7 +34,7 @@ collect_ignore_glob = [] if FORMAT else ["test_*.py"]
 if FORMAT:
     collect_ignore_glob = [
         f"test_{name}*.py"
-        for name in ("delta", "iceberg", "s3", "gs", "abfs", "hdfs", "kerberos")
+        for name in ("delta", "iceberg", "s3", "gs", "hadoop_gs", "abfs", "hdfs", "kerberos")
         if name != FORMAT
     ]
 
@@ -147,6 +149,16 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
         (4, 1): _gs("4.0.3", "4"),
         (4, 3): _gs("4.0.3", "4", _GS_SIZES),
     },
+    "hadoop_gs": {
+        (4, 3): Library(
+            ("org.apache.hadoop:hadoop-gcp:3.5.0",),
+            # without credentials this connector fails with a NullPointerException
+            {
+                "spark.hadoop.fs.gs.auth.type": "SERVICE_ACCOUNT_JSON_KEYFILE",
+                "spark.hadoop.fs.gs.project.id": "a-project",
+            },
+        )
+    },
     "abfs": {
         (4, 3): Library(
             ("org.apache.hadoop:hadoop-azure:3.5.0", "org.wildfly.openssl:wildfly-openssl:2.2.5.Final"), ABFS
@@ -184,6 +196,18 @@ def google() -> Iterator[GoogleServer]:
 
 
 @pytest.fixture(scope="session")
+def google_proxy(google: GoogleServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HttpsProxy]:
+    """A proxy by which this server is Google's, to Java; Arrow asks it without one."""
+    address = urlsplit(google.endpoint)
+    assert address.hostname is not None and address.port is not None
+    os.environ["CLOUD_STORAGE_EMULATOR_ENDPOINT"] = google.endpoint
+    folder = tmp_path_factory.mktemp("proxy")
+    hosts = ("storage.googleapis.com", "oauth2.googleapis.com")
+    with https_proxy(hosts, (address.hostname, address.port), folder) as proxy:
+        yield proxy
+
+
+@pytest.fixture(scope="session")
 def azure_endpoint() -> Iterator[str]:
     """The address of Azurite on this machine; the tests are skipped where it is not installed."""
     with azure_server() as endpoint:
@@ -202,6 +226,13 @@ def _of_server(request: pytest.FixtureRequest) -> dict[str, str]:
         return {"spark.hadoop.fs.s3a.endpoint": request.getfixturevalue("s3_endpoint")}
     if FORMAT == "gs":
         return {"spark.hadoop.fs.gs.storage.root.url": request.getfixturevalue("google").endpoint}
+    if FORMAT == "hadoop_gs":
+        return {
+            "spark.driver.extraJavaOptions": request.getfixturevalue("google_proxy").java_options,
+            "spark.hadoop.fs.gs.auth.service.account.json.keyfile": key_file(
+                request.getfixturevalue("tmp_path_factory").mktemp("key")
+            ),
+        }
     if FORMAT == "abfs":
         endpoint = request.getfixturevalue("azure_endpoint")
         return {"spark.hadoop.fs.azure.abfs.endpoint": endpoint.removeprefix("http://")}

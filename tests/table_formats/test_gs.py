@@ -15,13 +15,14 @@ from tests.table_formats import buckets
 BUCKET = "bucket-of-spark"
 
 
-def _upload(google: GoogleServer, folder: Path, path: str) -> None:
+def upload_to(google: GoogleServer, folder: Path, path: str) -> None:
+    """Write the files of a folder below a path of the bucket."""
     google.put_folder(BUCKET, path, folder)
 
 
 @pytest.fixture(scope="module")
 def upload(google: GoogleServer) -> buckets.Upload:
-    return partial(_upload, google)
+    return partial(upload_to, google)
 
 
 @pytest.fixture(scope="module")
