@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import Source
+from kquery_spark.sources.iceberg.name_mapping import PROPERTY
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile, read_schema
 from kquery_spark.types import names as t
@@ -50,7 +51,7 @@ def iceberg_table_source(
         fields = read_schema(scan.projection().model_dump_json())
         schema = pa.schema([_arrow_field(field, time_zone) for field in fields])
         files = [_planned(task, opened.specs()) for task in scan.plan_files()]
-        source = iceberg_source(schema, fields, files, _local)
+        source = iceberg_source(schema, fields, files, _local, opened.properties.get(PROPERTY))
     except Unsupported as error:
         raise SourceError(f"the Iceberg table {opened.name()} cannot be read: {error.reason}") from None
     except (ValueError, OSError) as error:  # pyiceberg's for a snapshot that is not there

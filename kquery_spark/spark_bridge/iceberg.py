@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kquery_spark.sources.iceberg.features import INCREMENTAL
+from kquery_spark.sources.iceberg.name_mapping import PROPERTY
 from kquery_spark.sources.iceberg.tasks import Field, PlannedFile, read_schema, read_tasks
 from kquery_spark.spark_bridge.jvm import Jvm
 
@@ -13,19 +14,25 @@ _ICEBERG = "org.apache.iceberg."
 _SPARK = f"{_ICEBERG}spark.source."
 _SCAN = f"{_SPARK}SparkBatchQueryScan"
 _ANY_SCAN = f"{_SPARK}SparkScan"
+_TABLE = f"{_ICEBERG}Table"
 _TASK = f"{_ICEBERG}FileScanTask"
 _TO_ARRAY = ("java.util.Collection", "toArray")
 _TO_SEQUENCE = ("scala.Predef", "wrapRefArray", "[Ljava.lang.Object;")
+_NAME_MAPPING = ("java.util.Map", "get", "java.lang.Object", PROPERTY)
 _TO_JSON = (f"{_ICEBERG}SchemaParser", "toJson", f"{_ICEBERG}Schema")
 
 
 @dataclass(frozen=True)
 class IcebergScan:
-    """A scan of a table's snapshot. fields: of the columns that it reads, by name; files: all that it has to read."""
+    """A scan of a table's snapshot.
+
+    fields: of the columns that it reads, by name. files: all that it has to read. name_mapping: the table's, in JSON.
+    """
 
     table: str
     fields: tuple[Field, ...]
     files: tuple[PlannedFile, ...]
+    name_mapping: str | None = None
 
 
 def is_iceberg(scan: Any, jvm: Jvm) -> bool:
@@ -50,8 +57,10 @@ def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     texts = jvm.strings(jvm.mapped(tasks, to_json))
     if not texts:
         return IcebergScan("", (), ())
-    table = jvm.private_function(_ANY_SCAN, "table", (f"{_ICEBERG}Table", "name")).apply(scan)
-    return IcebergScan(table, read_schema(_projection(jvm).apply(scan)), tuple(read_tasks(texts)))
+    table = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "name")).apply(scan)
+    name_mapping = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "properties"), _NAME_MAPPING).apply(scan)
+    fields = read_schema(_projection(jvm).apply(scan))
+    return IcebergScan(table, fields, tuple(read_tasks(texts)), name_mapping)
 
 
 def _projection(jvm: Jvm) -> Any:

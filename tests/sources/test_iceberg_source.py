@@ -37,9 +37,12 @@ def rows(source: Source) -> list[tuple[Any, ...]]:
 
 
 def source(
-    files: Sequence[PlannedFile], fields: Sequence[Field] = FIELDS, schema: pa.Schema = SCHEMA
+    files: Sequence[PlannedFile],
+    fields: Sequence[Field] = FIELDS,
+    schema: pa.Schema = SCHEMA,
+    names: str | None = None,
 ) -> Source:
-    return iceberg_source(schema, fields, files, lambda path: path)
+    return iceberg_source(schema, fields, files, lambda path: path, names)
 
 
 def test_columns_that_a_file_lacks_have_their_initial_default(tmp_path: Path) -> None:
@@ -104,3 +107,61 @@ def test_a_file_is_read_once_however_it_is_cut() -> None:
 def test_a_part_of_a_file_is_sparks() -> None:
     with pytest.raises(Unsupported, match="Spark reads a part of /f only"):
         read_tasks([task(4, 46)])
+
+
+NAMES = '[{"field-id": 1, "names": ["a", "id"]}, {"field-id": 2, "names": ["b"]}]'
+
+
+def test_names_stand_for_the_ids_that_a_file_lacks(tmp_path: Path) -> None:
+    files = [
+        write(tmp_path / "1.parquet", {"id": None}),
+        write(tmp_path / "2.parquet", {"id": 5, "a": 1}, 1),  # has ids of its own
+        write(tmp_path / "3.parquet", {"A": None, "x": None}, 1),
+    ]
+    assert rows(source(files, names=NAMES)) == [(0, None), (1, None), (2, None), (10, None), (None, None)]
+
+
+def test_names_inside_of_columns(tmp_path: Path) -> None:
+    inner = pa.struct([("x", pa.int64()), ("y", pa.list_(pa.struct([("z", pa.int64())])))])
+    stored = pa.schema([("s", inner), ("m", pa.map_(pa.string(), inner))])
+    value = {"x": 1, "y": [{"z": 2}, None]}
+    pq.write_table(pa.table([[value], [[("k", value)]]], schema=stored), tmp_path / "1.parquet")
+    file = PlannedFile(str(tmp_path / "1.parquet"), (tmp_path / "1.parquet").stat().st_size)
+    mapped = '{{"field-id": {0}1, "names": ["x"]}}, {{"field-id": {0}2, "names": ["y"], "fields": [{{"field-id": {0}3, "names": ["element"], "fields": [{{"field-id": {0}4, "names": ["z"]}}]}}]}}'
+    names = (
+        f'[{{"field-id": 1, "names": ["s"], "fields": [{mapped.format(1)}]}},'
+        f' {{"field-id": 2, "names": ["m"], "fields": [{{"field-id": 3, "names": ["key"]}},'
+        f' {{"field-id": 4, "names": ["value"], "fields": [{mapped.format(2)}]}}]}}]'
+    )
+
+    def struct(number: int) -> tuple[Field, ...]:
+        element = Field(10 * number + 3, "element", "struct", (Field(10 * number + 4, "w", "long"),))
+        return (
+            Field(10 * number + 2, "list", "list", (element,)),
+            Field(10 * number + 1, "first", "long"),
+            Field(99, "new", "long"),
+        )
+
+    read = pa.struct(
+        [("list", pa.list_(pa.struct([("w", pa.int64())]))), ("first", pa.int64()), ("new", pa.int64())]
+    )
+    fields = (
+        Field(1, "t", "struct", struct(1)),
+        Field(2, "n", "map", (Field(3, "key", "string"), Field(4, "value", "struct", struct(2)))),
+    )
+    schema = pa.schema([("t", read), ("n", pa.map_(pa.string(), read))])
+    expected = {"list": [{"w": 2}, None], "first": 1, "new": None}
+    assert rows(source([file], fields, schema, names)) == [(expected, [("k", expected)])]
+
+
+@pytest.mark.parametrize(
+    ("names", "column", "reason"),
+    [
+        ('[{"field-id": 1, "names": ["a.b"]}]', "a", "Iceberg may take a.b for a field inside of a column"),
+        ('[{"field-id": 1, "names": ["a"]}]', "a.b", "Iceberg may take a.b for a field inside of a column"),
+        ('[{"field-id": 1, "names": ["a"]}, {"field-id": 2, "names": ["a"]}]', "a", "has the name a twice"),
+    ],
+)
+def test_names_that_are_not_clear_are_sparks(tmp_path: Path, names: str, column: str, reason: str) -> None:
+    with pytest.raises(Unsupported, match=reason):
+        source([write(tmp_path / "1.parquet", {column: None})], names=names)

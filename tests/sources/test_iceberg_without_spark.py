@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.types import StringType
@@ -97,3 +98,15 @@ def test_without_the_package_the_error_says_how_to_get_it(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "pyiceberg.table", None)
     with pytest.raises(SourceError, match=r"pip install 'kquery-spark\[iceberg\]'"):
         kq.ExecutionContext().register_iceberg("t", "x.metadata.json")
+
+
+def test_files_of_other_writers_by_the_names_of_their_columns(table: Any, tmp_path: Path) -> None:
+    rows_of_file = ROWS.slice(0, 3)
+    pq.write_table(rows_of_file, tmp_path / "added.parquet")
+    plain = table.catalog.create_table("db.plain", ROWS.schema)
+    plain.add_files([f"file://{tmp_path}/added.parquet"])
+    with plain.update_schema() as update:
+        update.rename_column("id", "number")
+    ctx = kq.ExecutionContext()
+    ctx.register_iceberg("t", plain)
+    assert rows(ctx, "SELECT number, s.x FROM t ORDER BY number") == [(0, 0), (1, 1), (2, 2)]

@@ -206,14 +206,100 @@ class TestLeftToSpark:
         check(frame)
         assert any(file_format.upper() in sentence for _, sentence in kq.explain(frame).reasons)
 
-    def test_files_without_field_ids(self, spark, table, tmp_path):
-        name = table(ROWS)
-        path = str(tmp_path / "plain")
-        spark.sql(ROWS).write.parquet(path)
-        spark.sql(
-            f"CALL ice.system.add_files(table => '{name.removeprefix('ice.')}', source_table => '`parquet`.`{path}`')"
+
+class TestFilesWithoutFieldIds:
+    """Files of other writers that Iceberg's procedures take into a table, with a mapping of names to field ids."""
+
+    @pytest.fixture
+    def add(self, spark, tmp_path):
+        def add_files(name, query, partition=None, **options):
+            path = str(tmp_path / f"plain {len(list(tmp_path.iterdir()))}")
+            writer = spark.sql(query).coalesce(1).write.options(**options)
+            (writer.partitionBy(partition) if partition else writer).parquet(path)
+            spark.sql(
+                f"CALL ice.system.add_files(table => '{name.removeprefix('ice.')}', source_table => '`parquet`.`{path}`')"
+            )
+
+        return add_files
+
+    @pytest.mark.essential
+    def test_columns_by_name(self, spark, table, add):
+        name = table(ROWS, ON_READ)
+        add(name, ROWS.replace("range(2000)", "range(2000, 3000)"))
+        add(name, "SELECT id, s FROM VALUES ('x', 5000L), (NULL, 5001L) t(s, id)")
+        whole(spark, GROUPED.format(t=name))
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN s TO text")
+        spark.sql(f"ALTER TABLE {name} ADD COLUMN new BIGINT")
+        spark.sql(f"DELETE FROM {name} WHERE id % 5 = 1")
+        sql = f"SELECT k, count(text), max(text), count(new), sum(id), sum(d) FROM {name} GROUP BY k"
+        whole(spark, sql)
+        assert spark.sql(f"SELECT count(text) > 2000 FROM {name}").collect() == [(True,)]
+
+    def test_nested_columns(self, spark, table, add):
+        rows = (
+            "SELECT id, array(named_struct('x', id, 'y', array(id, NULL))) a, map(id, named_struct('z', id)) m,"
+            " named_struct('v', id, 'w', concat('s', id)) s FROM range({})"
         )
+        name = table(rows.format(20))
+        add(name, rows.format(30))
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN a.element.x TO first")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN m.value.z TO last")
+        spark.sql(f"ALTER TABLE {name} ADD COLUMN s.new STRING")
+        check(spark.sql(f"SELECT * FROM {name}"))
+        whole(
+            spark,
+            f"SELECT s.w, s.new, sum(a[0].first), sum(a[0].y[0]), sum(m[id].last) FROM {name} GROUP BY s.w, s.new",
+        )
+
+    def test_lists_of_old_writers(self, spark, table, add):
+        rows = "SELECT id, array(id, NULL, 5L) AS a, cast(id AS decimal(9,2)) AS m, timestamp_seconds(id) AS t FROM range(50)"
+        name = table(rows)
+        spark.conf.set("spark.sql.parquet.writeLegacyFormat", "true")
+        spark.conf.set("spark.sql.parquet.outputTimestampType", "INT96")
+        try:
+            add(name, rows)
+        finally:
+            spark.conf.unset("spark.sql.parquet.writeLegacyFormat")
+            spark.conf.unset("spark.sql.parquet.outputTimestampType")
+        check(spark.sql(f"SELECT * FROM {name}"))
+        whole(spark, f"SELECT a[0] % 3, sum(m), max(t), sum(size(a)) FROM {name} GROUP BY 1")
+
+    def test_types_that_were_widened(self, spark, table, add):
+        name = table("SELECT cast(id AS int) AS id, cast(id AS float) AS f FROM range(10)")
+        add(name, "SELECT cast(id AS int) AS id, cast(id AS float) AS f FROM range(20)")
+        spark.sql(f"ALTER TABLE {name} ALTER COLUMN id TYPE BIGINT")
+        spark.sql(f"ALTER TABLE {name} ALTER COLUMN f TYPE DOUBLE")
+        whole(spark, f"SELECT id % 3, sum(f), max(id) FROM {name} GROUP BY 1")
+
+    def test_partition_folders(self, spark, table, add):
+        name = table(ROWS, partitioned="PARTITIONED BY (k)", files=1)
+        add(name, ROWS.replace("id % 7", "id % 5").replace("range(2000)", "range(9000, 9500)"), "k")
+        whole(spark, GROUPED.format(t=name))
+        whole(spark, f"SELECT s, count(*) FROM {name} WHERE k = 3 GROUP BY s")
+
+    def test_what_stays_with_spark(self, spark, table, add):
+        name, dotted, old = (
+            table(ROWS),
+            table("SELECT id, id AS k FROM range(9)"),
+            table("SELECT date'1400-03-01' AS d"),
+        )
+        add(name, ROWS)
+        spark.sql(f"ALTER TABLE {name} UNSET TBLPROPERTIES ('schema.name-mapping.default')")
         check(spark.sql(GROUPED.format(t=name)))
+        add(dotted, "SELECT id, 5L AS `k.k` FROM range(9)")
+        spark.conf.set("spark.sql.parquet.datetimeRebaseModeInWrite", "LEGACY")
+        try:
+            add(old, "SELECT date'1400-03-02' AS d")
+        finally:
+            spark.conf.unset("spark.sql.parquet.datetimeRebaseModeInWrite")
+        for sql, reason in (
+            (GROUPED.format(t=name), "has no field ids"),
+            (f"SELECT k, count(*) FROM {dotted} GROUP BY k", "a field inside of a column"),
+            (f"SELECT d, count(*) FROM {old} GROUP BY d", "may have dates of the hybrid calendar"),
+        ):
+            frame = spark.sql(sql)
+            check(frame)
+            assert any(reason in sentence for _, sentence in kq.explain(frame).reasons)
 
 
 class TestWrites:

@@ -25,7 +25,12 @@ METADATA_TABLES = Feature(
     "metadata tables (`t.files`)", reason="Iceberg's tables of metadata are read by Spark"
 )
 NO_FIELD_IDS = Feature(
-    "Parquet files without field ids (`add_files`)", reason="{file} has no field ids, so Spark reads it"
+    "Parquet files without field ids in a table without a name mapping",
+    reason="{file} has no field ids, so Spark reads it",
+)
+HYBRID_CALENDAR = Feature(
+    "Parquet files of Spark with dates and times of the hybrid calendar",
+    reason="{column} of {file} may have dates of the hybrid calendar, which Iceberg takes as they are",
 )
 INCREMENTAL = Feature(
     "incremental scans, changelogs",
@@ -57,12 +62,17 @@ those that Iceberg's own scan plans.""",
         Feature("initial defaults of columns"),
         Feature("promoted types"),
         Feature("Parquet files"),
+        Feature(
+            "Parquet files without field ids, as `add_files`, `migrate` and `snapshot` leave them",
+            "by the table's name mapping (`schema.name-mapping.default`)",
+        ),
         EQUALITY_COLUMN,
         EQUALITY_TYPE,
         MANY_EQUALITY_DELETES,
         OTHER_FILES,
         OTHER_DELETE_FILES,
         NO_FIELD_IDS,
+        HYBRID_CALENDAR,
         NESTED_DEFAULT,
         METADATA_TABLES,
         METADATA_COLUMNS,

@@ -21,11 +21,13 @@ from kquery_spark.sources.deleted_values import WithoutDeletedValues
 from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.iceberg.equality_deletes import equality_deletes, further_keys
-from kquery_spark.sources.iceberg.features import NESTED_DEFAULT, NO_FIELD_IDS
+from kquery_spark.sources.iceberg.features import HYBRID_CALENDAR, NESTED_DEFAULT, NO_FIELD_IDS
+from kquery_spark.sources.iceberg.name_mapping import mapped_fields, read_name_mapping
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
 from kquery_spark.sources.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.memory import local_source
-from kquery_spark.sources.parquet.field_ids import id_of, parts_of
+from kquery_spark.sources.parquet.calendar import CORRECTED_ALL
+from kquery_spark.sources.parquet.field_ids import has_id, id_of, parts_of
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_files
 from kquery_spark.sources.parquet.source import ParquetSource
@@ -49,11 +51,16 @@ class _Layout:
 
 
 def iceberg_source(
-    schema: pa.Schema, fields: Sequence[Field], files: Sequence[PlannedFile], path_of: Callable[[str], str]
+    schema: pa.Schema,
+    fields: Sequence[Field],
+    files: Sequence[PlannedFile],
+    path_of: Callable[[str], str],
+    name_mapping: str | None = None,
 ) -> Source:
     """The source of the columns in ``schema``, which ``fields`` describes by position.
 
     path_of: the path by which the engine opens a file, given Iceberg's; Unsupported for filesystems that it does not read.
+    name_mapping: the table's, in JSON, for data files without field ids.
     """
     if not files:
         return local_source(schema.empty_table())
@@ -61,7 +68,7 @@ def iceberg_source(
     keys = further_keys(deletes, fields, schema.names)
     read_schema = pa.schema([*schema, *(column for column, _ in keys)])
     read_fields = [*fields, *(key for _, key in keys)]
-    source, in_order = _joined(read_schema, read_fields, files, path_of)
+    source, in_order = _joined(read_schema, read_fields, files, path_of, name_mapping)
     if not deletes:
         return source
     names = dict(zip((field.id for field in read_fields), read_schema.names, strict=True))
@@ -82,13 +89,19 @@ def _deleted_values(delete: DeleteFile, schema: pa.Schema, path_of: Callable[[st
 
 
 def _joined(
-    schema: pa.Schema, fields: Sequence[Field], files: Sequence[PlannedFile], path_of: Callable[[str], str]
+    schema: pa.Schema,
+    fields: Sequence[Field],
+    files: Sequence[PlannedFile],
+    path_of: Callable[[str], str],
+    name_mapping: str | None = None,
 ) -> tuple[Source, list[PlannedFile]]:
     """All rows of the files but those that are deleted by their positions; the files in the order that the source has."""
-    plain = [_data_file(file, path_of(file.path)) for file in files]
+    plain = [data_file(file, path_of) for file in files]
     by_layout: dict[_Layout, list[tuple[DataFile, PlannedFile]]] = defaultdict(list)
     for opened, file in zip(open_files(plain), files, strict=True):
-        layout, values = _laid_out(schema, fields, file, opened)
+        in_file = _fields_of(opened, file, name_mapping)
+        layout, values = _laid_out(schema, fields, file, in_file)
+        _check_calendar(opened, layout, file)
         by_layout[layout].append((replace(opened.file, partition=values), file))
     sources = tuple(_source(schema, layout, some, path_of) for layout, some in by_layout.items())
     in_order = [file for some in by_layout.values() for _, file in some]
@@ -111,17 +124,33 @@ def _source(
     return source if layout.schema.equals(schema) else RenamedColumns(source, schema)
 
 
-def _data_file(file: PlannedFile, path: str) -> DataFile:
+def data_file(file: PlannedFile, path_of: Callable[[str], str]) -> DataFile:
+    """A planned file as the engine opens it; path_of: as of ``iceberg_source``."""
+    path = path_of(file.path)
     return DataFile(path, file.size, modified_ms(path), stamp=stamp_of(path))
 
 
+def _fields_of(opened: OpenFile, file: PlannedFile, name_mapping: str | None) -> list[pa.Field]:
+    """A file's columns with their field ids: its own or, if it has none at all, those that the table maps its names to."""
+    in_file = list(opened.schema)
+    if any(map(has_id, in_file)):
+        return in_file
+    if name_mapping is None:
+        raise NO_FIELD_IDS.declined(file=file.path)
+    return mapped_fields(in_file, read_name_mapping(name_mapping))
+
+
+def _check_calendar(opened: OpenFile, layout: _Layout, file: PlannedFile) -> None:
+    """Raise Unsupported for a file with dates or times that Spark's own reader would rebase and Iceberg's does not."""
+    for column in layout.schema.names:
+        if opened.rebase(column, CORRECTED_ALL) is not None:
+            raise HYBRID_CALENDAR.declined(column=column, file=file.path)
+
+
 def _laid_out(
-    schema: pa.Schema, fields: Sequence[Field], file: PlannedFile, opened: OpenFile
+    schema: pa.Schema, fields: Sequence[Field], file: PlannedFile, in_file: Sequence[pa.Field]
 ) -> tuple[_Layout, tuple[Any, ...]]:
     """How a file has the columns, and the values of those that are not read from it."""
-    in_file = list(opened.schema)
-    if not any(id_of(column) is not None for column in in_file):
-        raise NO_FIELD_IDS.declined(file=file.path)
     columns: list[pa.Field] = []
     constants: dict[str, Any] = {}
     for column, field in zip(schema, fields, strict=True):

@@ -54,7 +54,7 @@ def check_field_ids(
         return
     for file in files:
         schema = open_file(file).schema
-        if not ignore_missing and not any(map(_has_id, schema)):
+        if not ignore_missing and not any(map(has_id, schema)):
             raise Unsupported(
                 f"{file.path} has no field ids, unlike the table's columns, so Spark refuses to read it"
             )
@@ -99,5 +99,11 @@ def id_of(column: pa.Field) -> int | None:
     return None if value is None else int(value)
 
 
-def _has_id(column: pa.Field) -> bool:
-    return id_of(column) is not None or any(map(_has_id, parts_of(column.type)))
+def with_id(column: pa.Field, field_id: int | None) -> pa.Field:
+    """The field as a file has it that gives it this id, or none."""
+    return column if field_id is None else column.with_metadata({_ARROW_KEY: str(field_id)})
+
+
+def has_id(column: pa.Field) -> bool:
+    """Whether a field of a file, or one inside of it, has an id."""
+    return id_of(column) is not None or any(map(has_id, parts_of(column.type)))

@@ -1,0 +1,78 @@
+"""Name mappings: the field ids of data files that other programs wrote without any, by the names of their columns.
+
+Iceberg's procedures ``add_files``, ``migrate`` and ``snapshot`` leave one in the table's properties. Its specification,
+"Column Projection" and appendix C, "Name Mapping Serialization"; ``ApplyNameMapping`` of its Java library.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.parquet.field_ids import parts_of, with_id
+
+#: The table's property that holds the mapping, in JSON.
+PROPERTY = "schema.name-mapping.default"
+
+
+@dataclass(frozen=True)
+class MappedField:
+    """What a name stands for. id: None for a name that has none itself; nested: the names inside of it."""
+
+    id: int | None
+    nested: Mapping[str, MappedField] = field(default_factory=dict)
+
+
+@lru_cache(maxsize=8)
+def read_name_mapping(text: str) -> Mapping[str, MappedField]:
+    """The fields of a mapping by their names, of which each may have several; Unsupported where one is ambiguous."""
+    return _mapped(json.loads(text))
+
+
+def _mapped(fields: Iterable[Mapping[str, Any]]) -> dict[str, MappedField]:
+    mapping: dict[str, MappedField] = {}
+    for given in fields:
+        mapped = MappedField(given.get("field-id"), _mapped(given.get("fields") or ()))
+        for name in given["names"]:
+            _check_no_dot(name)
+            if name in mapping:
+                raise Unsupported(f"{PROPERTY} has the name {name} twice, so Spark reads the table")
+            mapping[name] = mapped
+    return mapping
+
+
+def mapped_fields(fields: Iterable[pa.Field], mapping: Mapping[str, MappedField]) -> list[pa.Field]:
+    """A file's fields with the ids of a mapping, by exact names; those that it does not name get none.
+
+    The parts of lists and maps are called ``element``, ``key`` and ``value`` in a mapping, whatever the file calls them.
+    """
+    return [_mapped_field(column, mapping.get(column.name)) for column in fields]
+
+
+def _check_no_dot(name: str) -> None:
+    """Raise Unsupported for a name with a dot, as Iceberg looks for a nested field by its names with dots between them."""
+    if "." in name:
+        raise Unsupported(f"Iceberg may take {name} for a field inside of a column, so Spark reads the table")
+
+
+def _mapped_field(column: pa.Field, mapped: MappedField | None) -> pa.Field:
+    _check_no_dot(column.name)
+    if mapped is None:
+        return column
+    parts = mapped_fields(parts_of(column.type), mapped.nested)
+    return with_id(column.with_type(_with_parts(column.type, parts)), mapped.id)
+
+
+def _with_parts(dtype: pa.DataType, parts: list[pa.Field]) -> pa.DataType:
+    """A nested type with other parts; a list of any kind becomes a plain one."""
+    if pa.types.is_struct(dtype):
+        return pa.struct(parts)
+    if pa.types.is_map(dtype):
+        return pa.map_(*parts)
+    return pa.list_(*parts) if parts else dtype
