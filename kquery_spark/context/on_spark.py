@@ -173,6 +173,7 @@ def _imported(frame: SparkFrame) -> tuple[LogicalPlan, dict[str, SparkFrame]]:
         settings.time_zone,
         link.hadoop_configuration,
         workers_have_hdfs_client=partial(workers_have_hdfs_client, link),
+        parallelism=link.config().parallelism,
     )
     importer = Importer(facts, relations, settings)
     try:

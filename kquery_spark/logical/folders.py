@@ -6,6 +6,7 @@ raised for a folder without rows, too, and other conditions never see the rows o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import can_raise, is_constant, is_deterministic
 from kquery_spark.expr.traverse import substitute, walk
 from kquery_spark.sources.base import DataFile, Source
+from kquery_spark.types import names as t
 
 _MAX_FOLDERS = 5000  # each takes some ten microseconds of planning
 
@@ -26,16 +28,25 @@ def folder_values(source: Source, condition: Expr) -> list[Values] | None:
 
     None where it reads other columns than those of folders, or is not always the same for the same values.
     """
-    partitions: Sequence[str] = getattr(source, "partition_columns", ())
-    names = sorted(columns_of(condition))
-    if not names or not set(names) <= set(partitions) or not is_deterministic(condition):
-        return None
-    positions = [partitions.index(name) for name in names]
+    columns, folders = _folders(source)
+    return _values(columns, folders, condition)
+
+
+def _folders(source: Source) -> tuple[Sequence[str], list[Values]]:
+    """The partition columns of a source, and their values for each file."""
     files: Sequence[DataFile] = getattr(source, "files", ())
-    return [tuple(file.partition[p] for p in positions) for file in files]
+    return getattr(source, "partition_columns", ()), [file.partition for file in files]
 
 
-def decided(condition: Expr, values: Iterable[Values]) -> dict[Values, bool | None]:
+def _values(columns: Sequence[str], folders: Sequence[Values], condition: Expr) -> list[Values] | None:
+    names = sorted(columns_of(condition))
+    if not names or not set(names) <= set(columns) or not is_deterministic(condition):
+        return None
+    positions = [columns.index(name) for name in names]
+    return [tuple(folder[p] for p in positions) for folder in folders]
+
+
+def decided(condition: Expr, values: Sequence[Values]) -> dict[Values, bool | None]:
     """What the condition says of each combination of values of its columns.
 
     Raises ExecutionError as the condition does; Unsupported for conditions that are not decided here.
@@ -45,6 +56,10 @@ def decided(condition: Expr, values: Iterable[Values]) -> dict[Values, bool | No
         raise Unsupported(f"Conditions on more than {_MAX_FOLDERS} folders are not decided one by one.")
     columns = {e.name: e for e in walk(condition) if isinstance(e, Column)}
     names = sorted(columns)
+    if any(t.is_fractional(column.dtype) for column in columns.values()) and _has_both_zeros(values):
+        raise Unsupported(
+            "Conditions on folders of 0.0 and of -0.0 are not decided: they are one value here."
+        )
     verdicts: dict[Values, bool | None] = {}
     for each in different:
         literals = {n: Literal(v, columns[n].dtype) for n, v in zip(names, each, strict=True)}
@@ -55,17 +70,36 @@ def decided(condition: Expr, values: Iterable[Values]) -> dict[Values, bool | No
     return verdicts
 
 
+def passing_folders(
+    columns: Sequence[str], folders: Sequence[Values], conditions: Sequence[Expr]
+) -> list[int]:
+    """The positions of the folders that pass those of the conditions that are on partition columns alone.
+
+    folders: the values of all partition columns, by position of ``columns``. The conditions are decided left to right, as
+    Spark does: raises the ExecutionError that it raises for a folder; Unsupported where that is not known.
+    """
+    left, dropped = list(range(len(folders))), set[int]()
+    for condition in conditions:
+        values = _values(columns, folders, condition)
+        if values is None:
+            continue
+        verdicts = decided(condition, [values[i] for i in left])
+        left = [i for i in left if verdicts[values[i]] is not False]  # NULL AND x is not settled without x
+        dropped.update(i for i in left if verdicts[values[i]] is None)
+    return [i for i in left if i not in dropped]
+
+
+def _has_both_zeros(values: Iterable[Values]) -> bool:
+    signs = {math.copysign(1, v) for each in values for v in each if isinstance(v, float) and v == 0}
+    return len(signs) > 1
+
+
 def check_folders(source: Source, conditions: Sequence[Expr]) -> None:
     """Raise the ExecutionError that Spark raises for a folder when it decides these conditions, left to right.
 
     conditions: the terms of a filter right above the scan. Unsupported where that is not known.
     """
-    by_file = [(c, folder_values(source, c)) for c in conditions]
-    terms = [(c, values) for c, values in by_file if values is not None]
-    if not any(can_raise(c) for c, _ in terms):
-        return
-    files = range(len(terms[0][1]))
-    left = list(files)
-    for condition, values in terms:
-        verdicts = decided(condition, [values[i] for i in left])
-        left = [i for i in left if verdicts[values[i]] is not False]  # NULL AND x is not settled without x
+    columns, folders = _folders(source)
+    terms = [c for c in conditions if _values(columns, folders, c) is not None]
+    if any(can_raise(c) for c in terms):
+        passing_folders(columns, folders, terms)

@@ -16,9 +16,14 @@ UNKNOWN_OPTION = Feature(
     "options that the format's entry does not list", reason="files with the option {option} are read by Spark"
 )
 MANY_REMOTE_FILES = Feature(
-    "more than 500 files of an object store",
-    reason="the {count:,} files are read by Spark: more than {limit} on another filesystem take the driver "
-    "too long to look at",
+    "more than 500 files of an object store or of HDFS, of less than 2 MB each for each task that runs at once, or that "
+    "are not Parquet files",
+    reason="the {count:,} files are read by Spark: more than {limit} on another filesystem, of less than about "
+    "{megabytes:,} MB, take the driver too long to look at",
+)
+LARGE_FOOTERS = Feature(
+    "the same of larger files, whose footers take more than 256 MB in memory",
+    reason="the {count:,} files are read by Spark: their footers take about {megabytes:,} MB of the driver's memory",
 )
 BUCKETS = (
     Feature(
@@ -44,6 +49,7 @@ ANY_FILES = (
     FILE_COLUMN,
     UNKNOWN_OPTION,
     MANY_REMOTE_FILES,
+    LARGE_FOOTERS,
 )
 """Features of files of any format; a format's entry lists its own."""
 

@@ -168,7 +168,8 @@ class Format:
 
     writable: the command line may write it. job_commit: Spark's writer moves the files of all tasks into place when the job
     is done, so that a write that failed may run again. fills_defaults: the source gives rows of a file that lacks a column
-    the column's default. reads_variants: columns may be variants. features: for the page of sources.
+    the column's default. reads_variants: columns may be variants. footer_bytes: what the footer of a file takes in memory,
+    where this process keeps footers; None where it looks at each file anew. features: for the page of sources.
     """
 
     name: str
@@ -189,6 +190,7 @@ class Format:
     job_commit: bool = True
     fills_defaults: bool = False
     reads_variants: bool = False
+    footer_bytes: Callable[[DataFile], int] | None = None
     features: tuple[Feature, ...] = ()
 
 

@@ -14,7 +14,7 @@ SECURE_CLUSTER = Feature(
     reason="files of hdfs: are read by Spark, as hadoop.security.authentication is {method}",
 )
 NO_LOGIN = Feature(
-    "a driver whose Python has no tickets and no delegation tokens, like one with a keytab only",
+    "a local Spark whose Python has no tickets, as with a keytab only",
     reason="files of hdfs: are read by Spark, as {user} has no tickets in the cache that kinit fills",
 )
 NO_TOKEN = Feature(
@@ -68,8 +68,8 @@ how, on the workers, too. Settings and what follows them:""",
         Feature("`hadoop.security.authentication` simple", "as the driver's user, also in the workers"),
         Feature(
             "`hadoop.security.authentication` Kerberos",
-            "workers by the delegation tokens that Spark gets on YARN and Kubernetes, local ones by the driver's tickets; "
-            "the driver by its tickets (`kinit`, MIT's `libgssapi_krb5`) or by the tokens of its container on YARN",
+            "by the delegation tokens that Spark gets on YARN and Kubernetes, in the driver and the workers, also where the "
+            "driver has a keytab only; a local Spark by its tickets (`kinit`, MIT's `libgssapi_krb5`)",
         ),
         Feature(
             "`viewfs://`: `fs.viewfs.mounttable.*`",
@@ -87,12 +87,12 @@ how, on the workers, too. Settings and what follows them:""",
         UNMOUNTED,
     ),
     closing="""\
-Up to 500 files of a table, as for object stores. Where a file was replaced or appended to since the query was planned,
-or a task cannot read it, Spark runs the query again. A task reads blocks from the data node that is nearest to it, but
-runs on any executor: the engine does not ask Spark for those next to the blocks.
+What is said of many files of object stores is true here, too. Where a file was replaced or appended to since the query
+was planned, or a task cannot read it, Spark runs the query again. A task reads blocks from the data node that is nearest to
+it, but runs on any executor: the engine does not ask Spark for those next to the blocks.
 
-Delegation tokens travel to workers as the credentials of object stores do, and none are asked for. While a task runs, its
-process has them in a file in memory that `HADOOP_TOKEN_FILE_LOCATION` names.
+Delegation tokens travel to workers as the credentials of object stores do, and none are asked for. Workers and the driver
+have them in a file in memory, which `HADOOP_TOKEN_FILE_LOCATION` names while they ask the cluster.
 
 A context without Spark reads the settings in `HADOOP_CONF_DIR`, or those that it is given:
 

@@ -78,8 +78,9 @@ OBJECT_STORES = SourceSection(
     title="Object stores",
     introduction="""\
 Amazon S3 (`s3a://`, and `s3://` where `fs.s3.impl` is Hadoop's `S3AFileSystem`), Google Cloud Storage (`gs://` by Google's
-connector) and Azure (`abfss://`, `abfs://`) are read by Arrow's own filesystems, as the session's Hadoop settings say: those
-of a bucket, a container or an account first. Settings and what follows them:""",
+connector, or by Hadoop's own, the default of Spark 4.3) and Azure (`abfss://`, `abfs://`) are read by Arrow's own
+filesystems, as the session's Hadoop settings say: those of a bucket, a container or an account first. Settings and what
+follows them:""",
     features=(
         Feature("`fs.s3a.endpoint`, `endpoint.region`, `path.style.access`, `connection.ssl.enabled`"),
         Feature("`fs.s3a.access.key`, `secret.key`, `session.token`", "also from Hadoop's credential stores"),
@@ -93,13 +94,15 @@ of a bucket, a container or an account first. Settings and what follows them:"""
         NO_CREDENTIALS,
         ROLE_BY_KEYS,
         PROXY_USER,
-        Feature("`fs.gs.storage.root.url`"),
+        Feature("`fs.gs.storage.root.url`", "of Google's connector; Hadoop's does not know it"),
         Feature(
             "`fs.gs.auth.type`",
             "`COMPUTE_ENGINE`, `APPLICATION_DEFAULT`, `SERVICE_ACCOUNT_JSON_KEYFILE`, `UNAUTHENTICATED`; also as the "
             "connector's release 2 (`auth.service.account.enable`, `auth.null.enable`) and `google.cloud.*` put it",
         ),
-        Feature("`fs.gs.auth.impersonation.service.account`"),
+        Feature(
+            "`fs.gs.auth.impersonation.service.account`", "of Google's connector; Hadoop's does not know it"
+        ),
         GOOGLE_CREDENTIALS,
         AMBIGUOUS_CREDENTIALS,
         MACHINE_ACCOUNT,
@@ -121,8 +124,9 @@ of a bucket, a container or an account first. Settings and what follows them:"""
         OTHER_FILESYSTEM,
     ),
     closing="""\
-Up to 500 files of a table: the driver fetches their footers, 32 at a time, while it plans; of more files Spark reads
-the table.
+While it plans, the driver fetches the footers of the files that are left by the conditions on partition columns, 32 at a
+time, and keeps up to 256 MB of them. More than 500 files are read by the engine where they are Parquet files of 2 MB or
+more, on average, for each task that runs at once (of 64 MB with 32 cores), else by Spark.
 
 A file that is replaced while a query reads it is an error, as with Spark, and so is an object that Google's store keeps
 compressed (`Content-Encoding: gzip`). Credentials travel to workers inside the pickled function that they run, next to

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -93,6 +93,7 @@ Relation = FileRelation | IcebergScan | LocalRows | RangeRelation | OneRow | Oth
 class RelationReader:
     """Describes the leaves of one plan; a table that the plan reads several times is described once.
 
+    parallelism: tasks that run at once.
     snapshots: those of Delta tables that were taken when the plan was made. workers_have_hdfs_client: whether Spark's
     Python workers have what this process reads HDFS by.
     """
@@ -105,18 +106,32 @@ class RelationReader:
         hadoop_configuration: Callable[[], Any],
         snapshots: DeltaSnapshots | None = None,
         workers_have_hdfs_client: Callable[[], bool] = lambda: False,
+        parallelism: int = 2,
     ) -> None:
+        self.parallelism = parallelism
         self._snapshots = snapshots or DeltaSnapshots(jvm, time_zone)
         self._facts = facts
         self._paths = HadoopPaths(hadoop_configuration, jvm, workers_have_hdfs_client)
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []
-        # Relations as they were read, and with columns for the facts of their files.
+        # Relations of some of the files of one that was read, and with columns for the facts of their files.
+        self._with_files: dict[tuple[int, Hashable], FileRelation] = {}
         self._with_file_columns: list[tuple[FileRelation, FileRelation]] = []
         self.zones = HybridZones(jvm)
         # By identity: relations are equal when their roots are, though listed at different times.
         self._positions: Any = None
+
+    def with_files(
+        self, relation: FileRelation, key: Hashable, positions: Callable[[], Sequence[int]]
+    ) -> FileRelation:
+        """A relation that was read, with some of its files, the same one each time; ``positions`` is called once a key."""
+        known = id(relation), key  # relations that were read are kept
+        if known not in self._with_files:
+            files = tuple(relation.files[i] for i in positions())
+            some = relation if len(files) == len(relation.files) else replace(relation, files=files)
+            self._with_files[known] = some
+        return self._with_files[known]
 
     def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
         """A relation that was read, with columns for the facts of its files, the same one each time.

@@ -90,3 +90,69 @@ def test_a_table_of_very_many_folders_is_sparks_where_the_filter_can_fail(spark,
     frame = table(spark, tmp_path / "t", {"1": [5], "2": [6], "3": [7]})
     assert check(frame.where("k LIKE '%1'")).coverage == 1.0
     assert check(frame.where("CAST(k AS INT) > 1")).coverage < 1.0
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        "k = 'b'",
+        "k IN ('b', 'c') AND k <> 'c' AND v > 1",
+        "k > 'a' AND length(k) = 1 AND k < 'c'",
+        "NOT (k = 'a' OR k = 'c') AND k IS NOT NULL",
+        "k = 'b' AND v = (SELECT max(id) + 5 FROM range(1))",
+        "CASE WHEN k = 'a' THEN false ELSE k = 'b' END",
+    ],
+)
+def test_nothing_looks_at_the_files_of_folders_that_are_left_out(spark, tmp_path, condition):
+    frame = table(spark, tmp_path / "t", {"a": [1], "b": [5, 6], "c": [7], "__HIVE_DEFAULT_PARTITION__": [8]})
+    for name in ("a", "c", "__HIVE_DEFAULT_PARTITION__"):
+        (tmp_path / "t" / f"k={name}" / "0.parquet").write_bytes(b"no Parquet file")
+    check(frame.where(condition).groupBy("k").sum("v"), coverage=1.0)
+    check(frame.select("v", "k").where(condition).selectExpr("v + 1 AS w"), coverage=1.0)
+
+
+@pytest.mark.parametrize(
+    "condition", ["k = 'b' OR v = 1", "k = v", "k IS NULL OR rand() < 2", "k <=> NULL", "k IS NULL"]
+)
+def test_files_that_other_conditions_may_need_are_read(spark, tmp_path, condition):
+    frame = table(spark, tmp_path / "t", {"a": [1], "2": [2, 3], "__HIVE_DEFAULT_PARTITION__": [8]})
+    with_mode = frame.where(condition.replace("k = v", "try_cast(k AS INT) = v"))
+    check(with_mode.groupBy("k").sum("v"))
+
+
+@pytest.mark.parametrize("kind", ["date", "timestamp", "decimal(5,2)", "boolean", "double", "bigint"])
+def test_folders_of_all_types(spark, tmp_path, kind):
+    values = {"date": "date'2020-01-01' + CAST(id AS INT)", "timestamp": "timestamp_seconds(id)"}
+    key = values.get(kind, "id % 2 = 1" if kind == "boolean" else f"CAST(CAST(id AS STRING) AS {kind})")
+    spark.sql(f"SELECT id, {key} AS k FROM range(3)").write.partitionBy("k").parquet(str(tmp_path / "t"))
+    frame = spark.read.schema(f"id bigint, k {kind}").parquet(str(tmp_path / "t"))
+    wanted = spark.sql(f"SELECT {key} AS k FROM range(1, 2)").collect()[0][0]
+    check(frame.where(frame.k == wanted).selectExpr("sum(id)"), coverage=1.0)
+    check(frame.where(frame.k != wanted).selectExpr("sum(id)"), coverage=1.0)
+
+
+def test_joins_of_different_folders_of_one_table(spark, tmp_path):
+    frame = table(spark, tmp_path / "t", {"a": [1, 2], "b": [2, 3], "c": [3, 4]})
+    first, second = (frame.where(f"k = '{name}'").selectExpr("v", f"k AS k{name}") for name in "ab")
+    check(first.join(second, "v"), coverage=1.0)
+    check(first.join(first.withColumnRenamed("ka", "kb"), "v"), coverage=1.0)
+    check(frame.join(second, "v").groupBy("k").count(), coverage=1.0)
+    check(first.union(second).union(frame.where("k = 'd'")).groupBy("v").count(), coverage=1.0)
+
+
+def test_facts_of_files_in_some_folders(spark, tmp_path):
+    frame = table(spark, tmp_path / "t", {"a": [1, 2], "b": [2, 3]})
+    check(frame.where("k = 'b'").selectExpr("v", "_metadata.file_name", "_metadata.row_index"), coverage=1.0)
+    check(frame.where("k = 'b' AND _metadata.file_size > 0").selectExpr("input_file_name()", "k"))
+
+
+@pytest.mark.parametrize("condition", ["CAST(k AS STRING) = '-0.0'", "k = 0", "1 / k IS NULL OR k > 0"])
+def test_folders_of_both_zeros(spark, tmp_path, condition):
+    table(spark, tmp_path / "t", {"0.0": [1], "-0.0": [2], "1.0": [3]})
+    frame = spark.read.schema("v bigint, k double").parquet(str(tmp_path / "t"))
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        check(frame.where(condition).select("v"))
+        check(frame.where(condition).groupBy("v").count())
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")

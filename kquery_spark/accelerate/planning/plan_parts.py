@@ -67,6 +67,7 @@ def plan_parts(
             link.hadoop_configuration,
             delta_snapshots,
             partial(workers_have_hdfs_client, link),
+            config.parallelism,
         )
         importer = Importer(plan.facts, relations, settings, sources, PythonFunctions(plan.facts, link))
         return PlanParts(plan, *find_parts(plan.root, importer, config))

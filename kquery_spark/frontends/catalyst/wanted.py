@@ -51,6 +51,7 @@ class Wanted:
     ``metadata``: the ordinals of the fields of each ``_metadata`` attribute that are read, None for a read of all.
     ``named``: by a leaf's identity, the classes of expressions that name the file being read, which is one of the leaf's.
     ``redistributed``: nodes (by identity) whose partitions nobody sees.
+    ``conditions``: by a leaf's identity, the condition of the filter right above it.
     ``filters``: there is one. ``null_filters``: it has a condition that NULL may pass and a value may not.
     """
 
@@ -59,6 +60,7 @@ class Wanted:
     metadata: dict[int, set[int | None]] = field(default_factory=dict)
     named: dict[int, set[str]] = field(default_factory=dict)
     redistributed: set[int] = field(default_factory=set)
+    conditions: dict[int, CatalystNode] = field(default_factory=dict)
     filters: bool = False
     null_filters: bool = False
 
@@ -91,7 +93,10 @@ class Wanted:
     def _expressions(self, node: CatalystNode) -> list[CatalystNode]:
         """Adds what a node's expressions read; returns the plans of their subqueries, still to be visited."""
         plans = []
-        self.filters |= node.cls == "Filter"
+        if node.cls == "Filter":
+            self.filters = True
+            if not node.children[0].children:
+                self.conditions[id(node.children[0])] = node.tree("condition")
         naming = set(input_file_expressions(node))
         if naming and (relation := named_relation(node)) is not None:
             self.named.setdefault(id(relation), set()).update(naming)

@@ -27,7 +27,7 @@ from kquery_spark.sources.file_format import (
 from kquery_spark.sources.parquet.features import FEATURES
 
 if TYPE_CHECKING:
-    from kquery_spark.sources.base import Source
+    from kquery_spark.sources.base import DataFile, Source
     from kquery_spark.sources.parquet.calendar import RebaseSettings
     from kquery_spark.sources.parquet.source import ParquetSource
 
@@ -143,6 +143,12 @@ def _with_zones(source: ParquetSource, columns: Sequence[str], zones: Zones) -> 
     return source if rebase == source.rebase else replace(source, rebase=rebase)
 
 
+def _footer_bytes(file: DataFile) -> int:
+    from kquery_spark.sources.parquet.open_files import open_file
+
+    return open_file(file).nbytes
+
+
 PARQUET = Format(
     name="parquet",
     title="Parquet",
@@ -180,5 +186,6 @@ PARQUET = Format(
     finds_by_name=True,
     fills_defaults=True,
     reads_variants=True,
+    footer_bytes=_footer_bytes,
     features=FEATURES,
 )

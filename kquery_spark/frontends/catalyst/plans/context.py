@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,6 +39,15 @@ class Relations(Protocol):
 
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""
+
+    @property
+    def parallelism(self) -> int:
+        """Tasks that run at once."""
+
+    def with_files(
+        self, relation: FileRelation, key: Hashable, positions: Callable[[], Sequence[int]]
+    ) -> FileRelation:
+        """A relation with some of its files, the same one each time; ``positions`` is called once a key."""
 
     def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
         """A relation with columns for the facts of its files, the same one each time.

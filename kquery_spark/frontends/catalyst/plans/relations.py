@@ -21,23 +21,24 @@ from kquery_spark.frontends.catalyst.plans.hidden_columns import (
     is_metadata,
     with_metadata,
 )
+from kquery_spark.frontends.catalyst.plans.partition_pruning import in_passing_folders
+from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.bucketing import Bucketing, bucketed_files
 from kquery_spark.sources.deletion_vectors import DeletionVector
-from kquery_spark.sources.file_features import FILE_COLUMN, MANY_REMOTE_FILES
+from kquery_spark.sources.file_features import FILE_COLUMN
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.hdfs import authority_of
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
-from kquery_spark.sources.iceberg.source import iceberg_source
+from kquery_spark.sources.iceberg.source import data_file, iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.numbered_rows import NumberedRows
-from kquery_spark.sources.object_stores.connections import bucket_of
+from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.renamed import RenamedColumns
@@ -55,8 +56,6 @@ from kquery_spark.spark_bridge.spark_types import arrow_type
 # Every task carries the rows with it, and so does the query's plan.
 _MAX_INLINE_VALUES = 20_000
 _MAX_RANGE_WIDTH = 1 << 62
-# Their footers are fetched by the driver while it plans, and stay in memory; ``parquet.file`` keeps about as many.
-_MAX_REMOTE_FILES = 500
 # Options that files of any format are asked about, with the setting that each overrules.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
@@ -70,6 +69,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(
             relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
         )
+    relation = in_passing_folders(relation, node, context)
     hidden = hidden_columns(node, relation, context)
     if hidden:
         relation = context.relations.with_file_columns(relation, context.settings.whole_file_bytes)
@@ -202,8 +202,8 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
-        _check_count([listed.path for listed in relation.files], context.relations.path)
         files = tuple(_file(listed, context.relations.path) for listed in relation.files)
+        check_remote_files(files, file_format, context.relations.parallelism)
         buckets = _bucketing(relation, files, settings)
         read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
         return file_format.read_relation(read)
@@ -235,8 +235,9 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
             raise METADATA_COLUMNS.declined(column=name)
     fields = [by_name[name] for name in schema.names] if scan.files else []
     try:
-        _check_count([file.path for file in scan.files], context.relations.path)
-        source = iceberg_source(schema, fields, scan.files, context.relations.path)
+        files = [data_file(file, context.relations.path) for file in scan.files]
+        check_remote_files(files, PARQUET, context.relations.parallelism)
+        source = iceberg_source(schema, fields, scan.files, context.relations.path, scan.name_mapping)
         source.check_files(schema.names)
     except SourceError as error:
         raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
@@ -263,15 +264,6 @@ def _file(listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
     path = path_of(listed.path)
     modified = modified_ms(path) if listed.modified_ms is None else listed.modified_ms
     return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
-
-
-def _check_count(paths: Sequence[str], path_of: Callable[[str], str]) -> None:
-    """Raise Unsupported for more files of other filesystems than the driver can look at while it plans."""
-    if len(paths) <= _MAX_REMOTE_FILES:
-        return
-    first = path_of(paths[0])
-    if bucket_of(first) or authority_of(first):
-        raise MANY_REMOTE_FILES.declined(count=len(paths), limit=_MAX_REMOTE_FILES)
 
 
 def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) -> None:

@@ -1,0 +1,60 @@
+"""Folders of a table that the filter right above it leaves out: nothing looks at their files."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.expr import Column, Expr
+from kquery_spark.frontends.catalyst.plans.context import Context
+from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
+from kquery_spark.logical.folders import passing_folders
+from kquery_spark.sources.file_relation import FileRelation
+from kquery_spark.sources.partitions import plain_value
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+
+
+def in_passing_folders(relation: FileRelation, node: CatalystNode, context: Context) -> FileRelation:
+    """What a leaf of the plan reads, without the files of folders for which the conditions on their values are not all true.
+
+    All files where a condition raises an error for a folder: the filter says so.
+    """
+    condition = context.wanted.conditions.get(id(node))
+    if condition is None or not len(relation.partition_schema):
+        return relation
+    terms = tuple(_on_partitions(condition, _partition_columns(relation, node), context))
+    if not terms:
+        return relation
+    names = relation.partition_schema.names
+
+    def positions() -> list[int]:
+        folders = [tuple(map(plain_value, file.partition)) for file in relation.files]
+        return passing_folders(names, folders, terms)
+
+    try:
+        return context.relations.with_files(relation, terms, positions)
+    except (ExecutionError, Unsupported):
+        return relation
+
+
+def _partition_columns(relation: FileRelation, node: CatalystNode) -> dict[int, Column]:
+    """The partition columns of a leaf's output by expression id, under their names in the folders."""
+    columns = {}
+    for attribute in node.trees("output"):
+        position = relation.partition_schema.get_field_index(relation.stored_name(attribute["name"]))
+        if position >= 0:
+            field = relation.partition_schema.field(position)
+            columns[attribute["exprId"]] = Column(field.name, field.type, field.nullable)
+    return columns
+
+
+def _on_partitions(condition: CatalystNode, columns: dict[int, Column], context: Context) -> list[Expr]:
+    """The terms of a condition that read partition columns only and that the engine can decide."""
+    translate = context.translator(columns)
+    terms = []
+    for term in conjunct_nodes(condition):
+        ids = {part["exprId"] for part in term.walk() if part.cls == "AttributeReference"}
+        if ids and ids <= columns.keys():
+            with suppress(Unsupported):
+                terms.append(translate(term))
+    return terms

@@ -1,0 +1,37 @@
+"""How many files of object stores and of HDFS the driver looks at while it plans."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kquery_spark.sources.base import DataFile
+from kquery_spark.sources.file_features import LARGE_FOOTERS, MANY_REMOTE_FILES
+from kquery_spark.sources.file_format import Format
+from kquery_spark.sources.footers import MAX_BYTES
+from kquery_spark.sources.hdfs import authority_of
+from kquery_spark.sources.object_stores.connections import bucket_of
+
+# So many are always looked at, in about a second.
+_FEW = 500
+# Footers that the driver fetches in a second, 32 at a time, and what a core of Spark's reads of files meanwhile, at best.
+_FOOTERS_PER_SECOND = 500
+_READ_BYTES_PER_SECOND = 100 << 20
+# What the look at files may take of the time in which Spark would read all of them.
+_SHARE = 0.1
+_MEGABYTE = 1 << 20
+
+
+def check_remote_files(files: Sequence[DataFile], file_format: Format, parallelism: int) -> None:
+    """Raise Unsupported for more files of other filesystems than the driver can look at while it plans.
+
+    parallelism: tasks that run at once. The more they are, the larger many files have to be for the driver's look at each to
+    be worth its while.
+    """
+    if len(files) <= _FEW or not (bucket_of(files[0].path) or authority_of(files[0].path)):
+        return
+    enough = _READ_BYTES_PER_SECOND * parallelism / (_SHARE * _FOOTERS_PER_SECOND)
+    if file_format.footer_bytes is None or sum(file.size for file in files) < enough * len(files):
+        raise MANY_REMOTE_FILES.declined(count=len(files), limit=_FEW, megabytes=round(enough / _MEGABYTE))
+    nbytes = len(files) * file_format.footer_bytes(files[0])
+    if nbytes > MAX_BYTES:
+        raise LARGE_FOOTERS.declined(count=len(files), megabytes=nbytes // _MEGABYTE)
