@@ -107,6 +107,10 @@ class Source(ABC):
     def splits(self) -> list[Split]:
         """The finest parts that can be read alone, in file order."""
 
+    def splits_of(self, file: int) -> list[Split]:
+        """The splits of one file, by its number; a source that can looks at no other file for them."""
+        return [split for split in self.splits() if split.file == file]
+
     @abstractmethod
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """The rows of a split with these columns, in this order; SourceError names what cannot be read."""

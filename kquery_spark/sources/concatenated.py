@@ -53,6 +53,11 @@ class ConcatenatedSource(Source):
     def splits(self) -> list[Split]:
         return self._splits
 
+    @override
+    def splits_of(self, file: int) -> list[Split]:
+        source, own = self._by_file[file]
+        return [replace(split, file=file) for split in source.splits_of(own)]
+
     def _in_source(self, split: Split) -> tuple[Source, Split]:
         source, file = self._by_file[split.file]
         return source, replace(split, file=file)

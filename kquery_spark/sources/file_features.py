@@ -16,8 +16,8 @@ UNKNOWN_OPTION = Feature(
     "options that the format's entry does not list", reason="files with the option {option} are read by Spark"
 )
 MANY_REMOTE_FILES = Feature(
-    "more than 500 files of an object store or of HDFS, of less than 2 MB each for each task that runs at once, or that "
-    "are not Parquet files",
+    "more than 500 files of an object store or of HDFS, of less than 2 MB each for each task that runs at once, or of a "
+    "format whose footers the driver does not keep",
     reason="the {count:,} files are read by Spark: more than {limit} on another filesystem, of less than about "
     "{megabytes:,} MB, take the driver too long to look at",
 )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
+from itertools import groupby
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +23,7 @@ from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
 _MAX_CACHED = 4  # row groups whose rows are kept, as each column asks for them
+_MAX_FILES_AT_ONCE = 32
 
 DeletedRows = DeletionVector | PositionDeletes | DeletedPositions
 
@@ -50,10 +53,17 @@ class LiveRows(SourceView):
 
     @cached_property
     def _splits(self) -> list[Split]:
-        return [
-            replace(split, rows=split.rows - self._deleted_rows(split)) if self.deleted[split.file] else split
-            for split in self.source.splits()
-        ]
+        """Looks at the deleted rows of several files at once, as each may be on another filesystem."""
+        by_file = [list(splits) for _, splits in groupby(self.source.splits(), lambda split: split.file)]
+        with ThreadPoolExecutor(_MAX_FILES_AT_ONCE) as pool:
+            return [split for splits in pool.map(self._of_file, by_file) for split in splits]
+
+    @override
+    def splits_of(self, file: int) -> list[Split]:
+        return self._of_file(self.source.splits_of(file))
+
+    def _of_file(self, splits: Sequence[Split]) -> list[Split]:
+        return [replace(split, rows=split.rows - self._deleted_rows(split)) for split in splits]
 
     @override
     def splits(self) -> list[Split]:
@@ -64,8 +74,9 @@ class LiveRows(SourceView):
         vector = self.deleted[split.file]
         if vector is None:
             return 0
-        start, rows = self._row_ranges[split.file, split.pieces[0]]
-        is_whole_file = start == 0 and (split.file, split.pieces[0] + 1) not in self._row_ranges
+        ranges = self._row_ranges(split.file)
+        start, rows = ranges[split.pieces[0]]
+        is_whole_file = len(ranges) == 1
         if is_whole_file and vector.count is not None and vector.count <= rows:
             return vector.count
         low, high = np.searchsorted(_positions(vector), (start, start + rows))
@@ -74,7 +85,9 @@ class LiveRows(SourceView):
     def _left(self, split: Split) -> _RowsLeft | None:
         """The rows of a split of one piece that are left; None where all are."""
         vector = self.deleted[split.file]
-        return None if vector is None else _rows_left(vector, *self._row_ranges[split.file, split.pieces[0]])
+        if vector is None:
+            return None
+        return _rows_left(vector, *self._row_ranges(split.file)[split.pieces[0]])
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:

@@ -63,13 +63,13 @@ class NumberedRows(SourceView):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         batches = self.source.read(split, self._stored(columns))
         for piece, batch in zip(split.pieces, batches, strict=True):
-            start, rows = self._row_ranges[split.file, piece]
+            start, rows = self._row_ranges(split.file)[piece]
             yield self._with_numbers(batch, columns, np.arange(start, start + rows))
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         batch = self.source.read_rows(split, self._stored(columns), rows)
-        start, _ = self._row_ranges[split.file, split.pieces[0]]
+        start, _ = self._row_ranges(split.file)[split.pieces[0]]
         return self._with_numbers(batch, columns, start + rows)
 
     @override
@@ -87,7 +87,7 @@ class NumberedRows(SourceView):
             return super().ranges(split, column)
         if len(split.pieces) != 1:
             return None
-        start, rows = self._row_ranges[split.file, split.pieces[0]]
+        start, rows = self._row_ranges(split.file)[split.pieces[0]]
         return ColumnRange(start, start + max(rows, 1) - 1, 0)
 
     @override

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from itertools import groupby
 from typing import ClassVar
 
 import pyarrow as pa
@@ -27,19 +25,12 @@ class SourceView(Source):
 
     source: Source
 
-    @cached_property
-    def _row_ranges(self) -> dict[tuple[int, int], tuple[int, int]]:
+    def _row_ranges(self, file: int) -> dict[int, tuple[int, int]]:
         """For each piece of a file, the number of its first row in the file, and how many rows the piece has.
 
         The source's splits must have one piece each and exact row counts.
         """
-        ranges: dict[tuple[int, int], tuple[int, int]] = {}
-        for file, splits in groupby(self.source.splits(), key=lambda split: split.file):
-            start = 0
-            for split in splits:
-                ranges[file, split.pieces[0]] = start, split.rows
-                start += split.rows
-        return ranges
+        return self.once(("row ranges", file), lambda: _row_ranges(self.source.splits_of(file)))
 
     @property
     @override
@@ -49,6 +40,10 @@ class SourceView(Source):
     @override
     def splits(self) -> list[Split]:
         return self.source.splits()
+
+    @override
+    def splits_of(self, file: int) -> list[Split]:
+        return self.source.splits_of(file)
 
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
@@ -89,3 +84,12 @@ class SourceView(Source):
     @override
     def row_count(self) -> int | None:
         return self.source.row_count()
+
+
+def _row_ranges(splits: Sequence[Split]) -> dict[int, tuple[int, int]]:
+    ranges: dict[int, tuple[int, int]] = {}
+    start = 0
+    for split in splits:
+        ranges[split.pieces[0]] = start, split.rows
+        start += split.rows
+    return ranges

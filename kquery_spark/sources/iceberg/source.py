@@ -29,12 +29,15 @@ from kquery_spark.sources.memory import local_source
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL
 from kquery_spark.sources.parquet.field_ids import has_id, id_of, parts_of
 from kquery_spark.sources.parquet.file import OpenFile
+from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.sources.parquet.open_files import open_files
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.position_deletes import PositionDeletes
 from kquery_spark.sources.renamed import RenamedColumns
 
+FILE_FORMAT = PARQUET
+"""The format of the data files that are read."""
 _VECTOR_FRAME_BYTES = 8  # the length in front of a deletion vector and the checksum behind it
 
 

@@ -78,14 +78,16 @@ class ParquetSource(Source):
     @cached_property
     def _splits(self) -> list[Split]:
         return [
-            Split(index, (group,), rows, nbytes)
-            for index, opened in enumerate(open_files(self.files))
-            for group, (rows, nbytes) in enumerate(opened.groups)
+            split for file, opened in enumerate(open_files(self.files)) for split in _splits_in(file, opened)
         ]
 
     def splits(self) -> list[Split]:
         """One split per row group."""
         return self._splits
+
+    @override
+    def splits_of(self, file: int) -> list[Split]:
+        return _splits_in(file, open_file(self.files[file]))
 
     @override
     def row_count(self) -> int | None:
@@ -310,6 +312,10 @@ class ParquetSource(Source):
         if not readable_as(typed.dtype, dtype, opened.has_instants(column)):
             raise SourceError(mismatch(path, column, typed.dtype, dtype))
         return _convert(typed, dtype, f"{column} of {path}")
+
+
+def _splits_in(file: int, opened: OpenFile) -> list[Split]:
+    return [Split(file, (group,), rows, nbytes) for group, (rows, nbytes) in enumerate(opened.groups)]
 
 
 def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:

@@ -34,11 +34,10 @@ from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
-from kquery_spark.sources.iceberg.source import data_file, iceberg_source
+from kquery_spark.sources.iceberg.source import FILE_FORMAT, data_file, iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.numbered_rows import NumberedRows
-from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.renamed import RenamedColumns
@@ -236,7 +235,7 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
     fields = [by_name[name] for name in schema.names] if scan.files else []
     try:
         files = [data_file(file, context.relations.path) for file in scan.files]
-        check_remote_files(files, PARQUET, context.relations.parallelism)
+        check_remote_files(files, FILE_FORMAT, context.relations.parallelism)
         source = iceberg_source(schema, fields, scan.files, context.relations.path, scan.name_mapping)
         source.check_files(schema.names)
     except SourceError as error:
