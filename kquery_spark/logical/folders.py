@@ -33,9 +33,12 @@ def folder_values(source: Source, condition: Expr) -> list[Values] | None:
 
 
 def _folders(source: Source) -> tuple[Sequence[str], list[Values]]:
-    """The partition columns of a source, and their values for each file."""
+    """The partition columns of a source, and their values for each file; none of a source without such columns."""
+    columns: Sequence[str] = getattr(source, "partition_columns", ())
+    if not columns:
+        return (), []
     files: Sequence[DataFile] = getattr(source, "files", ())
-    return getattr(source, "partition_columns", ()), [file.partition for file in files]
+    return columns, [file.partition for file in files]
 
 
 def _values(columns: Sequence[str], folders: Sequence[Values], condition: Expr) -> list[Values] | None:
