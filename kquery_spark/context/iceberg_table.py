@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -51,7 +52,7 @@ def iceberg_table_source(
         fields = read_schema(scan.projection().model_dump_json())
         schema = pa.schema([_arrow_field(field, time_zone) for field in fields])
         files = [_planned(task, opened.specs()) for task in scan.plan_files()]
-        source = iceberg_source(schema, fields, files, _local, opened.properties.get(PROPERTY))
+        source = iceberg_source(schema, fields, files, _local, partial(opened.properties.get, PROPERTY))
     except Unsupported as error:
         raise SourceError(f"the Iceberg table {opened.name()} cannot be read: {error.reason}") from None
     except (ValueError, OSError) as error:  # pyiceberg's for a snapshot that is not there

@@ -29,7 +29,7 @@ def folder_values(source: Source, condition: Expr) -> list[Values] | None:
     None where it reads other columns than those of folders, or is not always the same for the same values.
     """
     columns, folders = _folders(source)
-    return _values(columns, folders, condition)
+    return _values_read(columns, folders, condition)
 
 
 def _folders(source: Source) -> tuple[Sequence[str], list[Values]]:
@@ -41,7 +41,8 @@ def _folders(source: Source) -> tuple[Sequence[str], list[Values]]:
     return columns, [file.partition for file in files]
 
 
-def _values(columns: Sequence[str], folders: Sequence[Values], condition: Expr) -> list[Values] | None:
+def _values_read(columns: Sequence[str], folders: Sequence[Values], condition: Expr) -> list[Values] | None:
+    """As ``folder_values``; folders: the values of all ``columns`` for each file."""
     names = sorted(columns_of(condition))
     if not names or not set(names) <= set(columns) or not is_deterministic(condition):
         return None
@@ -60,9 +61,7 @@ def decided(condition: Expr, values: Sequence[Values]) -> dict[Values, bool | No
     columns = {e.name: e for e in walk(condition) if isinstance(e, Column)}
     names = sorted(columns)
     if any(t.is_fractional(column.dtype) for column in columns.values()) and _has_both_zeros(values):
-        raise Unsupported(
-            "Conditions on folders of 0.0 and of -0.0 are not decided: they are one value here."
-        )
+        raise Unsupported("Conditions on folders of 0.0 and of -0.0 are decided by Spark.")
     verdicts: dict[Values, bool | None] = {}
     for each in different:
         literals = {n: Literal(v, columns[n].dtype) for n, v in zip(names, each, strict=True)}
@@ -83,7 +82,7 @@ def passing_folders(
     """
     left, dropped = list(range(len(folders))), set[int]()
     for condition in conditions:
-        values = _values(columns, folders, condition)
+        values = _values_read(columns, folders, condition)
         if values is None:
             continue
         verdicts = decided(condition, [values[i] for i in left])
@@ -103,6 +102,6 @@ def check_folders(source: Source, conditions: Sequence[Expr]) -> None:
     conditions: the terms of a filter right above the scan. Unsupported where that is not known.
     """
     columns, folders = _folders(source)
-    terms = [c for c in conditions if _values(columns, folders, c) is not None]
+    terms = [c for c in conditions if _values_read(columns, folders, c) is not None]
     if any(can_raise(c) for c in terms):
         passing_folders(columns, folders, terms)

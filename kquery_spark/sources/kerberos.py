@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
-from kquery_spark.errors import SourceError
-
 TOKEN_FILE = "HADOOP_TOKEN_FILE_LOCATION"
 """The environment variable of Hadoop's clients that names a file of delegation tokens."""
+HOLDS_TOKENS = hasattr(os, "memfd_create")
+"""Whether this process can hand tokens to a client; on Linux it can."""
 _LIBRARY = "libkrb5.so.3"
 # Hadoop's Credentials: magic number and version of a file whose entries are written as Writables.
 _HEADER = b"HDTS\x00"
@@ -65,6 +65,7 @@ class _TokenFile:
         self._files: list[int] = []
 
     def take(self, content: bytes) -> None:
+        """Have the environment name a file of this content until ``release``."""
         with self._lock:
             if content != self._content:
                 self._write(content)
@@ -74,6 +75,7 @@ class _TokenFile:
             os.environ[TOKEN_FILE] = f"/proc/{os.getpid()}/fd/{self._files[-1]}"
 
     def release(self) -> None:
+        """One user less; the last one leaves the environment as the first one found it."""
         with self._lock:
             self._users -= 1
             if self._users:
@@ -84,8 +86,6 @@ class _TokenFile:
                 os.environ[TOKEN_FILE] = self._before
 
     def _write(self, content: bytes) -> None:
-        if not hasattr(os, "memfd_create"):
-            raise SourceError("delegation tokens of HDFS need Linux")
         if not self._users:
             for old in self._files:
                 os.close(old)
@@ -104,7 +104,7 @@ def logged_in_by(tokens: Sequence[DelegationToken]) -> Iterator[None]:
 
     The tokens are in memory only. Blocks may overlap; the tokens of the one that began last count in all.
     """
-    if not tokens:
+    if not tokens or not HOLDS_TOKENS:
         yield
         return
     _token_file.take(_HEADER + _written(tokens))

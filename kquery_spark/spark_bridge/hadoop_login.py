@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kquery_spark.sources.hdfs import DEFAULT_PORT, hadoop_user
-from kquery_spark.sources.kerberos import TOKEN_FILE, DelegationToken, default_principal
+from kquery_spark.sources.kerberos import HOLDS_TOKENS, TOKEN_FILE, DelegationToken, default_principal
 from kquery_spark.spark_bridge.hdfs_features import NO_LOGIN, NO_TOKEN, OTHER_USER, SECURE_CLUSTER
 from kquery_spark.spark_bridge.jvm import Jvm
 
@@ -45,10 +45,10 @@ def login(jvm: Jvm, configuration: Any, system: Any, authority: str) -> Login:
         return Login(_simple_user(jvm, current))
     service = jvm.new(_TEXT, system.getCanonicalServiceName())
     token = _token_of_spark(current, service, authority)
-    if token is None:
+    if token is None or not HOLDS_TOKENS:
         _check_driver(jvm, configuration, current, service)
-        if not jvm.is_local():
-            raise NO_TOKEN.declined(authority=authority)
+    if token is None and not jvm.is_local():
+        raise NO_TOKEN.declined(authority=authority)
     protection = configuration.getTrimmed(_TRANSFER)
     settings = ((_AUTHENTICATION, method), *(((_TRANSFER, protection),) if protection else ()))
     return Login(None, token, settings)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from kquery_spark.sources.iceberg.features import INCREMENTAL
@@ -26,13 +28,14 @@ _TO_JSON = (f"{_ICEBERG}SchemaParser", "toJson", f"{_ICEBERG}Schema")
 class IcebergScan:
     """A scan of a table's snapshot.
 
-    fields: of the columns that it reads, by name. files: all that it has to read. name_mapping: the table's, in JSON.
+    fields: of the columns that it reads, by name. files: all that it has to read. name_mapping: asks for the table's,
+    in JSON, which files without field ids need.
     """
 
     table: str
     fields: tuple[Field, ...]
     files: tuple[PlannedFile, ...]
-    name_mapping: str | None = None
+    name_mapping: Callable[[], str | None] = field(default=lambda: None, compare=False, repr=False)
 
 
 def is_iceberg(scan: Any, jvm: Jvm) -> bool:
@@ -58,9 +61,14 @@ def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     if not texts:
         return IcebergScan("", (), ())
     table = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "name")).apply(scan)
-    name_mapping = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "properties"), _NAME_MAPPING).apply(scan)
     fields = read_schema(_projection(jvm).apply(scan))
-    return IcebergScan(table, fields, tuple(read_tasks(texts)), name_mapping)
+    return IcebergScan(table, fields, tuple(read_tasks(texts)), partial(_name_mapping, scan, jvm))
+
+
+def _name_mapping(scan: Any, jvm: Jvm) -> str | None:
+    properties = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "properties"), _NAME_MAPPING)
+    mapping: str | None = properties.apply(scan)
+    return mapping
 
 
 def _projection(jvm: Jvm) -> Any:

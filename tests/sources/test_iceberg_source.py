@@ -42,7 +42,7 @@ def source(
     schema: pa.Schema = SCHEMA,
     names: str | None = None,
 ) -> Source:
-    return iceberg_source(schema, fields, files, lambda path: path, names)
+    return iceberg_source(schema, fields, files, lambda path: path, lambda: names)
 
 
 def test_columns_that_a_file_lacks_have_their_initial_default(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -26,11 +25,14 @@ class MappedField:
     """What a name stands for. id: None for a name that has none itself; nested: the names inside of it."""
 
     id: int | None
-    nested: Mapping[str, MappedField] = field(default_factory=dict)
+    nested: NameMapping = field(default_factory=dict)
 
 
-@lru_cache(maxsize=8)
-def read_name_mapping(text: str) -> Mapping[str, MappedField]:
+NameMapping = Mapping[str, MappedField]
+"""The fields of a table, or those inside of one, by the names that they have in files."""
+
+
+def read_name_mapping(text: str) -> NameMapping:
     """The fields of a mapping by their names, of which each may have several; Unsupported where one is ambiguous."""
     return _mapped(json.loads(text))
 
@@ -47,7 +49,7 @@ def _mapped(fields: Iterable[Mapping[str, Any]]) -> dict[str, MappedField]:
     return mapping
 
 
-def mapped_fields(fields: Iterable[pa.Field], mapping: Mapping[str, MappedField]) -> list[pa.Field]:
+def mapped_fields(fields: Iterable[pa.Field], mapping: NameMapping) -> list[pa.Field]:
     """A file's fields with the ids of a mapping, by exact names; those that it does not name get none.
 
     The parts of lists and maps are called ``element``, ``key`` and ``value`` in a mapping, whatever the file calls them.

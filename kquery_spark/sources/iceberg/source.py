@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,7 @@ from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.iceberg.equality_deletes import equality_deletes, further_keys
 from kquery_spark.sources.iceberg.features import HYBRID_CALENDAR, NESTED_DEFAULT, NO_FIELD_IDS
-from kquery_spark.sources.iceberg.name_mapping import mapped_fields, read_name_mapping
+from kquery_spark.sources.iceberg.name_mapping import NameMapping, mapped_fields, read_name_mapping
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
 from kquery_spark.sources.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.memory import local_source
@@ -58,12 +59,12 @@ def iceberg_source(
     fields: Sequence[Field],
     files: Sequence[PlannedFile],
     path_of: Callable[[str], str],
-    name_mapping: str | None = None,
+    name_mapping: Callable[[], str | None] = lambda: None,
 ) -> Source:
     """The source of the columns in ``schema``, which ``fields`` describes by position.
 
     path_of: the path by which the engine opens a file, given Iceberg's; Unsupported for filesystems that it does not read.
-    name_mapping: the table's, in JSON, for data files without field ids.
+    name_mapping: returns the table's, in JSON, for data files without field ids; None if it has none.
     """
     if not files:
         return local_source(schema.empty_table())
@@ -71,7 +72,9 @@ def iceberg_source(
     keys = further_keys(deletes, fields, schema.names)
     read_schema = pa.schema([*schema, *(column for column, _ in keys)])
     read_fields = [*fields, *(key for _, key in keys)]
-    source, in_order = _joined(read_schema, read_fields, files, path_of, name_mapping)
+    source, in_order = _joined(
+        read_schema, read_fields, files, path_of, cache(lambda: _parsed(name_mapping()))
+    )
     if not deletes:
         return source
     names = dict(zip((field.id for field in read_fields), read_schema.names, strict=True))
@@ -96,13 +99,13 @@ def _joined(
     fields: Sequence[Field],
     files: Sequence[PlannedFile],
     path_of: Callable[[str], str],
-    name_mapping: str | None = None,
+    mapping: Callable[[], NameMapping | None] = lambda: None,
 ) -> tuple[Source, list[PlannedFile]]:
     """All rows of the files but those that are deleted by their positions; the files in the order that the source has."""
     plain = [data_file(file, path_of) for file in files]
     by_layout: dict[_Layout, list[tuple[DataFile, PlannedFile]]] = defaultdict(list)
     for opened, file in zip(open_files(plain), files, strict=True):
-        in_file = _fields_of(opened, file, name_mapping)
+        in_file = _fields_of(opened, file, mapping)
         layout, values = _laid_out(schema, fields, file, in_file)
         _check_calendar(opened, layout, file)
         by_layout[layout].append((replace(opened.file, partition=values), file))
@@ -133,14 +136,21 @@ def data_file(file: PlannedFile, path_of: Callable[[str], str]) -> DataFile:
     return DataFile(path, file.size, modified_ms(path), stamp=stamp_of(path))
 
 
-def _fields_of(opened: OpenFile, file: PlannedFile, name_mapping: str | None) -> list[pa.Field]:
+def _parsed(name_mapping: str | None) -> NameMapping | None:
+    return None if name_mapping is None else read_name_mapping(name_mapping)
+
+
+def _fields_of(
+    opened: OpenFile, file: PlannedFile, mapping: Callable[[], NameMapping | None]
+) -> list[pa.Field]:
     """A file's columns with their field ids: its own or, if it has none at all, those that the table maps its names to."""
     in_file = list(opened.schema)
     if any(map(has_id, in_file)):
         return in_file
-    if name_mapping is None:
+    names = mapping()
+    if names is None:
         raise NO_FIELD_IDS.declined(file=file.path)
-    return mapped_fields(in_file, read_name_mapping(name_mapping))
+    return mapped_fields(in_file, names)
 
 
 def _check_calendar(opened: OpenFile, layout: _Layout, file: PlannedFile) -> None:

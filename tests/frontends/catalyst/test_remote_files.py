@@ -10,10 +10,15 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.csv.format import CSV
+from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.parquet.format import PARQUET
 
 MEGABYTE = 1 << 20
 SMALL_FOOTERS = replace(PARQUET, footer_bytes=lambda _: 20_000)
+
+
+def check(files: list[DataFile], file_format: Format, parallelism: int) -> None:
+    check_remote_files([file.size for file in files], lambda: files[0], file_format, parallelism)
 
 
 def files(count: int, size: int, root: str = "hdfs://cluster") -> list[DataFile]:
@@ -21,24 +26,24 @@ def files(count: int, size: int, root: str = "hdfs://cluster") -> list[DataFile]
 
 
 def test_few_files_and_local_ones_are_always_looked_at() -> None:
-    check_remote_files(files(500, 10), PARQUET, 1000)
-    check_remote_files(files(5000, 10, "/data"), PARQUET, 1000)
-    check_remote_files([], PARQUET, 2)
+    check(files(500, 10), PARQUET, 1000)
+    check(files(5000, 10, "/data"), PARQUET, 1000)
+    check([], PARQUET, 2)
 
 
 def test_many_files_have_to_be_larger_the_more_tasks_there_are() -> None:
-    check_remote_files(files(5000, 128 * MEGABYTE), SMALL_FOOTERS, 64)
-    check_remote_files(files(501, 4 * MEGABYTE), SMALL_FOOTERS, 2)
+    check(files(5000, 128 * MEGABYTE), SMALL_FOOTERS, 64)
+    check(files(501, 4 * MEGABYTE), SMALL_FOOTERS, 2)
     with pytest.raises(Unsupported, match=r"the 5,000 files .* more than 500 .* of less than about 256 MB,"):
-        check_remote_files(files(5000, 128 * MEGABYTE), SMALL_FOOTERS, 128)
+        check(files(5000, 128 * MEGABYTE), SMALL_FOOTERS, 128)
 
 
 def test_footers_that_take_too_much_memory() -> None:
     large = replace(PARQUET, footer_bytes=lambda _: MEGABYTE)
     with pytest.raises(Unsupported, match=r"the 600 files .* take about 600 MB of the driver's memory"):
-        check_remote_files(files(600, 1000 * MEGABYTE), large, 2)
+        check(files(600, 1000 * MEGABYTE), large, 2)
 
 
 def test_formats_whose_footers_are_not_kept() -> None:
     with pytest.raises(Unsupported, match="take the driver too long"):
-        check_remote_files(files(501, 1000 * MEGABYTE), CSV, 2)
+        check(files(501, 1000 * MEGABYTE), CSV, 2)

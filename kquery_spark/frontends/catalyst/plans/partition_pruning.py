@@ -1,4 +1,4 @@
-"""Folders of a table that the filter right above it leaves out: nothing looks at their files."""
+"""Partition pruning: files of folders that the filter right above a table leaves out are not looked at."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquery_spark.sources.partitions import plain_value
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 
-def in_passing_folders(relation: FileRelation, node: CatalystNode, context: Context) -> FileRelation:
+def prune_partitions(relation: FileRelation, node: CatalystNode, context: Context) -> FileRelation:
     """What a leaf of the plan reads, without the files of folders for which the conditions on their values are not all true.
 
     All files where a condition raises an error for a folder: the filter says so.

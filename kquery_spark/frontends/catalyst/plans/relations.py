@@ -21,7 +21,7 @@ from kquery_spark.frontends.catalyst.plans.hidden_columns import (
     is_metadata,
     with_metadata,
 )
-from kquery_spark.frontends.catalyst.plans.partition_pruning import in_passing_folders
+from kquery_spark.frontends.catalyst.plans.partition_pruning import prune_partitions
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
@@ -68,7 +68,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(
             relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
         )
-    relation = in_passing_folders(relation, node, context)
+    relation = prune_partitions(relation, node, context)
     hidden = hidden_columns(node, relation, context)
     if hidden:
         relation = context.relations.with_file_columns(relation, context.settings.whole_file_bytes)
@@ -201,8 +201,12 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
-        files = tuple(_file(listed, context.relations.path) for listed in relation.files)
-        check_remote_files(files, file_format, context.relations.parallelism)
+        path_of = context.relations.path
+        sizes = [listed.size for listed in relation.files]
+        check_remote_files(
+            sizes, lambda: _file(relation.files[0], path_of), file_format, context.relations.parallelism
+        )
+        files = tuple(_file(listed, path_of) for listed in relation.files)
         buckets = _bucketing(relation, files, settings)
         read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
         return file_format.read_relation(read)
@@ -234,9 +238,12 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
             raise METADATA_COLUMNS.declined(column=name)
     fields = [by_name[name] for name in schema.names] if scan.files else []
     try:
-        files = [data_file(file, context.relations.path) for file in scan.files]
-        check_remote_files(files, FILE_FORMAT, context.relations.parallelism)
-        source = iceberg_source(schema, fields, scan.files, context.relations.path, scan.name_mapping)
+        path_of = context.relations.path
+        sizes = [file.size for file in scan.files]
+        check_remote_files(
+            sizes, lambda: data_file(scan.files[0], path_of), FILE_FORMAT, context.relations.parallelism
+        )
+        source = iceberg_source(schema, fields, scan.files, path_of, scan.name_mapping)
         source.check_files(schema.names)
     except SourceError as error:
         raise Unsupported(f"Iceberg files are read by Spark: {error}") from error

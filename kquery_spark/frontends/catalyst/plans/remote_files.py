@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.file_features import LARGE_FOOTERS, MANY_REMOTE_FILES
 from kquery_spark.sources.file_format import Format
+from kquery_spark.sources.files import local_path
 from kquery_spark.sources.footers import MAX_BYTES
-from kquery_spark.sources.hdfs import authority_of
-from kquery_spark.sources.object_stores.connections import bucket_of
 
 # So many are always looked at, in about a second.
 _FEW = 500
@@ -21,17 +20,19 @@ _SHARE = 0.1
 _MEGABYTE = 1 << 20
 
 
-def check_remote_files(files: Sequence[DataFile], file_format: Format, parallelism: int) -> None:
+def check_remote_files(
+    sizes: Sequence[int], first: Callable[[], DataFile], file_format: Format, parallelism: int
+) -> None:
     """Raise Unsupported for more files of other filesystems than the driver can look at while it plans.
 
-    parallelism: tasks that run at once. The more they are, the larger many files have to be for the driver's look at each to
-    be worth its while.
+    sizes: of all files, in bytes. first: gives the first one. parallelism: tasks that run at once. The more they are, the
+    larger many files have to be for the driver's look at each to be worth its while.
     """
-    if len(files) <= _FEW or not (bucket_of(files[0].path) or authority_of(files[0].path)):
+    if len(sizes) <= _FEW or local_path((file := first()).path) is not None:
         return
     enough = _READ_BYTES_PER_SECOND * parallelism / (_SHARE * _FOOTERS_PER_SECOND)
-    if file_format.footer_bytes is None or sum(file.size for file in files) < enough * len(files):
-        raise MANY_REMOTE_FILES.declined(count=len(files), limit=_FEW, megabytes=round(enough / _MEGABYTE))
-    nbytes = len(files) * file_format.footer_bytes(files[0])
+    if file_format.footer_bytes is None or sum(sizes) < enough * len(sizes):
+        raise MANY_REMOTE_FILES.declined(count=len(sizes), limit=_FEW, megabytes=round(enough / _MEGABYTE))
+    nbytes = len(sizes) * file_format.footer_bytes(file)
     if nbytes > MAX_BYTES:
-        raise LARGE_FOOTERS.declined(count=len(files), megabytes=nbytes // _MEGABYTE)
+        raise LARGE_FOOTERS.declined(count=len(sizes), megabytes=nbytes // _MEGABYTE)
