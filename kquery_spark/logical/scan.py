@@ -19,13 +19,15 @@ from kquery_spark.sources.base import Source
 class Scan(LogicalPlan):
     """``projection`` None means all columns; () means none, only the row count.
 
-    ``filters`` are conditions pushed into the scan; they may read columns the projection leaves out.
+    ``filters`` are conditions pushed into the scan; they may read columns the projection leaves out. ``files_pruned``: how
+    many files of the table are not in the source, as conditions on partition columns leave them out.
     """
 
     table: str
     source: Source
     projection: tuple[str, ...] | None = None
     filters: tuple[Expr, ...] = ()
+    files_pruned: int = 0
 
     passes_rows_on: ClassVar[bool] = True
 
@@ -62,7 +64,9 @@ class Scan(LogicalPlan):
     def label(self) -> str:
         shown = "None" if self.projection is None else f"[{', '.join(self.projection)}]"
         text = f"Scan: {self.table}; projection={shown}"
-        return f"{text}; filters=[{', '.join(map(str, self.filters))}]" if self.filters else text
+        if self.filters:
+            text += f"; filters=[{', '.join(map(str, self.filters))}]"
+        return f"{text}; files pruned={self.files_pruned}" if self.files_pruned else text
 
 
 def check_scans(plan: LogicalPlan) -> None:

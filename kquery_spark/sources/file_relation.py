@@ -41,7 +41,7 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class FileRelation:
-    """A HadoopFsRelation: all its non-empty files, before partition pruning.
+    """A HadoopFsRelation: all its non-empty files but the ``files_pruned`` that conditions on partition columns leave out.
 
     Paths are Hadoop's, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
     node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
@@ -66,6 +66,7 @@ class FileRelation:
     table_columns: TableColumns | None = None
     defaults: Mapping[str, Any] = field(default_factory=dict)
     bucket_spec: BucketSpec | None = None
+    files_pruned: int = 0
 
     def stored_name(self, column: str) -> str:
         """The name in the files of a column of the table."""

@@ -129,7 +129,8 @@ class RelationReader:
         known = id(relation), key  # relations that were read are kept
         if known not in self._with_files:
             files = tuple(relation.files[i] for i in positions())
-            some = relation if len(files) == len(relation.files) else replace(relation, files=files)
+            pruned = len(relation.files) - len(files)
+            some = replace(relation, files=files, files_pruned=pruned) if pruned else relation
             self._with_files[known] = some
         return self._with_files[known]
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.spark_bridge.failures import error_class
 from tests.accelerate.checks import check
@@ -109,6 +110,7 @@ def test_nothing_looks_at_the_files_of_folders_that_are_left_out(spark, tmp_path
         (tmp_path / "t" / f"k={name}" / "0.parquet").write_bytes(b"no Parquet file")
     check(frame.where(condition).groupBy("k").sum("v"), coverage=1.0)
     check(frame.select("v", "k").where(condition).selectExpr("v + 1 AS w"), coverage=1.0)
+    assert "files pruned=3; splits=1" in str(kq.explain(frame.where(condition).groupBy("k").sum("v")))
 
 
 @pytest.mark.parametrize(

@@ -128,7 +128,7 @@ def _tree(plan: LogicalPlan, first: int = 0) -> _Tree | None:
     """A tree of inner joins whose scans are numbered from ``first``; None for other plans."""
     match plan:
         case Scan():
-            bare = Scan(plan.table, plan.source)
+            bare = replace(plan, projection=None, filters=())
             columns: dict[str, Expr] = {n: _numbered(bare, n, first) for n in bare.schema.names}
             return _Tree((bare,), tuple(substitute(f, columns) for f in plan.filters), columns)
         case Projection():

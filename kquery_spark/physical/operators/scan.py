@@ -42,7 +42,7 @@ class ScanExec(PhysicalPlan):
     """``splits`` None: the task says which (``scan_id``); else these, in every task that runs the plan.
 
     ``whole``: the planner counts on one task reading all of them, so they must not be shared out. ``shares``: it counts on
-    task ``i`` reading just ``shares[i]``.
+    task ``i`` reading just ``shares[i]``. ``files_pruned``: files of the table that are not in the source, for ``label``.
     """
 
     scan_id: int
@@ -53,6 +53,7 @@ class ScanExec(PhysicalPlan):
     splits: tuple[Split, ...] | None = None
     whole: bool = False
     shares: tuple[tuple[Split, ...], ...] = ()
+    files_pruned: int = 0
 
     @property
     @override
@@ -89,6 +90,8 @@ class ScanExec(PhysicalPlan):
         text = f"ScanExec: {self.table}; columns=[{', '.join(self.columns)}]"
         if self.filters:
             text += f"; filters=[{', '.join(map(str, self.filters))}]"
+        if self.files_pruned:
+            text += f"; files pruned={self.files_pruned}"
         return text if self.splits is None else f"{text}; splits={len(self.splits)}"
 
 

@@ -22,7 +22,16 @@ def lower_scan(planner: Planner, plan: Scan) -> DistributedPlan:
     filters = needed_filters(plan.source, splits, plan.filters)
     columns = tuple(plan.schema.names)
     scan_id = next(planner.scan_ids)
-    scan = ScanExec(scan_id, plan.table, plan.source, columns, filters, splits, planner.one_task)
+    scan = ScanExec(
+        scan_id,
+        plan.table,
+        plan.source,
+        columns,
+        filters,
+        splits,
+        planner.one_task,
+        files_pruned=plan.files_pruned,
+    )
     shares = None if planner.shares is None else planner.shares.scans.get(plan)
     if shares is not None:
         return DistributedPlan(replace(scan, shares=shares.splits), Distribution.SHARED)

@@ -101,7 +101,8 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         source = source.under_filters(context.wanted.null_filters)
     if ROW_INDEX in hidden.values():
         source = NumberedRows(source, ROW_INDEX)
-    scope = _scan(_table_name(relation), source, attributes, context, hidden)
+    scan = Scan(_table_name(relation), source, files_pruned=relation.files_pruned)
+    scope = _scope(scan, attributes, context, hidden)
     return with_metadata(scope, node, relation, context)
 
 
@@ -113,7 +114,7 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is read by Spark")
     source = context.sources.setdefault(scan, lambda: _iceberg_source(node, scan, context))
     attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
-    return _scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source, attributes, context)
+    return _scope(Scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source), attributes, context)
 
 
 @PLANS.handles(
@@ -159,19 +160,18 @@ def range_(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported("a range that is wider than 62 bits is made by Spark")
     (attribute,) = node.trees("output")
     source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
-    return _scan("range", source, [a for a in (attribute,) if context.wanted(node, a)], context)
+    return _scope(Scan("range", source), [a for a in (attribute,) if context.wanted(node, a)], context)
 
 
-def _scan(
-    table: str,
-    source: Source,
+def _scope(
+    scan: Scan,
     attributes: list[CatalystNode],
     context: Context,
     hidden: Mapping[int, str] = MappingProxyType({}),
 ) -> Scope:
     """A scan of some columns, under names that are unique in the query."""
     read = [(attribute["exprId"], attribute["name"]) for attribute in attributes] + list(hidden.items())
-    plan: LogicalPlan = Scan(table, source, tuple(dict.fromkeys(column for _, column in read)))
+    plan: LogicalPlan = replace(scan, projection=tuple(dict.fromkeys(column for _, column in read)))
     output, renamed = [], []
     for expr_id, column in read:
         name = context.names.fresh(column)
