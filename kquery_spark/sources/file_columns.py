@@ -38,7 +38,7 @@ def metadata_column(field: str) -> str:
 
 def has_own_metadata(relation: FileRelation) -> bool:
     """Whether the table itself has a column called ``_metadata``."""
-    return METADATA in {*relation.data_schema.names, *relation.partition_schema.names, *relation.unread}
+    return METADATA in relation.table_names
 
 
 def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) -> FileRelation:
@@ -46,8 +46,6 @@ def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) 
 
     whole_bytes: files of no more bytes are read by Spark in one piece.
     """
-    if relation.from_log:
-        raise Unsupported("facts of files that a table format's log lists are read by Spark")
     fields = [
         pa.field(metadata_column("file_path"), t.STRING, nullable=False),
         pa.field(metadata_column("file_name"), t.STRING, nullable=False),
@@ -57,8 +55,8 @@ def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) 
     ]
     if all(file.size <= whole_bytes for file in relation.files):
         fields += [pa.field(metadata_column(name), t.LONG, nullable=False) for name in BLOCK_FIELDS]
-    names = {*relation.data_schema.names, *relation.partition_schema.names, *relation.unread}
-    taken = names & {*(field.name for field in fields), metadata_column(ROW_INDEX)}
+    own = {*(field.name for field in fields), metadata_column(ROW_INDEX)}
+    taken = own & {*relation.stored_names, *relation.table_names}
     if taken:
         raise Unsupported(f"a table with a column called {min(taken)} is read by Spark")
     schema = pa.schema([*relation.partition_schema, *fields])
@@ -69,29 +67,21 @@ def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) 
 
 
 def _facts(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
-    if file.modified_ms is None:
-        raise Unsupported("a file whose time of change is not known is read by Spark")
-    scheme, authority, path = _uri_parts(file.path)
-    short = f"{scheme}:{'' if authority is None else f'//{authority}'}{path}"
     values = (
-        short,
-        path.rsplit("/", 1)[-1],
+        _file_path(file),
+        file.uri.rsplit("/", 1)[-1],
         file.size,
         file.modified_ms * 1000,
-        f"{scheme}://{authority or ''}{path}",
+        file.uri,
         0,
         file.size,
     )
     return [pa.scalar(value, field.type) for value, field in zip(values, fields, strict=False)]
 
 
-def _uri_parts(path: str) -> tuple[str, str | None, str]:
-    """Scheme, authority and escaped path of a Hadoop path; Unsupported for one that Java may escape in another way."""
-    scheme, colon, rest = path.partition(":")
-    if not colon or not path.isascii() or not scheme.isalnum():
+def _file_path(file: ListedFile) -> str:
+    """A file's path, escaped anew; Unsupported for one that Java may escape in another way."""
+    scheme, colon, rest = file.path.partition(":")
+    if not colon or not file.path.isascii() or not scheme.isalnum():
         raise Unsupported("files whose paths have characters beyond ASCII are named by Spark")
-    authority = None
-    if rest.startswith("//"):
-        authority, slash, below = rest[2:].partition("/")
-        rest = slash + below
-    return scheme, authority or None, quote(rest, safe=_UNQUOTED)
+    return f"{scheme}:{quote(rest, safe=_UNQUOTED)}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -16,15 +17,21 @@ from kquery_spark.sources.deletion_vectors import DeletionVector
 class ListedFile:
     """One file of a relation; ``partition`` has a value for each field of the partition schema.
 
-    modified_ms: None where the table does not say when the file was last changed. deleted: which of its rows are no rows of
-    the table.
+    uri: as Java prints it, in which a path is escaped (``file:///data/x%20y.parquet``). modified_ms: when the file was last
+    changed, as its filesystem or the table format's log says. deleted: which of its rows are no rows of the table.
     """
 
-    path: str
+    uri: str
     size: int
-    modified_ms: int | None
+    modified_ms: int
     partition: tuple[pa.Scalar, ...] = ()
     deleted: DeletionVector | None = None
+
+    @property
+    def path(self) -> str:
+        """Hadoop's path: with a scheme, and not escaped (``file:/data/x y.parquet``)."""
+        scheme, colon, rest = self.uri.partition(":")
+        return f"{scheme}{colon}{unquote(rest.removeprefix('//') if rest.startswith('///') else rest)}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +50,7 @@ class TableColumns:
 class FileRelation:
     """A HadoopFsRelation: all its non-empty files but the ``files_pruned`` that conditions on partition columns leave out.
 
-    Paths are Hadoop's, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
+    ``roots`` are Hadoop's paths, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
     node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
     of columns that the engine has no type for why not; ``data_schema`` is without them. ``columns`` has the JSON of Spark's
     schema for each column of the files, with its metadata. ``jvm_zone`` is the time zone of Spark's JVM, for a format
@@ -67,6 +74,19 @@ class FileRelation:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     bucket_spec: BucketSpec | None = None
     files_pruned: int = 0
+
+    @property
+    def stored_names(self) -> Set[str]:
+        """The names in the files of all columns, those of folders among them."""
+        return {*self.data_schema.names, *self.partition_schema.names, *self.unread}
+
+    @property
+    def table_names(self) -> Set[str]:
+        """What the table calls them."""
+        if self.table_columns is None:
+            return self.stored_names
+        table_names = {stored: name for name, stored in self.table_columns.stored.items()}
+        return {table_names.get(name, name) for name in self.stored_names}
 
     def stored_name(self, column: str) -> str:
         """The name in the files of a column of the table."""

@@ -26,7 +26,8 @@ FILE_FORMAT = PARQUET
 """The format of Delta's data files."""
 LATEST, PREPARED = f"{DELTA_PACKAGE}files.TahoeLogFileIndex", f"{DELTA_PACKAGE}stats.PreparedDeltaFileIndex"
 """The indexes of a table's snapshot; others list files for Delta's own commands and for change data."""
-_STRUCT = "org.apache.spark.sql.types.StructType"
+_STRUCT, _FIELD = "org.apache.spark.sql.types.StructType", "org.apache.spark.sql.types.StructField"
+_ROW_ID = "row_id"
 _VECTOR, _FILTER_TYPE = "row_index_filter_id_encoded", "row_index_filter_type"
 _DROPS_DELETED = "Some(IF_CONTAINED)"
 _STATUS = "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata"
@@ -45,6 +46,12 @@ def stored_columns(columns: Sequence[Column], file_format: Any, jvm: Jvm) -> lis
     mapped = json.loads(jvm.text(file_format.referenceSchema(), _STRUCT, "json"))["fields"]
     by_name = {column["name"]: column for column in mapped}
     return [stored_column(column, by_name[column["name"]], mode) for column in columns]
+
+
+def tracks_rows(file_format: Any, jvm: Jvm) -> bool:
+    """Whether a relation's ``_metadata`` has the ids of its rows, given its FileFormat."""
+    names = jvm.mapped(file_format.metadataSchemaFields(), jvm.getter(_FIELD, "name"))
+    return _ROW_ID in jvm.strings(names)
 
 
 def has_newest_snapshot(index: Any, jvm: Jvm) -> bool:

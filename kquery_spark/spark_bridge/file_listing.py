@@ -20,6 +20,7 @@ from kquery_spark.spark_bridge.literal_values import from_text, scalar
 _SOURCES = "org.apache.spark.sql.execution.datasources."
 _DIRECTORY = f"{_SOURCES}PartitionDirectory"
 _FILE = f"{_SOURCES}FileStatusWithMetadata"
+_FACTS = ("getPath", "org.apache.hadoop.fs.Path toUri"), ("getLen",), ("getModificationTime",)
 _STRUCT = "org.apache.spark.sql.types.StructType"
 
 
@@ -49,10 +50,7 @@ def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jv
 def _files(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files of a ``Seq[PartitionDirectory]``."""
     schema, seq = relation.partition_schema, jvm.scala.seq
-    facts = [
-        text[1:-1].rsplit(",", 2)
-        for text in _of_files(directories, jvm.triple(_FILE, "getPath", "getLen", "getModificationTime"), jvm)
-    ]
+    facts = [text[1:-1].rsplit(",", 2) for text in _of_files(directories, jvm.triple(_FILE, *_FACTS), jvm)]
     if not len(schema):
         partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
     else:
@@ -62,8 +60,8 @@ def _files(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> t
         values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(
-        ListedFile(path, int(size), None if relation.from_log else int(time), partition)
-        for (path, size, time), partition in zip(facts, partitions, strict=True)
+        ListedFile(uri, int(size), int(time), partition)
+        for (uri, size, time), partition in zip(facts, partitions, strict=True)
     )
 
 

@@ -115,16 +115,16 @@ class JvmFunctions:
             handle = self.bind(handle, 1, value)
         return handle
 
-    def triple(self, cls: str, *names: str) -> Any:
-        """``x => (x.a, x.b, x.c)`` as a Scala function."""
+    def triple(self, cls: str, *names: tuple[str, ...]) -> Any:
+        """``x => (x.a, x.b, x.c)`` as a Scala function; each is named as in ``getter``."""
         key = ("triple", cls, *names)
         function = self._functions.get(key)
         if function is None:
             anything = "java.lang.Object"
             make = self.cls("scala.Tuple3").getConstructor(self._class_array(anything, anything, anything))
             parts = self._gateway.new_array(self._owner("java.lang.invoke.MethodHandle"), 3)
-            for i, name in enumerate(names):
-                part = self.handle(cls, name)
+            for i, chain in enumerate(names):
+                part = self._chain(cls, *chain)
                 parts[i] = part.asType(part.type().changeReturnType(self.cls(anything)))
             handle = self._handles.filterArguments(self._lookup.unreflectConstructor(make), 0, parts)
             accepts = handle.type().dropParameterTypes(1, 3)
@@ -153,12 +153,16 @@ class JvmFunctions:
         key = ("get", cls, *names)
         function = self._functions.get(key)
         if function is None:
-            handle = self.handle(cls, names[0])
-            for name in names[1:]:
-                owner, method = name.split(" ")
-                handle = self.then(handle, self.handle(owner, method))
-            function = self._functions[key] = self.function(handle)
+            function = self._functions[key] = self.function(self._chain(cls, *names))
         return function
+
+    def _chain(self, cls: str, name: str, *further: str) -> Any:
+        """The handle of a method without arguments and of the ``"class name"`` that are called on its result."""
+        handle = self.handle(cls, name)
+        for each in further:
+            owner, method = each.split(" ")
+            handle = self.then(handle, self.handle(owner, method))
+        return handle
 
     def static_function(self, cls: str, method: str, parameter: str) -> Any:
         """``x => cls.method(x)`` of a static method as a Scala function."""

@@ -167,6 +167,11 @@ class RelationReader:
             return self._once(self._facts.jvm_object(node).scan(), self._scan)
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
 
+    def tracks_rows(self, node: CatalystNode) -> bool:
+        """Whether the ``_metadata`` of a leaf with files has ids of the rows."""
+        source = self._facts.jvm_object(node).relation()
+        return _has_files(self._jvm.class_name(source)) and delta.tracks_rows(source.fileFormat(), self._jvm)
+
     def _scan(self, scan: Any) -> Relation:
         if not is_iceberg(scan, self._jvm):
             return OtherRelation(V2_SCAN, "tables of the newer data source interface are read by Spark")
@@ -189,9 +194,14 @@ class RelationReader:
         return self._known[-1]
 
 
+def _has_files(kind: str) -> bool:
+    """Whether a class is HadoopFsRelation or one that a table format derives from it."""
+    return kind == _FILES or kind.startswith(delta.RELATION_CLASSES)
+
+
 def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSnapshots) -> Relation:
     kind = jvm.class_name(source)
-    if kind != _FILES and not kind.startswith(delta.RELATION_CLASSES):
+    if not _has_files(kind):
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
     # Equal relations have equal schemas and options, so these are read once; files are listed each time.

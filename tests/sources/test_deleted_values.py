@@ -154,7 +154,7 @@ def test_the_columns_of_deletes_are_those_of_the_table(field_id: int, known: boo
     )
     file = '{"file-path": "/f", "file-size-in-bytes": 100, "file-format": "parquet"}'
     task = (
-        f'{{"schema": {schema}, "spec": {{"fields": []}}, "data-file": {file}, "start": 4, "length": 96,'
+        f'{{"schema": {schema}, "spec": {{"spec-id": 0, "fields": []}}, "data-file": {file}, "start": 4, "length": 96,'
         f' "delete-files": [{delete}]}}'
     )
     if known:

@@ -21,6 +21,10 @@ from tests.table_formats.writes import check_errors, check_writes
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 BY_NAME = "'delta.columnMapping.mode' = 'name'"
 BY_ID = "'delta.columnMapping.mode' = 'id'"
+TRACKED = "'delta.enableRowTracking' = 'true'"
+FACTS = """
+SELECT _metadata.file_path, _metadata.file_name, _metadata.file_size, _metadata.file_modification_time, count(*), sum(id)
+FROM {t} GROUP BY ALL"""
 
 
 class TestPlain:
@@ -249,6 +253,53 @@ class TestSchemas:
             spark.conf.unset("spark.sql.parquet.fieldId.read.enabled")
 
 
+class TestFactsOfFiles:
+    @pytest.mark.essential
+    @pytest.mark.parametrize("properties", [(VECTORS,), (VECTORS, BY_NAME)])
+    def test_facts_of_files_with_deleted_rows(self, spark, table, properties):
+        name = table(ROWS, *properties, files=3)
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        spark.sql(f"INSERT INTO {name} SELECT id + 10000, 1L, 'x', 1.0D FROM range(100)")
+        whole(spark, FACTS.format(t=name))
+        whole(spark, f"SELECT _metadata, input_file_name(), k, count(s) FROM {name} GROUP BY ALL")
+        file = spark.sql(f"SELECT max(f) FROM (SELECT input_file_name() f FROM {name})").first()[0]
+        whole(spark, f"SELECT k, count(*) FROM {name} WHERE input_file_name() = '{file}' GROUP BY k")
+        whole(spark, f"SELECT k, _metadata.file_size FROM {name} WHERE _metadata.file_size < 1000 AND id > 5")
+
+    def test_times_are_those_of_the_log(self, spark, table):
+        name = table(ROWS, files=1)
+        (file,) = {row[0] for row in spark.sql(f"SELECT _metadata.file_path FROM {name}").collect()}
+        os.utime(file.removeprefix("file:"), (1e9, 1e9))
+        whole(spark, FACTS.format(t=name))
+
+    def test_facts_of_partitions_and_older_versions(self, spark, table):
+        name = table("SELECT id, id % 3 AS p FROM range(500)", VECTORS, partitioned="PARTITIONED BY (p)")
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        whole(spark, FACTS.format(t=name))
+        whole(spark, FACTS.format(t=f"{name} VERSION AS OF 0"))
+        whole(spark, f"SELECT p, _metadata.file_name, max(id) FROM {name} WHERE p > 0 GROUP BY ALL")
+
+    @pytest.mark.parametrize("properties", [(VECTORS,), (VECTORS, BY_NAME)])
+    def test_row_positions_are_those_in_the_files(self, spark, table, properties):
+        name = table(ROWS, *properties, files=2)
+        spark.sql(f"DELETE FROM {name} WHERE id % 3 = 0")
+        frame = spark.table(name)
+        positions = frame.select("id", "_metadata.file_name", "_metadata.row_index")
+        check(positions.groupBy("file_name").agg({"row_index": "max", "id": "sum"}), coverage=1.0)
+        check(
+            frame.where("_metadata.row_index < 30 AND k = 2").select("id", "_metadata.row_index"),
+            coverage=1.0,
+        )
+
+    def test_columns_called_metadata(self, spark, table):
+        name = table("SELECT id, id AS _metadata FROM range(100)", BY_NAME)
+        whole(spark, f"SELECT _metadata % 7, count(*) FROM {name} GROUP BY 1")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN _metadata TO other")
+        whole(spark, f"SELECT _metadata.file_name, sum(other) FROM {name} GROUP BY 1")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN id TO _metadata")
+        whole(spark, f"SELECT _metadata % 7, sum(other) FROM {name} GROUP BY 1")
+
+
 class TestWrites:
     def test_statements_are_right_with_the_engine_enabled(self, spark, table):
         name, other = table(ROWS, VECTORS), table(ROWS, VECTORS)
@@ -323,9 +374,20 @@ class TestLeftToSpark:
             spark.sql(f"SELECT _change_type, count(*) FROM table_changes('{name}', 0) GROUP BY _change_type")
         )
 
-    def test_metadata_columns(self, spark, table):
-        name = table(ROWS, files=2)
-        check(spark.sql(f"SELECT _metadata.file_name, count(*) FROM {name} GROUP BY 1"))
+    @pytest.mark.parametrize(
+        "query",
+        [
+            "SELECT f, count(*) FROM (SELECT concat(java_method('java.lang.String', 'valueOf', _metadata.file_name), k) f FROM {t}) GROUP BY f",
+            "SELECT _metadata.base_row_id, count(*) FROM {t} GROUP BY 1",
+            "SELECT id FROM {t} WHERE _metadata.row_id < 10 AND k = (SELECT max(k) FROM {t})",
+            "SELECT k, (SELECT max(_metadata.file_size) FROM {t}) FROM {t}",
+        ],
+    )
+    def test_row_tracking(self, spark, table, query):
+        """Delta mixes up the fields of ``_metadata`` where a part of an optimized plan is optimized again."""
+        name = table(ROWS, TRACKED, files=2)
+        check(spark.sql(query.format(t=name)), coverage=0.0)
+        whole(spark, GROUPED.format(t=name))
 
 
 def test_what_is_written_is_the_engines(spark, table, monkeypatch):

@@ -192,12 +192,29 @@ class TestSchemas:
         whole(spark, f"SELECT text, count(*) FROM {name} GROUP BY text")
 
 
+class TestMetadataColumns:
+    @pytest.mark.essential
+    @pytest.mark.parametrize("number", VERSIONS)
+    def test_of_files_with_deleted_rows(self, spark, table, number):
+        name = table(ROWS, version(number), ON_READ, files=3)
+        spark.sql(f"DELETE FROM {name} WHERE id % 20 = 3")
+        spark.sql(f"ALTER TABLE {name} RENAME COLUMN s TO text")
+        spark.sql(f"ALTER TABLE {name} ADD PARTITION FIELD k")
+        spark.sql(f"INSERT INTO {name} SELECT id + 10000, 1L, 'x', 1.0D FROM range(100)")
+        whole(spark, f"SELECT _file, _spec_id, min(_pos), max(_pos), count(text) FROM {name} GROUP BY ALL")
+        whole(spark, f"SELECT _pos, id, _file, text FROM {name} WHERE _pos % 7 = 3 AND k = 2")
+        whole(spark, f"SELECT k, count(*) FROM {name} WHERE _pos < 30 GROUP BY k")
+        file = spark.sql(f"SELECT _file FROM {name}").first()[0]
+        whole(spark, f"SELECT k, count(*) FROM {name} WHERE _file = '{file}' GROUP BY k")
+        whole(spark, f"SELECT _spec_id FROM {name} WHERE id > 10")
+
+
 class TestLeftToSpark:
     @pytest.mark.essential
     def test_metadata_tables_and_columns(self, spark, table):
         name = table(ROWS)
         check(spark.sql(f"SELECT count(*), sum(record_count) FROM {name}.files"))
-        check(spark.sql(f"SELECT _pos % 2, count(*) FROM {name} GROUP BY 1"))
+        check(spark.sql(f"SELECT _partition, _deleted, count(*) FROM {name} GROUP BY ALL"))
 
     @pytest.mark.parametrize("file_format", ["orc", "avro"])
     def test_files_of_other_formats(self, spark, table, file_format):

@@ -63,6 +63,7 @@ def check_all(spark: Any, name: str) -> None:
     whole(spark, f"SELECT count(*) FROM {name}")
     whole(spark, f"SELECT sum(d) FROM {name} WHERE s = 's3' AND d > 20")
     whole(spark, f"SELECT count(*), max(m) FROM {name} WHERE s IS NULL OR k = 3")
+    whole(spark, f"SELECT _file, _spec_id, count(*), sum(_pos) FROM {name} GROUP BY ALL")
     check(spark.sql(f"SELECT m, day FROM {name} WHERE id < 10000000100"))
     check(spark.sql(f"SELECT * FROM {name} ORDER BY id DESC LIMIT 7"))
 

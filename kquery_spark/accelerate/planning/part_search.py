@@ -8,7 +8,6 @@ from kquery_spark.accelerate.planning.part import Part, Position, plan_part
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Importer, does_work, may_work
-from kquery_spark.frontends.catalyst.nondeterminism import repeated_nondeterminism
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
@@ -25,7 +24,7 @@ def find_parts(
     Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine, and
     none where the node sees in which partitions its rows are. No parts where Spark has to run the whole query.
     """
-    whole = repeated_nondeterminism(root)
+    whole = importer.declined_query(root)
     if whole is not None:
         return [], [whole]
     parts: list[Part] = []

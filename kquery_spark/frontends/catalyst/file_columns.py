@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from kquery_spark.sources.file_columns import INPUT_FILE, metadata_column
+from kquery_spark.sources.delta.features import ROW_TRACKING
+from kquery_spark.sources.file_columns import INPUT_FILE, METADATA, metadata_column
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 INPUT_FILE_COLUMNS = {
@@ -42,3 +43,18 @@ def named_relation(node: CatalystNode) -> CatalystNode | None:
     while below.cls in _PASSING:
         below = below.children[0]
     return below if below.cls == "LogicalRelation" else None
+
+
+def tracked_rows(
+    root: CatalystNode, tracks_rows: Callable[[CatalystNode], bool]
+) -> tuple[CatalystNode, str] | None:
+    """A table with row tracking of which a query reads ``_metadata``, and why the query stays with Spark.
+
+    Its rule in Spark's optimizer puts a new ``_metadata`` under expressions that ask for fields by their positions in an
+    older one, if it runs again over a plan that it has optimized, as it does over the parts that the engine leaves to Spark.
+    """
+    for node in root.walk_all():
+        if node.cls == "LogicalRelation" and any(a["name"] == METADATA for a in node.trees("output")):
+            if tracks_rows(node):
+                return node, ROW_TRACKING.declined().reason
+    return None

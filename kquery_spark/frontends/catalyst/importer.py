@@ -17,6 +17,8 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import columns_of
 from kquery_spark.frontends.catalyst.expressions import EXPRESSIONS
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import CONDITIONS, REASONS
+from kquery_spark.frontends.catalyst.file_columns import tracked_rows
+from kquery_spark.frontends.catalyst.nondeterminism import repeated_nondeterminism
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
 from kquery_spark.frontends.catalyst.scope import exactly
@@ -94,6 +96,10 @@ class Importer:
         self._relations = relations
         self._settings = settings
         self._sources: NodeMap[Source] = NodeMap() if sources is None else sources
+
+    def declined_query(self, root: CatalystNode) -> tuple[CatalystNode, str] | None:
+        """A node for which Spark has to run the whole query, and why; None if there is none."""
+        return repeated_nondeterminism(root) or tracked_rows(root, self._relations.tracks_rows)
 
     def import_plan(self, node: CatalystNode) -> Imported:
         """The engine's plan of a subtree; raises Unsupported when the node itself cannot be in the engine."""

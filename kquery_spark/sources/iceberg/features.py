@@ -41,7 +41,7 @@ NESTED_DEFAULT = Feature(
     reason="the default of {field}, a field inside a column, is Spark's",
 )
 METADATA_COLUMNS = Feature(
-    "metadata columns (`_pos`, `_file`)",
+    "other metadata columns (`_partition`, `_deleted`, `_row_id`, ...)",
     reason="the column {column} comes from the file and not from its data, so Spark reads it",
 )
 
@@ -61,6 +61,7 @@ those that Iceberg's own scan plans.""",
         Feature("columns and fields by field id: renamed, moved, dropped, added again"),
         Feature("initial defaults of columns"),
         Feature("promoted types"),
+        Feature("metadata columns `_file`, `_pos`, `_spec_id`"),
         Feature("Parquet files"),
         Feature(
             "Parquet files without field ids, as `add_files`, `migrate` and `snapshot` leave them",

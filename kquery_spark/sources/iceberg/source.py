@@ -24,9 +24,10 @@ from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.iceberg.equality_deletes import equality_deletes, further_keys
 from kquery_spark.sources.iceberg.features import HYBRID_CALENDAR, NESTED_DEFAULT, NO_FIELD_IDS
 from kquery_spark.sources.iceberg.name_mapping import NameMapping, mapped_fields, read_name_mapping
-from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
+from kquery_spark.sources.iceberg.tasks import POSITION_ID, DeleteFile, Field, PlannedFile
 from kquery_spark.sources.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.memory import local_source
+from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL
 from kquery_spark.sources.parquet.field_ids import has_id, id_of, parts_of
 from kquery_spark.sources.parquet.file import OpenFile
@@ -47,11 +48,12 @@ class _Layout:
     """How some data files have the table's columns.
 
     schema: the columns, in the table's order, under the files' names. constants: the names of those that are not read from
-    the files.
+    the files. position: the name of one more column with the position of each row in its file; None for none.
     """
 
     schema: pa.Schema
     constants: tuple[str, ...]
+    position: str | None = None
 
 
 def iceberg_source(
@@ -70,8 +72,10 @@ def iceberg_source(
         return local_source(schema.empty_table())
     deletes = equality_deletes(files)
     keys = further_keys(deletes, fields, schema.names)
-    read_schema = pa.schema([*schema, *(column for column, _ in keys)])
-    read_fields = [*fields, *(key for _, key in keys)]
+    columns = [*zip(schema, fields, strict=True), *keys]
+    columns.sort(key=lambda each: each[1].id == POSITION_ID)  # where NumberedRows has it
+    read_schema = pa.schema([column for column, _ in columns])
+    read_fields = [key for _, key in columns]
     source, in_order = _joined(
         read_schema, read_fields, files, path_of, cache(lambda: _parsed(name_mapping()))
     )
@@ -124,10 +128,12 @@ def _source(
 ) -> Source:
     """The source of files of one layout."""
     source: Source = ParquetSource(tuple(opened for opened, _ in files), layout.schema, layout.constants)
+    if layout.position is not None:
+        source = NumberedRows(source, layout.position)
     deleted = tuple(_deleted(file, path_of) for _, file in files)
     if any(deleted):
         source = LiveRows(source, deleted)
-    return source if layout.schema.equals(schema) else RenamedColumns(source, schema)
+    return source if source.schema.equals(schema) else RenamedColumns(source, schema)
 
 
 def data_file(file: PlannedFile, path_of: Callable[[str], str]) -> DataFile:
@@ -166,7 +172,11 @@ def _laid_out(
     """How a file has the columns, and the values of those that are not read from it."""
     columns: list[pa.Field] = []
     constants: dict[str, Any] = {}
+    position: str | None = None
     for column, field in zip(schema, fields, strict=True):
+        if field.id == POSITION_ID:
+            position = _absent(field, in_file)
+            continue
         stored = None if field.id in file.constants else _stored(column, field, in_file)
         if stored is None:
             stored = column.with_name(_absent(field, in_file))
@@ -175,7 +185,7 @@ def _laid_out(
                 raise Unsupported(f"{file.path} lacks {field.name}, which is never NULL, so Spark reads it")
             constants[stored.name] = _constant(given, field, column.type)
         columns.append(stored)
-    return _Layout(pa.schema(columns), tuple(constants)), tuple(constants.values())
+    return _Layout(pa.schema(columns), tuple(constants), position), tuple(constants.values())
 
 
 def _absent(field: Field, in_file: Iterable[pa.Field]) -> str:

@@ -24,7 +24,11 @@ _POSITION_DELETES, _EQUALITY_DELETES = "position-deletes", "equality-deletes"
 _PUFFIN, _PARQUET = "puffin", "parquet"
 _FILE_TASK = "file-scan-task"
 _PARQUET_HEADER_BYTES = 4
-_LAST_FIELD_ID = 2147483447  # that is no metadata column's (Iceberg's specification, "Reserved Field IDs")
+# Iceberg's specification, "Reserved Field IDs"
+_LAST_FIELD_ID = 2147483447  # that is no metadata column's
+_FILE_ID, _SPEC_ID = 2147483646, 2147483643
+POSITION_ID = 2147483645
+"""The field id of ``_pos``, the position of a row in its data file."""
 
 
 @dataclass(frozen=True)
@@ -42,9 +46,9 @@ class Field:
     default: Any = None
 
     @property
-    def is_metadata(self) -> bool:
-        """True if it is not of the table but about its files or rows, like ``_pos``."""
-        return self.id > _LAST_FIELD_ID
+    def is_known(self) -> bool:
+        """Whether planned files have its values: not of all columns that are about files or rows, like ``_deleted``."""
+        return self.id <= _LAST_FIELD_ID or self.id in (_FILE_ID, _SPEC_ID, POSITION_ID)
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,8 @@ class DeleteFile:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """A data file that the scan reads as a whole. constants: values of columns by field id, in JSON, from its partition.
+    """A data file that the scan reads as a whole. constants: values of columns by field id, in JSON, from its partition,
+    and those of the columns that are about the file.
 
     deletes: of its rows by their positions. equality_deletes: by their values.
     """
@@ -126,10 +131,11 @@ def _data_file(tasks: Sequence[Mapping[str, Any]]) -> PlannedFile:
         raise ENCRYPTED.declined()
     _check_whole(path, size, sorted((task["start"], task["length"]) for task in tasks))
     deletes = [_delete_file(given, first) for given in first.get("delete-files", ())]
+    about_file = {_FILE_ID: path, _SPEC_ID: first["spec"]["spec-id"]}
     return PlannedFile(
         path,
         size,
-        _constants(first["spec"], file.get("partition", {})),
+        _constants(first["spec"], file.get("partition", {})) | about_file,
         tuple(delete for delete in deletes if not delete.keys),
         tuple(delete for delete in deletes if delete.keys),
     )

@@ -40,6 +40,9 @@ class Relations(Protocol):
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""
 
+    def tracks_rows(self, node: CatalystNode) -> bool:
+        """Whether the ``_metadata`` of a leaf with files has ids of the rows."""
+
     @property
     def parallelism(self) -> int:
         """Tasks that run at once."""

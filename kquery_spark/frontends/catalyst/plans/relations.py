@@ -96,11 +96,11 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
         source.check_files(columns)
     except SourceError as error:
         raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+    if ROW_INDEX in hidden.values():
+        source = NumberedRows(source, ROW_INDEX)
     source = source.once("table", partial(_table_source, relation, source, context.relations.path))
     if context.wanted.filters:
         source = source.under_filters(context.wanted.null_filters)
-    if ROW_INDEX in hidden.values():
-        source = NumberedRows(source, ROW_INDEX)
     scan = Scan(_table_name(relation), source, files_pruned=relation.files_pruned)
     scope = _scope(scan, attributes, context, hidden)
     return with_metadata(scope, node, relation, context)
@@ -204,9 +204,9 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
         path_of = context.relations.path
         sizes = [listed.size for listed in relation.files]
         check_remote_files(
-            sizes, lambda: _file(relation.files[0], path_of), file_format, context.relations.parallelism
+            sizes, lambda: _file(relation, 0, path_of), file_format, context.relations.parallelism
         )
-        files = tuple(_file(listed, path_of) for listed in relation.files)
+        files = tuple(_file(relation, position, path_of) for position in range(len(relation.files)))
         buckets = _bucketing(relation, files, settings)
         read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
         return file_format.read_relation(read)
@@ -232,7 +232,7 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
             for a in node.trees("output")
         ]
     )
-    by_name = {field.name: field for field in scan.fields if not field.is_metadata}
+    by_name = {field.name: field for field in scan.fields if field.is_known}
     for name in schema.names if scan.files else ():
         if name not in by_name:
             raise METADATA_COLUMNS.declined(column=name)
@@ -256,7 +256,7 @@ def _table_source(relation: FileRelation, source: Source, path_of: Callable[[str
         source = LiveRows(source, tuple(_deleted(file, path_of) for file in relation.files))
     if relation.table_columns is not None:
         fields = relation.table_columns.fields
-        source = RenamedColumns(source, pa.schema([fields[name] for name in source.schema.names]))
+        source = RenamedColumns(source, pa.schema([fields.get(field.name, field) for field in source.schema]))
     return source
 
 
@@ -265,10 +265,11 @@ def _deleted(listed: ListedFile, path_of: Callable[[str], str]) -> DeletionVecto
     return vector if vector is None or vector.path is None else replace(vector, path=path_of(vector.path))
 
 
-def _file(listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
-    """The file as Spark lists it, for the engine."""
+def _file(relation: FileRelation, position: int, path_of: Callable[[str], str]) -> DataFile:
+    """A file as Spark lists it, for the engine; the time in a table format's log need not be the filesystem's."""
+    listed = relation.files[position]
     path = path_of(listed.path)
-    modified = modified_ms(path) if listed.modified_ms is None else listed.modified_ms
+    modified = modified_ms(path) if relation.from_log else listed.modified_ms
     return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
 
 
