@@ -226,7 +226,7 @@ Projection: CASE WHEN #b THEN #i ELSE 0 END AS c, CASE WHEN #i > 1 THEN 'x' ELSE
         """
 Projection: #k
   Filter: #p IS NOT NULL AND (#p = 1)
-    Scan: pt; projection=[k, p]
+    Scan: pt; projection=[k, p]; files pruned=12
 """,
     ),
     "rows_are_counted_without_reading_a_column": (
