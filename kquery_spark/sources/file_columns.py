@@ -55,8 +55,8 @@ def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) 
     ]
     if all(file.size <= whole_bytes for file in relation.files):
         fields += [pa.field(metadata_column(name), t.LONG, nullable=False) for name in BLOCK_FIELDS]
-    own = {*(field.name for field in fields), metadata_column(ROW_INDEX)}
-    taken = own & {*relation.stored_names, *relation.table_names}
+    hidden = {*(field.name for field in fields), metadata_column(ROW_INDEX)}
+    taken = hidden & {*relation.stored_names, *relation.table_names}
     if taken:
         raise Unsupported(f"a table with a column called {min(taken)} is read by Spark")
     schema = pa.schema([*relation.partition_schema, *fields])

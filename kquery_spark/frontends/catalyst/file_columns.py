@@ -50,11 +50,14 @@ def tracked_rows(
 ) -> tuple[CatalystNode, str] | None:
     """A table with row tracking of which a query reads ``_metadata``, and why the query stays with Spark.
 
-    Its rule in Spark's optimizer puts a new ``_metadata`` under expressions that ask for fields by their positions in an
-    older one, if it runs again over a plan that it has optimized, as it does over the parts that the engine leaves to Spark.
+    Delta's optimizer rule for such tables gives them a new ``_metadata`` with all fields. Run again over a part of
+    an optimized plan, as the engine leaves parts to Spark, expressions find other fields at their positions in it.
     """
     for node in root.walk_all():
-        if node.cls == "LogicalRelation" and any(a["name"] == METADATA for a in node.trees("output")):
-            if tracks_rows(node):
-                return node, ROW_TRACKING.declined().reason
+        if node.cls == "LogicalRelation" and _has_metadata(node) and tracks_rows(node):
+            return node, ROW_TRACKING.declined().reason
     return None
+
+
+def _has_metadata(node: CatalystNode) -> bool:
+    return any(attribute["name"] == METADATA for attribute in node.trees("output"))

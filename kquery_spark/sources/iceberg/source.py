@@ -73,7 +73,7 @@ def iceberg_source(
     deletes = equality_deletes(files)
     keys = further_keys(deletes, fields, schema.names)
     columns = [*zip(schema, fields, strict=True), *keys]
-    columns.sort(key=lambda each: each[1].id == POSITION_ID)  # where NumberedRows has it
+    columns.sort(key=lambda each: each[1].id == POSITION_ID)  # NumberedRows adds it last
     read_schema = pa.schema([column for column, _ in columns])
     read_fields = [key for _, key in columns]
     source, in_order = _joined(

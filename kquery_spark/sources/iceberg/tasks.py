@@ -46,8 +46,8 @@ class Field:
     default: Any = None
 
     @property
-    def is_known(self) -> bool:
-        """Whether planned files have its values: not of all columns that are about files or rows, like ``_deleted``."""
+    def is_readable(self) -> bool:
+        """Whether the engine reads it: a column of the table, or a metadata column that planned files are enough for."""
         return self.id <= _LAST_FIELD_ID or self.id in (_FILE_ID, _SPEC_ID, POSITION_ID)
 
 

@@ -204,9 +204,12 @@ def _source(relation: FileRelation, file_format: Format, context: Context) -> So
         path_of = context.relations.path
         sizes = [listed.size for listed in relation.files]
         check_remote_files(
-            sizes, lambda: _file(relation, 0, path_of), file_format, context.relations.parallelism
+            sizes,
+            lambda: _file(relation, relation.files[0], path_of),
+            file_format,
+            context.relations.parallelism,
         )
-        files = tuple(_file(relation, position, path_of) for position in range(len(relation.files)))
+        files = tuple(_file(relation, listed, path_of) for listed in relation.files)
         buckets = _bucketing(relation, files, settings)
         read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
         return file_format.read_relation(read)
@@ -232,7 +235,7 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
             for a in node.trees("output")
         ]
     )
-    by_name = {field.name: field for field in scan.fields if field.is_known}
+    by_name = {field.name: field for field in scan.fields if field.is_readable}
     for name in schema.names if scan.files else ():
         if name not in by_name:
             raise METADATA_COLUMNS.declined(column=name)
@@ -265,9 +268,8 @@ def _deleted(listed: ListedFile, path_of: Callable[[str], str]) -> DeletionVecto
     return vector if vector is None or vector.path is None else replace(vector, path=path_of(vector.path))
 
 
-def _file(relation: FileRelation, position: int, path_of: Callable[[str], str]) -> DataFile:
+def _file(relation: FileRelation, listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
     """A file as Spark lists it, for the engine; the time in a table format's log need not be the filesystem's."""
-    listed = relation.files[position]
     path = path_of(listed.path)
     modified = modified_ms(path) if relation.from_log else listed.modified_ms
     return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
