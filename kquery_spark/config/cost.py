@@ -35,6 +35,11 @@ class CostModel:
     decoded_byte_seconds: float = setting(
         2.0e-9, "Saving: one byte that the engine, not Spark, reads and decodes."
     )
+    cached_number_bytes: float = setting(
+        4.0,
+        "Numbers of Spark's cache that take more bytes a row than this in files are decoded no faster, and left to Spark "
+        "where little is done with them.",
+    )
     step_seconds: float = setting(
         0.12, "Saving: Spark's exchange, stage and generated code for one join, aggregate, window or sort."
     )

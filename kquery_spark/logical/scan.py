@@ -20,7 +20,8 @@ class Scan(LogicalPlan):
     """``projection`` None means all columns; () means none, only the row count.
 
     ``filters`` are conditions pushed into the scan; they may read columns the projection leaves out. ``files_pruned``: how
-    many files of the table are not in the source, as conditions on partition columns leave them out.
+    many files of the table are not in the source, as conditions on partition columns leave them out. ``cached``: Spark has
+    the rows in its cache, too.
     """
 
     table: str
@@ -28,6 +29,7 @@ class Scan(LogicalPlan):
     projection: tuple[str, ...] | None = None
     filters: tuple[Expr, ...] = ()
     files_pruned: int = 0
+    cached: bool = False
 
     passes_rows_on: ClassVar[bool] = True
 
@@ -66,7 +68,9 @@ class Scan(LogicalPlan):
         text = f"Scan: {self.table}; projection={shown}"
         if self.filters:
             text += f"; filters=[{', '.join(map(str, self.filters))}]"
-        return f"{text}; files pruned={self.files_pruned}" if self.files_pruned else text
+        if self.files_pruned:
+            text += f"; files pruned={self.files_pruned}"
+        return f"{text}; rows that Spark caches" if self.cached else text
 
 
 def check_scans(plan: LogicalPlan) -> None:

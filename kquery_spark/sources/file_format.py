@@ -51,7 +51,8 @@ class FormatSettings:
     prefixes: of the settings in ``expected`` that decline a scan of this format, not the query. expected: settings with the
     only value under which the engine's rows are known to be Spark's. unset: those of ``expected`` that have no default in
     Spark. read: settings that the functions of the format look at. irrelevant: settings that look as if they decided what a
-    scan gives, and why they do not.
+    scan gives, and why they do not. strictest: the settings under which a scan is declined unless it gives the same rows
+    under any others (None: not known to Spark); None where there are no such settings.
     """
 
     prefixes: tuple[str, ...]
@@ -59,6 +60,7 @@ class FormatSettings:
     unset: frozenset[str] = frozenset()
     read: tuple[str, ...] = ()
     irrelevant: Mapping[str, str] = field(default_factory=dict)
+    strictest: Mapping[str, str | None] | None = None
 
 
 class ReadSettings(Protocol):

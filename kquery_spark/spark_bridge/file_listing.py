@@ -37,18 +37,18 @@ def listed_files(
         (f"{_SOURCES}HadoopFsRelation", "location"),
         (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
     )
-    return _files(listed.apply(source), source, relation, jvm)
+    return files_of(listed.apply(source), source, relation, jvm)
 
 
 def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files of a Delta table, with the rows that are deleted in them."""
-    files = _files(directories, source, relation, jvm)
+    files = files_of(directories, source, relation, jvm)
     vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
     return tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
 
 
-def _files(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
-    """The files of a ``Seq[PartitionDirectory]``."""
+def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
+    """The files of a ``Seq[PartitionDirectory]`` of a HadoopFsRelation, which is ``source``."""
     schema, seq = relation.partition_schema, jvm.scala.seq
     facts = [text[1:-1].rsplit(",", 2) for text in _of_files(directories, jvm.triple(_FILE, *_FACTS), jvm)]
     if not len(schema):

@@ -154,7 +154,7 @@ class Jvm(JvmFunctions):
 
     def list_of(self, array: Any) -> Any:
         """A Scala list of the objects of a Java array."""
-        return self._gateway.jvm.scala.Predef.wrapRefArray(array).toList()
+        return self._gateway.jvm.scala.Predef.genericWrapArray(array).toList()
 
     def strings(self, sequence: Any, count: int | None = None) -> list[str]:
         """``toString`` of each element of a Scala sequence, in as few calls as their length allows.

@@ -17,9 +17,10 @@ from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge import delta
+from kquery_spark.spark_bridge.cached_rows import CACHE_OF_OTHER_FORMAT, cached_scan
 from kquery_spark.spark_bridge.column_defaults import existence_defaults
 from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
-from kquery_spark.spark_bridge.file_listing import listed_files, schema_columns
+from kquery_spark.spark_bridge.file_listing import files_of, listed_files, schema_columns
 from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.iceberg import IcebergScan, iceberg_scan, is_iceberg
@@ -37,6 +38,7 @@ _FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {
     delta.FORMAT_CLASS: delta.FILE_FORMAT
 }
 V2_SCAN = "DataSourceV2ScanRelation"
+CACHE = "InMemoryRelation"
 _NAME = "java.lang.Class getName"
 _COARSE_TIMES = (
     "files of times of less than microseconds are read by Spark, which may cut off decimals of a second"
@@ -87,7 +89,15 @@ class OtherRelation:
     reason: str
 
 
-Relation = FileRelation | IcebergScan | LocalRows | RangeRelation | OneRow | OtherRelation
+@dataclass(frozen=True, eq=False)
+class CachedFiles:
+    """Rows in Spark's cache: the files that they were read from, as they were then, and the columns in the cache's order."""
+
+    relation: FileRelation
+    columns: tuple[str, ...]
+
+
+Relation = FileRelation | CachedFiles | IcebergScan | LocalRows | RangeRelation | OneRow | OtherRelation
 
 
 class RelationReader:
@@ -163,6 +173,8 @@ class RelationReader:
             return LocalRows(rows.length(), rows, self._jvm)
         if node.cls == "LogicalRelation":
             return self._once(self._facts.jvm_object(node).relation(), self._logical)
+        if node.cls == CACHE:
+            return self._once(self._facts.jvm_object(node).cacheBuilder(), self._cached)
         if node.cls == V2_SCAN:
             return self._once(self._facts.jvm_object(node).scan(), self._scan)
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
@@ -179,6 +191,19 @@ class RelationReader:
             return iceberg_scan(scan, self._jvm)
         except Unsupported as error:
             return OtherRelation(V2_SCAN, error.reason)
+
+    def _cached(self, builder: Any) -> Relation:
+        try:
+            scan = cached_scan(builder, self._jvm)
+            described = _described_once(scan.source, self._jvm, self._time_zone)
+            if isinstance(described, OtherRelation):
+                return described
+            if described.from_log or format_named(described.format).settings.strictest is None:
+                raise CACHE_OF_OTHER_FORMAT.declined(format=described.format)
+            files = files_of(scan.directories, scan.source, described, self._jvm)
+        except Unsupported as error:
+            return OtherRelation(CACHE, error.reason)
+        return CachedFiles(replace(described, files=files), scan.columns)
 
     def _logical(self, source: Any) -> Relation:
         return _logical_relation(source, self._jvm, self._time_zone, self._snapshots)
@@ -204,8 +229,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSna
     if not _has_files(kind):
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
-    # Equal relations have equal schemas and options, so these are read once; files are listed each time.
-    described = jvm.remembered(source, time_zone, lambda: _described(source, jvm, time_zone))
+    described = _described_once(source, jvm, time_zone)
     if isinstance(described, OtherRelation):
         return described
     try:
@@ -222,8 +246,12 @@ def _reason(error: Unsupported | SourceError) -> str:
     return error.reason if isinstance(error, Unsupported) else f"files are read by Spark: {error}"
 
 
+def _described_once(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
+    """All of a relation but its files; equal relations have equal schemas and options, so these are read once."""
+    return jvm.remembered(source, time_zone, lambda: _described(source, jvm, time_zone))
+
+
 def _described(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
-    """All of a relation but its files."""
     format_class = jvm.getter(_FILES, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
     file_format = _FORMATS.get(format_class)
     if file_format is None:

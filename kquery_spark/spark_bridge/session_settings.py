@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -139,6 +139,10 @@ class SessionSettings:
     def text(self, name: str) -> str:
         """The value of a setting that was read; Unsupported if this Spark does not know it."""
         return _text(self.values, name)
+
+    def with_values(self, values: Mapping[str, str | None]) -> SessionSettings:
+        """The same settings with other values of some that were read."""
+        return replace(self, values=MappingProxyType({**self.values, **values}))
 
     def unexpected(self, *prefixes: str) -> dict[str, str]:
         """Settings below one of the prefixes (default: all) whose value the engine does not follow."""

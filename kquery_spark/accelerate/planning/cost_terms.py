@@ -31,6 +31,8 @@ from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.types import names as t
 
+_FEW_GROUPS = 1000
+
 
 @dataclass(frozen=True)
 class CostTerm:
@@ -111,6 +113,22 @@ class PartCosts:
         return sum(term.seconds for term in self.terms if term.name == name)
 
     @property
+    def decodes_cached_numbers(self) -> bool:
+        """Whether most of the work is to decode numbers of which Spark has the values in its cache."""
+        cached = [n for n in self._nodes if isinstance(n, Scan) and n.cached]
+        rows = sum(n.source.row_count() or 0 for n in cached)
+        bytes_of_numbers = sum(map(_number_bytes, cached))
+        return (
+            bytes_of_numbers > rows * self._model.cached_number_bytes
+            and not self._first_rows_in_an_order
+            and not any(map(self._outweighs_a_scan, self._steps))
+        )
+
+    def _outweighs_a_scan(self, node: LogicalPlan) -> bool:
+        """Whether a step costs Spark more than to read its rows: any but an aggregate of few groups."""
+        return not isinstance(node, Aggregate) or self._estimator.estimate(node).rows > _FEW_GROUPS
+
+    @property
     def _first_rows_in_an_order(self) -> int:
         return sum(1 for n in self._nodes if isinstance(n, Limit) and is_ordered(n.child))
 
@@ -185,6 +203,17 @@ def _filtered_bytes(scan: Scan) -> float:
     ]
     share = scan.source.column_bytes(short) / max(scan.source.column_bytes(read), 1)
     return Estimator().estimate(scan).scanned * share
+
+
+def _number_bytes(scan: Scan) -> int:
+    """Bytes of the integers and floating-point numbers that a scan reads, as stored in its files."""
+    read = columns_of(*scan.filters).union(scan.schema.names)
+    numbers = [f.name for f in scan.source.schema if f.name in read and _is_number(f.type)]
+    return scan.source.column_bytes(numbers)
+
+
+def _is_number(dtype: pa.DataType) -> bool:
+    return t.is_integral(dtype) or t.is_fractional(dtype)
 
 
 def _is_no_step(node: LogicalPlan) -> bool:

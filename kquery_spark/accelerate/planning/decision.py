@@ -86,6 +86,9 @@ def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
     if costs.reads_nothing:
         sentence = "Nothing is read, and Spark's generated code counts numbers as fast"
         return Decision(False, f"{sentence} ({numbers}).")
+    if costs.decodes_cached_numbers:
+        sentence = "Spark has the numbers in its cache, and little is done with them"
+        return Decision(False, f"{sentence} ({numbers}).")
     saved = costs.saved_seconds
     if saved < 0:
         sentence = "Too little work for the engine to win"

@@ -6,17 +6,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from kquery_spark.sources.delta.features import DELTA
 from kquery_spark.sources.features import Feature, SourceSection
 from kquery_spark.sources.file_features import ANY_FILES, ANY_TABLES
+from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.formats import FORMATS
 from kquery_spark.sources.iceberg.features import ICEBERG
+from kquery_spark.spark_bridge.cached_rows import (
+    CACHE_OF_CHANGED_FILES,
+    CACHE_OF_OTHER_FORMAT,
+    CACHE_OF_REMOTE_FILES,
+    COMPUTED_CACHE,
+    UNFILLED_CACHE,
+)
 from kquery_spark.spark_bridge.hdfs_features import HDFS
 from kquery_spark.spark_bridge.object_store_features import OBJECT_STORES
+
+
+def _titles(formats: Iterable[Format]) -> str:
+    return " and ".join(entry.title for entry in formats)
+
 
 _FILES = SourceSection(
     title="File formats",
@@ -38,12 +51,33 @@ _TABLES = SourceSection(
     features=(
         Feature(
             "columns added with a `DEFAULT`, which older files lack",
-            f"of {' and '.join(entry.title for entry in FORMATS if entry.fills_defaults)} files",
+            f"of {_titles(entry for entry in FORMATS if entry.fills_defaults)} files",
         ),
         *ANY_TABLES,
     ),
 )
-SECTIONS = (_FILES, _TABLES, DELTA, ICEBERG, OBJECT_STORES, HDFS)
+_CACHED = SourceSection(
+    title="Rows in Spark's cache",
+    introduction="""\
+`df.cache()`, `df.persist()`, `spark.catalog.cacheTable()`, `CACHE TABLE`. Spark takes about as long to decode its cache
+as to decode files, so the engine reads the files that the cached rows came from, where it can. They must be what they were
+when Spark read them; else Spark runs the query on its cache. Filling the cache is always Spark's. As nobody knows the
+settings under which that happened, columns that Spark reads in one way or another by its settings stay with it: old dates
+and times of files that do not name their calendar, for instance.""",
+    features=(
+        Feature(
+            f"all rows of {_titles(entry for entry in FORMATS if entry.settings.strictest is not None)} files of this "
+            "machine, by path or of the session's catalog",
+            "also some of their columns, under any names, and filters on partition columns only",
+        ),
+        UNFILLED_CACHE,
+        COMPUTED_CACHE,
+        CACHE_OF_OTHER_FORMAT,
+        CACHE_OF_REMOTE_FILES,
+        CACHE_OF_CHANGED_FILES,
+    ),
+)
+SECTIONS = (_FILES, _TABLES, _CACHED, DELTA, ICEBERG, OBJECT_STORES, HDFS)
 _HEAD = """# Tables and files that the engine reads
 
 Written by `python -m kquery_spark.frontends.catalyst.sources_page docs/sources.md` from the entries that decide; do

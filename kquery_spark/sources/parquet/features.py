@@ -10,7 +10,7 @@ NANOSECONDS = Feature(
     "times in nanoseconds", reason="{column} of {file} is in nanoseconds, which Spark does not read."
 )
 CONVERTED_INT96 = Feature(
-    "INT96 times under `int96TimestampConversion`",
+    "INT96 times under `int96TimestampConversion`, in files of other writers than Spark",
     reason="{column} of {file} is of INT96 times, which Spark converts",
 )
 SHREDDED = Feature(

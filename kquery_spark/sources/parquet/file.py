@@ -110,6 +110,11 @@ class OpenFile:
         """What the parsed footer takes in memory, about, and what is known of the file by it."""
         return _BYTES_OF_A_FILE + _FOOTER_EXPANSION * int(self.metadata.serialized_size)
 
+    @property
+    def by_parquet_java(self) -> bool:
+        """Whether Parquet's Java library wrote the file, as for Spark; its INT96 times are never converted."""
+        return str(self.metadata.created_by).startswith("parquet-mr")
+
     @cached_property
     def shared_paths(self) -> set[str]:
         """Paths of several leaves: a field of a struct and a column that is called so."""

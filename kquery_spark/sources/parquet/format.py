@@ -39,6 +39,7 @@ _INT96_CONVERSION = "spark.sql.parquet.int96TimestampConversion"
 _DATETIME_REBASE = "spark.sql.parquet.datetimeRebaseModeInRead"
 _READS_SHREDDED = "spark.sql.variant.allowReadingShredded"
 _INT96_REBASE = "spark.sql.parquet.int96RebaseModeInRead"
+_EXCEPTION = "EXCEPTION"  # the calendar mode in which Spark refuses old dates and times
 # Options that overrule the settings of the same meaning.
 _DATETIME_OPTION, _INT96_OPTION = "datetimerebasemode", "int96rebasemode"
 # Without the name of a column behind "#", which some may have.
@@ -113,8 +114,10 @@ def _read_columns(read: ColumnsRead) -> Source:
     check_field_ids(
         source.files, ids_by_column, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS)
     )
-    if settings.is_on(_INT96_CONVERSION) or not settings.is_on(_INT96_AS_TIMESTAMP):
+    if not settings.is_on(_INT96_AS_TIMESTAMP):
         source.check_no_int96(columns)
+    elif settings.is_on(_INT96_CONVERSION):
+        source.check_no_int96(columns, by_parquet_java=False)
     if not settings.is_on(_READS_SHREDDED):
         source.check_no_shredding(columns)
     return _with_zones(source, columns, read.zones)
@@ -173,6 +176,17 @@ PARQUET = Format(
             "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
             "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
             "spark.sql.parquet.filterPushdown": SKIPPING,
+        },
+        strictest={
+            _FIELD_IDS: "true",
+            _IGNORE_MISSING_IDS: "false",
+            _INT96_AS_TIMESTAMP: "true",
+            _INT96_CONVERSION: "true",
+            _DATETIME_REBASE: _EXCEPTION,
+            _INT96_REBASE: _EXCEPTION,
+            _VECTORIZED: "false",
+            _READS_SHREDDED: "false",
+            _NULL_STRUCT: None,
         },
     ),
     options=FormatOptions(

@@ -129,10 +129,12 @@ class ParquetSource(Source):
                 else:
                     differs_in_case(field.name, opened.names, file.path)
 
-    def check_no_int96(self, columns: Sequence[str]) -> None:
-        """Raise Unsupported for columns of INT96 times."""
+    def check_no_int96(self, columns: Sequence[str], *, by_parquet_java: bool = True) -> None:
+        """Raise Unsupported for columns of INT96 times. by_parquet_java: also in files that Parquet's Java library wrote."""
         for file in self.files:
             opened = open_file(file)
+            if opened.by_parquet_java and not by_parquet_java:
+                continue
             for column in columns:
                 if opened.has_instants(column):
                     raise CONVERTED_INT96.declined(column=column, file=file.path)

@@ -4,7 +4,6 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS
 
 PLANS.declines(
     "leaves",
-    InMemoryRelation="cached rows are read by Spark",
     LogicalRDD="the rows of an RDD are given by Spark",
     ExternalRDD="the rows of an RDD are given by Spark",
     StreamingDataSourceV2ScanRelation="streams stay with Spark",

@@ -31,7 +31,7 @@ from kquery_spark.sources.deletion_vectors import DeletionVector
 from kquery_spark.sources.file_features import FILE_COLUMN
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
-from kquery_spark.sources.files import modified_ms, stamp_of
+from kquery_spark.sources.files import check_unchanged, local_path, modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
 from kquery_spark.sources.iceberg.source import FILE_FORMAT, data_file, iceberg_source
@@ -41,9 +41,17 @@ from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.renamed import RenamedColumns
+from kquery_spark.spark_bridge.cached_rows import CACHE_OF_CHANGED_FILES, CACHE_OF_REMOTE_FILES
 from kquery_spark.spark_bridge.iceberg import IcebergScan
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import V2_SCAN, LocalRows, OtherRelation, RangeRelation
+from kquery_spark.spark_bridge.relations import (
+    CACHE,
+    V2_SCAN,
+    CachedFiles,
+    LocalRows,
+    OtherRelation,
+    RangeRelation,
+)
 from kquery_spark.spark_bridge.session_settings import (
     BUCKETING,
     IGNORE_CORRUPT_FILES,
@@ -73,37 +81,39 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     if hidden:
         relation = context.relations.with_file_columns(relation, context.settings.whole_file_bytes)
         check_blocks(hidden, relation)
-    file_format = format_named(relation.format)
-    source = context.sources.setdefault(relation, lambda: _source(relation, file_format, context))
     attributes = [
         attribute
         for attribute in node.trees("output")
         if context.wanted(node, attribute) and not is_metadata(attribute, relation)
     ]
-    columns = [column for column in hidden.values() if column != ROW_INDEX]
-    for column in (attribute["name"] for attribute in attributes):
-        stored = relation.stored_name(column)
-        if stored in relation.unread:
-            raise Unsupported(f"the column {column} is read by Spark: {relation.unread[stored]}")
-        if source.schema.get_field_index(stored) < 0:
-            raise FILE_COLUMN.declined(column=column)
-        columns.append(stored)
-    try:
-        if file_format.read_columns is not None:
-            read = ColumnsRead(source, relation, columns, context.settings, context.relations.zones)
-            source = file_format.read_columns(read)
-            context.sources[relation] = source
-        source.check_files(columns)
-    except SourceError as error:
-        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+    columns = [(attribute["exprId"], attribute["name"]) for attribute in attributes]
+    names = [name for _, name in columns] + [column for column in hidden.values() if column != ROW_INDEX]
+    source = _columns_of_files(relation, context.settings, names, context)
     if ROW_INDEX in hidden.values():
         source = NumberedRows(source, ROW_INDEX)
-    source = source.once("table", partial(_table_source, relation, source, context.relations.path))
-    if context.wanted.filters:
-        source = source.under_filters(context.wanted.null_filters)
-    scan = Scan(_table_name(relation), source, files_pruned=relation.files_pruned)
-    scope = _scope(scan, attributes, context, hidden)
-    return with_metadata(scope, node, relation, context)
+    scan = _table_scan(relation, source, context)
+    return with_metadata(_scope(scan, columns, context, hidden), node, relation, context)
+
+
+@PLANS.handles(CACHE, family="leaves", partly="rows of files, as docs/sources.md says")
+def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
+    """Rows in Spark's cache, read again from the files that they came from."""
+    cached = context.relations.read(node)
+    if not isinstance(cached, CachedFiles):
+        raise Unsupported(
+            cached.reason if isinstance(cached, OtherRelation) else f"{node.cls} is read by Spark"
+        )
+    relation, output = cached.relation, node.trees("output")
+    _check_as_cached(relation, context)
+    settings = context.settings.with_values(format_named(relation.format).settings.strictest or {})
+    columns = [
+        (attribute["exprId"], name)
+        for attribute, name in zip(output, cached.columns, strict=True)
+        if context.wanted(node, attribute)
+    ]
+    source = _columns_of_files(relation, settings, [name for _, name in columns], context)
+    scan = replace(_table_scan(relation, source, context), cached=True)
+    return _scope(scan, columns, context)
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
@@ -113,8 +123,7 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
     if not isinstance(scan, IcebergScan):
         raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is read by Spark")
     source = context.sources.setdefault(scan, lambda: _iceberg_source(node, scan, context))
-    attributes = [attribute for attribute in node.trees("output") if context.wanted(node, attribute)]
-    return _scope(Scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source), attributes, context)
+    return _scope(Scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source), _read(node, context), context)
 
 
 @PLANS.handles(
@@ -160,17 +169,22 @@ def range_(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported("a range that is wider than 62 bits is made by Spark")
     (attribute,) = node.trees("output")
     source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
-    return _scope(Scan("range", source), [a for a in (attribute,) if context.wanted(node, a)], context)
+    return _scope(Scan("range", source), _read(node, context), context)
+
+
+def _read(node: CatalystNode, context: Context) -> list[tuple[int, str]]:
+    """The ids and names of a leaf's columns that are read."""
+    return [(a["exprId"], a["name"]) for a in node.trees("output") if context.wanted(node, a)]
 
 
 def _scope(
     scan: Scan,
-    attributes: list[CatalystNode],
+    columns: list[tuple[int, str]],
     context: Context,
     hidden: Mapping[int, str] = MappingProxyType({}),
 ) -> Scope:
-    """A scan of some columns, under names that are unique in the query."""
-    read = [(attribute["exprId"], attribute["name"]) for attribute in attributes] + list(hidden.items())
+    """A scan of some columns, given by ids and names, under names that are unique in the query."""
+    read = columns + list(hidden.items())
     plan: LogicalPlan = replace(scan, projection=tuple(dict.fromkeys(column for _, column in read)))
     output, renamed = [], []
     for expr_id, column in read:
@@ -179,7 +193,7 @@ def _scope(
         renamed.append(Named(plan.column(column), name))
     if any(named.name != named.expr.default_alias for named in renamed):
         plan = Projection(plan, tuple(renamed))
-    return Scope(plan, tuple(output[: len(attributes)]), tuple(output[len(attributes) :]))
+    return Scope(plan, tuple(output[: len(columns)]), tuple(output[len(columns) :]))
 
 
 @PLANS.handles("OneRowRelation", family="leaves")
@@ -188,8 +202,53 @@ def one_row(node: CatalystNode, context: Context) -> Scope:
     return Scope(Scan("one_row", one_row_source(), ()), ())
 
 
-def _source(relation: FileRelation, file_format: Format, context: Context) -> Source:
-    settings = context.settings
+def _columns_of_files(
+    relation: FileRelation, settings: SessionSettings, names: Sequence[str], context: Context
+) -> Source:
+    """The source of a relation's files; Unsupported if one of these columns of the table cannot be read."""
+    file_format = format_named(relation.format)
+    source = context.sources.setdefault(relation, lambda: _source(relation, file_format, settings, context))
+    columns = []
+    for name in names:
+        stored = relation.stored_name(name)
+        if stored in relation.unread:
+            raise Unsupported(f"the column {name} is read by Spark: {relation.unread[stored]}")
+        if source.schema.get_field_index(stored) < 0:
+            raise FILE_COLUMN.declined(column=name)
+        columns.append(stored)
+    try:
+        if file_format.read_columns is not None:
+            read = ColumnsRead(source, relation, columns, settings, context.relations.zones)
+            source = file_format.read_columns(read)
+            context.sources[relation] = source
+        source.check_files(columns)
+    except SourceError as error:
+        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+    return source
+
+
+def _table_scan(relation: FileRelation, source: Source, context: Context) -> Scan:
+    source = source.once("table", partial(_table_source, relation, source, context.relations.path))
+    if context.wanted.filters:
+        source = source.under_filters(context.wanted.null_filters)
+    return Scan(_table_name(relation), source, files_pruned=relation.files_pruned)
+
+
+def _check_as_cached(relation: FileRelation, context: Context) -> None:
+    """Raise Unsupported unless the files are local and what they were when Spark listed them for its cache."""
+    for listed in relation.files:
+        path = local_path(listed.path)
+        if path is None:
+            raise CACHE_OF_REMOTE_FILES.declined(path=listed.path)
+        try:
+            check_unchanged(_file(relation, listed, context.relations.path))
+        except SourceError as error:
+            raise CACHE_OF_CHANGED_FILES.declined(path=path) from error
+
+
+def _source(
+    relation: FileRelation, file_format: Format, settings: SessionSettings, context: Context
+) -> Source:
     partitions = set(relation.partition_schema.names)
     fields = [field for field in relation.data_schema if field.name not in partitions]
     fields = [*fields, *relation.partition_schema]
