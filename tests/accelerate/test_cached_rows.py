@@ -159,6 +159,22 @@ def test_computed_rows_stay_with_spark(spark, files, cached, computation):
     assert_left_to_spark(grouped(frame.select("*")), COMPUTED)
 
 
+PLACES = (
+    "input_file_name()",
+    "input_file_block_start()",
+    "spark_partition_id()",
+    "monotonically_increasing_id()",
+)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_where_rows_of_a_cache_are(spark, files, cached, place):
+    """A cache has no files, and its own partitions."""
+    frame = cached(spark.read.parquet(files))
+    query = frame.select("id", F.expr(place).alias("place")).groupBy("place").agg(F.max("id"))
+    assert check(query).coverage < 1
+
+
 def test_a_file_that_was_written_again(spark, files, cached):
     frame = cached(spark.read.parquet(files))
     expected = sorted(map(str, grouped(frame).collect()))
