@@ -1,4 +1,4 @@
-"""Leaves: files that the engine reads itself, ranges, and rows that are in the query."""
+"""Tables of files, and rows in Spark's cache that came from files."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from types import MappingProxyType
 
 import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, SourceError, Unsupported
-from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.file_options import followed_options
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.hidden_columns import (
@@ -21,10 +19,11 @@ from kquery_spark.frontends.catalyst.plans.hidden_columns import (
     is_metadata,
     with_metadata,
 )
+from kquery_spark.frontends.catalyst.plans.leaf_scopes import leaf_scope
 from kquery_spark.frontends.catalyst.plans.partition_pruning import prune_partitions
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
 from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.logical import LogicalPlan, Projection, Scan
+from kquery_spark.logical import Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.bucketing import Bucketing, bucketed_files
 from kquery_spark.sources.deletion_vectors import DeletionVector
@@ -33,36 +32,20 @@ from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import check_unchanged, local_path, modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
-from kquery_spark.sources.iceberg.source import FILE_FORMAT, data_file, iceberg_source
 from kquery_spark.sources.live_rows import LiveRows
-from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.partitions import plain_value
-from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.sources.renamed import RenamedColumns
 from kquery_spark.spark_bridge.cached_rows import CACHE_OF_CHANGED_FILES, CACHE_OF_REMOTE_FILES
-from kquery_spark.spark_bridge.iceberg import IcebergScan
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import (
-    CACHE,
-    V2_SCAN,
-    CachedFiles,
-    LocalRows,
-    OtherRelation,
-    RangeRelation,
-)
+from kquery_spark.spark_bridge.relations import CACHE, CachedFiles, OtherRelation
 from kquery_spark.spark_bridge.session_settings import (
     BUCKETING,
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
     SessionSettings,
 )
-from kquery_spark.spark_bridge.spark_types import arrow_type
 
-# Every task carries the rows with it, and so does the query's plan.
-_MAX_INLINE_VALUES = 20_000
-_MAX_RANGE_WIDTH = 1 << 62
 # Options that files of any format are asked about, with the setting that each overrules.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
@@ -92,7 +75,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     if ROW_INDEX in hidden.values():
         source = NumberedRows(source, ROW_INDEX)
     scan = _table_scan(relation, source, context)
-    return with_metadata(_scope(scan, columns, context, hidden), node, relation, context)
+    return with_metadata(leaf_scope(scan, columns, context, hidden), node, relation, context)
 
 
 @PLANS.handles(CACHE, family="leaves", partly="rows of files, as docs/sources.md says")
@@ -113,93 +96,7 @@ def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
     ]
     source = _columns_of_files(relation, settings, [name for _, name in columns], context)
     scan = replace(_table_scan(relation, source, context), cached=True)
-    return _scope(scan, columns, context)
-
-
-@PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
-def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
-    """The rows of an Iceberg table's snapshot."""
-    scan = context.relations.read(node)
-    if not isinstance(scan, IcebergScan):
-        raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is read by Spark")
-    source = context.sources.setdefault(scan, lambda: _iceberg_source(node, scan, context))
-    return _scope(Scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source), _read(node, context), context)
-
-
-@PLANS.handles(
-    "LocalRelation", family="leaves", partly="up to 20,000 values, binary or nested ones in up to 200 rows"
-)
-def local_relation(node: CatalystNode, context: Context) -> Scope:
-    """Literal rows (``VALUES``), narrowed to the columns that are read."""
-    attributes = node.trees("output")
-    positions = [i for i, attribute in enumerate(attributes) if context.wanted(node, attribute)]
-    relation = context.relations.read(node)
-    if not isinstance(relation, LocalRows):
-        raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
-        )
-    if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
-        raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
-    read_attributes = [attributes[i] for i in positions]
-    types = [arrow_type(a["dataType"], context.settings.time_zone) for a in read_attributes]
-    # columns of a local relation may share a name, and it may have none
-    fields = [pa.field("row", pa.null())]
-    arrays = [pa.nulls(relation.count)]
-    output, names = [], []
-    for position, attribute, dtype in zip(positions, read_attributes, types, strict=True):
-        nullable = bool(attribute["nullable"])
-        name = context.names.fresh(attribute["name"])
-        fields.append(pa.field(name, dtype, nullable))
-        arrays.append(relation.column(position, attribute["dataType"], dtype))
-        output.append((attribute["exprId"], name))
-        names.append(name)
-    rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-    return Scope(Scan("values", local_source(rows), tuple(names)), tuple(output))
-
-
-@PLANS.handles("Range", family="leaves")
-def range_(node: CatalystNode, context: Context) -> Scope:
-    """``spark.range``: numbers that every task counts for itself."""
-    relation = context.relations.read(node)
-    if not isinstance(relation, RangeRelation):
-        raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
-        )
-    if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
-        raise Unsupported("a range that is wider than 62 bits is made by Spark")
-    (attribute,) = node.trees("output")
-    source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
-    return _scope(Scan("range", source), _read(node, context), context)
-
-
-def _read(node: CatalystNode, context: Context) -> list[tuple[int, str]]:
-    """The ids and names of a leaf's columns that are read."""
-    return [(a["exprId"], a["name"]) for a in node.trees("output") if context.wanted(node, a)]
-
-
-def _scope(
-    scan: Scan,
-    columns: list[tuple[int, str]],
-    context: Context,
-    hidden: Mapping[int, str] = MappingProxyType({}),
-) -> Scope:
-    """A scan of some columns, given by ids and names, under names that are unique in the query."""
-    read = columns + list(hidden.items())
-    plan: LogicalPlan = replace(scan, projection=tuple(dict.fromkeys(column for _, column in read)))
-    output, renamed = [], []
-    for expr_id, column in read:
-        name = context.names.fresh(column)
-        output.append((expr_id, name))
-        renamed.append(Named(plan.column(column), name))
-    if any(named.name != named.expr.default_alias for named in renamed):
-        plan = Projection(plan, tuple(renamed))
-    return Scope(plan, tuple(output[: len(columns)]), tuple(output[len(columns) :]))
-
-
-@PLANS.handles("OneRowRelation", family="leaves")
-def one_row(node: CatalystNode, context: Context) -> Scope:
-    """The one row without columns of a query without a table; Spark makes such a query of merged subqueries."""
-    return Scope(Scan("one_row", one_row_source(), ()), ())
+    return leaf_scope(scan, columns, context)
 
 
 def _columns_of_files(
@@ -284,32 +181,6 @@ def _bucketing(
     if spec is None or not settings.is_on(BUCKETING):
         return None
     return bucketed_files(spec, [file.path for file in files])
-
-
-def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> Source:
-    """The columns of a scan, which Spark has narrowed to those that the query reads."""
-    schema = pa.schema(
-        [
-            pa.field(a["name"], arrow_type(a["dataType"], context.settings.time_zone), bool(a["nullable"]))
-            for a in node.trees("output")
-        ]
-    )
-    by_name = {field.name: field for field in scan.fields if field.is_readable}
-    for name in schema.names if scan.files else ():
-        if name not in by_name:
-            raise METADATA_COLUMNS.declined(column=name)
-    fields = [by_name[name] for name in schema.names] if scan.files else []
-    try:
-        path_of = context.relations.path
-        sizes = [file.size for file in scan.files]
-        check_remote_files(
-            sizes, lambda: data_file(scan.files[0], path_of), FILE_FORMAT, context.relations.parallelism
-        )
-        source = iceberg_source(schema, fields, scan.files, path_of, scan.name_mapping)
-        source.check_files(schema.names)
-    except SourceError as error:
-        raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
-    return source
 
 
 def _table_source(relation: FileRelation, source: Source, path_of: Callable[[str], str]) -> Source:

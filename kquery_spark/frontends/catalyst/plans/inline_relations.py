@@ -1,0 +1,72 @@
+"""Leaves whose rows are in the query itself: ranges, ``VALUES``, the one row of a query without a table."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
+from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope
+from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.logical import Scan
+from kquery_spark.sources.memory import local_source, one_row_source
+from kquery_spark.sources.ranges import RangeSource
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations import LocalRows, OtherRelation, RangeRelation
+from kquery_spark.spark_bridge.spark_types import arrow_type
+
+# Every task carries the rows with it, and so does the query's plan.
+_MAX_INLINE_VALUES = 20_000
+_MAX_RANGE_WIDTH = 1 << 62
+
+
+@PLANS.handles(
+    "LocalRelation", family="leaves", partly="up to 20,000 values, binary or nested ones in up to 200 rows"
+)
+def local_relation(node: CatalystNode, context: Context) -> Scope:
+    """Literal rows (``VALUES``), narrowed to the columns that are read."""
+    attributes = node.trees("output")
+    positions = [i for i, attribute in enumerate(attributes) if context.wanted(node, attribute)]
+    relation = context.relations.read(node)
+    if not isinstance(relation, LocalRows):
+        raise Unsupported(
+            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+        )
+    if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
+        raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
+    read_attributes = [attributes[i] for i in positions]
+    types = [arrow_type(a["dataType"], context.settings.time_zone) for a in read_attributes]
+    # columns of a local relation may share a name, and it may have none
+    fields = [pa.field("row", pa.null())]
+    arrays = [pa.nulls(relation.count)]
+    output, names = [], []
+    for position, attribute, dtype in zip(positions, read_attributes, types, strict=True):
+        nullable = bool(attribute["nullable"])
+        name = context.names.fresh(attribute["name"])
+        fields.append(pa.field(name, dtype, nullable))
+        arrays.append(relation.column(position, attribute["dataType"], dtype))
+        output.append((attribute["exprId"], name))
+        names.append(name)
+    rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    return Scope(Scan("values", local_source(rows), tuple(names)), tuple(output))
+
+
+@PLANS.handles("Range", family="leaves")
+def range_(node: CatalystNode, context: Context) -> Scope:
+    """``spark.range``: numbers that every task counts for itself."""
+    relation = context.relations.read(node)
+    if not isinstance(relation, RangeRelation):
+        raise Unsupported(
+            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+        )
+    if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
+        raise Unsupported("a range that is wider than 62 bits is made by Spark")
+    (attribute,) = node.trees("output")
+    source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
+    return leaf_scope(Scan("range", source), columns_read(node, context), context)
+
+
+@PLANS.handles("OneRowRelation", family="leaves")
+def one_row(node: CatalystNode, context: Context) -> Scope:
+    """The one row without columns of a query without a table; Spark makes such a query of merged subqueries."""
+    return Scope(Scan("one_row", one_row_source(), ()), ())

@@ -1,0 +1,37 @@
+"""The scope of a scan: the columns of a leaf that the query reads, under names that are unique in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from kquery_spark.expr import Named
+from kquery_spark.frontends.catalyst.plans.context import Context
+from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.logical import LogicalPlan, Projection, Scan
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
+
+
+def columns_read(node: CatalystNode, context: Context) -> list[tuple[int, str]]:
+    """The ids and names of a leaf's columns that are read."""
+    return [(a["exprId"], a["name"]) for a in node.trees("output") if context.wanted(node, a)]
+
+
+def leaf_scope(
+    scan: Scan,
+    columns: list[tuple[int, str]],
+    context: Context,
+    hidden: Mapping[int, str] = MappingProxyType({}),
+) -> Scope:
+    """A scan of some columns, given by ids and names, under names that are unique in the query."""
+    read = columns + list(hidden.items())
+    plan: LogicalPlan = replace(scan, projection=tuple(dict.fromkeys(column for _, column in read)))
+    output, renamed = [], []
+    for expr_id, column in read:
+        name = context.names.fresh(column)
+        output.append((expr_id, name))
+        renamed.append(Named(plan.column(column), name))
+    if any(named.name != named.expr.default_alias for named in renamed):
+        plan = Projection(plan, tuple(renamed))
+    return Scope(plan, tuple(output[: len(columns)]), tuple(output[len(columns) :]))
