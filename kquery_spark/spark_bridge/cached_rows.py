@@ -8,15 +8,16 @@ from typing import Any
 
 from kquery_spark.sources.features import Feature
 from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.plan_shape import TREE, has_subqueries
+from kquery_spark.spark_bridge.plan_shape import TREE, class_names, has_subqueries
 from kquery_spark.spark_bridge.plan_tree import CatalystNode, parse_expression
 
 _EXECUTION = "org.apache.spark.sql.execution."
 _SCAN = f"{_EXECUTION}FileSourceScanExec"
 _PROJECT = f"{_EXECUTION}ProjectExec"
-# Operators that pass on all rows and columns of the one below.
+# Operators that pass on all rows of the one below.
 _PASSING = frozenset(
-    f"{_EXECUTION}{name}" for name in ("WholeStageCodegenExec", "InputAdapter", "ColumnarToRowExec")
+    f"{_EXECUTION}{name}"
+    for name in ("WholeStageCodegenExec", "InputAdapter", "ColumnarToRowExec", "ProjectExec")
 )
 _LISTING = f"{_EXECUTION}FileSourceScanLike$GenericScanFileListing"
 
@@ -58,32 +59,34 @@ def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
     """The scan by which a ``CachedRDDBuilder`` was filled; Unsupported unless that is full, and of columns of files."""
     if not builder.isCachedColumnBuffersLoaded():
         raise UNFILLED_CACHE.declined()
-    plan, projections = builder.cachedPlan(), []
-    while (kind := jvm.class_name(plan)) != _SCAN:
-        if kind == _PROJECT:
-            projections.append(_expressions(plan.projectList(), jvm))
-        elif kind not in _PASSING:
-            raise COMPUTED_CACHE.declined()
-        plan = plan.children().apply(0)
-    filters = plan.partitionFilters()
+    plan = builder.cachedPlan()
+    kinds = class_names(jvm, plan)
+    if kinds[-1] != _SCAN or not _PASSING.issuperset(kinds[:-1]):
+        raise COMPUTED_CACHE.declined()
+    scan = plan.collectLeaves().apply(0)
+    filters = scan.partitionFilters()
     if any(has_subqueries(jvm, filters.apply(i)) for i in range(filters.length())):
         raise COMPUTED_CACHE.declined()  # the scan chose its files when it ran
-    if not plan.fileConstantMetadataColumns().isEmpty():
+    if not scan.fileConstantMetadataColumns().isEmpty():
         raise COMPUTED_CACHE.declined()
-    listing = plan.selectedPartitions()
+    listing = scan.selectedPartitions()
     if jvm.class_name(listing) == _LISTING:
         listing = listing.partitionDirectories()
-    return CachedScan(plan.relation(), jvm.list_of(listing), _names(plan, projections[::-1], jvm))
+    columns = tuple(name for _, name in _columns(plan, kinds, jvm))
+    return CachedScan(scan.relation(), jvm.list_of(listing), columns)
 
 
-def _names(scan: Any, projections: Sequence[Sequence[CatalystNode]], jvm: Jvm) -> tuple[str, ...]:
-    """The relation's names of what is left of a scan's columns after projections, from the lowest up."""
-    output = _expressions(scan.output(), jvm)
-    names: dict[int, str] = {column["exprId"]: column["name"] for column in output}
-    for projection in projections:
-        names = {named["exprId"]: names[_column(named)["exprId"]] for named in projection}
-    top = projections[-1] if projections else output
-    return tuple(names[named["exprId"]] for named in top)
+def _columns(plan: Any, kinds: Sequence[str], jvm: Jvm) -> list[tuple[int, str]]:
+    """The id and the relation's name of each column that operators give; kinds: their classes, the scan's last."""
+    kind, *below = kinds
+    if kind == _SCAN:
+        return [(column["exprId"], column["name"]) for column in _expressions(plan.output(), jvm)]
+    columns = _columns(plan.children().apply(0), below, jvm)
+    if kind != _PROJECT:
+        return columns
+    names = dict(columns)
+    projected = _expressions(plan.projectList(), jvm)
+    return [(named["exprId"], names[_column(named)["exprId"]]) for named in projected]
 
 
 def _column(named: CatalystNode) -> CatalystNode:

@@ -21,6 +21,13 @@ def node_names(jvm: Jvm, plan: Any) -> list[str]:
     return [name.split(" ", 1)[0] for name in jvm.strings(names.apply(plan))]
 
 
+def class_names(jvm: Jvm, plan: Any) -> list[str]:
+    """The name of each node's class, parents first, without those of subqueries."""
+    name = jvm.getter("java.lang.Object", "getClass", "java.lang.Class getName")
+    names = jvm.steps("classes of nodes", (TREE, "map", "scala.Function1", name))
+    return jvm.strings(names.apply(plan))
+
+
 def leaf_bytes(plan: Any) -> int:
     """The bytes that Spark expects of all leaves of a plan."""
     leaves = plan.collectLeaves()
