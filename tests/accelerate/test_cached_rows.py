@@ -325,6 +325,16 @@ def test_where_little_is_done_with_numbers_of_a_cache(spark, tmp_path, cached):
     assert sentence not in str(kq.explain(spark.read.parquet(path).groupBy("k").agg(F.sum("x"))))
 
 
+def test_nan_in_a_cache(spark, tmp_path, cached):
+    """Spark's statistics of a batch leave NaN out; it finds the rows where it does not look at them."""
+    path = str(tmp_path / "nan")
+    spark.sql("SELECT * FROM VALUES (1, 1.0D), (2, double('NaN')), (3, NULL) AS t(k, x)").write.parquet(path)
+    frame = cached(spark.read.parquet(path))
+    with settings(spark, {"spark.sql.inMemoryColumnarStorage.partitionPruning": "false"}):
+        for condition in ("x > 5", "x = double('NaN')", "NOT x <= 1", "x IS NULL"):
+            check(frame.filter(condition).groupBy("k").count(), coverage=1.0)
+
+
 def test_enabled_sessions_leave_the_cache_full(spark, files, cached):
     frame = cached(spark.read.parquet(files))
     kq.enable(spark, when="always")
