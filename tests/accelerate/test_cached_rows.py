@@ -287,6 +287,18 @@ def test_settings_of_when_the_cache_was_filled(spark, tmp_path, cached):
         check(frame.groupBy("k").agg(F.max("t")), coverage=1.0)
 
 
+def test_files_that_lack_fields_of_a_struct(spark, tmp_path, cached):
+    """Such a struct is NULL before Spark 4.1, and later by a setting."""
+    path = str(tmp_path / "structs")
+    spark.sql("SELECT 1L AS k, named_struct('a', 1) AS n").write.parquet(path)
+    spark.sql("SELECT 2L AS k, named_struct('b', 2) AS n").write.mode("append").parquet(path)
+    frame = cached(spark.read.schema("k BIGINT, n STRUCT<a: INT, b: INT>").parquet(path))
+    query = frame.groupBy("k").agg(F.max("n.b"))
+    assert "reads a struct as NULL if a file has none of the fields" in reasons(query)[0]
+    check(query)
+    check(frame.groupBy("k").count(), coverage=1.0)
+
+
 TOKYO = {"spark.sql.session.timeZone": "Asia/Tokyo"}
 CONVERSION = "spark.sql.parquet.int96TimestampConversion"
 

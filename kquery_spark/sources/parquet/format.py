@@ -105,7 +105,7 @@ def _read_columns(read: ColumnsRead) -> Source:
     source, columns, settings = read.source, read.columns, read.settings
     assert isinstance(source, ParquetSource)
     if not settings.knows(_NULL_STRUCT):
-        _check_structs(source, columns, settings.version)
+        _check_structs(source, columns)
     if settings.release < _PROMOTES_TYPES_SINCE:
         source.check_no_promotion(columns, settings.version)
     described = read.relation.columns
@@ -123,12 +123,12 @@ def _read_columns(read: ColumnsRead) -> Source:
     return _with_zones(source, columns, read.zones)
 
 
-def _check_structs(source: ParquetSource, columns: Sequence[str], version: str) -> None:
-    """Raise Unsupported for columns that this Spark may read as NULL, as files lack fields of a struct."""
+def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:
+    """Raise Unsupported for columns that Spark may read as NULL, as files lack fields of a struct."""
     lacking = source.file_without_fields(columns)
     if lacking is not None:
         raise Unsupported(
-            f"Spark {version}, unlike 4.1, reads a struct as NULL if a file has none of the fields that are read, and "
+            "before 4.1, or by a setting, Spark reads a struct as NULL if a file has none of the fields that are read, and "
             f"{lacking} has not all"
         )
 
