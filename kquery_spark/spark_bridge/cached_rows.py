@@ -26,7 +26,7 @@ UNFILLED_CACHE = Feature(
     reason="the rows of a cache that is not full are read by Spark",
 )
 COMPUTED_CACHE = Feature(
-    "caches of anything else: filtered, computed, joined, sorted, repartitioned rows",
+    "caches of anything else: rows of table formats, filtered, computed, joined, sorted, repartitioned rows",
     reason="cached rows are read by Spark",
 )
 CACHE_OF_OTHER_FORMAT = Feature(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 
@@ -37,3 +38,16 @@ def check_appends(read: Callable[[], Any], append: Callable[[], Any]) -> None:
             assert seen(accelerated) == seen(plain)
         append()
         assert seen(accelerated) == seen(plain)
+
+
+def check_cache(spark: Any, table: str, reason: str) -> None:
+    """Spark reads the rows of a table's full cache, for a reason that begins so."""
+    frame = spark.table(table).cache()
+    try:
+        frame.count()
+        query = frame.groupBy("k").count()
+        (given,) = [why for _, why in kq.explain(query).reasons]
+        assert given.startswith(reason)
+        check(query)
+    finally:
+        frame.unpersist(blocking=True)

@@ -15,7 +15,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
-from tests.table_formats.queries import GROUPED, ROWS, check_appends, whole
+from tests.table_formats.queries import GROUPED, ROWS, check_appends, check_cache, whole
 from tests.table_formats.writes import check_errors, check_writes
 
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
@@ -53,6 +53,11 @@ class TestPlain:
         (rows,) = re.findall("rows of the largest step: ([0-9,]+)", str(kq.explain(frame)))
         assert int(rows) <= 100
         whole(spark, f"SELECT count(s), sum(d) FROM {name} WHERE id >= 10000")
+
+    def test_a_cached_table(self, spark, table):
+        name = table(ROWS)
+        check_cache(spark, name, "cached rows are read by Spark")
+        whole(spark, GROUPED.format(t=name))
 
     def test_joins_of_tables_and_of_one_table_with_itself(self, spark, table):
         first, second = table(ROWS), table("SELECT id AS k, concat('n', id) AS name FROM range(7)")

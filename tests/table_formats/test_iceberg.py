@@ -10,7 +10,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
-from tests.table_formats.queries import GROUPED, ROWS, check_appends, whole
+from tests.table_formats.queries import GROUPED, ROWS, check_appends, check_cache, whole
 from tests.table_formats.writes import check_errors, check_writes
 
 ON_READ = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
@@ -43,6 +43,11 @@ class TestPlain:
             f"SELECT b, sum(i), sum(l), sum(f), sum(d), sum(m), max(w), max(s), max(y), min(day), max(t), max(n) FROM {name} GROUP BY b",
         )
         whole(spark, f"SELECT r.y, count(a[1]), sum(p['k']), sum(r.x) FROM {name} GROUP BY r.y")
+
+    def test_a_cached_table(self, spark, table):
+        name = table(ROWS)
+        check_cache(spark, name, "cached rows are read by Spark")
+        whole(spark, GROUPED.format(t=name))
 
     def test_no_rows(self, spark, table):
         name = table("SELECT id, id AS k FROM range(0)")

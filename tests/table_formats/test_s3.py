@@ -11,7 +11,7 @@ from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.s3 import SECRET, new_bucket
 from tests.table_formats import buckets
-from tests.table_formats.queries import GROUPED, ROWS
+from tests.table_formats.queries import GROUPED, ROWS, check_cache
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +34,10 @@ def test_parquet_with_partitions(spark, table):
         spark.sql(f"SELECT a.k, count(*) FROM {table} a JOIN {table} b ON a.id = b.id + 1 GROUP BY a.k"),
         coverage=1.0,
     )
+
+
+def test_a_cached_table(spark, table):
+    check_cache(spark, table, "cached rows of s3a://bucket-of-spark/a b/plain are read by Spark")
 
 
 @pytest.mark.parametrize("name", ["orc", "csv", "json"])

@@ -136,7 +136,7 @@ def _check_as_cached(relation: FileRelation, context: Context) -> None:
     for listed in relation.files:
         path = local_path(listed.path)
         if path is None:
-            raise CACHE_OF_REMOTE_FILES.declined(path=listed.path)
+            raise CACHE_OF_REMOTE_FILES.declined(path=relation.roots[0])
         try:
             check_unchanged(_file(relation, listed, context.relations.path))
         except SourceError as error:
