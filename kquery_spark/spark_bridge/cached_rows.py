@@ -8,8 +8,9 @@ from typing import Any
 
 from kquery_spark.sources.features import Feature
 from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.plan_shape import TREE, class_names, has_subqueries
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, parse_expression
+from kquery_spark.spark_bridge.plan_facts import parsed_expressions
+from kquery_spark.spark_bridge.plan_shape import class_names, has_subqueries
+from kquery_spark.spark_bridge.plan_tree import CatalystNode
 
 _EXECUTION = "org.apache.spark.sql.execution."
 _SCAN = f"{_EXECUTION}FileSourceScanExec"
@@ -60,8 +61,8 @@ def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
     if not builder.isCachedColumnBuffersLoaded():
         raise UNFILLED_CACHE.declined()
     plan = builder.cachedPlan()
-    kinds = class_names(jvm, plan)
-    if kinds[-1] != _SCAN or not _PASSING.issuperset(kinds[:-1]):
+    classes = class_names(jvm, plan)
+    if classes[-1] != _SCAN or not _PASSING.issuperset(classes[:-1]):
         raise COMPUTED_CACHE.declined()
     scan = plan.collectLeaves().apply(0)
     filters = scan.partitionFilters()
@@ -72,20 +73,20 @@ def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
     listing = scan.selectedPartitions()
     if jvm.class_name(listing) == _LISTING:
         listing = listing.partitionDirectories()
-    columns = tuple(name for _, name in _columns(plan, kinds, jvm))
+    columns = tuple(name for _, name in _columns(plan, classes, jvm))
     return CachedScan(scan.relation(), jvm.list_of(listing), columns)
 
 
-def _columns(plan: Any, kinds: Sequence[str], jvm: Jvm) -> list[tuple[int, str]]:
-    """The id and the relation's name of each column that operators give; kinds: their classes, the scan's last."""
-    kind, *below = kinds
-    if kind == _SCAN:
-        return [(column["exprId"], column["name"]) for column in _expressions(plan.output(), jvm)]
+def _columns(plan: Any, classes: Sequence[str], jvm: Jvm) -> list[tuple[int, str]]:
+    """The id and the relation's name of each column of a plan; classes: those of its operators, the scan's last."""
+    operator, *below = classes
+    if operator == _SCAN:
+        return [(column["exprId"], column["name"]) for column in parsed_expressions(plan.output(), jvm)]
     columns = _columns(plan.children().apply(0), below, jvm)
-    if kind != _PROJECT:
+    if operator != _PROJECT:
         return columns
     names = dict(columns)
-    projected = _expressions(plan.projectList(), jvm)
+    projected = parsed_expressions(plan.projectList(), jvm)
     return [(named["exprId"], names[_column(named)["exprId"]]) for named in projected]
 
 
@@ -95,8 +96,3 @@ def _column(named: CatalystNode) -> CatalystNode:
     if column.cls != "AttributeReference":
         raise COMPUTED_CACHE.declined()
     return column
-
-
-def _expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
-    texts = jvm.strings(jvm.mapped(sequence, jvm.getter(TREE, "toJSON")))
-    return [parse_expression(text) for text in texts]

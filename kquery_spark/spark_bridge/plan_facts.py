@@ -280,8 +280,7 @@ class FactFetcher(Facts):
     @_fetching
     @override
     def output(self, node: CatalystNode) -> list[CatalystNode]:
-        attributes = self.jvm_object(node).output().toIndexedSeq()
-        return self._expressions(attributes)
+        return parsed_expressions(self.jvm_object(node).output().toIndexedSeq(), self._jvm)
 
     @_fetching
     @override
@@ -293,7 +292,7 @@ class FactFetcher(Facts):
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
         rows = self.jvm_object(node).projections()
         expressions = iter(
-            self._expressions(self._jvm.flat_mapped(rows, self._jvm.identity()).toIndexedSeq())
+            parsed_expressions(self._jvm.flat_mapped(rows, self._jvm.identity()).toIndexedSeq(), self._jvm)
         )
         widths = [int(n) for n in self._jvm.strings(self._jvm.mapped(rows, _length(self._jvm)))]
         return [[next(expressions) for _ in range(width)] for width in widths]
@@ -308,10 +307,6 @@ class FactFetcher(Facts):
                 rows = UNKNOWN_ROWS
             self._rows[node] = rows
         return rows
-
-    def _expressions(self, sequence: Any) -> list[CatalystNode]:
-        texts = self._jvm.strings(self._jvm.mapped(sequence, self._jvm.getter(_TREE, "toJSON")))
-        return [parse_expression(text) for text in texts]
 
     @_fetching
     @override
@@ -359,6 +354,12 @@ class FactFetcher(Facts):
         position = (node.path or ())[len(prefix)]
         if self._shown[(*prefix, position)] != index.counts[position]:
             raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
+
+
+def parsed_expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
+    """The expressions in a Scala sequence, without the facts that the JSON loses."""
+    texts = jvm.strings(jvm.mapped(sequence, jvm.getter(_TREE, "toJSON")))
+    return [parse_expression(text) for text in texts]
 
 
 def _context_getter(jvm: Jvm, family: str) -> Any:

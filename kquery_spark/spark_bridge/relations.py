@@ -17,7 +17,7 @@ from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge import delta
-from kquery_spark.spark_bridge.cached_rows import CACHE_OF_OTHER_FORMAT, COMPUTED_CACHE, cached_scan
+from kquery_spark.spark_bridge.cached_rows import COMPUTED_CACHE, cached_scan
 from kquery_spark.spark_bridge.column_defaults import existence_defaults
 from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
 from kquery_spark.spark_bridge.file_listing import files_of, listed_files, schema_columns
@@ -200,8 +200,6 @@ class RelationReader:
                 return described
             if described.from_log:
                 raise COMPUTED_CACHE.declined()
-            if format_named(described.format).settings.strictest is None:
-                raise CACHE_OF_OTHER_FORMAT.declined(format=described.format)
             files = files_of(scan.directories, scan.source, described, self._jvm)
         except Unsupported as error:
             return OtherRelation(CACHE, error.reason)

@@ -82,15 +82,10 @@ def test_a_full_cache_is_read_from_its_files(spark, files, cached):
     check(frame.select("k", "d").distinct(), coverage=1.0)
 
 
-@pytest.mark.parametrize("level", ["MEMORY_ONLY", "DISK_ONLY", "MEMORY_AND_DISK_2", "OFF_HEAP"])
+@pytest.mark.parametrize("level", ["MEMORY_ONLY", "DISK_ONLY", "MEMORY_AND_DISK_DESER"])
 def test_storage_levels(spark, files, cached, level):
     frame = cached(spark.read.parquet(files), level=getattr(StorageLevel, level))
-    query = grouped(frame)
-    expected = (
-        [] if level != "OFF_HEAP" else [UNFILLED]
-    )  # this session has no memory off the heap, and the cache a disk
-    assert reasons(query) in ([], expected)
-    check(query)
+    check(grouped(frame), coverage=1.0)
 
 
 def test_spark_fills_the_cache(spark, files, cached):
@@ -101,9 +96,8 @@ def test_spark_fills_the_cache(spark, files, cached):
 
 def test_a_cache_that_is_filled_in_part(spark, files, cached):
     frame = cached(spark.read.parquet(files), fill=False)
-    with settings(
-        spark, {"spark.sql.adaptive.enabled": "false"}
-    ):  # else some releases fill all of it at once
+    # AQE of some releases fills all of it at once
+    with settings(spark, {"spark.sql.adaptive.enabled": "false"}):
         frame.take(1)
         assert reasons(grouped(frame)) == [UNFILLED]
     check(grouped(frame))
@@ -132,9 +126,8 @@ def test_several_times_in_a_query(spark, files, cached):
     other = cached(frame.select("k", "p", "id"))
     check(other.join(other.groupBy("k").agg(F.max("id").alias("id")), ["k", "id"]).groupBy("p").count(), 1.0)
     check(other.union(other).groupBy("k").agg(F.sum("id")), coverage=1.0)
-    check(
-        other.join(narrow, "k").groupBy("s").agg(F.sum("id")), coverage=1.0
-    )  # of the cache, and of the files
+    both = other.join(narrow, "k")  # of the cache, and of the files
+    check(both.groupBy("s").agg(F.sum("id")), coverage=1.0)
 
 
 COMPUTATIONS = {
@@ -211,9 +204,8 @@ def test_files_that_came_later(spark, files, cached):
     frame = cached(spark.read.parquet(files))
     pinned = grouped(frame)
     assert sum(row["count(1)"] for row in pinned.collect()) == 300
-    spark.range(5).selectExpr(*COLUMNS).write.partitionBy("p").mode("append").parquet(
-        files
-    )  # refills the cache
+    later = spark.range(5).selectExpr(*COLUMNS)
+    later.write.partitionBy("p").mode("append").parquet(files)  # empties the cache
     for query in (pinned, grouped(frame), grouped(spark.read.parquet(files))):
         check(query)
         query.collect()

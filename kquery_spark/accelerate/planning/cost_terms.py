@@ -31,6 +31,7 @@ from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.types import names as t
 
+# An aggregate of no more groups takes Spark little longer than to read its rows.
 _FEW_GROUPS = 1000
 
 

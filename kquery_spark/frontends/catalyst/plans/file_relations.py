@@ -36,7 +36,11 @@ from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.renamed import RenamedColumns
-from kquery_spark.spark_bridge.cached_rows import CACHE_OF_CHANGED_FILES, CACHE_OF_REMOTE_FILES
+from kquery_spark.spark_bridge.cached_rows import (
+    CACHE_OF_CHANGED_FILES,
+    CACHE_OF_OTHER_FORMAT,
+    CACHE_OF_REMOTE_FILES,
+)
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations import CACHE, CachedFiles, OtherRelation
 from kquery_spark.spark_bridge.session_settings import (
@@ -86,14 +90,17 @@ def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported(
             cached.reason if isinstance(cached, OtherRelation) else f"{node.cls} is read by Spark"
         )
-    relation, output = cached.relation, node.trees("output")
+    relation = cached.relation
+    strictest = format_named(relation.format).settings.strictest
+    if strictest is None:
+        raise CACHE_OF_OTHER_FORMAT.declined(format=relation.format)
     _check_as_cached(relation, context)
-    settings = context.settings.with_values(format_named(relation.format).settings.strictest or {})
     columns = [
         (attribute["exprId"], name)
-        for attribute, name in zip(output, cached.columns, strict=True)
+        for attribute, name in zip(node.trees("output"), cached.columns, strict=True)
         if context.wanted(node, attribute)
     ]
+    settings = context.settings.with_values(strictest)
     source = _columns_of_files(relation, settings, [name for _, name in columns], context)
     scan = replace(_table_scan(relation, source, context), cached=True)
     return leaf_scope(scan, columns, context)
