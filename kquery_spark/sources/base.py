@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.fetching import Fetching
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
@@ -137,6 +138,13 @@ class Source(ABC):
         """Some rows of a split of one piece, by their numbers in rising order."""
         (batch,) = self.read(split, columns)
         return pick(batch, rows)
+
+    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
+        """Begin to fetch columns of a split of one piece that is on another filesystem and is soon read.
+
+        None where reading it begins at once.
+        """
+        return None
 
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
         """A column of a split of one piece as codes of its distinct values.

@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.fetching import Fetching
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
 
@@ -71,6 +72,11 @@ class ConcatenatedSource(Source):
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         source, own = self._in_source(split)
         return source.read_rows(own, columns, rows)
+
+    @override
+    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
+        source, own = self._in_source(split)
+        return source.fetching(own, columns)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

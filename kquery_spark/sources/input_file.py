@@ -104,14 +104,19 @@ class InputFile:
         """Exactly so many bytes as they were when planned, or SourceError; ValueError for a negative offset."""
         if min(nbytes, offset) < 0:
             raise ValueError(f"there are no {nbytes} bytes at {offset}")
-        try:
-            data: bytes = self.native.read_at(nbytes, offset)
-        except (OSError, pa.ArrowException) as error:
-            raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
+        data = self.read_unchecked(nbytes, offset)
         count_read(len(data))
         self.check_unchanged()
         if len(data) < nbytes:
             raise SourceError(f"{self.file.path} ends at byte {offset + len(data)}, which is too early")
+        return data
+
+    def read_unchecked(self, nbytes: int, offset: int) -> bytes:
+        """Up to so many bytes as they are now, which are not counted; ``check_unchanged`` says if they are as planned."""
+        try:
+            data: bytes = self.native.read_at(nbytes, offset)
+        except (OSError, pa.ArrowException) as error:
+            raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
         return data
 
     def size(self) -> int:

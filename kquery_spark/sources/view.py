@@ -11,6 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.fetching import Fetching
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
 
@@ -60,6 +61,10 @@ class SourceView(Source):
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         return self.source.read_rows(split, columns, rows)
+
+    @override
+    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
+        return self.source.fetching(split, columns)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

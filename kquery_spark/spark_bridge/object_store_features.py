@@ -128,6 +128,10 @@ While it plans, the driver fetches the footers of the files that are left by the
 time, and keeps up to 256 MB of them. More than 500 files are read by the engine where they are Parquet files of 2 MB or
 more, on average, for each task that runs at once (of 64 MB with 32 cores), else by Spark.
 
+Of Parquet files, a task asks for all columns that it needs of a row group at once, in requests of up to 16 MB, and up to 32
+of them at a time. While it works on one row group it fetches the columns of the next, up to 64 MB of them, if statistics
+do not rule that one out.
+
 A file that is replaced while a query reads it is an error, as with Spark, and so is an object that Google's store keeps
 compressed (`Content-Encoding: gzip`). Credentials travel to workers inside the pickled function that they run, next to
 the plan and not in it; `kq.explain`, Spark's plans and its event log do not show them.

@@ -12,7 +12,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.sources.files import list_files
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced, footer_reads
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks, footer_reads
 from kquery_spark.sources.read_counts import read_counts
 from kquery_spark.sources.text import line_blocks
 
@@ -79,20 +79,6 @@ class Recorded(io.BytesIO):
         content = super().read(size)
         self.ranges.append((start, len(content)))
         return content
-
-
-@pytest.mark.parametrize(
-    "columns", [["c0", "c1", "c2"], ["c0", "c4", "few"], ["c2", "nested"], ["few", "c11", "c0"]]
-)
-def test_reads_that_arrow_makes_of_neighboring_chunks(columns):
-    sink = io.BytesIO()
-    pq.write_table(wide_table(), sink, row_group_size=20_000)
-    metadata = pq.read_metadata(io.BytesIO(sink.getvalue()))
-    file = Recorded(sink.getvalue())
-    reader = pq.ParquetFile(pa.PythonFile(file, "r"), metadata=metadata, pre_buffer=True)
-    file.ranges.clear()
-    reader.read_row_group(1, columns=columns, use_threads=False)
-    assert sorted(map(tuple, coalesced(chunks_of(metadata, 1, columns)))) == sorted(file.ranges)
 
 
 def test_reads_of_a_footer():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.expr import Program
+from kquery_spark.physical.fetch_ahead import fetched_ahead
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.split_columns import (
     FilteredColumns,
@@ -74,11 +75,13 @@ class ScanExec(PhysicalPlan):
         metrics = task.metrics_of(self)
         reader = _FilteringReader(self, source, runtime, metrics)
         control = current_control()
-        for split in _promising_first(self.source, splits, runtime):
-            check_run()
-            yield from _counting_reads(reader.read(split), metrics)
-            if control is not None:
-                control.count_split()
+        in_order = _promising_first(self.source, splits, runtime)
+        with closing(fetched_ahead(source, in_order, reader.wanted)) as fetched:
+            for split in fetched:
+                check_run()
+                yield from _counting_reads(reader.read(split), metrics)
+                if control is not None:
+                    control.count_split()
 
     def piece_count(self, splits: Sequence[Split]) -> int:
         """How many times a task that has these splits reads from the source."""
@@ -126,6 +129,17 @@ class _FilteringReader:
         self._conditions = scan.filters
         self._raises = any(map(can_raise, scan.filters))
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
+        self._left_rows = True  # whether filters left rows of the last split
+
+    def wanted(self, split: Split) -> list[str] | None:
+        """The columns that will be read of a split if it is like the last one; None where statistics rule out its rows."""
+        runtime = [f for f in self._runtime if f.is_on]
+        conditions = [*_bounds(split, self._source), *self._conditions]
+        rows = self._possible_rows(split, conditions, runtime)
+        if rows is not None and len(rows) == 0:
+            return None
+        static, keys, rest = self._steps(conditions, runtime)
+        return [*static, *keys, *rest] if self._left_rows else [*static, *keys]
 
     def read(self, split: Split) -> Generator[Batch, None, None]:
         """Batches of a split with the scan's columns."""
@@ -145,6 +159,7 @@ class _FilteringReader:
     ) -> Iterator[Batch]:
         """A source that reads single columns: those of filters first, the others for the rows that are left."""
         read = SplitColumns(self._source, split)
+        self._left_rows = False
         conditions, runtime, rows = self._candidates(read, split, conditions, runtime)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
         if rows is not None and len(rows) == 0:
@@ -159,8 +174,11 @@ class _FilteringReader:
             states = _passing(read.beside(states, keys), runtime)
             if not _any_rows(states):
                 return
-        for state in read.beside(states, rest):
-            yield self._ordered(state.batch)
+        self._left_rows = True
+        # all at once, as far as they were not fetched ahead
+        with self._source.fetching(split, rest) or nullcontext():
+            for state in read.beside(states, rest):
+                yield self._ordered(state.batch)
 
     def _steps(
         self, conditions: Sequence[Expr], runtime: Sequence[RuntimeFilter]
@@ -177,6 +195,8 @@ class _FilteringReader:
     ) -> tuple[list[Expr], list[RuntimeFilter], Int64s | None]:
         """The rows left by statistics and columns' distinct values, and the conditions and filters still to apply."""
         rows = self._possible_rows(split, conditions, runtime)
+        if rows is not None:
+            self._metrics.add("rows_ruled_out", split.rows - len(rows))
         if not self._source.addressable or self._raises:
             return conditions, runtime, rows
         conditions, rows = self._narrowed(read, conditions, rows)
@@ -212,10 +232,7 @@ class _FilteringReader:
             return None
         # a condition that can raise has to see rows that run-time filters drop, too
         late = [] if self._raises else [c for f in runtime for c in f.conditions(_columns(source, f.columns))]
-        rows = possible_rows(source, split, conditions, late)
-        if rows is not None:
-            self._metrics.add("rows_ruled_out", split.rows - len(rows))
-        return rows
+        return possible_rows(source, split, conditions, late)
 
     def _whole(self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]) -> Iterator[Batch]:
         """A source that reads all its columns at once anyway."""

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.coded import PackedCodes
-from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.pages import (
     DATA_V2,
     PLAIN,
@@ -34,7 +34,7 @@ _MIN_ROWS_PER_VALUE = 32  # at least; the dictionary is decoded, too
 
 @dataclass(frozen=True)
 class CodedChunk:
-    """A column chunk all of whose pages are codes: its dictionary page and data pages in a local file.
+    """A column chunk all of whose pages are codes: its dictionary page and data pages in the file.
 
     dtype: the fixed-width type that pyarrow gives the column, of the same width as the file's. levels: whether there are
     definition levels, of one bit.
@@ -46,7 +46,7 @@ class CodedChunk:
     dtype: pa.DataType
     levels: bool
 
-    def values(self, file: InputFile) -> pa.Array | None:
+    def values(self, file: ByteReader) -> pa.Array | None:
         """The distinct values, in the order of their codes; None for a page that is not as its header says."""
         header = self.dictionary.header
         stored = pa.py_buffer(file.read_at(header.size, self.dictionary.body))
@@ -55,7 +55,7 @@ class CodedChunk:
             return None
         return pa.Array.from_buffers(self.dtype, header.values, [None, data], 0)
 
-    def packed(self, file: InputFile) -> PackedCodes | None:
+    def packed(self, file: ByteReader) -> PackedCodes | None:
         """The codes of all pages, decompressed; None for pages that are not as their headers say."""
         starts, counts, levels = self._layout
         parts: list[pa.Buffer] = []

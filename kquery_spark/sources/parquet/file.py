@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
+from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.coded import Codes, PackedCodes
-from kquery_spark.sources.files import local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.parquet.calendar import (
@@ -32,7 +32,15 @@ from kquery_spark.sources.parquet.calendar import (
     time_leaves,
 )
 from kquery_spark.sources.parquet.codes import CodedChunk, coded_chunk
-from kquery_spark.sources.parquet.footer import column_indexes, flat_elements, plain_integers, read_footer
+from kquery_spark.sources.parquet.fetched_groups import FetchedGroups
+from kquery_spark.sources.parquet.footer import (
+    MAGIC,
+    as_file,
+    column_indexes,
+    flat_elements,
+    plain_integers,
+    read_footer,
+)
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 from kquery_spark.sources.parquet.pages import (
     Page,
@@ -43,7 +51,7 @@ from kquery_spark.sources.parquet.pages import (
     pages_of,
     placed,
 )
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks, coalesced, footer_reads
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks, footer_reads
 from kquery_spark.sources.read_counts import count_read
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
@@ -74,12 +82,7 @@ class OpenFile:
 
     def __init__(self, file: DataFile) -> None:
         self.file = file
-        try:
-            reader = self._open(shared_input(file), None)
-        except (pa.ArrowException, OSError) as error:
-            self._input.check_unchanged()
-            raise SourceError(f"cannot read {file.path} as Parquet: {error_text(error, file.path)}") from None
-        self._input.check_unchanged()
+        reader = self._reader_of_footer()
         self.metadata: Any = reader.metadata
         self._key_values: dict[bytes, bytes] = self.metadata.metadata or {}
         self._leaves = [self.metadata.schema.column(i) for i in range(self.metadata.num_columns)]
@@ -93,9 +96,7 @@ class OpenFile:
         self.schema: pa.Schema = reader.schema_arrow
         self.int96 = {leaf.path for leaf in self._leaves if leaf.physical_type == "INT96"}
         self.names = set(self.schema.names)
-        for nbytes in footer_reads(self.metadata, file.size):
-            count_read(nbytes)
-        self._bytes: dict[str, int] = {}
+        self._nbytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
         self._headers: dict[tuple[int, str], tuple[Page | None, list[Page]] | None] = {}
         self._pages_by_chunk: dict[tuple[int, str], Pages | None] = {}
@@ -104,6 +105,26 @@ class OpenFile:
         self._old_times: dict[str, dict[int, TimeLeaf]] = {}
         self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
+        self._chunks = StoredChunks(self.metadata, [leaf.path for leaf in self._leaves])
+        self._fetched = FetchedGroups(file, self._chunks)
+
+    def _reader_of_footer(self) -> pq.ParquetFile:
+        """A reader that knows the footer. pyarrow raises the errors of files that have none."""
+        file = self._input
+        try:
+            if not file.is_local and self._footer is not None:
+                footer = pa.BufferReader(MAGIC + as_file(self._footer))
+                return pq.ParquetFile(footer, coerce_int96_timestamp_unit="us")
+            reader = pq.ParquetFile(file.native, coerce_int96_timestamp_unit="us")
+        except (pa.ArrowException, OSError) as error:
+            file.check_unchanged()
+            raise SourceError(
+                f"cannot read {self.file.path} as Parquet: {error_text(error, self.file.path)}"
+            ) from None
+        file.check_unchanged()
+        for nbytes in footer_reads(reader.metadata, self.file.size):
+            count_read(nbytes)
+        return reader
 
     @property
     def nbytes(self) -> int:
@@ -159,11 +180,15 @@ class OpenFile:
     def _input(self) -> InputFile:
         return shared_input(self.file)
 
-    def _open(self, file: InputFile, metadata: Any, int96_unit: str = "us") -> pq.ParquetFile:
-        options: dict[str, Any] = {"metadata": metadata, "coerce_int96_timestamp_unit": int96_unit}
-        if metadata is not None:
-            options["read_dictionary"] = self._dictionaries
-        return pq.ParquetFile(file.native, pre_buffer=not file.is_local, **options)
+    def _open(self, file: Any, int96_unit: str = "us") -> pq.ParquetFile:
+        """A reader of what is open as ``file``."""
+        return pq.ParquetFile(
+            file,
+            metadata=self._physical,
+            read_dictionary=self._dictionaries,
+            coerce_int96_timestamp_unit=int96_unit,
+            pre_buffer=False,
+        )
 
     def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> Typed:
         """Data of a column with the type the file gives it.
@@ -236,7 +261,7 @@ class OpenFile:
 
     def column_bytes(self, column: str) -> int:
         """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
-        nbytes = self._bytes.get(column)
+        nbytes = self._nbytes.get(column)
         if nbytes is None:
             paths = (leaf.path for leaf in self._leaves)
             leaf_indexes = [i for i, p in enumerate(paths) if p == column or p.startswith(f"{column}.")]
@@ -246,7 +271,7 @@ class OpenFile:
                 for g in groups
                 for p in leaf_indexes
             )
-            self._bytes[column] = nbytes
+            self._nbytes[column] = nbytes
         return nbytes
 
     def column_ranges(self, column: str) -> list[ColumnRange | None] | None:
@@ -279,38 +304,44 @@ class OpenFile:
                 columns.append(field.name)
         return columns
 
+    def hold(self, group: int, columns: Sequence[str]) -> Callable[[], None]:
+        """Fetch columns of a row group from another filesystem before they are read; gives what lets go of their bytes."""
+        return self._fetched.hold(group, columns)
+
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
         """Columns of one row group."""
         file = self._input
-        reader = getattr(file.readers, "parquet", None)
         try:
-            if reader is None:
-                reader = file.readers.parquet = self._open(file, self._physical)
-            table = reader.read_row_group(group, columns=list(columns), use_threads=False)
-            for column in self.int96.intersection(columns):
-                _check_int96(self._in_seconds(file), group, column)
+            if not file.is_local:
+                fetched = self._fetched.of(group, columns).as_file()
+                return self._read(group, columns, partial(self._open, fetched))
+            table = self._read(group, columns, partial(self._reader_of_thread, file))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
-        self._count(file, group, columns)
+        for chunk in self._chunks.of(group, columns):
+            count_read(chunk.size)
         file.check_unchanged()
         return table
 
-    @cached_property
-    def _chunks(self) -> StoredChunks:
-        return StoredChunks(self.metadata, [leaf.path for leaf in self._leaves])
+    def _read(self, group: int, columns: Sequence[str], reader: Callable[[str], pq.ParquetFile]) -> pa.Table:
+        """Columns of one row group. reader: makes a reader of INT96 times in a unit."""
+        table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
+        for column in self.int96.intersection(columns):
+            _check_int96(reader("s"), group, column)
+        return table
 
-    def _count(self, file: InputFile, group: int, columns: Sequence[str]) -> None:
-        """Count what pyarrow has read."""
-        chunks = self._chunks.of(group, columns)
-        for chunk in chunks if file.is_local else coalesced(chunks):
-            count_read(chunk.size)
-
-    def _in_seconds(self, file: InputFile) -> pq.ParquetFile:
-        """This thread's reader of INT96 times in seconds."""
-        reader = getattr(file.readers, "parquet_seconds", None)
+    def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
+        """This thread's reader of INT96 times in a unit."""
+        name = f"parquet_{int96_unit}"
+        reader: pq.ParquetFile | None = getattr(file.readers, name, None)
         if reader is None:
-            reader = file.readers.parquet_seconds = self._open(file, self._physical, "s")
+            reader = self._open(file.native, int96_unit)
+            setattr(file.readers, name, reader)
         return reader
+
+    def _bytes(self, group: int, columns: Sequence[str]) -> ByteReader:
+        """What columns of a row group are read from by position."""
+        return self._input if self._input.is_local else self._fetched.of(group, columns)
 
     def paged(self, group: int, column: str, rows: Int64s) -> PagedColumn | None:
         """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer."""
@@ -331,7 +362,7 @@ class OpenFile:
         has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
-            data = file_of_pages(self._input, columns, schema)
+            data = file_of_pages(self._bytes(group, names), columns, schema)
             reader = _reader_of_pages(data, [n for n in names if n in self._dictionaries])
             for name in self.int96.intersection(names):
                 _check_int96(_reader_of_pages(data, [], "s"), 0, name)
@@ -345,12 +376,12 @@ class OpenFile:
         if key not in self._coded:
             self._coded[key] = self._find_coded(group, column)
         chunk = self._coded[key]
-        values = None if chunk is None else chunk.values(self._input)
+        values = None if chunk is None else chunk.values(self._bytes(group, [column]))
         return None if chunk is None or values is None else (chunk, values)
 
-    def packed(self, chunk: CodedChunk) -> PackedCodes | None:
-        """Its codes, decompressed; None for pages that are not as their headers say."""
-        return chunk.packed(self._input)
+    def packed(self, group: int, column: str, chunk: CodedChunk) -> PackedCodes | None:
+        """The codes of its chunk, decompressed; None for pages that are not as their headers say."""
+        return chunk.packed(self._bytes(group, [column]))
 
     def looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
         """The codes of a chunk with unexpected pages, from the values that pyarrow decodes; it raises for corrupt ones.
@@ -367,11 +398,7 @@ class OpenFile:
 
     def _find_coded(self, group: int, column: str) -> CodedChunk | None:
         leaf_index = self._flat.get(column)
-        if (
-            leaf_index is None
-            or local_path(self.file.path) is None
-            or self.groups[group][0] < _MIN_INDEXED_ROWS
-        ):
+        if leaf_index is None or self.groups[group][0] < _MIN_INDEXED_ROWS:
             return None
         chunk, leaf = self.metadata.row_group(group).column(leaf_index), self._leaves[leaf_index]
         if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
@@ -380,12 +407,12 @@ class OpenFile:
         return None if headers is None else coded_chunk(chunk, leaf, dtype, *headers)
 
     def _page_headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
-        """The pages of a flat column in a row group of a local file; None where they are not as expected."""
+        """The pages of a flat column in a row group; None where they are not as expected."""
         key = (group, column)
         if key not in self._headers:
             chunk = self.metadata.row_group(group).column(self._flat[column])
             try:
-                self._headers[key] = pages_of(self._input, chunk)
+                self._headers[key] = pages_of(self._bytes(group, [column]), chunk)
             except ValueError:
                 self._headers[key] = None
         return self._headers[key]
@@ -398,7 +425,8 @@ class OpenFile:
         return self._page_ranges[key]
 
     def _find_page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        pages = self._pages(group, column)
+        # on another filesystem, where each read takes a while, a chunk is fetched as a whole
+        pages = self._pages(group, column) if self._input.is_local else None
         if pages is None:
             return None
         leaf_index = self._flat[column]
@@ -421,8 +449,7 @@ class OpenFile:
 
     def _find_pages(self, group: int, column: str) -> Pages | None:
         leaf_index = self._flat.get(column)
-        remote = local_path(self.file.path) is None  # there many small reads take longer than a large one
-        if leaf_index is None or remote:
+        if leaf_index is None:
             return None
         chunk, rows = self.metadata.row_group(group).column(leaf_index), self.groups[group][0]
         if rows < _MIN_PAGED_ROWS and chunk.total_uncompressed_size < _MIN_PAGED_BYTES:

@@ -18,6 +18,7 @@ from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
 
 MAGIC = b"PAR1"
 TAIL_BYTES = 8  # footer length and magic
+_END_BYTES = 64 << 10
 _SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData
 _CHUNKS = 1  # RowGroup.columns
 _INDEX = 6  # ColumnChunk.column_index_offset
@@ -33,11 +34,15 @@ def read_footer(file: InputFile) -> bytes | None:
     size = file.size()
     if size < TAIL_BYTES:
         return None
-    tail = file.read_at(TAIL_BYTES, size - TAIL_BYTES)
-    length = int.from_bytes(tail[:4], "little")
-    if tail[4:] != MAGIC or length > size - TAIL_BYTES:
+    end = file.read_at(
+        min(_END_BYTES, size), max(size - _END_BYTES, 0)
+    )  # one read, as it mostly has all of the footer
+    length = int.from_bytes(end[-TAIL_BYTES:-4], "little")
+    if end[-4:] != MAGIC or length > size - TAIL_BYTES:
         return None
-    return file.read_at(length, size - TAIL_BYTES - length)
+    if length > len(end) - TAIL_BYTES:
+        return file.read_at(length, size - TAIL_BYTES - length)
+    return end[len(end) - TAIL_BYTES - length : len(end) - TAIL_BYTES]
 
 
 def as_file(footer: bytes) -> bytes:

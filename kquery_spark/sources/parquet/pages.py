@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.sources.base import ColumnRange
-from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.parquet.footer import MAGIC, as_file
 from kquery_spark.sources.parquet.thrift_compact import (
     BINARY,
@@ -154,7 +154,7 @@ def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pag
     )
 
 
-def pages_of(file: InputFile, chunk: Any) -> tuple[Page | None, list[Page]] | None:
+def pages_of(file: ByteReader, chunk: Any) -> tuple[Page | None, list[Page]] | None:
     """The dictionary page, if any, and the data pages of a flat column's chunk.
 
     None where they are not as expected and the chunk is better read as a whole. chunk: ``ColumnChunkMetaData``.
@@ -180,10 +180,10 @@ def pages_of(file: InputFile, chunk: Any) -> tuple[Page | None, list[Page]] | No
     return (dictionary, pages) if first == end else None
 
 
-def _page(file: InputFile, offset: int, end: int) -> Page:
+def _page(file: ByteReader, offset: int, end: int) -> Page:
     length = _HEADER_BYTES
     while True:
-        cursor = Cursor(file.read_at(min(length, end - offset), offset))
+        cursor = Cursor(bytes(file.read_at(min(length, end - offset), offset)))
         try:
             header = _page_header(cursor)
             return Page(offset, offset + cursor.at, header)
@@ -232,13 +232,13 @@ def _numbers(cursor: Cursor) -> dict[int, int]:
 
 
 def file_of_pages(
-    file: InputFile, columns: Sequence[PagedColumn], arrow_schema: pa.Schema | None
+    file: ByteReader, columns: Sequence[PagedColumn], arrow_schema: pa.Schema | None
 ) -> pa.Buffer:
     """A Parquet file with one row group of just these pages; its columns may differ in length, so read them one by one.
 
     arrow_schema: of these columns, where the file has one of Arrow's.
     """
-    parts = [MAGIC]
+    parts: list[bytes | memoryview] = [MAGIC]
     at = len(MAGIC)
     chunks = []
     for column in columns:

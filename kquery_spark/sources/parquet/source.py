@@ -16,9 +16,11 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.fetching import Fetching, Release
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
+    local_path,
     partition_range,
     partitioned_files,
     with_partitions,
@@ -206,7 +208,7 @@ class ParquetSource(Source):
         file = self.files[split.file]
         opened = open_file(file)
         stored_names = self._stored(opened, columns)
-        parts = [part for column in stored_names for part in self._parts(opened, column)]
+        parts = self._parts(opened, stored_names)
         for group in split.pieces:
             table = opened.read(group, parts) if stored_names else None
             stored_columns = dict(zip(stored_names, table.columns, strict=True)) if table is not None else {}
@@ -231,6 +233,17 @@ class ParquetSource(Source):
         return Batch(self._fields(columns), tuple(arrays[c] for c in columns), len(rows))
 
     @override
+    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
+        if local_path(self.files[split.file].path) is not None:
+            return None
+        return Fetching(partial(self._hold, split, columns))
+
+    def _hold(self, split: Split, columns: Sequence[str]) -> Release:
+        opened = open_file(self.files[split.file])
+        (group,) = split.pieces
+        return opened.hold(group, self._parts(opened, self._stored(opened, columns)))
+
+    @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
         """Of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
@@ -250,7 +263,7 @@ class ParquetSource(Source):
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
             kernels=kernel_module,
-            unpack=partial(opened.packed, chunk),
+            unpack=partial(opened.packed, group, column, chunk),
             look_up=partial(opened.looked_up, group, column, stored),
         )
 
@@ -274,12 +287,14 @@ class ParquetSource(Source):
         """Those of the columns that the file has."""
         return [c for c in columns if c not in self.partition_columns and c in opened.names]
 
-    def _parts(self, opened: OpenFile, column: str) -> list[str]:
-        """What is read of a column: of a shredded variant the needed fields, else the column itself."""
-        fields = dict(self.variant_fields).get(column)
-        if fields is None:
-            return [column]
-        return shredded_parts(opened.schema.field(column), fields) or [column]
+    def _parts(self, opened: OpenFile, columns: Sequence[str]) -> list[str]:
+        """What is read of columns: of a shredded variant the needed fields, else the column itself."""
+        needed, parts = dict(self.variant_fields), []
+        for column in columns:
+            fields = needed.get(column)
+            shredded = [] if fields is None else shredded_parts(opened.schema.field(column), fields)
+            parts += shredded or [column]
+        return parts
 
     def _batch(
         self,

@@ -1,30 +1,15 @@
-"""Where column chunks lie in a Parquet file, and which reads pyarrow fetches them by.
-
-pyarrow does not tell what it reads, but what it does is known: each chunk of a local file by itself; on other filesystems,
-where ``pre_buffer`` is on, chunks that are near each other at once (``CacheOptions`` of Arrow's ``io/caching.h``).
-"""
+"""Where column chunks lie in a Parquet file, and which reads of a local file pyarrow makes for its footer."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
+from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.parquet.footer import TAIL_BYTES
 
-_MAX_GAP_BYTES, _MAX_READ_BYTES = 8 << 10, 32 << 20  # hole_size_limit, range_size_limit
 _FOOTER_READ_BYTES = 64 << 10  # the end of a file, which pyarrow reads in the hope that it has the footer
-
-
-class ByteRange(NamedTuple):
-    """Bytes of a file."""
-
-    start: int
-    size: int
-
-    @property
-    def end(self) -> int:
-        """Where the next byte is."""
-        return self.start + self.size
 
 
 class StoredChunks:
@@ -35,10 +20,16 @@ class StoredChunks:
 
     def __init__(self, metadata: Any, paths: Sequence[str]) -> None:
         self._metadata = metadata
-        self._leaves: dict[str, list[tuple[int, str]]] = {}  # by the first part of their paths
-        for index, path in enumerate(paths):
-            self._leaves.setdefault(_first_part(path), []).append((index, path))
+        self._paths = paths
         self._chunks: dict[tuple[int, str], list[ByteRange]] = {}
+
+    @cached_property
+    def _leaves(self) -> dict[str, list[tuple[int, str]]]:
+        """Numbers and paths of the leaves by the first part of their paths."""
+        leaves: dict[str, list[tuple[int, str]]] = {}
+        for index, path in enumerate(self._paths):
+            leaves.setdefault(_first_part(path), []).append((index, path))
+        return leaves
 
     def of(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
         """The chunks of some columns in a row group, one for each leaf. columns: as pyarrow takes them, by name or path."""
@@ -59,22 +50,6 @@ def footer_reads(metadata: Any, file_size: int) -> list[int]:
     """The bytes of each read of a footer: once more where the first read has only a part of it."""
     tail, footer = min(_FOOTER_READ_BYTES, file_size), metadata.serialized_size
     return [tail] if footer + TAIL_BYTES <= tail else [tail, footer]
-
-
-def coalesced(ranges: Iterable[ByteRange]) -> list[ByteRange]:
-    """The reads by which Arrow fetches these ranges when it may read gaps between them, too."""
-    reads: list[ByteRange] = []
-    for part in sorted(ranges):
-        last = reads[-1] if reads else None
-        if (
-            last is not None
-            and part.start - last.end <= _MAX_GAP_BYTES
-            and part.end - last.start <= _MAX_READ_BYTES
-        ):
-            reads[-1] = ByteRange(last.start, part.end - last.start)
-        else:
-            reads.append(part)
-    return reads
 
 
 def _first_part(path: str) -> str:

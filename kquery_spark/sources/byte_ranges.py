@@ -1,0 +1,56 @@
+"""Ranges of a file's bytes, and the requests that fetch them from another filesystem."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple, Protocol
+
+MAX_GAP_BYTES = 1 << 20
+"""A request takes longer to begin (some 30 ms) than these bytes take to arrive, so it is better to fetch them, too."""
+
+MAX_REQUEST_BYTES = 16 << 20
+"""Stores serve one request at 50 to 100 MB/s, and several at the same time each as fast."""
+
+
+class ByteReader(Protocol):
+    """Something whose bytes are read by position."""
+
+    def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
+        """Exactly so many bytes."""
+        ...
+
+
+class ByteRange(NamedTuple):
+    """Bytes of a file."""
+
+    start: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """Where the next byte is."""
+        return self.start + self.size
+
+    def holds(self, other: ByteRange) -> bool:
+        """Whether all bytes of another range are in this one."""
+        return self.start <= other.start and other.end <= self.end
+
+
+def requests_for(ranges: Iterable[ByteRange]) -> list[list[ByteRange]]:
+    """The requests that fetch all of these: ranges near each other are fetched at once, large ones in several parts.
+
+    One list for each run of bytes that is fetched whole, in the order of the file.
+    """
+    runs: list[ByteRange] = []
+    for part in sorted(ranges):
+        if runs and part.start - runs[-1].end <= MAX_GAP_BYTES:
+            runs[-1] = ByteRange(runs[-1].start, max(runs[-1].end, part.end) - runs[-1].start)
+        else:
+            runs.append(part)
+    return [
+        [
+            ByteRange(start, min(MAX_REQUEST_BYTES, run.end - start))
+            for start in range(run.start, run.end, MAX_REQUEST_BYTES)
+        ]
+        for run in runs
+    ]

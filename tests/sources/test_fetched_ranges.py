@@ -1,0 +1,323 @@
+"""Files on other filesystems are fetched by several requests at once, and row groups before they are read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import SourceError
+from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.physical.fetch_ahead import fetched_ahead
+from kquery_spark.sources import byte_ranges
+from kquery_spark.sources.base import DataFile
+from kquery_spark.sources.byte_ranges import ByteRange, requests_for
+from kquery_spark.sources.fetched_ranges import FetchedRanges
+from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.parquet import codes, fetched_groups
+from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.read_counts import read_counts
+from tests.s3 import new_bucket, s3_server, storage_options
+
+CONTENT = bytes(i * 7 % 251 for i in range(10_000))
+ROWS, GROUP_ROWS = 400_000, 100_000
+
+
+class Far:
+    """A file of which reads can be made to wait for each other."""
+
+    def __init__(self, at_once: int = 1, changes: str = "", content: bytes = CONTENT) -> None:
+        self.file = DataFile("s3://b/far", len(CONTENT), 0)
+        self.content = content
+        self.changes = changes
+        self.read: list[ByteRange] = []
+        self.checks = 0
+        self._barrier = threading.Barrier(at_once)
+
+    def read_unchecked(self, nbytes: int, offset: int) -> bytes:
+        self.read.append(ByteRange(offset, nbytes))
+        self._barrier.wait(20)
+        return self.content[offset : offset + nbytes]
+
+    def read_at(self, nbytes: int, offset: int) -> bytes:
+        return self.read_unchecked(nbytes, offset)
+
+    def check_unchanged(self) -> None:
+        self.checks += 1
+        if self.changes:
+            raise SourceError(self.changes)
+
+
+def fetched_ranges(file: Far) -> FetchedRanges:
+    return FetchedRanges(file)  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 10)
+    monkeypatch.setattr(byte_ranges, "MAX_REQUEST_BYTES", 100)
+
+
+@pytest.mark.usefixtures("small")
+def test_near_ranges_are_one_request_and_large_ones_several():
+    ranges = [ByteRange(500, 250), ByteRange(0, 20), ByteRange(30, 20), ByteRange(61, 5), ByteRange(40, 3)]
+    assert requests_for(ranges) == [
+        [ByteRange(0, 50)],
+        [ByteRange(61, 5)],
+        [ByteRange(500, 100), ByteRange(600, 100), ByteRange(700, 50)],
+    ]
+    assert requests_for([]) == []
+
+
+@pytest.mark.usefixtures("small")
+def test_requests_hold_what_was_asked_for_once():
+    numbers = np.random.default_rng(5)
+    for _ in range(200):
+        ranges = [ByteRange(int(a), int(n)) for a, n in numbers.integers(1, 400, (numbers.integers(1, 8), 2))]
+        runs = requests_for(ranges)
+        for run in runs:
+            assert all(a.end == b.start for a, b in pairwise(run))
+            assert all(0 < part.size <= 100 for part in run)
+        whole = [ByteRange(run[0].start, run[-1].end - run[0].start) for run in runs]
+        assert all(b.start - a.end > 10 for a, b in pairwise(whole))
+        assert all(any(run.holds(part) for run in whole) for part in ranges)
+
+
+@pytest.mark.usefixtures("small")
+def test_ranges_are_fetched_at_the_same_time_and_once():
+    file = Far(at_once=5)  # each request waits for the others
+    fetched = fetched_ranges(file)
+    fetched.fetch([ByteRange(0, 250), ByteRange(1000, 50), ByteRange(2000, 5)])
+    fetched.fetch([ByteRange(10, 100), ByteRange(1000, 50)])
+    for start, size in [(0, 250), (5, 10), (90, 20), (95, 150), (1000, 50), (1049, 1), (2000, 5)]:
+        assert bytes(fetched.read_at(size, start)) == CONTENT[start : start + size]
+    assert bytes(fetched.read_at(0, 0)) == b""
+    assert sorted(file.read) == [(0, 100), (100, 100), (200, 50), (1000, 50), (2000, 5)]
+    assert file.checks == 1
+
+
+def test_requests_are_counted_for_who_reads_first():
+    fetched = fetched_ranges(Far())
+    fetched.fetch([ByteRange(0, 250)])
+    before = read_counts()
+    fetched.read_at(10, 100)
+    fetched.read_at(10, 200)
+    assert read_counts().since(before) == (250, 1)
+
+
+def test_bytes_that_nobody_asked_for_are_read_now():
+    file = Far()
+    fetched = fetched_ranges(file)
+    fetched.fetch([ByteRange(0, 250)])
+    assert bytes(fetched.read_at(100, 200)) == CONTENT[200:300]
+    assert (200, 100) in file.read
+
+
+@pytest.mark.parametrize(
+    "part", [ByteRange(9_990, 11), ByteRange(-1, 5), ByteRange(5, -1), ByteRange(1 << 60, 4)]
+)
+def test_ranges_outside_of_the_file_are_errors(part):
+    file = Far()
+    with pytest.raises(SourceError, match=f"far has 10000 bytes, and none from {part.start} to {part.end}"):
+        fetched_ranges(file).fetch([ByteRange(0, 1), part])
+    assert not file.read
+
+
+def test_a_file_that_ends_too_early_or_changed_is_an_error():
+    fetched = fetched_ranges(Far(content=CONTENT[:100]))
+    fetched.fetch([ByteRange(50, 100)])
+    with pytest.raises(SourceError, match="far ends at byte 100, which is too early"):
+        fetched.read_at(10, 50)
+    fetched = fetched_ranges(Far(changes="far has changed", content=CONTENT[:100]))
+    fetched.fetch([ByteRange(50, 100)])
+    with pytest.raises(SourceError, match="far has changed"):
+        fetched.read_at(10, 50)
+
+
+def test_what_begins_a_fetch_fails_where_the_split_is_read():
+    def begin() -> Any:
+        raise SourceError("no such file")
+
+    fetching = Fetching(begin)
+    with pytest.raises(SourceError, match="no such file"), fetching:
+        pass
+    fetching.close()
+    released = threading.Event()
+    with Fetching(lambda: released.set):
+        assert not released.is_set()
+    assert released.wait(20)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with s3_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    numbers = np.random.default_rng(3)
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "few": numbers.integers(0, 9, ROWS).astype(np.int32),
+            "some": pa.array(numbers.integers(0, 500, ROWS), mask=numbers.random(ROWS) < 0.1),
+            "amount": numbers.random(ROWS),
+            "text": [f"t{i}" for i in numbers.integers(0, 30, ROWS)],
+            "nested": pa.array([{"a": i, "b": [i]} for i in range(ROWS)]),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def stored(server: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The same file on this machine and in a bucket."""
+    local = tmp_path_factory.mktemp("stored") / "t.parquet"
+    pq.write_table(table, local, row_group_size=GROUP_ROWS, write_page_index=True)
+    with new_bucket(server, "ranges").open_output_stream("ranges/t.parquet") as out:
+        out.write(local.read_bytes())
+    return str(local), "s3://ranges/t.parquet"
+
+
+@pytest.fixture
+def contexts(server: str, stored: tuple[str, str]) -> list[kq.ExecutionContext]:
+    contexts = []
+    for path, options in zip(stored, (None, storage_options(server)), strict=True):
+        ctx = kq.ExecutionContext()
+        ctx.register_parquet("t", path, storage_options=options)
+        contexts.append(ctx)
+    return contexts
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*), sum(id), sum(some), count(text) FROM t",
+        "SELECT few, sum(id), max(text) FROM t GROUP BY few ORDER BY few",
+        "SELECT sum(id), max(nested.a) FROM t WHERE few = 3 AND some > 490",
+        "SELECT * FROM t WHERE id BETWEEN 150000 AND 150004 ORDER BY id",
+        "SELECT sum(id) FROM t WHERE id > 399999",
+        "SELECT sum(a.id) FROM t a JOIN t b ON a.id = b.id WHERE b.few = 5 AND b.some IS NULL",
+        "SELECT id, amount FROM t ORDER BY amount DESC LIMIT 5",
+    ],
+)
+def test_rows_are_those_of_a_local_file(contexts, sql):
+    here, there = (ctx.sql(sql).to_arrow() for ctx in contexts)
+    assert there.equals(here)
+    assert there.num_rows
+
+
+def test_columns_with_dictionaries_are_read_as_codes(contexts, monkeypatch):
+    assert FILE_LOOPS.compile_now() is not None
+    asked = []
+    real = codes.CodedChunk.packed
+    monkeypatch.setattr(codes.CodedChunk, "packed", lambda self, file: asked.append(file) or real(self, file))
+    contexts[1].sql("SELECT sum(id) FROM t WHERE some = 3").collect()
+    assert asked
+    assert all(isinstance(file, FetchedRanges) for file in asked)
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[ByteRange]:
+    """The requests that fetch column chunks."""
+    made: list[ByteRange] = []
+    real = InputFile.read_unchecked
+
+    def read_unchecked(self: InputFile, nbytes: int, offset: int) -> bytes:
+        made.append(ByteRange(offset, nbytes))
+        return real(self, nbytes, offset)
+
+    monkeypatch.setattr(InputFile, "read_unchecked", read_unchecked)
+    return made
+
+
+def chunk_of(path: str, group: int, column: int) -> ByteRange:
+    chunk = pq.read_metadata(path).row_group(group).column(column)
+    start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
+    return ByteRange(start, chunk.total_compressed_size)
+
+
+def seen(requests: list[ByteRange], *chunks: ByteRange) -> bool:
+    """Whether requests for all these chunks are made within 20 seconds."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if all(any(request.holds(chunk) for request in requests) for chunk in chunks):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture
+def far(contexts: list[kq.ExecutionContext], stored: tuple[str, str]) -> ParquetSource:
+    return parquet_source([stored[1]])
+
+
+def held(source: ParquetSource) -> dict[int, Any]:
+    return open_file(source.files[0])._fetched._held
+
+
+def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests):
+    splits, chunks = far.splits(), [[chunk_of(stored[0], g, c) for c in (0, 3)] for g in range(4)]
+    reading = fetched_ahead(far, splits, lambda split: ["id", "amount"])
+    for group in range(4):
+        split = next(reading)
+        assert seen(requests, *chunks[group], *chunks[min(group + 1, 3)])
+        made = len(requests)
+        (batch,) = far.read(split, ["amount", "id"])
+        assert batch.columns[1].to_pylist()[:2] == [group * GROUP_ROWS, group * GROUP_ROWS + 1]
+        assert len(requests) == made
+        assert sorted(held(far)) == [g for g in (group, group + 1) if g < 4]
+    assert next(reading, None) is None
+    assert not held(far)
+
+
+def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, requests):
+    splits, chunks = far.splits(), [chunk_of(stored[0], g, 0) for g in range(4)]
+    reading = fetched_ahead(far, splits, lambda split: None if split.pieces in ((0,), (2,)) else ["id"])
+    assert next(reading) == splits[0]
+    assert seen(requests, chunks[1])
+    assert [next(reading), next(reading), next(reading)] == splits[1:]
+    assert seen(requests, chunks[3])
+    assert not any(request.holds(chunks[g]) for request in requests for g in (0, 2))
+    reading.close()
+    assert not held(far)
+
+
+def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
+    chunks = [chunk_of(stored[0], 0, c) for c in (0, 1, 3)]
+    monkeypatch.setattr(fetched_groups, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
+    with far.fetching(far.splits()[0], ["id", "few", "amount"]):
+        assert seen(requests, *chunks[:2])
+        assert not any(request.holds(chunks[2]) for request in requests)
+        (batch,) = far.read(far.splits()[0], ["amount"])
+    assert batch.num_rows == GROUP_ROWS
+    assert seen(requests, chunks[2])
+
+
+def test_a_reader_that_stops_lets_go(far):
+    reading = fetched_ahead(far, far.splits(), lambda split: ["id"])
+    next(reading)
+    reading.close()
+    end = time.monotonic() + 20
+    while held(far) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not held(far)
+
+
+def test_files_of_this_machine_are_not_fetched(stored):
+    local = parquet_source([stored[0]])
+    assert local.fetching(local.splits()[0], ["id"]) is None
+    asked = []
+    splits = list(fetched_ahead(local, local.splits(), lambda split: asked.append(split) or ["id"]))
+    assert splits == local.splits()
+    assert asked == splits[:1]
