@@ -37,7 +37,7 @@ class ByteRange(NamedTuple):
 
 
 def requests_for(ranges: Iterable[ByteRange]) -> list[list[ByteRange]]:
-    """The requests that fetch all of these: ranges near each other are fetched at once, large ones in several parts.
+    """The requests that fetch all of these, none of which is empty: near ones are fetched at once, large ones in parts.
 
     One list for each run of bytes that is fetched whole, in the order of the file.
     """

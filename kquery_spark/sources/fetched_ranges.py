@@ -31,9 +31,9 @@ class FetchedRanges:
 
     def fetch(self, ranges: Iterable[ByteRange]) -> None:
         """Ask for the bytes of ranges that nobody asked for before; SourceError for one that is not in the file."""
-        size = self._file.file.size
+        size = self._file.size()
         with self._lock:
-            missing = [part for part in ranges if self._fetch_of(part) is None]
+            missing = [part for part in ranges if part.size and self._fetch_of(part) is None]
             for part in missing:
                 if min(part) < 0 or part.end > size:
                     raise SourceError(
@@ -54,13 +54,7 @@ class FetchedRanges:
 
     def as_file(self) -> pa.PythonFile:
         """A file for a reader of Arrow's; one reader, in one thread, may use it."""
-        return pa.PythonFile(_File(self, self._file.file.size), "r")
-
-    def cancel(self) -> None:
-        """Make no further request. Nothing can be read after this."""
-        with self._lock:
-            for fetch in self._fetches:
-                fetch.cancel()
+        return pa.PythonFile(_File(self, self._file.size()), "r")
 
     def _fetch_of(self, wanted: ByteRange) -> _Fetch | None:
         return next((fetch for fetch in self._fetches if fetch.run_of(wanted)), None)
@@ -125,10 +119,6 @@ class _Fetch:
         if not is_counted:
             for size in sizes:
                 count_read(size)
-
-    def cancel(self) -> None:
-        for part in (part for run in self._runs for part in run.parts):
-            part.cancel()
 
 
 class _File:

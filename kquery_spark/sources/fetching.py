@@ -7,6 +7,9 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from types import TracebackType
+from typing import NamedTuple
+
+from kquery_spark.sources.read_counts import ReadCounts, count_read, read_counts
 
 _MAX_REQUESTS_AT_ONCE = 32  # of this process
 
@@ -34,10 +37,15 @@ class Fetching:
     """
 
     def __init__(self, begin: Callable[[], Release]) -> None:
-        self._begun: Future[Release] = fetching_threads().submit(begin)
+        self._begun: Future[_Begun] = fetching_threads().submit(_begin, begin)
 
     def __enter__(self) -> Fetching:
-        self._begun.result()
+        try:
+            read = self._begun.result().read
+        except BaseException:  # of an interrupt, too
+            self.close()
+            raise
+        count_read(read.nbytes, read.reads)
         return self
 
     def __exit__(
@@ -51,6 +59,18 @@ class Fetching:
             self._begun.add_done_callback(_release)
 
 
-def _release(begun: Future[Release]) -> None:
+class _Begun(NamedTuple):
+    """What a fetch is at its beginning: what lets go of it, and what was read to begin it, such as a footer."""
+
+    release: Release
+    read: ReadCounts
+
+
+def _begin(begin: Callable[[], Release]) -> _Begun:
+    before = read_counts()
+    return _Begun(begin(), read_counts().since(before))
+
+
+def _release(begun: Future[_Begun]) -> None:
     if begun.exception() is None:
-        begun.result()()
+        begun.result().release()

@@ -26,7 +26,7 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet import codes, fetched_groups
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
-from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.read_counts import count_read, read_counts
 from tests.s3 import new_bucket, s3_server, storage_options
 
 CONTENT = bytes(i * 7 % 251 for i in range(10_000))
@@ -51,6 +51,9 @@ class Far:
 
     def read_at(self, nbytes: int, offset: int) -> bytes:
         return self.read_unchecked(nbytes, offset)
+
+    def size(self) -> int:
+        return len(CONTENT)
 
     def check_unchanged(self) -> None:
         self.checks += 1
@@ -121,6 +124,8 @@ def test_bytes_that_nobody_asked_for_are_read_now():
     fetched.fetch([ByteRange(0, 250)])
     assert bytes(fetched.read_at(100, 200)) == CONTENT[200:300]
     assert (200, 100) in file.read
+    fetched.fetch([ByteRange(700, 0)])
+    assert bytes(fetched.read_at(0, 700)) == b""
 
 
 @pytest.mark.parametrize(
@@ -151,11 +156,20 @@ def test_what_begins_a_fetch_fails_where_the_split_is_read():
     fetching = Fetching(begin)
     with pytest.raises(SourceError, match="no such file"), fetching:
         pass
-    fetching.close()
-    released = threading.Event()
-    with Fetching(lambda: released.set):
-        assert not released.is_set()
-    assert released.wait(20)
+    released = threading.Semaphore(0)
+    with Fetching(lambda: released.release):
+        assert not released.acquire(timeout=0.01)
+    assert released.acquire(timeout=20)
+
+
+def test_what_is_read_to_begin_a_fetch_counts_where_the_split_is_read():
+    def begin() -> Any:
+        count_read(100)
+        return lambda: None
+
+    before = read_counts()
+    with Fetching(begin):
+        assert read_counts().since(before) == (100, 1)
 
 
 @pytest.fixture(scope="module")
@@ -215,6 +229,19 @@ def test_rows_are_those_of_a_local_file(contexts, sql):
     here, there = (ctx.sql(sql).to_arrow() for ctx in contexts)
     assert there.equals(here)
     assert there.num_rows
+
+
+def test_row_groups_without_rows(server, tmp_path):
+    path, schema = tmp_path / "empty.parquet", pa.schema([("a", pa.int64()), ("b", pa.string())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows in (0, 3, 0):
+            writer.write_table(pa.table({"a": range(rows), "b": ["x"] * rows}, schema))
+    with new_bucket(server, "empty").open_output_stream("empty/t.parquet") as out:
+        out.write(path.read_bytes())
+    ctx = kq.ExecutionContext()
+    ctx.register_parquet("t", "s3://empty/t.parquet", storage_options=storage_options(server))
+    assert ctx.sql("SELECT a, b FROM t ORDER BY a").to_arrow().to_pylist()[2] == {"a": 2, "b": "x"}
+    assert ctx.sql("SELECT sum(a) AS s FROM t WHERE b = 'x'").to_arrow().to_pylist() == [{"s": 3}]
 
 
 def test_columns_with_dictionaries_are_read_as_codes(contexts, monkeypatch):

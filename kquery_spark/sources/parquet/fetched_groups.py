@@ -53,8 +53,6 @@ class FetchedGroups:
             fetched, holders = self._held.pop(group)
             if holders > 1:
                 self._held[group] = fetched, holders - 1
-                return
-        fetched.cancel()
 
 
 def _first(chunks: Sequence[ByteRange]) -> list[ByteRange]:
