@@ -22,8 +22,9 @@ def fetched_ahead(
             if ahead is None or position < ahead[0]:
                 yield split
                 continue
-            (_, fetching), ahead = ahead, next(each_begun, None)
+            (_, fetching), ahead = ahead, None
             with fetching:
+                ahead = next(each_begun, None)  # of the same file maybe, whose footer is here by now
                 yield split
     finally:
         if ahead is not None:

@@ -23,10 +23,8 @@ def fetching_threads() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_MAX_REQUESTS_AT_ONCE, thread_name_prefix="kquery-fetch")
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        after_in_child=fetching_threads.cache_clear
-    )  # a child has none of its parent's threads
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+    os.register_at_fork(after_in_child=fetching_threads.cache_clear)
 
 
 class Fetching:

@@ -17,6 +17,8 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical.fetch_ahead import fetched_ahead
+from kquery_spark.physical.operators.base import TaskContext
+from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.sources import byte_ranges
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.byte_ranges import ByteRange, requests_for
@@ -24,7 +26,7 @@ from kquery_spark.sources.fetched_ranges import FetchedRanges
 from kquery_spark.sources.fetching import Fetching
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet import codes, fetched_groups
-from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.open_files import forget_file, open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.read_counts import count_read, read_counts
 from tests.s3 import new_bucket, s3_server, storage_options
@@ -318,6 +320,18 @@ def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, reques
     assert not any(request.holds(chunks[g]) for request in requests for g in (0, 2))
     reading.close()
     assert not held(far)
+
+
+def test_a_scan_counts_footers_and_chunks(far, stored, requests):
+    scan = ScanExec(0, "t", far, ("id", "amount"), splits=tuple(far.splits()))
+    forget_file(far.files[0])
+    task = TaskContext()
+    assert sum(batch.num_rows for batch in scan.run(task)) == ROWS
+    metrics = task.metrics_of(scan).extra
+    assert metrics["bytes_read"] == sum(request.size for request in requests)
+    assert metrics["reads"] == len(requests)
+    end = far.files[0].size
+    assert [request.end for request in requests].count(end) == 1  # the footer, once
 
 
 def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):

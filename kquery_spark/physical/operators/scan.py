@@ -74,14 +74,8 @@ class ScanExec(PhysicalPlan):
         source = self.source if task.config.compiled else self.source.without_kernels()
         metrics = task.metrics_of(self)
         reader = _FilteringReader(self, source, runtime, metrics)
-        control = current_control()
         in_order = _promising_first(self.source, splits, runtime)
-        with closing(fetched_ahead(source, in_order, reader.wanted)) as fetched:
-            for split in fetched:
-                check_run()
-                yield from _counting_reads(reader.read(split), metrics)
-                if control is not None:
-                    control.count_split()
+        yield from _counting_reads(reader.read_all(in_order), metrics)
 
     def piece_count(self, splits: Sequence[Split]) -> int:
         """How many times a task that has these splits reads from the source."""
@@ -141,8 +135,18 @@ class _FilteringReader:
         static, keys, rest = self._steps(conditions, runtime)
         return [*static, *keys, *rest] if self._left_rows else [*static, *keys]
 
-    def read(self, split: Split) -> Generator[Batch, None, None]:
-        """Batches of a split with the scan's columns."""
+    def read_all(self, splits: Sequence[Split]) -> Generator[Batch, None, None]:
+        """Batches of the splits, in their order, with the scan's columns."""
+        control = current_control()
+        with closing(fetched_ahead(self._source, splits, self.wanted)) as fetched:
+            for split in fetched:
+                check_run()
+                yield from self.read(split)
+                if control is not None:
+                    control.count_split()
+
+    def read(self, split: Split) -> Iterator[Batch]:
+        """Batches of a split."""
         runtime = [f for f in self._runtime if f.is_on]
         conditions = [*_bounds(split, self._source), *self._conditions]
         reserve_rows(split.rows)
