@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.fs as pafs
@@ -29,6 +30,8 @@ from kquery_spark.sources.files import (
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
 from kquery_spark.sources.read_counts import count_read
+
+R = TypeVar("R")
 
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
 
@@ -118,6 +121,17 @@ class InputFile:
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
         return data
+
+    def opened_as(self, format_name: str, opening: Callable[[], R]) -> R:
+        """What ``opening`` makes of this file; SourceError where that is no file of the format, or not the planned one."""
+        try:
+            reader = opening()
+        except (OSError, pa.ArrowException) as error:
+            self.check_unchanged()
+            cause = error_text(error, self.file.path)
+            raise SourceError(f"cannot read {self.file.path} as {format_name}: {cause}") from None
+        self.check_unchanged()
+        return reader
 
     def size(self) -> int:
         """Bytes of the file."""

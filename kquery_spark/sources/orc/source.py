@@ -27,7 +27,6 @@ from kquery_spark.sources.files import (
 )
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
 from kquery_spark.sources.input_file import InputFile
-from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.footer import OrcFacts, orc_facts
 from kquery_spark.types import names as t
@@ -281,15 +280,7 @@ def _narrowest(schema: pa.Schema) -> str:
 
 
 def _open(source: InputFile) -> Any:
-    try:
-        reader = pa_orc.ORCFile(source.native)
-    except (pa.ArrowException, OSError) as error:
-        source.check_unchanged()
-        raise SourceError(
-            f"cannot read {source.file.path} as ORC: {error_text(error, source.file.path)}"
-        ) from None
-    source.check_unchanged()
-    return reader
+    return source.opened_as("ORC", lambda: pa_orc.ORCFile(source.native))
 
 
 def spark_field(field: pa.Field, tz: str) -> pa.Field:

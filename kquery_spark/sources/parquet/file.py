@@ -18,7 +18,6 @@ from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.coded import Codes, PackedCodes
 from kquery_spark.sources.input_file import InputFile, shared_input
-from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.parquet.calendar import (
     CORRECTED,
     DATE,
@@ -111,17 +110,11 @@ class OpenFile:
     def _reader_of_footer(self) -> pq.ParquetFile:
         """A reader that knows the footer. pyarrow raises the errors of files that have none."""
         file = self._input
-        try:
-            if not file.is_local and self._footer is not None:
-                footer = pa.BufferReader(MAGIC + as_file(self._footer))
-                return pq.ParquetFile(footer, coerce_int96_timestamp_unit="us")
-            reader = pq.ParquetFile(file.native, coerce_int96_timestamp_unit="us")
-        except (pa.ArrowException, OSError) as error:
-            file.check_unchanged()
-            raise SourceError(
-                f"cannot read {self.file.path} as Parquet: {error_text(error, self.file.path)}"
-            ) from None
-        file.check_unchanged()
+        opening = partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")
+        if not file.is_local and self._footer is not None:
+            footer = pa.BufferReader(MAGIC + as_file(self._footer))
+            return file.opened_as("Parquet", lambda: opening(footer))
+        reader = file.opened_as("Parquet", lambda: opening(file.native))
         for nbytes in footer_reads(reader.metadata, self.file.size):
             count_read(nbytes)
         return reader
