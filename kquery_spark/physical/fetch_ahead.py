@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from typing import NamedTuple
 
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.fetching import InBackground, Release
 
 
 def fetched_ahead(
@@ -13,33 +14,44 @@ def fetched_ahead(
 ) -> Generator[Split, None, None]:
     """The splits, each of which the caller reads before it asks for the next one.
 
-    wanted: the columns of a split that will probably be read; None where statistics rule out all of its rows.
+    wanted: the columns of a split that will probably be read; None where statistics rule out all of its rows. Another
+    thread calls it, as it may have to look at a footer.
     """
-    each_begun = _each_begun(source, splits, wanted)
-    ahead = next(each_begun, None)
+    if not splits or not source.is_remote(splits[0]):
+        yield from splits
+        return
+    following = iter(enumerate(splits))
+
+    def fetch_next() -> _Fetched | None:
+        for position, split in following:
+            columns = wanted(split)
+            if columns is not None:
+                return _Fetched(position, source.fetch(split, columns))
+        return None
+
+    ahead = InBackground(fetch_next)
     try:
         for position, split in enumerate(splits):
-            if ahead is None or position < ahead[0]:
+            fetched = ahead.result()
+            if fetched is None or position < fetched.position:
                 yield split
                 continue
-            (_, fetching), ahead = ahead, None
-            with fetching:
-                ahead = next(each_begun, None)  # of the same file maybe, whose footer is here by now
+            ahead = InBackground(fetch_next)
+            try:
                 yield split
+            finally:
+                fetched.release()
     finally:
-        if ahead is not None:
-            ahead[1].close()
+        ahead.abandon(_release)
 
 
-def _each_begun(
-    source: Source, splits: Sequence[Split], wanted: Callable[[Split], Sequence[str] | None]
-) -> Iterator[tuple[int, Fetching]]:
-    """Fetches of splits, by their positions, each of which begins when it is asked for; none of splits of this machine."""
-    for position, split in enumerate(splits):
-        columns = wanted(split)
-        if columns is None:
-            continue
-        fetching = source.fetching(split, columns)
-        if fetching is None:
-            return
-        yield position, fetching
+class _Fetched(NamedTuple):
+    """What was asked for of the split at a position."""
+
+    position: int
+    release: Release
+
+
+def _release(fetched: _Fetched | None) -> None:
+    if fetched is not None:
+        fetched.release()

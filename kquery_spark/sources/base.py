@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.fetching import Release, nothing_to_release
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
@@ -139,12 +139,16 @@ class Source(ABC):
         (batch,) = self.read(split, columns)
         return pick(batch, rows)
 
-    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
-        """Begin to fetch columns of a split of one piece that is on another filesystem and is soon read.
+    def is_remote(self, split: Split) -> bool:
+        """Whether reading a split waits for another filesystem, of which ``fetch`` can ask for it before."""
+        return False
 
-        None where reading it begins at once.
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        """Ask for columns of a split of one piece that is soon read; gives what lets go of them.
+
+        It waits for what has to be known to ask, such as the file's footer, and not for the columns.
         """
-        return None
+        return nothing_to_release
 
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
         """A column of a split of one piece as codes of its distinct values.

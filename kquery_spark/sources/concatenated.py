@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.fetching import Release
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
 
@@ -74,9 +74,14 @@ class ConcatenatedSource(Source):
         return source.read_rows(own, columns, rows)
 
     @override
-    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
+    def is_remote(self, split: Split) -> bool:
         source, own = self._in_source(split)
-        return source.fetching(own, columns)
+        return source.is_remote(own)
+
+    @override
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        source, own = self._in_source(split)
+        return source.fetch(own, columns)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

@@ -20,6 +20,7 @@ from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.view import SourceView
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
@@ -86,6 +87,11 @@ class WithoutDeletedValues(SourceView):
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
         return pick(next(self.read(split, columns)), rows)
+
+    @override
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        keys = (name for number in self.deleted[split.file] for name in self.values[number].schema.names)
+        return super().fetch(split, list(dict.fromkeys([*keys, *columns])))
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

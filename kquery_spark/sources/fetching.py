@@ -1,4 +1,4 @@
-"""What a split needs is asked for before the split is read, by threads that wait for other filesystems."""
+"""Threads that wait for other filesystems, so that what a task needs is on its way before it is read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,20 @@ import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
-from types import TracebackType
-from typing import NamedTuple
+from typing import Generic, TypeVar
 
 from kquery_spark.sources.read_counts import ReadCounts, count_read, read_counts
 
 _MAX_REQUESTS_AT_ONCE = 32  # of this process
 
+T = TypeVar("T")
+
 Release = Callable[[], None]
-"""Lets go of what was fetched."""
+"""Lets go of what was fetched; to be called once."""
+
+
+def nothing_to_release() -> None:
+    """The ``Release`` of a source that fetches nothing."""
 
 
 @cache
@@ -27,48 +32,33 @@ if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
     os.register_at_fork(after_in_child=fetching_threads.cache_clear)
 
 
-class Fetching:
-    """A split of which columns are being fetched. It is read inside of a ``with`` block, which lets go of them at its end.
+class InBackground(Generic[T]):
+    """A value that a thread finds while others go on. Who first asks for it has made the reads that it took."""
 
-    begin: opens the file and asks for the columns. It runs in a thread of its own, as looking at a footer takes a while,
-    too; its errors are raised at the beginning of the block.
-    """
+    def __init__(self, find: Callable[[], T]) -> None:
+        self._found: Future[tuple[T, ReadCounts]] = fetching_threads().submit(_find, find)
+        self._is_counted = False
 
-    def __init__(self, begin: Callable[[], Release]) -> None:
-        self._begun: Future[_Begun] = fetching_threads().submit(_begin, begin)
+    def result(self) -> T:
+        """The value once it is there; raises what finding it raised."""
+        value, read = self._found.result()
+        if not self._is_counted:
+            self._is_counted = True
+            count_read(read.nbytes, read.reads)
+        return value
 
-    def __enter__(self) -> Fetching:
-        try:
-            read = self._begun.result().read
-        except BaseException:  # of an interrupt, too
-            self.close()
-            raise
-        count_read(read.nbytes, read.reads)
-        return self
+    def abandon(self, dispose: Callable[[T], None]) -> None:
+        """Do without the value, which is disposed of if it was found, or is so later; waits for nothing."""
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+        def dispose_found(found: Future[tuple[T, ReadCounts]]) -> None:
+            if found.exception() is None:
+                dispose(found.result()[0])
 
-    def close(self) -> None:
-        """Let go of what is fetched, or is on its way; waits for nothing."""
-        if not self._begun.cancel():
-            self._begun.add_done_callback(_release)
+        if not self._found.cancel():
+            self._found.add_done_callback(dispose_found)
 
 
-class _Begun(NamedTuple):
-    """What a fetch is at its beginning: what lets go of it, and what was read to begin it, such as a footer."""
-
-    release: Release
-    read: ReadCounts
-
-
-def _begin(begin: Callable[[], Release]) -> _Begun:
+def _find(find: Callable[[], T]) -> tuple[T, ReadCounts]:
+    """What is found, and what this thread read to find it."""
     before = read_counts()
-    return _Begun(begin(), read_counts().since(before))
-
-
-def _release(begun: Future[_Begun]) -> None:
-    if begun.exception() is None:
-        begun.result().release()
+    return find(), read_counts().since(before)

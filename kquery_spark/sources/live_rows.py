@@ -16,6 +16,7 @@ from typing_extensions import override
 from kquery_spark.sources.base import ColumnRange, RowStretches, Split
 from kquery_spark.sources.coded import CodedColumn
 from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
+from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.position_deletes import PositionDeletes
 from kquery_spark.sources.view import SourceView
@@ -103,6 +104,16 @@ class LiveRows(SourceView):
         return self.source.read_rows(split, columns, rows if left is None else left.rows[rows])
 
     @override
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        release = super().fetch(split, columns)
+        try:
+            self._left(split)  # while the columns are on their way
+        except BaseException:
+            release()
+            raise
+        return release
+
+    @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
         left = self._left(split)
         if left is None:
@@ -115,7 +126,8 @@ class LiveRows(SourceView):
 
     @override
     def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        stretches, left = super().stretches(split, columns), self._left(split)
+        stretches = super().stretches(split, columns)
+        left = None if stretches is None else self._left(split)
         if stretches is None or left is None:
             return stretches
         ranges = {

@@ -12,7 +12,7 @@ from typing_extensions import override
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.view import SourceView
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -74,8 +74,8 @@ class NumberedRows(SourceView):
         return self._with_numbers(batch, columns, start + rows)
 
     @override
-    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
-        return super().fetching(split, self._stored(columns))
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        return super().fetch(split, self._stored(columns))
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Split
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.view import SourceView
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.labels import relabeled
@@ -53,8 +53,8 @@ class RenamedColumns(SourceView):
         return self._named(self.source.read_rows(split, stored, rows), columns)
 
     @override
-    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
-        return self.source.fetching(split, [self._stored[column] for column in columns])
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        return self.source.fetch(split, [self._stored[column] for column in columns])
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.fetching import Release
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
 
@@ -63,8 +63,12 @@ class SourceView(Source):
         return self.source.read_rows(split, columns, rows)
 
     @override
-    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
-        return self.source.fetching(split, columns)
+    def is_remote(self, split: Split) -> bool:
+        return self.source.is_remote(split)
+
+    @override
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        return self.source.fetch(split, columns)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

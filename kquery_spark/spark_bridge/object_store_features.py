@@ -129,8 +129,8 @@ time, and keeps up to 256 MB of them. More than 500 files are read by the engine
 more, on average, for each task that runs at once (of 64 MB with 32 cores), else by Spark.
 
 Of Parquet files, a task asks for all columns that it needs of a row group at once, in requests of up to 16 MB, and up to 32
-of them at a time. While it works on one row group it fetches the columns of the next, up to 64 MB of them, if statistics
-do not rule that one out.
+of them at a time. While it works on one row group it looks for the next that statistics do not rule out, in the next file
+maybe, and fetches its columns, up to 64 MB of them, and what says which of its rows are deleted.
 
 A file that is replaced while a query reads it is an error, as with Spark, and so is an object that Google's store keeps
 compressed (`Content-Encoding: gzip`). Credentials travel to workers inside the pickled function that they run, next to

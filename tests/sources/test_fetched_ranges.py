@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -20,12 +21,15 @@ from kquery_spark.physical.fetch_ahead import fetched_ahead
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.sources import byte_ranges
-from kquery_spark.sources.base import DataFile
+from kquery_spark.sources.base import ColumnRange, DataFile, Split
 from kquery_spark.sources.byte_ranges import ByteRange, requests_for
+from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
 from kquery_spark.sources.fetched_ranges import FetchedRanges
-from kquery_spark.sources.fetching import Fetching
+from kquery_spark.sources.fetching import InBackground
 from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.live_rows import KEPT_POSITIONS, LiveRows
 from kquery_spark.sources.parquet import codes, fetched_groups
+from kquery_spark.sources.parquet import source as parquet_source_module
 from kquery_spark.sources.parquet.open_files import forget_file, open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.read_counts import count_read, read_counts
@@ -151,27 +155,42 @@ def test_a_file_that_ends_too_early_or_changed_is_an_error():
         fetched.read_at(10, 50)
 
 
-def test_what_begins_a_fetch_fails_where_the_split_is_read():
-    def begin() -> Any:
+def test_what_fails_in_the_background_fails_where_it_is_asked_for():
+    def find() -> Any:
         raise SourceError("no such file")
 
-    fetching = Fetching(begin)
-    with pytest.raises(SourceError, match="no such file"), fetching:
-        pass
-    released = threading.Semaphore(0)
-    with Fetching(lambda: released.release):
-        assert not released.acquire(timeout=0.01)
-    assert released.acquire(timeout=20)
+    with pytest.raises(SourceError, match="no such file"):
+        InBackground(find).result()
 
 
-def test_what_is_read_to_begin_a_fetch_counts_where_the_split_is_read():
-    def begin() -> Any:
-        count_read(100)
-        return lambda: None
+def test_what_nobody_asks_for_is_disposed_of():
+    disposed: list[int] = []
+    begun, goes_on = threading.Semaphore(0), threading.Event()
 
+    def find(number: int) -> int:
+        begun.release()
+        goes_on.wait(20)
+        if number == 3:
+            raise SourceError("no such file")
+        return number
+
+    for background in [InBackground(partial(find, number)) for number in (1, 2, 3)]:
+        assert begun.acquire(timeout=20)
+        background.abandon(disposed.append)  # waits for nothing
+    assert not disposed
+    goes_on.set()
+    end = time.monotonic() + 20
+    while len(disposed) < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    assert sorted(disposed) == [1, 2]
+
+
+def test_what_is_read_in_the_background_counts_once_where_it_is_asked_for():
+    background = InBackground(partial(count_read, 100))
     before = read_counts()
-    with Fetching(begin):
-        assert read_counts().since(before) == (100, 1)
+    background.result()
+    background.result()
+    assert read_counts().since(before) == (100, 1)
 
 
 @pytest.fixture(scope="module")
@@ -337,10 +356,11 @@ def test_a_scan_counts_footers_and_chunks(far, stored, requests):
 def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
     chunks = [chunk_of(stored[0], 0, c) for c in (0, 1, 3)]
     monkeypatch.setattr(fetched_groups, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
-    with far.fetching(far.splits()[0], ["id", "few", "amount"]):
-        assert seen(requests, *chunks[:2])
-        assert not any(request.holds(chunks[2]) for request in requests)
-        (batch,) = far.read(far.splits()[0], ["amount"])
+    release = far.fetch(far.splits()[0], ["id", "few", "amount"])
+    assert seen(requests, *chunks[:2])
+    assert not any(request.holds(chunks[2]) for request in requests)
+    (batch,) = far.read(far.splits()[0], ["amount"])
+    release()
     assert batch.num_rows == GROUP_ROWS
     assert seen(requests, chunks[2])
 
@@ -357,8 +377,38 @@ def test_a_reader_that_stops_lets_go(far):
 
 def test_files_of_this_machine_are_not_fetched(stored):
     local = parquet_source([stored[0]])
-    assert local.fetching(local.splits()[0], ["id"]) is None
-    asked = []
-    splits = list(fetched_ahead(local, local.splits(), lambda split: asked.append(split) or ["id"]))
-    assert splits == local.splits()
-    assert asked == splits[:1]
+    assert not local.is_remote(local.splits()[0])
+    local.fetch(local.splits()[0], ["id"])()
+    assert not held(local)
+    asked: list[Split] = []
+    assert list(fetched_ahead(local, local.splits(), lambda split: asked.append(split))) == local.splits()
+    assert not asked
+
+
+def test_deleted_rows_are_looked_up_while_columns_are_fetched(far):
+    split = far.splits()[0]
+    vector = DeletedPositions(2, np.array([3, GROUP_ROWS + 1], "<i8").tobytes())
+    live = LiveRows(far, (vector,))
+    release = live.fetch(split, ["id"])
+    assert KEPT_POSITIONS.get(vector) is not None
+    (batch,) = live.read(split, ["id"])
+    assert batch.columns[0].to_pylist()[2:5] == [2, 4, 5]
+    release()
+    damaged = LiveRows(far, (DeletionVector(count=1, nbytes=8, inline=b"no vector"),))
+    with pytest.raises(SourceError, match="deletion vector in the table's log is damaged"):
+        damaged.fetch(split, ["id"])
+    assert not held(far)
+
+
+def test_statistics_of_a_split_are_those_of_its_file_alone(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"id": [1, 2]}), tmp_path / f"{name}.parquet")
+    source = parquet_source([str(tmp_path)])
+    second = source.splits()[1]
+    source = parquet_source([str(tmp_path)])
+    opened = []
+    monkeypatch.setattr(
+        parquet_source_module, "open_file", lambda file: opened.append(file.path) or open_file(file)
+    )
+    assert source.ranges(second, "id") == ColumnRange(1, 2, 0)
+    assert [path.rpartition("/")[2] for path in opened] == ["b.parquet"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -154,35 +154,36 @@ class _FilteringReader:
             reserve_rows(split.rows, self._row_bytes)
             yield from self._source.read(split, self._scan.columns)
         elif self._source.columnar:
-            yield from self._stepwise(split, conditions, runtime)
+            self._left_rows = yield from self._stepwise(split, conditions, runtime)
         else:
             yield from self._whole(split, conditions, runtime)
 
     def _stepwise(
         self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
-    ) -> Iterator[Batch]:
-        """A source that reads single columns: those of filters first, the others for the rows that are left."""
+    ) -> Generator[Batch, None, bool]:
+        """A source that reads single columns: those of filters first, the others for the rows that are left, if any are."""
         read = SplitColumns(self._source, split)
-        self._left_rows = False
         conditions, runtime, rows = self._candidates(read, split, conditions, runtime)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
         if rows is not None and len(rows) == 0:
-            return
+            return False
         states = read.before_any_column(rows)
         static, keys, rest = self._steps(conditions, runtime)
         if static:
             states = [s.where(self._static(s.batch, conditions)) for s in read.beside(states, static)]
             if not _any_rows(states):
-                return
+                return False
         if runtime:
             states = _passing(read.beside(states, keys), runtime)
             if not _any_rows(states):
-                return
-        self._left_rows = True
-        # all at once, as far as they were not fetched ahead
-        with self._source.fetching(split, rest) or nullcontext():
+                return False
+        release = self._source.fetch(split, rest)  # all at once, as far as they were not fetched ahead
+        try:
             for state in read.beside(states, rest):
                 yield self._ordered(state.batch)
+        finally:
+            release()
+        return True
 
     def _steps(
         self, conditions: Sequence[Expr], runtime: Sequence[RuntimeFilter]

@@ -113,7 +113,7 @@ class OpenFile:
         opening = partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")
         if not file.is_local and self._footer is not None:
             footer = pa.BufferReader(MAGIC + as_file(self._footer))
-            return file.opened_as("Parquet", lambda: opening(footer))
+            return file.opened_as("Parquet", lambda: opening(footer), checked=True)
         reader = file.opened_as("Parquet", lambda: opening(file.native))
         for nbytes in footer_reads(reader.metadata, self.file.size):
             count_read(nbytes)

@@ -16,7 +16,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Fetching, Release
+from kquery_spark.sources.fetching import Release, nothing_to_release
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -106,10 +106,10 @@ class ParquetSource(Source):
         opened = open_file(file)
         return sum(opened.column_bytes(column) for column in columns)
 
-    def _column_ranges(self, column: str) -> list[list[ColumnRange | None] | None]:
-        """Statistics per file and row group; of a file that lacks the column, None."""
+    def _column_ranges(self, file: int, column: str) -> list[ColumnRange | None] | None:
+        """Statistics of a file's row groups; None where the file lacks the column."""
         # each file is looked for once a column, not once a row group
-        return self.once(("ranges", column), lambda: [self._ranges(open_file(f), column) for f in self.files])
+        return self.once(("ranges", file, column), lambda: self._ranges(open_file(self.files[file]), column))
 
     def _ranges(self, opened: OpenFile, column: str) -> list[ColumnRange | None] | None:
         ranges = opened.column_ranges(column)
@@ -190,7 +190,7 @@ class ParquetSource(Source):
             return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
         if len(split.pieces) != 1:
             return None
-        ranges = self._column_ranges(column)[split.file]
+        ranges = self._column_ranges(split.file, column)
         return None if ranges is None else ranges[split.pieces[0]]
 
     @override
@@ -233,12 +233,13 @@ class ParquetSource(Source):
         return Batch(self._fields(columns), tuple(arrays[c] for c in columns), len(rows))
 
     @override
-    def fetching(self, split: Split, columns: Sequence[str]) -> Fetching | None:
-        if local_path(self.files[split.file].path) is not None:
-            return None
-        return Fetching(partial(self._hold, split, columns))
+    def is_remote(self, split: Split) -> bool:
+        return local_path(self.files[split.file].path) is None
 
-    def _hold(self, split: Split, columns: Sequence[str]) -> Release:
+    @override
+    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+        if not self.is_remote(split):
+            return nothing_to_release
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         return opened.hold(group, self._parts(opened, self._stored(opened, columns)))
