@@ -7,15 +7,23 @@ from typing import NamedTuple
 
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.fetching import InBackground, Release
+from kquery_spark.types.vector import Int64s
+
+
+class Wanted(NamedTuple):
+    """Columns of a split to fetch. rows: the only ones that can be read; None for all."""
+
+    columns: Sequence[str]
+    rows: Int64s | None = None
 
 
 def fetched_ahead(
-    source: Source, splits: Sequence[Split], wanted: Callable[[Split], Sequence[str] | None]
+    source: Source, splits: Sequence[Split], wanted: Callable[[Split], Wanted | None]
 ) -> Generator[Split, None, None]:
     """The splits, each of which the caller reads before it asks for the next one.
 
-    wanted: the columns of a split that will probably be read; None where statistics rule out all of its rows. Another
-    thread calls it, as it may have to look at a footer.
+    wanted: what will probably be read of a split; None where statistics rule out all of its rows. Another thread calls it,
+    as it may have to look at a footer.
     """
     if not splits or not source.is_remote(splits[0]):
         yield from splits
@@ -24,9 +32,9 @@ def fetched_ahead(
 
     def fetch_next() -> _Fetched | None:
         for position, split in following:
-            columns = wanted(split)
-            if columns is not None:
-                return _Fetched(position, source.fetch(split, columns))
+            parts = wanted(split)
+            if parts is not None:
+                return _Fetched(position, source.fetch(split, *parts))
         return None
 
     ahead = InBackground(fetch_next)

@@ -143,10 +143,11 @@ class Source(ABC):
         """Whether reading a split waits for another filesystem, of which ``fetch`` can ask for it before."""
         return False
 
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
         """Ask for columns of a split of one piece that is soon read; gives what lets go of them.
 
-        It waits for what has to be known to ask, such as the file's footer, and not for the columns.
+        It waits for what has to be known to ask, such as the file's footer, and not for the columns. rows: as in
+        ``read_rows``, the only ones that will be read; None for all.
         """
         return nothing_to_release
 

@@ -79,9 +79,9 @@ class ConcatenatedSource(Source):
         return source.is_remote(own)
 
     @override
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
         source, own = self._in_source(split)
-        return source.fetch(own, columns)
+        return source.fetch(own, columns, rows)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

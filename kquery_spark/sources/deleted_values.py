@@ -89,9 +89,9 @@ class WithoutDeletedValues(SourceView):
         return pick(next(self.read(split, columns)), rows)
 
     @override
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
         keys = (name for number in self.deleted[split.file] for name in self.values[number].schema.names)
-        return super().fetch(split, list(dict.fromkeys([*keys, *columns])))
+        return super().fetch(split, list(dict.fromkeys([*keys, *columns])))  # of all rows
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

@@ -104,7 +104,10 @@ class LiveRows(SourceView):
         return self.source.read_rows(split, columns, rows if left is None else left.rows[rows])
 
     @override
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
+        if rows is not None:
+            left = self._left(split)
+            return super().fetch(split, columns, rows if left is None else left.rows[rows])
         release = super().fetch(split, columns)
         try:
             self._left(split)  # while the columns are on their way

@@ -74,8 +74,8 @@ class NumberedRows(SourceView):
         return self._with_numbers(batch, columns, start + rows)
 
     @override
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
-        return super().fetch(split, self._stored(columns))
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
+        return super().fetch(split, self._stored(columns), rows)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

@@ -53,8 +53,8 @@ class RenamedColumns(SourceView):
         return self._named(self.source.read_rows(split, stored, rows), columns)
 
     @override
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
-        return self.source.fetch(split, [self._stored[column] for column in columns])
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
+        return self.source.fetch(split, [self._stored[column] for column in columns], rows)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

@@ -67,8 +67,8 @@ class SourceView(Source):
         return self.source.is_remote(split)
 
     @override
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
-        return self.source.fetch(split, columns)
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
+        return self.source.fetch(split, columns, rows)
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:

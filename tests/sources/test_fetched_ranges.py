@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from functools import partial
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.physical.fetch_ahead import fetched_ahead
+from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.sources import byte_ranges
@@ -28,7 +29,7 @@ from kquery_spark.sources.fetched_ranges import FetchedRanges
 from kquery_spark.sources.fetching import InBackground
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.live_rows import KEPT_POSITIONS, LiveRows
-from kquery_spark.sources.parquet import codes, fetched_groups
+from kquery_spark.sources.parquet import chunk_pages, codes, fetched_groups, page_index
 from kquery_spark.sources.parquet import source as parquet_source_module
 from kquery_spark.sources.parquet.open_files import forget_file, open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
@@ -316,7 +317,7 @@ def held(source: ParquetSource) -> dict[int, Any]:
 
 def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests):
     splits, chunks = far.splits(), [[chunk_of(stored[0], g, c) for c in (0, 3)] for g in range(4)]
-    reading = fetched_ahead(far, splits, lambda split: ["id", "amount"])
+    reading = fetched_ahead(far, splits, lambda split: Wanted(["id", "amount"]))
     for group in range(4):
         split = next(reading)
         assert seen(requests, *chunks[group], *chunks[min(group + 1, 3)])
@@ -331,7 +332,9 @@ def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests):
 
 def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, requests):
     splits, chunks = far.splits(), [chunk_of(stored[0], g, 0) for g in range(4)]
-    reading = fetched_ahead(far, splits, lambda split: None if split.pieces in ((0,), (2,)) else ["id"])
+    reading = fetched_ahead(
+        far, splits, lambda split: None if split.pieces in ((0,), (2,)) else Wanted(["id"])
+    )
     assert next(reading) == splits[0]
     assert seen(requests, chunks[1])
     assert [next(reading), next(reading), next(reading)] == splits[1:]
@@ -353,6 +356,50 @@ def test_a_scan_counts_footers_and_chunks(far, stored, requests):
     assert [request.end for request in requests].count(end) == 1  # the footer, once
 
 
+@pytest.mark.parametrize(("has_index", "whole_bytes"), [(True, 1 << 20), (True, 0), (False, 0)])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM t WHERE id BETWEEN 150000 AND 150004 ORDER BY id",
+        "SELECT sum(amount), max(text), count(*) FROM t WHERE id > 399900 OR id < 7",
+        "SELECT sum(few), count(some) FROM t WHERE id >= 199998 AND id < 200002",
+        "SELECT sum(amount) FROM t WHERE amount > 0.99999",
+    ],
+)
+def test_rows_of_some_pages_are_those_of_a_local_file(
+    server, table, tmp_path, monkeypatch, sql, has_index, whole_bytes
+):
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(page_index, "_MAX_WHOLE_BYTES", whole_bytes)
+    local = tmp_path / "t.parquet"
+    pq.write_table(table, local, row_group_size=GROUP_ROWS, write_page_index=has_index, data_page_size=5000)
+    with new_bucket(server, "paged").open_output_stream("paged/t.parquet") as out:
+        out.write(local.read_bytes())
+    found = []
+    for path, options in ((str(local), None), ("s3://paged/t.parquet", storage_options(server))):
+        ctx = kq.ExecutionContext()
+        ctx.register_parquet("t", path, storage_options=options)
+        found.append(ctx.sql(sql).to_arrow())
+    assert found[1].equals(found[0])
+    assert found[1].num_rows
+
+
+def test_pages_that_hold_no_row_are_not_fetched(server, stored, contexts, requests, monkeypatch):
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 1000)
+    with new_bucket(server, "once").open_output_stream("once/t.parquet") as out:
+        out.write(Path(stored[0]).read_bytes())
+    ctx = kq.ExecutionContext()
+    ctx.register_parquet("t", "s3://once/t.parquet", storage_options=storage_options(server))
+    frame = ctx.sql("SELECT sum(amount) FROM t WHERE id BETWEEN 150000 AND 150004")
+    del requests[:]
+    frame.collect()
+    chunks = [chunk_of(stored[0], 1, column) for column in (0, 3)]
+    pages = [request for request in requests if any(chunk.holds(request) for chunk in chunks)]
+    assert pages
+    assert sum(page.size for page in pages) < sum(chunk.size for chunk in chunks)
+
+
 def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
     chunks = [chunk_of(stored[0], 0, c) for c in (0, 1, 3)]
     monkeypatch.setattr(fetched_groups, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
@@ -366,7 +413,7 @@ def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
 
 
 def test_a_reader_that_stops_lets_go(far):
-    reading = fetched_ahead(far, far.splits(), lambda split: ["id"])
+    reading = fetched_ahead(far, far.splits(), lambda split: Wanted(["id"]))
     next(reading)
     reading.close()
     end = time.monotonic() + 20

@@ -70,7 +70,7 @@ def test_a_file_that_shrinks_gives_an_error_that_names_row_group_and_file(tmp_pa
     with pytest.raises(SourceError, match=f"row group 1 of {path}: .*has changed since"):
         opened.read(*second.pieces, ["v"])
     with pytest.raises(SourceError, match=f"{path} has changed since"):
-        opened.page_ranges(1, "v")
+        opened.pages.ranges(1, "v")
 
 
 def test_bytes_written_meanwhile_are_not_taken(tmp_path):

@@ -22,6 +22,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
+from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet import codes as parquet_codes
 from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.sources.parquet.open_files import open_file
@@ -196,7 +197,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
 
 
 def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table(rows=40_000), row_group_size=40_000, data_page_size=500)
     (split,) = source.splits()
     assert source.coded(split, "l", np.arange(100)) is None
@@ -479,13 +480,13 @@ def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
 
 
 def test_headers_of_pages_are_read_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table())
     (split, _) = source.splits()
     read: list[Any] = []
-    real = parquet_file.pages_of
-    monkeypatch.setattr(parquet_file, "pages_of", lambda *given: read.append(given) or real(*given))
+    real = chunk_pages.pages_of
+    monkeypatch.setattr(chunk_pages, "pages_of", lambda *given: read.append(given) or real(*given))
     for _ in range(2):
         assert source.coded(split, "l") is not None
-        assert open_file(source.files[0]).paged(0, "l", np.array([5])) is not None
+        assert open_file(source.files[0]).pages.holding(0, "l", np.array([5])) is not None
     assert len(read) == 1

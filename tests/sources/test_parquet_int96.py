@@ -10,7 +10,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning, SourceError
-from kquery_spark.sources.parquet import file as parquet_file
+from kquery_spark.sources.parquet import chunk_pages
 
 READ = (-210_866_716_800_000_000, -62_135_596_800_000_000, 0, 253_402_300_799_999_999, 7 * 10**18)
 MISREAD = (-(2**63) + 1, -7 * 10**18, -2 * 10**18, -210_900_000_000_000_000, 2**63 - 1)
@@ -65,7 +65,7 @@ def test_single_pages_are_looked_at_as_well(
     writer.option("parquet.page.row.count.limit", "100").option("parquet.enable.dictionary", "false").parquet(
         path
     )
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     context = kq.ExecutionContext()
     context.register_parquet("f", path)
     other = context.sql("SELECT max(t) AS t FROM f WHERE id BETWEEN 5 AND 6").to_arrow()

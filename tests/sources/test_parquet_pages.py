@@ -18,9 +18,14 @@ from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.logical.pruning import comparable, possible_rows, sized_splits
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet import file as parquet_file
+from kquery_spark.sources.byte_ranges import ByteRange
+from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet.open_files import open_file
+from kquery_spark.sources.parquet.page_index import PageIndex, placed_pages
+from kquery_spark.sources.parquet.pages import placed
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.parquet.stored_chunks import range_of
+from kquery_spark.sources.parquet.thrift_compact import I32, I64, LIST, STRUCT, integer, listed, struct
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
@@ -31,7 +36,7 @@ ROWS = 6000
 
 @pytest.fixture(autouse=True)
 def _small_chunks_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_file, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
 
 
 def table() -> pa.Table:
@@ -86,7 +91,7 @@ def write(path: Path, rows: pa.Table, **options: Any) -> ParquetSource:
 def paged(source: ParquetSource, split: Split, rows: Int64s) -> set[str]:
     """The columns of which pages are read."""
     opened = open_file(source.files[0])
-    return {c for c in source.schema.names if opened.paged(split.pieces[0], c, rows) is not None}
+    return {c for c in source.schema.names if opened.pages.holding(split.pieces[0], c, rows) is not None}
 
 
 def same(found: Batch, wanted: Batch) -> bool:
@@ -142,6 +147,74 @@ def test_some_rows_are_those_of_the_whole(tmp_path, codec, version, dictionaries
         assert not paged(source, source.splits()[0], np.array([5]))
 
 
+@pytest.mark.parametrize(("codec", "version", "dictionaries", "store"), WRITERS)
+def test_the_page_index_says_where_pages_lie(tmp_path, codec, version, dictionaries, store):
+    source = write(
+        tmp_path / "f.parquet",
+        table(),
+        compression=codec,
+        data_page_version=version,
+        use_dictionary=dictionaries,
+        store_schema=store,
+    )
+    check_places(source)
+
+
+def check_places(source: ParquetSource) -> None:
+    """The pages of all chunks are where the headers and the page index say, which agree."""
+    opened = open_file(source.files[0])
+    index, compared = PageIndex(source.files[0], opened._footer), 0
+    for split, (column, leaf) in product(source.splits(), opened._flat.items()):
+        (group,) = split.pieces
+        headers = opened.pages.headers(group, column)
+        chunk = opened.metadata.row_group(group).column(leaf)
+        found = index.pages(group, leaf, range_of(chunk), split.rows)
+        if headers is None:
+            continue
+        wanted = placed(*headers, split.rows)
+        assert found is not None
+        assert wanted is not None
+        assert found.dictionary == wanted.dictionary
+        assert found.offsets.tolist() == wanted.offsets.tolist()
+        assert found.sizes.tolist() == wanted.sizes.tolist()
+        assert found.starts.tolist() == wanted.starts.tolist()
+        compared += 1
+    assert compared or "LZ4" in chunk.compression
+
+
+PAGE = [(1, I64, integer(104)), (2, I32, integer(50)), (3, I64, integer(0))]
+
+
+@pytest.mark.parametrize(
+    ("second", "is_good"),
+    [
+        ((154, 46, 10), True),
+        ((160, 40, 10), True),
+        ((154, 47, 10), False),  # beyond the chunk
+        ((153, 46, 10), False),  # in the first page
+        ((154, 46, 0), False),
+        ((154, 46, 20), False),
+        ((154, 46, 25), False),
+        ((154, -46, 10), False),
+        ((154, 0, 10), False),
+        ((1 << 62, 1 << 30, 10), False),
+    ],
+)
+def test_an_index_that_does_not_fit_is_not_used(second, is_good):
+    kinds = zip((1, 2, 3), (I64, I32, I64), map(integer, second), strict=True)
+    index = struct([(1, LIST, listed(STRUCT, [struct(PAGE), struct(list(kinds))]))])
+    pages = placed_pages(index, ByteRange(100, 100), 20)
+    assert (pages is not None) == is_good
+    if pages is not None:
+        assert pages.dictionary == (100, 4)
+        assert pages.starts.tolist() == [0, 10, 20]
+    with pytest.raises(ValueError, match="ends in the middle"):
+        placed_pages(index[:-3], ByteRange(100, 100), 20)
+    assert placed_pages(struct([]), ByteRange(100, 100), 20) is None
+    late = struct([(1, LIST, listed(STRUCT, [struct(PAGE)]))])
+    assert placed_pages(late, ByteRange(105, 100), 20) is None
+
+
 def test_files_of_spark(spark, tmp_path):
     path = str(tmp_path / "spark")
     write(tmp_path / "f.parquet", table().drop_columns(["u", "ntz", "a.b"]))
@@ -157,6 +230,7 @@ def test_files_of_spark(spark, tmp_path):
         found = source.read_rows(split, source.schema.names, rows)
         assert same(found, pick(whole, rows))
     assert paged(source, split, np.array([17])) >= {"id", "d", "m18", "s", "day", "ts"}
+    check_places(source)
     condition = Call.of("eq", Column("id", t.LONG), Literal(3456, t.LONG))
     rows = possible_rows(source, split, [condition])
     assert rows is not None and 3456 in rows and len(rows) <= 700
@@ -180,7 +254,7 @@ def test_what_pages_are_said_to_hold_is_in_them(tmp_path, dictionaries):
     )
     for split in source.splits():
         opened = open_file(source.files[0])
-        columns = [c for c in source.schema.names if opened.page_ranges(split.pieces[0], c) is not None]
+        columns = [c for c in source.schema.names if opened.pages.ranges(split.pieces[0], c) is not None]
         assert set(columns) == set(source.schema.names) - NO_RANGES
         known = source.stretches(split, columns)
         assert known is not None

@@ -17,7 +17,7 @@ from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.fetch_ahead import fetched_ahead
+from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.split_columns import (
     FilteredColumns,
@@ -125,15 +125,15 @@ class _FilteringReader:
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
         self._left_rows = True  # whether filters left rows of the last split
 
-    def wanted(self, split: Split) -> list[str] | None:
-        """The columns that will be read of a split if it is like the last one; None where statistics rule out its rows."""
+    def wanted(self, split: Split) -> Wanted | None:
+        """What will be read of a split if it is like the last one; None where statistics rule out its rows."""
         runtime = [f for f in self._runtime if f.is_on]
         conditions = [*_bounds(split, self._source), *self._conditions]
         rows = self._possible_rows(split, conditions, runtime)
         if rows is not None and len(rows) == 0:
             return None
         static, keys, rest = self._steps(conditions, runtime)
-        return [*static, *keys, *rest] if self._left_rows else [*static, *keys]
+        return Wanted([*static, *keys, *(rest if self._left_rows else ())], rows)
 
     def read_all(self, splits: Sequence[Split]) -> Generator[Batch, None, None]:
         """Batches of the splits, in their order, with the scan's columns."""
@@ -177,7 +177,8 @@ class _FilteringReader:
             states = _passing(read.beside(states, keys), runtime)
             if not _any_rows(states):
                 return False
-        release = self._source.fetch(split, rest)  # all at once, as far as they were not fetched ahead
+        # all at once, as far as they were not fetched ahead
+        release = self._source.fetch(split, rest, states[0].selected if len(states) == 1 else None)
         try:
             for state in read.beside(states, rest):
                 yield self._ordered(state.batch)

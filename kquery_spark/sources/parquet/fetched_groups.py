@@ -1,17 +1,17 @@
-"""Row groups of a file on another filesystem, whose column chunks are fetched before they are decoded."""
+"""Row groups of a file on another filesystem, whose column chunks, or pages, are fetched before they are decoded."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from itertools import accumulate
 
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.fetched_ranges import FetchedRanges
+from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.input_file import shared_input
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks
 
 _MAX_BYTES_AHEAD = 64 << 20  # of a row group, beside what its reader has in memory
 
@@ -19,30 +19,29 @@ _MAX_BYTES_AHEAD = 64 << 20  # of a row group, beside what its reader has in mem
 class FetchedGroups:
     """What is fetched of a file's row groups, of each for as long as somebody holds it. Any thread may call any method."""
 
-    def __init__(self, file: DataFile, chunks: StoredChunks) -> None:
+    def __init__(self, file: DataFile) -> None:
         self._file = file
-        self._chunks = chunks
         self._held: dict[int, tuple[FetchedRanges, int]] = {}  # with the number of those who hold it
         self._lock = threading.Lock()
 
-    def hold(self, group: int, columns: Sequence[str]) -> Callable[[], None]:
-        """Fetch columns of a row group for all who read it, as many as may be fetched ahead; gives what lets go of them."""
+    def hold(self, group: int, parts: Sequence[ByteRange]) -> Release:
+        """Fetch parts of a row group for all who read it, as many as may be fetched ahead; gives what lets go of them."""
         with self._lock:
             fetched, holders = self._held.get(group) or (self._new(), 0)
             self._held[group] = fetched, holders + 1
         try:
-            fetched.fetch(_first(self._chunks.of(group, columns)))
+            fetched.fetch(_first(parts))
         except BaseException:
             self._release(group)
             raise
         return partial(self._release, group)
 
-    def of(self, group: int, columns: Sequence[str]) -> FetchedRanges:
-        """Columns of a row group, asked for now if they are not on their way; kept only while somebody holds it."""
+    def of(self, group: int, parts: Sequence[ByteRange]) -> FetchedRanges:
+        """Parts of a row group, asked for now if they are not on their way; kept only while somebody holds it."""
         with self._lock:
             held = self._held.get(group)
         fetched = self._new() if held is None else held[0]
-        fetched.fetch(self._chunks.of(group, columns))
+        fetched.fetch(parts)
         return fetched
 
     def _new(self) -> FetchedRanges:
@@ -55,7 +54,7 @@ class FetchedGroups:
                 self._held[group] = fetched, holders - 1
 
 
-def _first(chunks: Sequence[ByteRange]) -> list[ByteRange]:
-    """As many of the chunks as may be fetched ahead."""
-    totals = accumulate(chunk.size for chunk in chunks)
-    return [chunk for chunk, total in zip(chunks, totals, strict=True) if total <= _MAX_BYTES_AHEAD]
+def _first(parts: Sequence[ByteRange]) -> list[ByteRange]:
+    """As many of the parts as may be fetched ahead."""
+    totals = accumulate(part.size for part in parts)
+    return [part for part, total in zip(parts, totals, strict=True) if total <= _MAX_BYTES_AHEAD]

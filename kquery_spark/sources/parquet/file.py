@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.byte_ranges import ByteReader
+from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.coded import Codes, PackedCodes
+from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.parquet.calendar import (
     CORRECTED,
@@ -30,39 +31,26 @@ from kquery_spark.sources.parquet.calendar import (
     may_be_old,
     time_leaves,
 )
+from kquery_spark.sources.parquet.chunk_pages import ChunkPages
 from kquery_spark.sources.parquet.codes import CodedChunk, coded_chunk
 from kquery_spark.sources.parquet.fetched_groups import FetchedGroups
 from kquery_spark.sources.parquet.footer import (
     MAGIC,
     as_file,
-    column_indexes,
-    flat_elements,
     plain_integers,
     read_footer,
 )
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
-from kquery_spark.sources.parquet.pages import (
-    Page,
-    PagedColumn,
-    Pages,
-    file_of_pages,
-    page_ranges,
-    pages_of,
-    placed,
-)
+from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, footer_reads
 from kquery_spark.sources.read_counts import count_read
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Int64s
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
-# of a column chunk for which looking at its pages takes less than reading it
-_MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
 _MIN_INDEXED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
 _MAX_SECONDS = (2**63 - 1) // 1_000_000  # that microseconds reach
 # Measured: 17 KB for a file of three columns, 944 KB for one whose footer of 116 KB describes 1,000 chunks.
 _BYTES_OF_A_FILE, _FOOTER_EXPANSION = 12 << 10, 8
-_MAX_PAGE_ROW_SHARE = 0.5  # share of a chunk's rows up to which pages are read alone
 
 
 @dataclass(frozen=True)
@@ -97,15 +85,15 @@ class OpenFile:
         self.names = set(self.schema.names)
         self._nbytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
-        self._headers: dict[tuple[int, str], tuple[Page | None, list[Page]] | None] = {}
-        self._pages_by_chunk: dict[tuple[int, str], Pages | None] = {}
-        self._page_ranges: dict[tuple[int, str], tuple[Int64s, list[ColumnRange]] | None] = {}
         self._coded: dict[tuple[int, str], CodedChunk | None] = {}
         self._old_times: dict[str, dict[int, TimeLeaf]] = {}
         self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
         self._chunks = StoredChunks(self.metadata, [leaf.path for leaf in self._leaves])
-        self._fetched = FetchedGroups(file, self._chunks)
+        self._fetched = FetchedGroups(file)
+        self.pages = ChunkPages(
+            file, self.metadata, self.schema, self._flat, lambda: self._footer, self._reader_of_chunks
+        )
 
     def _reader_of_footer(self) -> pq.ParquetFile:
         """A reader that knows the footer. pyarrow raises the errors of files that have none."""
@@ -297,16 +285,20 @@ class OpenFile:
                 columns.append(field.name)
         return columns
 
-    def hold(self, group: int, columns: Sequence[str]) -> Callable[[], None]:
-        """Fetch columns of a row group from another filesystem before they are read; gives what lets go of their bytes."""
-        return self._fetched.hold(group, columns)
+    def hold(self, group: int, columns: Sequence[str], pages: Sequence[PagedColumn] = ()) -> Release:
+        """Fetch columns of a row group from another filesystem before they are read; gives what lets go of their bytes.
+
+        pages: of other columns, of which no more is needed.
+        """
+        paged = [part for column in pages for part in column.stored]
+        return self._fetched.hold(group, [*self._chunks.of(group, columns), *paged])
 
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
         """Columns of one row group."""
         file = self._input
         try:
             if not file.is_local:
-                fetched = self._fetched.of(group, columns).as_file()
+                fetched = self._fetched.of(group, self._chunks.of(group, columns)).as_file()
                 return self._read(group, columns, partial(self._open, fetched))
             table = self._read(group, columns, partial(self._reader_of_thread, file))
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -332,22 +324,13 @@ class OpenFile:
             setattr(file.readers, name, reader)
         return reader
 
-    def _bytes(self, group: int, columns: Sequence[str]) -> ByteReader:
+    def _reader_of_chunks(self, group: int, columns: Sequence[str]) -> ByteReader:
         """What columns of a row group are read from by position."""
-        return self._input if self._input.is_local else self._fetched.of(group, columns)
+        return self._reader_of(group, lambda: self._chunks.of(group, columns))
 
-    def paged(self, group: int, column: str, rows: Int64s) -> PagedColumn | None:
-        """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer."""
-        if len(rows) > _MAX_PAGE_ROW_SHARE * self.groups[group][0]:
-            return None
-        pages = self._pages(group, column)
-        if pages is None:
-            return None
-        at = pages.holding(rows)
-        if at.lengths.sum() > _MAX_PAGE_ROW_SHARE * self.groups[group][0]:
-            return None
-        chunk = self.metadata.row_group(group).column(self._flat[column])
-        return PagedColumn(column, self._elements[column], chunk, at)
+    def _reader_of(self, group: int, parts: Callable[[], Sequence[ByteRange]]) -> ByteReader:
+        """What parts of a row group are read from."""
+        return self._input if self._input.is_local else self._fetched.of(group, parts())
 
     def read_pages(self, group: int, columns: Sequence[PagedColumn]) -> list[pa.ChunkedArray]:
         """All rows of these pages, column by column."""
@@ -355,11 +338,15 @@ class OpenFile:
         has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
-            data = file_of_pages(self._bytes(group, names), columns, schema)
+            stored = self._reader_of(group, lambda: [part for column in columns for part in column.stored])
+            data = file_of_pages(stored, columns, schema)
             reader = _reader_of_pages(data, [n for n in names if n in self._dictionaries])
             for name in self.int96.intersection(names):
                 _check_int96(_reader_of_pages(data, [], "s"), 0, name)
-            return [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
+            found = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
+            if any(len(data) != c.at.lengths.sum() for data, c in zip(found, columns, strict=True)):
+                raise ValueError("its pages have other numbers of rows than its page index says")
+            return found
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
 
@@ -369,12 +356,12 @@ class OpenFile:
         if key not in self._coded:
             self._coded[key] = self._find_coded(group, column)
         chunk = self._coded[key]
-        values = None if chunk is None else chunk.values(self._bytes(group, [column]))
+        values = None if chunk is None else chunk.values(self._reader_of_chunks(group, [column]))
         return None if chunk is None or values is None else (chunk, values)
 
     def packed(self, group: int, column: str, chunk: CodedChunk) -> PackedCodes | None:
         """The codes of its chunk, decompressed; None for pages that are not as their headers say."""
-        return chunk.packed(self._bytes(group, [column]))
+        return chunk.packed(self._reader_of_chunks(group, [column]))
 
     def looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
         """The codes of a chunk with unexpected pages, from the values that pyarrow decodes; it raises for corrupt ones.
@@ -396,67 +383,8 @@ class OpenFile:
         chunk, leaf = self.metadata.row_group(group).column(leaf_index), self._leaves[leaf_index]
         if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
             return None
-        headers, dtype = self._page_headers(group, column), self._stored_schema.field(column).type
+        headers, dtype = self.pages.headers(group, column), self._stored_schema.field(column).type
         return None if headers is None else coded_chunk(chunk, leaf, dtype, *headers)
-
-    def _page_headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
-        """The pages of a flat column in a row group; None where they are not as expected."""
-        key = (group, column)
-        if key not in self._headers:
-            chunk = self.metadata.row_group(group).column(self._flat[column])
-            try:
-                self._headers[key] = pages_of(self._bytes(group, [column]), chunk)
-            except ValueError:
-                self._headers[key] = None
-        return self._headers[key]
-
-    def page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        """The first row of each page of a column in a row group and the pages' value ranges; None without a column index."""
-        key = (group, column)
-        if key not in self._page_ranges:
-            self._page_ranges[key] = self._find_page_ranges(group, column)
-        return self._page_ranges[key]
-
-    def _find_page_ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        # on another filesystem, where each read takes a while, a chunk is fetched as a whole
-        pages = self._pages(group, column) if self._input.is_local else None
-        if pages is None:
-            return None
-        leaf_index = self._flat[column]
-        chunk = self.metadata.row_group(group).column(leaf_index)
-        if not chunk.has_column_index:
-            return None
-        try:
-            offset, length = self._column_indexes[group][leaf_index]
-            index = self._input.read_at(length, offset)
-            ranges = page_ranges(index, chunk.physical_type, self.schema.field(column).type)
-        except (ValueError, IndexError):  # what cannot be read says nothing of the data
-            return None
-        return (pages.starts, ranges) if ranges is not None and len(ranges) == len(pages.offsets) else None
-
-    def _pages(self, group: int, column: str) -> Pages | None:
-        key = (group, column)
-        if key not in self._pages_by_chunk:
-            self._pages_by_chunk[key] = self._find_pages(group, column)
-        return self._pages_by_chunk[key]
-
-    def _find_pages(self, group: int, column: str) -> Pages | None:
-        leaf_index = self._flat.get(column)
-        if leaf_index is None:
-            return None
-        chunk, rows = self.metadata.row_group(group).column(leaf_index), self.groups[group][0]
-        if rows < _MIN_PAGED_ROWS and chunk.total_uncompressed_size < _MIN_PAGED_BYTES:
-            return None
-        headers = self._page_headers(group, column) if column in self._elements else None
-        return None if headers is None else placed(*headers, rows)
-
-    @cached_property
-    def _elements(self) -> dict[str, bytes]:
-        return flat_elements(self._footer) if self._footer else {}
-
-    @cached_property
-    def _column_indexes(self) -> list[list[tuple[int, int]]]:
-        return column_indexes(self._footer) if self._footer else []
 
     def _unreadable(self, group: int, error: BaseException) -> SourceError:
         cause = self._input.change or error

@@ -8,11 +8,12 @@ byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact proto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
 
@@ -21,7 +22,7 @@ TAIL_BYTES = 8  # footer length and magic
 _END_BYTES = 64 << 10
 _SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData
 _CHUNKS = 1  # RowGroup.columns
-_INDEX = 6  # ColumnChunk.column_index_offset
+_INDEXES = (4, 5, 6, 7)  # of ColumnChunk: offset and length of the offset index, of the column index
 _TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 3, 4, 5, 6  # of SchemaElement
 _ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # converted type, scale, precision, logical type
 _REPEATED = 2  # FieldRepetitionType.REPEATED
@@ -76,8 +77,15 @@ def flat_elements(footer: bytes) -> dict[str, bytes]:
     return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
 
 
-def column_indexes(footer: bytes) -> list[list[tuple[int, int]]]:
-    """Offset and bytes of the column index of each chunk of each row group; (0, 0) where there is none."""
+class ChunkIndexes(NamedTuple):
+    """Where the two indexes of a chunk's pages are: of their values, and of their places. Of size 0 where there is none."""
+
+    column: ByteRange
+    offset: ByteRange
+
+
+def chunk_indexes(footer: bytes) -> list[list[ChunkIndexes]]:
+    """The indexes of each chunk of each row group."""
     cursor = Cursor(footer)
     for field, kind, _ in cursor.fields():
         if field == _ROW_GROUPS:
@@ -86,26 +94,25 @@ def column_indexes(footer: bytes) -> list[list[tuple[int, int]]]:
     return []
 
 
-def _indexes_of_group(cursor: Cursor) -> list[tuple[int, int]]:
-    indexes: list[tuple[int, int]] = []
+def _indexes_of_group(cursor: Cursor) -> list[ChunkIndexes]:
+    indexes: list[ChunkIndexes] = []
     for field, kind, _ in cursor.fields():
         if field == _CHUNKS:
-            indexes = [_index_of_chunk(cursor) for _ in range(cursor.list_size())]
+            indexes = [_indexes_of_chunk(cursor) for _ in range(cursor.list_size())]
         else:
             cursor.skip(kind)
     return indexes
 
 
-def _index_of_chunk(cursor: Cursor) -> tuple[int, int]:
-    offset = length = 0
+def _indexes_of_chunk(cursor: Cursor) -> ChunkIndexes:
+    values = dict.fromkeys(_INDEXES, 0)
     for field, kind, _ in cursor.fields():
-        if field == _INDEX:
-            offset = cursor.zigzag()
-        elif field == _INDEX + 1:
-            length = cursor.zigzag()
+        if field in values:
+            values[field] = cursor.zigzag()
         else:
             cursor.skip(kind)
-    return offset, length
+    offset, offset_size, column, column_size = (values[field] for field in _INDEXES)
+    return ChunkIndexes(ByteRange(column, column_size), ByteRange(offset, offset_size))
 
 
 def _at_schema(footer: bytes) -> Cursor:

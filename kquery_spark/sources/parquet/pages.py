@@ -1,26 +1,20 @@
 """Some rows of a Parquet row group: only the pages that hold them are decompressed and decoded.
 
 pyarrow reads column chunks as a whole. So the requested pages, with their dictionary, become the chunks of a small
-file in memory, whose footer is written here, and pyarrow reads that. Pages are located by their headers, one behind the
-other, which all files have; what is in them says the column index, where there is one. Spark's reader (parquet-mr) skips
-pages by the same index. Layout: parquet.thrift and PageIndex.md of apache/parquet-format.
+file in memory, whose footer is written here, and pyarrow reads that. Layout: parquet.thrift of apache/parquet-format.
 """
 
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Context, Decimal
-from functools import partial
-from struct import calcsize, unpack
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.sources.base import ColumnRange
-from kquery_spark.sources.byte_ranges import ByteReader
+from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.parquet.footer import MAGIC, as_file
 from kquery_spark.sources.parquet.thrift_compact import (
     BINARY,
@@ -36,7 +30,6 @@ from kquery_spark.sources.parquet.thrift_compact import (
     listed,
     struct,
 )
-from kquery_spark.types.units import MICRO_NANOS
 from kquery_spark.types.vector import Int64s
 
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
@@ -44,21 +37,10 @@ PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
 _HEADER_BYTES = 1 << 9
 _MAX_HEADER_BYTES = 1 << 20
 _TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
-_CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # LZ4 is the name of two
+CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # LZ4 is the name of two
 _ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # readers go by those of the pages
 _VERSION = 2
 _ARROW_SCHEMA = b"ARROW:schema"
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-_WIDE = Context(prec=38)
-_INTEGERS = ("INT32", "INT64")
-_FLOAT_FORMS = {("FLOAT", pa.float32()): "<f", ("DOUBLE", pa.float64()): "<d"}
-_NULL_PAGES, _MIN_VALUES, _MAX_VALUES, _NULL_COUNTS = 1, 2, 3, 5  # of ColumnIndex
-_INDEX_LISTS: dict[int, Callable[[Cursor], Any]] = {
-    _NULL_PAGES: lambda cursor: cursor.byte() == 1,
-    _MIN_VALUES: Cursor.binary,
-    _MAX_VALUES: Cursor.binary,
-    _NULL_COUNTS: Cursor.zigzag,
-}
 
 
 @dataclass(frozen=True)
@@ -112,6 +94,13 @@ class PagedColumn:
     chunk: Any
     at: PageRows
 
+    @property
+    def stored(self) -> list[ByteRange]:
+        """The bytes to read: the dictionary page, if any, and the pages, those that follow each other in one piece."""
+        pages, numbers = self.at.pages, self.at.numbers
+        dictionary = [ByteRange(*pages.dictionary)] if pages.dictionary else []
+        return [*dictionary, *_runs(pages.offsets[numbers], pages.sizes[numbers])]
+
 
 class PageHeader(NamedTuple):
     """What a page's header says. size, raw_size: bytes behind the header, as stored and decompressed.
@@ -160,7 +149,7 @@ def pages_of(file: ByteReader, chunk: Any) -> tuple[Page | None, list[Page]] | N
     None where they are not as expected and the chunk is better read as a whole. chunk: ``ColumnChunkMetaData``.
     Raises ValueError for headers that are no Thrift.
     """
-    if chunk.compression not in _CODECS:
+    if chunk.compression not in CODECS:
         return None
     first = chunk.data_page_offset
     if chunk.dictionary_page_offset:
@@ -242,14 +231,12 @@ def file_of_pages(
     at = len(MAGIC)
     chunks = []
     for column in columns:
-        pages, numbers = column.at.pages, column.at.numbers
-        start = at
-        ranges = [pages.dictionary] if pages.dictionary else []
-        for offset, size in [*ranges, *_runs(pages.offsets[numbers], pages.sizes[numbers])]:
-            parts.append(file.read_at(size, offset))
-            at += size
-        data = start + (pages.dictionary[1] if pages.dictionary else 0)
-        chunks.append(_chunk(column, start if pages.dictionary else None, data, at - start))
+        start, dictionary = at, column.at.pages.dictionary
+        for part in column.stored:
+            parts.append(file.read_at(part.size, part.start))
+            at += part.size
+        data = start + (dictionary[1] if dictionary else 0)
+        chunks.append(_chunk(column, start if dictionary else None, data, at - start))
     root = struct([(4, BINARY, binary(b"schema")), (5, I32, integer(len(columns)))])
     rows = max(int(c.at.lengths.sum()) for c in columns)
     group = struct([(1, LIST, listed(STRUCT, chunks)), (2, I64, integer(at)), (3, I64, integer(rows))])
@@ -266,7 +253,7 @@ def file_of_pages(
     return pa.py_buffer(b"".join((*parts, as_file(struct(footer)))))
 
 
-def _runs(offsets: Int64s, sizes: Int64s) -> list[tuple[int, int]]:
+def _runs(offsets: Int64s, sizes: Int64s) -> list[ByteRange]:
     """Pages that follow each other in one piece."""
     if len(offsets) == 0:
         return []
@@ -274,7 +261,7 @@ def _runs(offsets: Int64s, sizes: Int64s) -> list[tuple[int, int]]:
     breaks = np.flatnonzero(offsets[1:] != ends[:-1]) + 1
     firsts = offsets[np.concatenate([[0], breaks])]
     lasts = ends[np.concatenate([breaks - 1, [len(ends) - 1]])]
-    return [(int(first), int(last - first)) for first, last in zip(firsts, lasts, strict=True)]
+    return [ByteRange(int(first), int(last - first)) for first, last in zip(firsts, lasts, strict=True)]
 
 
 def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) -> bytes:
@@ -284,7 +271,7 @@ def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) ->
         (1, I32, integer(_TYPES.index(chunk.physical_type))),
         (2, LIST, listed(I32, [integer(e) for e in _ENCODINGS])),
         (3, LIST, listed(BINARY, [binary(column.name.encode())])),
-        (4, I32, integer(_CODECS[chunk.compression])),
+        (4, I32, integer(CODECS[chunk.compression])),
         (5, I64, integer(int(column.at.lengths.sum()))),
         (6, I64, integer(chunk.total_uncompressed_size)),
         (7, I64, integer(size)),
@@ -293,62 +280,3 @@ def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) ->
     if dictionary is not None:
         values.append((11, I64, integer(dictionary)))
     return struct([(2, I64, integer(0)), (3, STRUCT, struct(values))])
-
-
-def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
-    """The ranges of a chunk's pages by its column index, in the forms of row groups' statistics; None for other types.
-
-    dtype: what Arrow makes of the column. Raises ValueError for bytes that are no column index.
-    """
-    decode = _decoder(physical, dtype)
-    if decode is None:
-        return None
-    lists: dict[int, list[Any]] = {}
-    cursor = Cursor(index)
-    for field, kind, _ in cursor.fields():
-        read = _INDEX_LISTS.get(field)
-        if read is None:
-            cursor.skip(kind)
-        else:
-            lists[field] = [read(cursor) for _ in range(cursor.list_size())]
-    all_null, lows, highs = (lists.get(field, []) for field in (_NULL_PAGES, _MIN_VALUES, _MAX_VALUES))
-    nulls = lists.get(_NULL_COUNTS) or [None] * len(all_null)
-    if len(set(map(len, (all_null, lows, highs, nulls)))) > 1:
-        raise ValueError("a column index has lists of different lengths")
-    return [
-        ColumnRange(None, None, count) if is_null else ColumnRange(decode(low), decode(high), count)
-        for is_null, low, high, count in zip(all_null, lows, highs, nulls, strict=True)
-    ]
-
-
-def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
-    """What makes a value of the bytes of a statistic."""
-    if pa.types.is_decimal(dtype):
-        order: Literal["little", "big"] = "little" if physical in _INTEGERS else "big"
-        return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
-    if physical in _INTEGERS:
-        return _integer_decoder(dtype)
-    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _TEXTS):
-        return bytes
-    form = _FLOAT_FORMS.get((physical, dtype))
-    return None if form is None else partial(_float, form)
-
-
-def _integer_decoder(dtype: pa.DataType) -> Callable[[bytes], int] | None:
-    if pa.types.is_timestamp(dtype):
-        factor = {"ms": 1000, "us": 1}.get(dtype.unit)
-        return None if factor is None else lambda data: _signed(data) * factor
-    if pa.types.is_time64(dtype):
-        return (lambda data: _signed(data) * MICRO_NANOS) if dtype.unit == "us" else None
-    return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
-
-
-def _signed(data: bytes) -> int:
-    return int.from_bytes(data, "little", signed=True)
-
-
-def _float(form: str, data: bytes) -> float:
-    if len(data) != calcsize(form):
-        raise ValueError("a statistic of a column index has the wrong length")
-    value: float = unpack(form, data)[0]
-    return value

@@ -219,7 +219,7 @@ class ParquetSource(Source):
         """Decodes only the pages that hold the rows where that is less."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
-        paged = [opened.paged(group, c, rows) for c in self._stored(opened, columns)]
+        paged = [opened.pages.holding(group, c, rows) for c in self._stored(opened, columns)]
         pages = {p.name: p for p in paged if p is not None}
         rest = [c for c in columns if c not in pages]
         whole = next(self.read(split, rest)) if rest else Batch(pa.schema([]), (), opened.groups[group][0])
@@ -237,12 +237,17 @@ class ParquetSource(Source):
         return local_path(self.files[split.file].path) is None
 
     @override
-    def fetch(self, split: Split, columns: Sequence[str]) -> Release:
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
         if not self.is_remote(split):
             return nothing_to_release
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
-        return opened.hold(group, self._parts(opened, self._stored(opened, columns)))
+        stored = self._stored(opened, columns)
+        paged = [
+            None if rows is None else opened.pages.holding(group, c, rows, before_fetch=True) for c in stored
+        ]
+        whole = [column for column, pages in zip(stored, paged, strict=True) if pages is None]
+        return opened.hold(group, self._parts(opened, whole), [pages for pages in paged if pages is not None])
 
     @override
     def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
@@ -252,7 +257,7 @@ class ParquetSource(Source):
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
-        if rows is not None and opened.paged(group, column, rows) is not None:
+        if rows is not None and opened.pages.holding(group, column, rows) is not None:
             return None
         parts = opened.coded(group, column)
         if parts is None:
@@ -274,7 +279,7 @@ class ParquetSource(Source):
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
-        pages_by_column = {c: opened.page_ranges(group, c) for c in usable}
+        pages_by_column = {c: opened.pages.ranges(group, c) for c in usable}
         known = {column: pages for column, pages in pages_by_column.items() if pages is not None}
         if not known:
             return None

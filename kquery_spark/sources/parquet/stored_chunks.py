@@ -41,7 +41,7 @@ class StoredChunks:
             row_group = self._metadata.row_group(group)
             leaves = self._leaves.get(_first_part(column), ())
             self._chunks[key] = [
-                _range(row_group.column(i)) for i, p in leaves if p == column or p.startswith(f"{column}.")
+                range_of(row_group.column(i)) for i, p in leaves if p == column or p.startswith(f"{column}.")
             ]
         return self._chunks[key]
 
@@ -56,7 +56,8 @@ def _first_part(path: str) -> str:
     return path.partition(".")[0]
 
 
-def _range(chunk: Any) -> ByteRange:
+def range_of(chunk: Any) -> ByteRange:
+    """Where a column chunk lies. chunk: pyarrow's ``ColumnChunkMetaData``."""
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset:
         start = min(start, chunk.dictionary_page_offset)

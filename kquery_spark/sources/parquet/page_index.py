@@ -1,0 +1,203 @@
+"""The page index of Parquet files: which values each page of a column chunk holds, and where the page lies.
+
+Spark's reader (parquet-mr) skips pages by the same index. Layout: parquet.thrift and PageIndex.md of apache/parquet-format.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from decimal import Context, Decimal
+from functools import cached_property, partial
+from struct import calcsize, unpack
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from kquery_spark.sources.base import ColumnRange, DataFile
+from kquery_spark.sources.byte_ranges import ByteRange
+from kquery_spark.sources.input_file import shared_input
+from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.parquet.footer import ChunkIndexes, chunk_indexes
+from kquery_spark.sources.parquet.pages import Pages
+from kquery_spark.sources.parquet.thrift_compact import Cursor
+from kquery_spark.types.units import MICRO_NANOS
+
+# as an index has to be read before anything else
+_MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_WIDE = Context(prec=38)
+_INTEGERS = ("INT32", "INT64")
+_FLOAT_FORMS = {("FLOAT", pa.float32()): "<f", ("DOUBLE", pa.float64()): "<d"}
+_PAGE_LOCATIONS = 1  # of OffsetIndex
+_NULL_PAGES, _MIN_VALUES, _MAX_VALUES, _NULL_COUNTS = 1, 2, 3, 5  # of ColumnIndex
+_INDEX_LISTS: dict[int, Callable[[Cursor], Any]] = {
+    _NULL_PAGES: lambda cursor: cursor.byte() == 1,
+    _MIN_VALUES: Cursor.binary,
+    _MAX_VALUES: Cursor.binary,
+    _NULL_COUNTS: Cursor.zigzag,
+}
+
+
+_REGIONS: KeptValues[tuple[DataFile, ByteRange], memoryview] = KeptValues(64 << 20)
+"""Parts of files with the indexes of many chunks."""
+
+
+class PageIndex:
+    """The page index of a file.
+
+    On another filesystem, where each read takes a while, the index of the whole file is read at once, or that of a row
+    group where it is large. The methods raise ValueError for what is not where the footer says, or is no index.
+    """
+
+    def __init__(self, file: DataFile, footer: bytes | None) -> None:
+        self._file = file
+        self._groups = [] if footer is None else chunk_indexes(footer)
+
+    def ranges(self, group: int, leaf: int, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
+        """The values of each page of a chunk; None where the chunk has no index, or for other types. dtype: Arrow's."""
+        part = self._of(group, leaf).column
+        if not part.size:
+            return None
+        return page_ranges(self._read(part, [chunk.column for chunk in self._groups[group]]), physical, dtype)
+
+    def pages(self, group: int, leaf: int, chunk: ByteRange, num_rows: int) -> Pages | None:
+        """Where the pages of a flat column's chunk lie; None where it has no index, or one that does not fit."""
+        part = self._of(group, leaf).offset
+        if not part.size:
+            return None
+        return placed_pages(
+            self._read(part, [chunk.offset for chunk in self._groups[group]]), chunk, num_rows
+        )
+
+    def _of(self, group: int, leaf: int) -> ChunkIndexes:
+        try:
+            return self._groups[group][leaf]
+        except IndexError:
+            raise ValueError("the footer lacks a chunk") from None
+
+    def _read(self, part: ByteRange, of_group: Sequence[ByteRange]) -> bytes:
+        """One index. of_group: those of its kind in its row group, which writers put together."""
+        file = shared_input(self._file)
+        if file.is_local:
+            return file.read_at(part.size, part.start)
+        whole = self._whole
+        region = _span(of_group) if whole.size > _MAX_WHOLE_BYTES else whole
+        if not (0 <= region.start < region.end <= self._file.size and region.size <= _MAX_BYTES):
+            raise ValueError(f"there is no index from {region.start} to {region.end}")
+        key = (self._file, region)
+        data = _REGIONS.get(key)
+        if data is None:
+            data = memoryview(file.read_at(region.size, region.start))
+            _REGIONS.put(key, data)
+        return bytes(data[part.start - region.start : part.end - region.start])
+
+    @cached_property
+    def _whole(self) -> ByteRange:
+        return _span([part for group in self._groups for chunk in group for part in chunk])
+
+
+def _span(parts: Sequence[ByteRange]) -> ByteRange:
+    """The bytes from the first of the parts that are there to the last one."""
+    present = [part for part in parts if part.size]
+    start = min(part.start for part in present)
+    return ByteRange(start, max(part.end for part in present) - start)
+
+
+def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
+    """The pages of a chunk of a flat column by its offset index; None where they are not so many rows of the chunk.
+
+    Raises ValueError for bytes that are no offset index.
+    """
+    cursor = Cursor(index)
+    locations: list[tuple[int, int, int]] = []
+    for field, kind, _ in cursor.fields():
+        if field == _PAGE_LOCATIONS:
+            locations = [_location(cursor) for _ in range(cursor.list_size())]
+        else:
+            cursor.skip(kind)
+    if not locations:
+        return None
+    offsets, sizes, starts = np.array([*locations, (chunk.end, 0, num_rows)], np.int64).T.copy()
+    are_in_order = (
+        chunk.start <= offsets[0]
+        and (offsets[1:] >= offsets[:-1] + sizes[:-1]).all()
+        and (sizes[:-1] > 0).all()
+        and starts[0] == 0
+        and (starts[1:] > starts[:-1]).all()
+    )
+    if not are_in_order:
+        return None
+    first = int(offsets[0])
+    dictionary = (chunk.start, first - chunk.start) if first > chunk.start else None
+    return Pages(dictionary, offsets[:-1], sizes[:-1], starts)
+
+
+def _location(cursor: Cursor) -> tuple[int, int, int]:
+    """Offset and bytes of a page, its header included, and the number of its first row."""
+    values = dict.fromkeys((1, 2, 3), -1)
+    for field, kind, _ in cursor.fields():
+        if field in values:
+            values[field] = cursor.zigzag()
+        else:
+            cursor.skip(kind)
+    return values[1], values[2], values[3]
+
+
+def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
+    """The ranges of a chunk's pages by its column index, in the forms of row groups' statistics; None for other types.
+
+    dtype: what Arrow makes of the column. Raises ValueError for bytes that are no column index.
+    """
+    decode = _decoder(physical, dtype)
+    if decode is None:
+        return None
+    lists: dict[int, list[Any]] = {}
+    cursor = Cursor(index)
+    for field, kind, _ in cursor.fields():
+        read = _INDEX_LISTS.get(field)
+        if read is None:
+            cursor.skip(kind)
+        else:
+            lists[field] = [read(cursor) for _ in range(cursor.list_size())]
+    all_null, lows, highs = (lists.get(field, []) for field in (_NULL_PAGES, _MIN_VALUES, _MAX_VALUES))
+    nulls = lists.get(_NULL_COUNTS) or [None] * len(all_null)
+    if len(set(map(len, (all_null, lows, highs, nulls)))) > 1:
+        raise ValueError("a column index has lists of different lengths")
+    return [
+        ColumnRange(None, None, count) if is_null else ColumnRange(decode(low), decode(high), count)
+        for is_null, low, high, count in zip(all_null, lows, highs, nulls, strict=True)
+    ]
+
+
+def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
+    """What makes a value of the bytes of a statistic."""
+    if pa.types.is_decimal(dtype):
+        order: Literal["little", "big"] = "little" if physical in _INTEGERS else "big"
+        return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
+    if physical in _INTEGERS:
+        return _integer_decoder(dtype)
+    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _TEXTS):
+        return bytes
+    form = _FLOAT_FORMS.get((physical, dtype))
+    return None if form is None else partial(_float, form)
+
+
+def _integer_decoder(dtype: pa.DataType) -> Callable[[bytes], int] | None:
+    if pa.types.is_timestamp(dtype):
+        factor = {"ms": 1000, "us": 1}.get(dtype.unit)
+        return None if factor is None else lambda data: _signed(data) * factor
+    if pa.types.is_time64(dtype):
+        return (lambda data: _signed(data) * MICRO_NANOS) if dtype.unit == "us" else None
+    return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
+
+
+def _signed(data: bytes) -> int:
+    return int.from_bytes(data, "little", signed=True)
+
+
+def _float(form: str, data: bytes) -> float:
+    if len(data) != calcsize(form):
+        raise ValueError("a statistic of a column index has the wrong length")
+    value: float = unpack(form, data)[0]
+    return value
