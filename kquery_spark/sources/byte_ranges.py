@@ -1,7 +1,8 @@
-"""Ranges of a file's bytes, and the requests that fetch them from another filesystem."""
+"""Ranges of a file's bytes, who reads them, and the requests that fetch them from another filesystem."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
@@ -18,6 +19,35 @@ class ByteReader(Protocol):
     def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
         """Exactly so many bytes."""
         ...
+
+
+class ReaderAsFile:
+    """Bytes that are read by position as a file of Python's, for ``pyarrow.PythonFile``."""
+
+    closed = False
+
+    def __init__(self, reader: ByteReader, size: int) -> None:
+        self._reader = reader
+        self._size = size
+        self._at = 0
+
+    def read(self, nbytes: int) -> bytes | memoryview:
+        """Up to so many bytes, fewer at the end."""
+        data = self._reader.read_at(min(nbytes, self._size - self._at), self._at)
+        self._at += len(data)
+        return data
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        """As of a file."""
+        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        """The position."""
+        return self._at
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class ByteRange(NamedTuple):

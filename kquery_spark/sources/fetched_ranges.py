@@ -6,7 +6,6 @@ reads asks for all ranges that it needs at once, and for those that it needs nex
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.byte_ranges import ByteRange, requests_for
+from kquery_spark.sources.byte_ranges import ByteRange, ReaderAsFile, requests_for
 from kquery_spark.sources.fetching import fetching_threads
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.read_counts import count_read
@@ -54,7 +53,7 @@ class FetchedRanges:
 
     def as_file(self) -> pa.PythonFile:
         """A file for a reader of Arrow's; one reader, in one thread, may use it."""
-        return pa.PythonFile(_File(self, self._file.size()), "r")
+        return pa.PythonFile(ReaderAsFile(self, self._file.size()), "r")
 
     def _fetch_of(self, wanted: ByteRange) -> _Fetch | None:
         return next((fetch for fetch in self._fetches if fetch.run_of(wanted)), None)
@@ -119,32 +118,6 @@ class _Fetch:
         if not is_counted:
             for size in sizes:
                 count_read(size)
-
-
-class _File:
-    """Fetched ranges as a file with a position, as Arrow asks for one."""
-
-    closed = False
-
-    def __init__(self, fetched: FetchedRanges, size: int) -> None:
-        self._fetched = fetched
-        self._size = size
-        self._at = 0
-
-    def read(self, nbytes: int) -> memoryview:
-        data = self._fetched.read_at(min(nbytes, self._size - self._at), self._at)
-        self._at += len(data)
-        return data
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 def _slice(parts: Sequence[bytes], start: int, size: int) -> memoryview:

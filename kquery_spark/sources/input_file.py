@@ -108,7 +108,11 @@ class InputFile:
         """Exactly so many bytes as they were when planned, or SourceError; ValueError for a negative offset."""
         if min(nbytes, offset) < 0:
             raise ValueError(f"there are no {nbytes} bytes at {offset}")
-        data = self.read_unchecked(nbytes, offset)
+        try:
+            data = self.read_unchecked(nbytes, offset)
+        except SourceError:
+            self.check_unchanged()  # as the reason may be that it is another one by now
+            raise
         count_read(len(data))
         self.check_unchanged()
         if len(data) < nbytes:

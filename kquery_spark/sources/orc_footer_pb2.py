@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kquery_spark/sources/orc_footer.proto\x12\x10kquery_spark.orc\"8\n\nPostScript\x12\x15\n\rfooter_length\x18\x01 \x01(\x04\x12\x13\n\x0b\x63ompression\x18\x02 \x01(\r\"y\n\x06\x46ooter\x12%\n\x05types\x18\x04 \x03(\x0b\x32\x16.kquery_spark.orc.Type\x12\x36\n\nstatistics\x18\x07 \x03(\x0b\x32\".kquery_spark.orc.ColumnStatistics\x12\x10\n\x08\x63\x61lendar\x18\x0b \x01(\r\"1\n\x04Type\x12\x14\n\x08subtypes\x18\x02 \x03(\rB\x02\x10\x01\x12\x13\n\x0b\x66ield_names\x18\x03 \x03(\t\"M\n\x10\x43olumnStatistics\x12\x39\n\ntimestamps\x18\t \x01(\x0b\x32%.kquery_spark.orc.TimestampStatistics\"?\n\x13TimestampStatistics\x12\x13\n\x0bminimum_utc\x18\x03 \x01(\x12\x12\x13\n\x0bmaximum_utc\x18\x04 \x01(\x12')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kquery_spark/sources/orc_footer.proto\x12\x10kquery_spark.orc\"8\n\nPostScript\x12\x15\n\rfooter_length\x18\x01 \x01(\x04\x12\x13\n\x0b\x63ompression\x18\x02 \x01(\r\"\xaf\x01\n\x06\x46ooter\x12\x34\n\x07stripes\x18\x03 \x03(\x0b\x32#.kquery_spark.orc.StripeInformation\x12%\n\x05types\x18\x04 \x03(\x0b\x32\x16.kquery_spark.orc.Type\x12\x36\n\nstatistics\x18\x07 \x03(\x0b\x32\".kquery_spark.orc.ColumnStatistics\x12\x10\n\x08\x63\x61lendar\x18\x0b \x01(\r\"1\n\x04Type\x12\x14\n\x08subtypes\x18\x02 \x03(\rB\x02\x10\x01\x12\x13\n\x0b\x66ield_names\x18\x03 \x03(\t\"M\n\x10\x43olumnStatistics\x12\x39\n\ntimestamps\x18\t \x01(\x0b\x32%.kquery_spark.orc.TimestampStatistics\"?\n\x13TimestampStatistics\x12\x13\n\x0bminimum_utc\x18\x03 \x01(\x12\x12\x13\n\x0bmaximum_utc\x18\x04 \x01(\x12\"e\n\x11StripeInformation\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x14\n\x0cindex_length\x18\x02 \x01(\x04\x12\x13\n\x0b\x64\x61ta_length\x18\x03 \x01(\x04\x12\x15\n\rfooter_length\x18\x04 \x01(\x04\"9\n\x0cStripeFooter\x12)\n\x07streams\x18\x01 \x03(\x0b\x32\x18.kquery_spark.orc.Stream\"6\n\x06Stream\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0e\n\x06\x63olumn\x18\x02 \x01(\r\x12\x0e\n\x06length\x18\x03 \x01(\x04')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,12 +25,18 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_TYPE'].fields_by_name['subtypes']._serialized_options = b'\020\001'
   _globals['_POSTSCRIPT']._serialized_start=59
   _globals['_POSTSCRIPT']._serialized_end=115
-  _globals['_FOOTER']._serialized_start=117
-  _globals['_FOOTER']._serialized_end=238
-  _globals['_TYPE']._serialized_start=240
-  _globals['_TYPE']._serialized_end=289
-  _globals['_COLUMNSTATISTICS']._serialized_start=291
-  _globals['_COLUMNSTATISTICS']._serialized_end=368
-  _globals['_TIMESTAMPSTATISTICS']._serialized_start=370
-  _globals['_TIMESTAMPSTATISTICS']._serialized_end=433
+  _globals['_FOOTER']._serialized_start=118
+  _globals['_FOOTER']._serialized_end=293
+  _globals['_TYPE']._serialized_start=295
+  _globals['_TYPE']._serialized_end=344
+  _globals['_COLUMNSTATISTICS']._serialized_start=346
+  _globals['_COLUMNSTATISTICS']._serialized_end=423
+  _globals['_TIMESTAMPSTATISTICS']._serialized_start=425
+  _globals['_TIMESTAMPSTATISTICS']._serialized_end=488
+  _globals['_STRIPEINFORMATION']._serialized_start=490
+  _globals['_STRIPEINFORMATION']._serialized_end=591
+  _globals['_STRIPEFOOTER']._serialized_start=593
+  _globals['_STRIPEFOOTER']._serialized_end=650
+  _globals['_STREAM']._serialized_start=652
+  _globals['_STREAM']._serialized_end=706
 # @@protoc_insertion_point(module_scope)

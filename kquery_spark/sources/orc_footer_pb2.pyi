@@ -14,14 +14,16 @@ class PostScript(_message.Message):
     def __init__(self, footer_length: _Optional[int] = ..., compression: _Optional[int] = ...) -> None: ...
 
 class Footer(_message.Message):
-    __slots__ = ("types", "statistics", "calendar")
+    __slots__ = ("stripes", "types", "statistics", "calendar")
+    STRIPES_FIELD_NUMBER: _ClassVar[int]
     TYPES_FIELD_NUMBER: _ClassVar[int]
     STATISTICS_FIELD_NUMBER: _ClassVar[int]
     CALENDAR_FIELD_NUMBER: _ClassVar[int]
+    stripes: _containers.RepeatedCompositeFieldContainer[StripeInformation]
     types: _containers.RepeatedCompositeFieldContainer[Type]
     statistics: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
     calendar: int
-    def __init__(self, types: _Optional[_Iterable[_Union[Type, _Mapping]]] = ..., statistics: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., calendar: _Optional[int] = ...) -> None: ...
+    def __init__(self, stripes: _Optional[_Iterable[_Union[StripeInformation, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[Type, _Mapping]]] = ..., statistics: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., calendar: _Optional[int] = ...) -> None: ...
 
 class Type(_message.Message):
     __slots__ = ("subtypes", "field_names")
@@ -44,3 +46,31 @@ class TimestampStatistics(_message.Message):
     minimum_utc: int
     maximum_utc: int
     def __init__(self, minimum_utc: _Optional[int] = ..., maximum_utc: _Optional[int] = ...) -> None: ...
+
+class StripeInformation(_message.Message):
+    __slots__ = ("offset", "index_length", "data_length", "footer_length")
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    INDEX_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    DATA_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    FOOTER_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    offset: int
+    index_length: int
+    data_length: int
+    footer_length: int
+    def __init__(self, offset: _Optional[int] = ..., index_length: _Optional[int] = ..., data_length: _Optional[int] = ..., footer_length: _Optional[int] = ...) -> None: ...
+
+class StripeFooter(_message.Message):
+    __slots__ = ("streams",)
+    STREAMS_FIELD_NUMBER: _ClassVar[int]
+    streams: _containers.RepeatedCompositeFieldContainer[Stream]
+    def __init__(self, streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ...) -> None: ...
+
+class Stream(_message.Message):
+    __slots__ = ("kind", "column", "length")
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    COLUMN_FIELD_NUMBER: _ClassVar[int]
+    LENGTH_FIELD_NUMBER: _ClassVar[int]
+    kind: int
+    column: int
+    length: int
+    def __init__(self, kind: _Optional[int] = ..., column: _Optional[int] = ..., length: _Optional[int] = ...) -> None: ...

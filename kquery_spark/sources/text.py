@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.object_stores.connections import error_text
+from kquery_spark.sources.read_ahead import ReadAhead
 from kquery_spark.sources.read_counts import count_read
 
 _BLOCK_BYTES = 8 << 20
@@ -46,36 +48,65 @@ def line_blocks(
     A line end is a newline, a carriage return or both; in the blocks it is always one newline.
     """
     try:
-        with InputFile(file) as source:
-            for block in _blocks(source, start, length, whole, block_bytes):
-                source.check_unchanged()
+        with InputFile(file) as source, closing(_reader(source, start, length, whole)) as reader:
+            for block in _blocks(reader, file, start, length, whole, block_bytes):
+                reader.check_unchanged()
                 yield _normalized(block)
     except (OSError, pa.ArrowException, EOFError) as error:
         raise SourceError(f"cannot read {file.path}: {error_text(error, file.path)}") from None
 
 
-def _blocks(source: InputFile, start: int, length: int, whole: bool, block_bytes: int) -> Iterator[bytes]:
-    file = source.file
+class _LocalReader:
+    """Reads a file of this machine as ``ReadAhead`` does those of others."""
+
+    def __init__(self, source: InputFile) -> None:
+        self._source = source
+        self.read_at = source.read_at
+        self.check_unchanged = source.check_unchanged
+
+    def forget(self, before: int) -> None:
+        """Nothing is kept."""
+
+    def stream(self) -> Any:
+        """The whole file."""
+        count_read(self._source.file.size)
+        return self._source.native
+
+    def close(self) -> None:
+        """The file is closed by who opened it."""
+
+
+def _reader(source: InputFile, start: int, length: int, whole: bool) -> _LocalReader | ReadAhead:
+    if source.is_local:
+        return _LocalReader(source)
+    if whole or is_compressed(source.file.path):
+        return ReadAhead(source, 0, source.file.size)
+    return ReadAhead(source, max(start - 1, 0), start + length)
+
+
+def _blocks(
+    reader: _LocalReader | ReadAhead, file: DataFile, start: int, length: int, whole: bool, block_bytes: int
+) -> Iterator[bytes]:
     if whole or is_compressed(file.path):
-        count_read(file.size)
-        yield from _streamed(_decompressed(source), file, whole, block_bytes)
+        yield from _streamed(_decompressed(reader.stream(), file), file, whole, block_bytes)
         return
     # A line belongs to the range its first byte is in: it begins behind the first line end from start - 1 on.
-    at = _next_line(source, start - 1) if start else 0
+    at = _next_line(reader, file.size, start - 1) if start else 0
     end = min(start + length, file.size)
     while at < end:
         stop = min(end, at + block_bytes)
-        stop = file.size if stop == file.size else min(_next_line(source, stop - 1), file.size)
-        block = source.read_at(stop - at, at)
+        stop = file.size if stop == file.size else min(_next_line(reader, file.size, stop - 1), file.size)
+        block = reader.read_at(stop - at, at)
+        reader.forget(stop)
         yield block if at else block.removeprefix(_BOM)
         at = stop
 
 
-def _decompressed(source: InputFile) -> Any:
+def _decompressed(stream: Any, file: DataFile) -> Any:
     for suffix, codec in _CODECS.items():
-        if source.file.path.endswith(suffix):
-            return pa.CompressedInputStream(source.native, codec)
-    return source.native
+        if file.path.endswith(suffix):
+            return pa.CompressedInputStream(stream, codec)
+    return stream
 
 
 def _streamed(stream: Any, file: DataFile, whole: bool, block_bytes: int) -> Iterator[bytes]:
@@ -96,10 +127,10 @@ def _streamed(stream: Any, file: DataFile, whole: bool, block_bytes: int) -> Ite
         yield pending
 
 
-def _next_line(source: InputFile, position: int) -> int:
+def _next_line(reader: _LocalReader | ReadAhead, size: int, position: int) -> int:
     """Where the line after the one at ``position`` begins; behind the end of the file when there is none."""
-    while position < source.file.size:
-        chunk = source.read_at(min(_PEEK_BYTES, source.file.size - position), position)
+    while position < size:
+        chunk = reader.read_at(min(_PEEK_BYTES, size - position), position)
         at = chunk.find(b"\n")
         if at >= 0:
             return position + at + 1

@@ -21,7 +21,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
-from kquery_spark.sources import byte_ranges
+from kquery_spark.sources import byte_ranges, fetched_pieces
 from kquery_spark.sources.base import ColumnRange, DataFile, Split
 from kquery_spark.sources.byte_ranges import ByteRange, requests_for
 from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
@@ -29,7 +29,7 @@ from kquery_spark.sources.fetched_ranges import FetchedRanges
 from kquery_spark.sources.fetching import InBackground
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.live_rows import KEPT_POSITIONS, LiveRows
-from kquery_spark.sources.parquet import chunk_pages, codes, fetched_groups, page_index
+from kquery_spark.sources.parquet import chunk_pages, codes, page_index
 from kquery_spark.sources.parquet import source as parquet_source_module
 from kquery_spark.sources.parquet.open_files import forget_file, open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
@@ -402,7 +402,7 @@ def test_pages_that_hold_no_row_are_not_fetched(server, stored, contexts, reques
 
 def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
     chunks = [chunk_of(stored[0], 0, c) for c in (0, 1, 3)]
-    monkeypatch.setattr(fetched_groups, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
+    monkeypatch.setattr(fetched_pieces, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
     release = far.fetch(far.splits()[0], ["id", "few", "amount"])
     assert seen(requests, *chunks[:2])
     assert not any(request.holds(chunks[2]) for request in requests)

@@ -10,8 +10,8 @@ from pyarrow import orc
 import kquery_spark as kq
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.hybrid_calendar import gregorian_days
-from kquery_spark.sources.orc import source as orc_module
-from kquery_spark.sources.orc.footer import orc_facts
+from kquery_spark.sources.orc import file as orc_file
+from kquery_spark.sources.orc.footer import orc_tail
 from kquery_spark.sources.orc.source import orc_source
 from tests.sources.compare import assert_same, read_all
 
@@ -83,14 +83,14 @@ def test_every_julian_day_is_the_date_that_spark_makes_of_it(spark, tmp_path):
 def test_early_days_of_a_footer_that_is_not_understood_are_an_error(spark, tmp_path, monkeypatch):
     path = str(tmp_path / "t")
     spark.sql("SELECT DATE'1500-01-01' AS d, 1 AS x").write.orc(path)
-    monkeypatch.setattr(orc_module, "orc_facts", lambda file: None)
+    monkeypatch.setattr(orc_file, "orc_tail", lambda file, size: None)
     with pytest.raises(SourceError, match="1582-10-15"):
         read_all(orc_source([path]), ["d"])
     assert read_all(orc_source([path]), ["x"]).num_rows == 1
     (tmp_path / "short").write_bytes(b"ORC")
     for name in (str(tmp_path / "short"), __file__):
         with pa.OSFile(name) as file:
-            assert orc_facts(file) is None
+            assert orc_tail(file, file.size()) is None
 
 
 @pytest.mark.parametrize(

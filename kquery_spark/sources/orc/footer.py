@@ -1,4 +1,4 @@
-"""What an ORC footer says that pyarrow does not: the calendar of its days, and the range of each timestamp column.
+"""What an ORC footer says that pyarrow does not: its days' calendar, the ranges of timestamp columns, where stripes lie.
 
 A file ends with a PostScript, which gives the footer's position and its compression.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
-from typing import Any
 
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 from kquery_spark.sources import orc_footer_pb2 as pb
+from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
+END_BYTES = 16 << 10
+"""Of the end of a file, which mostly has all of its tail. pyarrow reads as many."""
+
+_NOT_UNDERSTOOD = (DecodeError, IndexError, ValueError, OSError, zlib.error, pa.ArrowException)
 # A bare LZ4 block does not say how long it will be, a frame need not: the header of one with blocks of up to 4 MiB.
 _LZ4_FRAME = bytes.fromhex("04224d18607073")
 
@@ -28,16 +32,51 @@ class OrcFacts:
     timestamps: dict[str, tuple[int, int]]
 
 
-def orc_facts(file: Any) -> OrcFacts | None:
-    """The facts of an open random access file; None where the footer cannot be understood."""
+@dataclass(frozen=True)
+class Tail:
+    """The end of an ORC file. codec: by which its parts are compressed. nbytes: from the footer to the end of the file."""
+
+    codec: int
+    footer: pb.Footer
+    nbytes: int
+
+    @property
+    def facts(self) -> OrcFacts | None:
+        """What it says of dates and times; None where it contradicts itself."""
+        try:
+            return _facts(self.footer)
+        except (IndexError, ValueError):
+            return None
+
+
+def orc_tail(file: ByteReader, size: int) -> Tail | None:
+    """The tail of a file of so many bytes; None where it cannot be understood."""
     try:
-        size = file.size()
-        length = file.read_at(1, size - 1)[0]
-        post = pb.PostScript.FromString(file.read_at(length, size - 1 - length))
-        footer = file.read_at(post.footer_length, size - 1 - length - post.footer_length)
-        return _facts(pb.Footer.FromString(_decompressed(footer, post.compression)))
-    except (DecodeError, IndexError, ValueError, OSError, zlib.error, pa.ArrowException):
+        end = bytes(file.read_at(min(END_BYTES, size), max(size - END_BYTES, 0)))
+        length = end[-1]
+        post = pb.PostScript.FromString(end[-1 - length : -1])
+        nbytes = int(post.footer_length) + length + 1
+        if nbytes > len(end):
+            end = bytes(file.read_at(nbytes, size - nbytes))
+        footer = end[len(end) - nbytes : len(end) - length - 1]
+        return Tail(post.compression, pb.Footer.FromString(_decompressed(footer, post.compression)), nbytes)
+    except _NOT_UNDERSTOOD:
         return None
+
+
+def stripe_footer(file: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter | None:
+    """A stripe's footer; None where it cannot be understood."""
+    try:
+        place = footer_of_stripe(tail.footer.stripes[stripe])
+        data = bytes(file.read_at(place.size, place.start))
+        return pb.StripeFooter.FromString(_decompressed(data, tail.codec))
+    except _NOT_UNDERSTOOD:
+        return None
+
+
+def footer_of_stripe(stripe: pb.StripeInformation) -> ByteRange:
+    """Where a stripe's footer lies, behind its streams."""
+    return ByteRange(stripe.offset + stripe.index_length + stripe.data_length, stripe.footer_length)
 
 
 def _facts(footer: pb.Footer) -> OrcFacts:

@@ -11,28 +11,30 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.orc as pa_orc
 from typing_extensions import override
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
+from kquery_spark.sources.fetching import Release, nothing_to_release
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
+    local_path,
     partition_range,
     partitioned_files,
     with_partitions,
 )
+from kquery_spark.sources.footers import of_each_file
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
-from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.orc.features import UNNAMED
-from kquery_spark.sources.orc.footer import OrcFacts, orc_facts
+from kquery_spark.sources.orc.file import OrcContent, open_orc, remote_orc
+from kquery_spark.sources.orc.footer import OrcFacts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.units import DAY_MICROS
-from kquery_spark.types.vector import from_arrow
+from kquery_spark.types.vector import Int64s, from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
 _MISSING_DAYS = 10  # before 1582-10-15, which the hybrid calendar does not have
@@ -66,42 +68,38 @@ class OrcSource(Source):
         return self.table_schema
 
     @cached_property
-    def _opened(self) -> list[tuple[tuple[int, int, int], pa.Schema]]:
-        """Rows, stripes and bytes of each file, and its columns."""
-        nothing = (0, 0, 0), pa.schema([])
-        return [_described(f) if f.size else nothing for f in self.files]
-
-    @property
-    def _footers(self) -> list[tuple[int, int, int]]:
-        return [numbers for numbers, _ in self._opened]
+    def _contents(self) -> list[OrcContent]:
+        """What each file has."""
+        nothing = OrcContent(0, 0, 0, pa.schema([]))
+        return of_each_file(lambda file: _described(file) if file.size else nothing, self.files)
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:
         """Looks at footers."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
-        for file, (_, schema) in zip(self.files, self._opened, strict=True):
-            if schema.names and _lacks_names(schema):
+        for file, content in zip(self.files, self._contents, strict=True):
+            if content.schema.names and _lacks_names(content.schema):
                 raise UNNAMED.declined()
-            _check_columns(file, schema, fields)
+            _check_columns(file, content.schema, fields)
             if file.size:
                 _check_times(file, fields)
 
     def splits(self) -> list[Split]:
         """One split per stripe; how rows are spread over stripes is not known, so that is an estimate."""
         return [
-            Split(index, (stripe,), rows // stripes, size // stripes)
-            for index, (rows, stripes, size) in enumerate(self._footers)
-            for stripe in range(stripes)
+            Split(index, (stripe,), content.rows // content.stripes, content.nbytes // content.stripes)
+            for index, content in enumerate(self._contents)
+            for stripe in range(content.stripes)
         ]
 
     @override
     def row_count(self) -> int | None:
-        return sum(rows for rows, _, _ in self._footers)
+        return sum(content.rows for content in self._contents)
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
         """The bytes are shared out evenly over the columns."""
-        size = sum(size for _, _, size in self._footers)
+        size = sum(content.nbytes for content in self._contents)
         return int(size * len(columns) / max(1, len(self.table_schema)))
 
     @override
@@ -112,20 +110,28 @@ class OrcSource(Source):
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per stripe."""
         file = self.files[split.file]
-        with InputFile(file) as source:
-            reader = _open(source)
-            names = set(reader.schema.names)
-            stored_names = [c for c in columns if c not in self.partition_columns and c in names]
-            # Reading no column loses the number of rows, so one is read to count them.
-            counted = stored_names or [_narrowest(reader.schema)]
+        with open_orc(file) as opened:
+            schema = opened.content.schema
+            names = set(schema.names)
             for stripe in split.pieces:
-                try:
-                    stripe_batch = reader.read_stripe(stripe, columns=counted)
-                except (pa.ArrowException, OSError) as error:
-                    cause = source.change or error
-                    raise SourceError(f"cannot read stripe {stripe} of {file.path}: {cause}") from None
-                source.check_unchanged()
-                yield self._batch(file, columns, names, stripe_batch)
+                yield self._batch(file, columns, names, opened.read(stripe, self._stored(schema, columns)))
+
+    def _stored(self, schema: pa.Schema, columns: Sequence[str]) -> list[str]:
+        """What is read of a file's columns. Reading none loses the number of rows, so then one is read to count them."""
+        stored = [c for c in columns if c not in self.partition_columns and c in schema.names]
+        return stored or [_narrowest(schema)]
+
+    @override
+    def is_remote(self, split: Split) -> bool:
+        return local_path(self.files[split.file].path) is None
+
+    @override
+    def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
+        remote = remote_orc(self.files[split.file])
+        if remote is None:
+            return nothing_to_release
+        (stripe,) = split.pieces
+        return remote.hold(stripe, self._stored(remote.content.schema, columns))
 
     def _batch(
         self, file: DataFile, columns: Sequence[str], names: set[str], stripe_batch: pa.RecordBatch
@@ -241,14 +247,13 @@ def _reads_exactly(low_ms: int, high_ms: int) -> bool:
 
 
 def _facts(file: DataFile) -> OrcFacts | None:
-    with InputFile(file) as opened:
-        return orc_facts(opened)
+    with open_orc(file) as opened:
+        return opened.facts
 
 
-def _described(file: DataFile) -> tuple[tuple[int, int, int], pa.Schema]:
-    with InputFile(file) as source:
-        opened = _open(source)
-        return (int(opened.nrows), int(opened.nstripes), int(opened.content_length)), opened.schema
+def _described(file: DataFile) -> OrcContent:
+    with open_orc(file) as opened:
+        return opened.content
 
 
 def _is_wall_clock(dtype: pa.DataType) -> bool:
@@ -277,10 +282,6 @@ def _mismatch(what: str, schema: pa.Schema, column: pa.Field) -> str:
 def _narrowest(schema: pa.Schema) -> str:
     flat = [f for f in schema if pa.types.is_primitive(f.type) or pa.types.is_decimal(f.type)]
     return str(min(flat, key=lambda f: f.type.bit_width).name if flat else schema[0].name)
-
-
-def _open(source: InputFile) -> Any:
-    return source.opened_as("ORC", lambda: pa_orc.ORCFile(source.native))
 
 
 def spark_field(field: pa.Field, tz: str) -> pa.Field:
@@ -321,7 +322,7 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
     filled = [f for f in files if f.size]
     if not filled:
         raise SourceError(f"no data files under {', '.join(paths)}")
-    _, file_schema = _described(filled[0])
+    file_schema = _described(filled[0]).schema
     if _lacks_names(file_schema):
         raise UNNAMED.declined()
     columns = with_partitions([spark_field(f, tz) for f in file_schema], fields)

@@ -17,6 +17,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.coded import Codes, PackedCodes
+from kquery_spark.sources.fetched_pieces import FetchedPieces
 from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.parquet.calendar import (
@@ -33,7 +34,6 @@ from kquery_spark.sources.parquet.calendar import (
 )
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
 from kquery_spark.sources.parquet.codes import CodedChunk, coded_chunk
-from kquery_spark.sources.parquet.fetched_groups import FetchedGroups
 from kquery_spark.sources.parquet.footer import (
     MAGIC,
     as_file,
@@ -90,7 +90,7 @@ class OpenFile:
         self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
         self._chunks = StoredChunks(self.metadata, [leaf.path for leaf in self._leaves])
-        self._fetched = FetchedGroups(file)
+        self._fetched = FetchedPieces(file)
         self.pages = ChunkPages(
             file, self.metadata, self.schema, self._flat, lambda: self._footer, self._reader_of_chunks
         )

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import cast
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.files import check_unchanged, local_path
-from kquery_spark.sources.footers import PARQUET_FOOTERS
+from kquery_spark.sources.files import check_unchanged
+from kquery_spark.sources.footers import PARQUET_FOOTERS, of_each_file
 from kquery_spark.sources.input_file import forget_input
 from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.parquet.file import OpenFile
 
-_MAX_FOOTERS_AT_ONCE = 32  # that are fetched from another filesystem
 _footers = cast("KeptValues[DataFile, OpenFile]", PARQUET_FOOTERS)
 
 
@@ -34,11 +32,8 @@ def open_file(file: DataFile) -> OpenFile:
 
 
 def open_files(files: Sequence[DataFile]) -> list[OpenFile]:
-    """The open files; footers on other filesystems, of which each takes a while, are fetched at the same time."""
-    if len(files) < 2 or all(local_path(file.path) is not None for file in files):
-        return [open_file(file) for file in files]
-    with ThreadPoolExecutor(_MAX_FOOTERS_AT_ONCE) as pool:
-        return list(pool.map(open_file, files))
+    """The open files."""
+    return of_each_file(open_file, files)
 
 
 def forget_file(file: DataFile) -> None:

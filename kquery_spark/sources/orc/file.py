@@ -1,0 +1,170 @@
+"""An ORC file as pyarrow reads it; of one on another filesystem the streams of a stripe are fetched before.
+
+pyarrow asks for the streams of a stripe one after the other, 128 KB at a time, which takes long where each request does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+import pyarrow.orc as pa_orc
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources import orc_footer_pb2 as pb
+from kquery_spark.sources.base import DataFile
+from kquery_spark.sources.byte_ranges import ByteRange
+from kquery_spark.sources.fetched_pieces import FetchedPieces
+from kquery_spark.sources.fetched_ranges import FetchedRanges
+from kquery_spark.sources.fetching import Release
+from kquery_spark.sources.files import local_path
+from kquery_spark.sources.input_file import InputFile, shared_input
+from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.orc.footer import (
+    END_BYTES,
+    OrcFacts,
+    footer_of_stripe,
+    orc_tail,
+    stripe_footer,
+)
+
+_INDEX_STREAMS = (6, 7, 8)  # Stream.Kind: row indexes and Bloom filters, which pyarrow does not read
+_BYTES_OF_A_FILE, _TAIL_EXPANSION = 12 << 10, 8
+
+
+class OrcContent(NamedTuple):
+    """What a file has. nbytes: of its stripes."""
+
+    rows: int
+    stripes: int
+    nbytes: int
+    schema: pa.Schema
+
+
+class OpenOrc:
+    """An open file, and what pyarrow reads it from. checked: its bytes are known to be as planned."""
+
+    def __init__(self, source: InputFile, data: Any, *, checked: bool = False) -> None:
+        self._source = source
+        self._checked = checked
+        self._reader = source.opened_as("ORC", lambda: pa_orc.ORCFile(data), checked=checked)
+
+    @property
+    def content(self) -> OrcContent:
+        """What the file has."""
+        reader = self._reader
+        return OrcContent(reader.nrows, reader.nstripes, reader.content_length, reader.schema)
+
+    @property
+    def facts(self) -> OrcFacts | None:
+        """What the tail says of dates and times; None where it cannot be understood."""
+        tail = orc_tail(self._source, self._source.size())
+        return None if tail is None else tail.facts
+
+    def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
+        """Columns of a stripe, at least one."""
+        try:
+            batch = self._reader.read_stripe(stripe, columns=list(columns))
+        except (pa.ArrowException, OSError) as error:
+            cause = self._source.change or error
+            raise SourceError(f"cannot read stripe {stripe} of {self._source.file.path}: {cause}") from None
+        if not self._checked:
+            self._source.check_unchanged()
+        return batch
+
+
+class RemoteOrc:
+    """A file on another filesystem. Any thread may call any method."""
+
+    def __init__(self, file: DataFile) -> None:
+        self._file = file
+        source = shared_input(file)
+        end = FetchedRanges(source)
+        end.fetch([_end(source.size(), END_BYTES)])
+        self._tail = orc_tail(end, source.size())
+        self._footers: dict[int, pb.StripeFooter | None] = {}
+        self._pieces = FetchedPieces(file)
+        self.content = OpenOrc(source, end.as_file(), checked=True).content
+        self.facts = None if self._tail is None else self._tail.facts
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, about."""
+        return _BYTES_OF_A_FILE + _TAIL_EXPANSION * (self._tail.nbytes if self._tail else 0)
+
+    def hold(self, stripe: int, columns: Sequence[str]) -> Release:
+        """Fetch columns of a stripe before they are read; gives what lets go of their bytes."""
+        return self._pieces.hold(stripe, self._parts(stripe, columns))
+
+    def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
+        """Columns of a stripe, at least one."""
+        fetched = self._pieces.of(stripe, self._parts(stripe, columns))
+        return OpenOrc(shared_input(self._file), fetched.as_file(), checked=True).read(stripe, columns)
+
+    def _parts(self, stripe: int, columns: Sequence[str]) -> list[ByteRange]:
+        """What pyarrow reads for columns of a stripe, as far as that can be told: the tail, streams, the stripe's footer."""
+        footer, tail = self._footer(stripe), self._tail
+        if tail is None or footer is None:
+            return []
+        place = tail.footer.stripes[stripe]
+        streams = _streams(footer, place.offset, _numbers(tail.footer, columns))
+        end = _end(self._file.size, max(tail.nbytes, END_BYTES))
+        return [end, *streams, footer_of_stripe(place)]
+
+    def _footer(self, stripe: int) -> pb.StripeFooter | None:
+        if stripe not in self._footers:
+            source, tail = shared_input(self._file), self._tail
+            self._footers[stripe] = None if tail is None else stripe_footer(source, tail, stripe)
+        return self._footers[stripe]
+
+
+_REMOTE: KeptValues[DataFile, RemoteOrc] = KeptValues(64 << 20)
+
+
+def remote_orc(file: DataFile) -> RemoteOrc | None:
+    """The file, from this process's cache; None for one of this machine."""
+    if local_path(file.path) is not None:
+        return None
+    kept = _REMOTE.get(file)
+    if kept is None:
+        kept = RemoteOrc(file)
+        _REMOTE.put(file, kept)
+    return kept
+
+
+@contextmanager
+def open_orc(file: DataFile) -> Iterator[OpenOrc | RemoteOrc]:
+    """The file, which is open inside of the block."""
+    remote = remote_orc(file)
+    if remote is not None:
+        yield remote
+        return
+    with InputFile(file) as source:
+        yield OpenOrc(source, source.native)
+
+
+def _end(size: int, nbytes: int) -> ByteRange:
+    """The last bytes of a file."""
+    return ByteRange(max(size - nbytes, 0), min(size, nbytes))
+
+
+def _numbers(footer: pb.Footer, columns: Iterable[str]) -> set[int]:
+    """The numbers of columns and of all that is in them, and that of the root. Numbers are in depth-first order."""
+    root = footer.types[0]
+    ends = [*root.subtypes[1:], len(footer.types)]
+    wanted = set(columns)
+    numbers = {0}
+    for name, first, end in zip(root.field_names, root.subtypes, ends, strict=True):
+        if name in wanted:
+            numbers.update(range(first, end))
+    return numbers
+
+
+def _streams(footer: pb.StripeFooter, start: int, numbers: set[int]) -> Iterator[ByteRange]:
+    """The streams of values of columns in a stripe, of which all streams lie one behind the other."""
+    for stream in footer.streams:
+        if stream.column in numbers and stream.kind not in _INDEX_STREAMS:
+            yield ByteRange(start, stream.length)
+        start += stream.length

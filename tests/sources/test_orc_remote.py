@@ -1,0 +1,124 @@
+"""Stripes of ORC files on other filesystems are fetched before pyarrow reads them, and are those of local files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import orc
+
+import kquery_spark as kq
+from kquery_spark.errors import SourceError
+from kquery_spark.physical.operators.base import TaskContext
+from kquery_spark.physical.operators.scan import ScanExec
+from kquery_spark.sources import byte_ranges
+from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.orc import file as orc_file
+from kquery_spark.sources.orc.source import OrcSource, orc_source
+from kquery_spark.sources.read_counts import read_counts
+from tests.s3 import new_bucket, s3_server, storage_options
+
+ROWS = 200_000
+COMPRESSIONS = ["uncompressed", "zlib", "snappy", "lz4", "zstd"]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with s3_server() as endpoint:
+        yield endpoint
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    numbers = np.random.default_rng(4)
+    null = numbers.random(ROWS) < 0.1
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "some": pa.array(numbers.integers(0, 500, ROWS), mask=null),
+            "amount": numbers.random(ROWS),
+            "text": [f"t{i}" for i in numbers.integers(0, 30, ROWS)],
+            "unique": [f"unique {i}" for i in numbers.integers(0, 1 << 40, ROWS)],
+            "nested": pa.array([{"a": i, "b": [i, None]} for i in range(ROWS)]),
+            "last": pa.array(numbers.random(ROWS) < 0.5, mask=null),
+        }
+    )
+
+
+def stored(server: str, table: pa.Table, folder: Path, compression: str = "zlib") -> list[OrcSource]:
+    """The same file on this machine and in a bucket."""
+    local = folder / "t.orc"
+    orc.write_table(table, str(local), compression=compression, stripe_size=1 << 20)
+    with new_bucket(server, "stripes").open_output_stream(f"stripes/{compression}.orc") as out:
+        out.write(local.read_bytes())
+    kq.ExecutionContext().register_orc(
+        "t", f"s3://stripes/{compression}.orc", storage_options=storage_options(server)
+    )
+    return [orc_source([str(local)]), orc_source([f"s3://stripes/{compression}.orc"])]
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_stripes_are_those_of_a_local_file(server, table, tmp_path, compression):
+    here, there = stored(server, table, tmp_path, compression)
+    assert there.row_count() == ROWS
+    splits = here.splits()
+    assert there.splits() == splits
+    assert len(splits) > 2
+    for columns in (table.column_names, ["nested", "id"], ["last"], ["text", "unique"], []):
+        for split in splits[1:3]:
+            (local,), (remote,) = here.read(split, columns), there.read(split, columns)
+            assert remote.to_arrow().equals(local.to_arrow())
+
+
+@pytest.mark.parametrize("columns", [["id"], ["some", "last"], ["unique", "nested"], ["text"], []])
+def test_all_that_pyarrow_reads_is_fetched_before(server, table, tmp_path, monkeypatch, columns):
+    _, there = stored(server, table, tmp_path)
+    split = there.splits()[1]
+    release = there.fetch(split, columns)
+    size = there.files[0].size
+
+    def read_at(self: InputFile, nbytes: int, offset: int) -> bytes:
+        raise AssertionError(f"{nbytes} bytes at {offset} were not fetched")
+
+    monkeypatch.setattr(InputFile, "read_at", read_at)
+    before = read_counts()
+    (batch,) = there.read(split, columns)
+    assert batch.num_rows > 1000
+    assert 0 < read_counts().since(before).nbytes < size
+    release()
+
+
+def test_a_scan_reads_only_the_streams_of_its_columns(server, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 100)
+    _, there = stored(server, table, tmp_path, "uncompressed")
+    read = []
+    for columns in (("id",), ("id", "unique")):
+        scan = ScanExec(0, "t", there, columns, splits=tuple(there.splits()))
+        task = TaskContext()
+        assert sum(batch.num_rows for batch in scan.run(task)) == ROWS
+        read.append(task.metrics_of(scan).extra["bytes_read"])
+    text = sum(len(value) for value in table["unique"].to_pylist())
+    assert read[0] < text < read[1] < there.files[0].size
+
+
+def test_a_tail_that_is_not_understood_is_left_to_pyarrow(server, table, tmp_path, monkeypatch):
+    monkeypatch.setattr(orc_file, "orc_tail", lambda file, size: None)
+    monkeypatch.setattr(orc_file, "_REMOTE", type(orc_file._REMOTE)(1 << 20))
+    here, there = stored(server, table, tmp_path)
+    split = here.splits()[1]
+    there.fetch(split, ["id"])()
+    (local,), (remote,) = here.read(split, ["id", "text"]), there.read(split, ["id", "text"])
+    assert remote.to_arrow().equals(local.to_arrow())
+
+
+def test_a_file_that_is_replaced_is_an_error(server, table, tmp_path):
+    _, there = stored(server, table, tmp_path)
+    (first, second) = there.splits()[:2]
+    next(there.read(first, ["id"]))
+    with new_bucket(server, "stripes").open_output_stream("stripes/zlib.orc") as out:
+        out.write(b"ORC" * 1000)
+    with pytest.raises(SourceError, match=r"stripes/zlib\.orc .*(changed|too early)"):
+        next(there.read(second, ["id"]))
