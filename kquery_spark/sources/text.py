@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pyarrow as pa
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.files import local_path
+from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.object_stores.connections import error_text
 from kquery_spark.sources.read_ahead import ReadAhead
 from kquery_spark.sources.read_counts import count_read
@@ -48,7 +49,7 @@ def line_blocks(
     A line end is a newline, a carriage return or both; in the blocks it is always one newline.
     """
     try:
-        with InputFile(file) as source, closing(_reader(source, start, length, whole)) as reader:
+        with _open(file, start, length, whole) as reader:
             for block in _blocks(reader, file, start, length, whole, block_bytes):
                 reader.check_unchanged()
                 yield _normalized(block)
@@ -72,16 +73,18 @@ class _LocalReader:
         count_read(self._source.file.size)
         return self._source.native
 
-    def close(self) -> None:
-        """The file is closed by who opened it."""
 
-
-def _reader(source: InputFile, start: int, length: int, whole: bool) -> _LocalReader | ReadAhead:
-    if source.is_local:
-        return _LocalReader(source)
-    if whole or is_compressed(source.file.path):
-        return ReadAhead(source, 0, source.file.size)
-    return ReadAhead(source, max(start - 1, 0), start + length)
+@contextmanager
+def _open(file: DataFile, start: int, length: int, whole: bool) -> Iterator[_LocalReader | ReadAhead]:
+    if local_path(file.path) is not None:
+        with InputFile(file) as source:
+            yield _LocalReader(source)
+        return
+    is_streamed = whole or is_compressed(file.path)
+    first, end = (0, file.size) if is_streamed else (max(start - 1, 0), start + length)
+    # a handle that nobody closes, as requests may outlive the block
+    with closing(ReadAhead(shared_input(file), first, end)) as ahead:
+        yield ahead
 
 
 def _blocks(

@@ -23,8 +23,6 @@ LINES = b"".join(b"%d;%s\n" % (i, b"x" * (i * 7919 % 300)) for i in range(400))
 class Far:
     """A file on another filesystem. at_once: how many reads wait for each other."""
 
-    is_local = False
-
     def __init__(
         self, content: bytes, path: str = "s3://b/far.csv", at_once: int = 1, change: str = ""
     ) -> None:
@@ -33,12 +31,6 @@ class Far:
         self.change = change
         self.read: list[ByteRange] = []
         self._barrier = threading.Barrier(at_once)
-
-    def __enter__(self) -> Far:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
 
     def size(self) -> int:
         return self.file.size
@@ -66,7 +58,7 @@ def ahead(file: Far, start: int, end: int) -> ReadAhead:
 
 
 def far_blocks(monkeypatch: pytest.MonkeyPatch, far: Far, *given: object, **options: object) -> list[bytes]:
-    monkeypatch.setattr(text, "InputFile", lambda file: far)
+    monkeypatch.setattr(text, "shared_input", lambda file: far)
     return list(text.line_blocks(far.file, *given, **options))  # type: ignore[arg-type]
 
 
