@@ -6,12 +6,28 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class PostScript(_message.Message):
-    __slots__ = ("footer_length", "compression")
+    __slots__ = ("footer_length", "compression", "metadata_length", "writer_version")
     FOOTER_LENGTH_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_FIELD_NUMBER: _ClassVar[int]
+    METADATA_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    WRITER_VERSION_FIELD_NUMBER: _ClassVar[int]
     footer_length: int
     compression: int
-    def __init__(self, footer_length: _Optional[int] = ..., compression: _Optional[int] = ...) -> None: ...
+    metadata_length: int
+    writer_version: int
+    def __init__(self, footer_length: _Optional[int] = ..., compression: _Optional[int] = ..., metadata_length: _Optional[int] = ..., writer_version: _Optional[int] = ...) -> None: ...
+
+class Metadata(_message.Message):
+    __slots__ = ("stripes",)
+    STRIPES_FIELD_NUMBER: _ClassVar[int]
+    stripes: _containers.RepeatedCompositeFieldContainer[StripeStatistics]
+    def __init__(self, stripes: _Optional[_Iterable[_Union[StripeStatistics, _Mapping]]] = ...) -> None: ...
+
+class StripeStatistics(_message.Message):
+    __slots__ = ("columns",)
+    COLUMNS_FIELD_NUMBER: _ClassVar[int]
+    columns: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
+    def __init__(self, columns: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ...) -> None: ...
 
 class Footer(_message.Message):
     __slots__ = ("stripes", "types", "statistics", "calendar")
@@ -34,10 +50,46 @@ class Type(_message.Message):
     def __init__(self, subtypes: _Optional[_Iterable[int]] = ..., field_names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
-    __slots__ = ("timestamps",)
+    __slots__ = ("values", "integers", "texts", "decimals", "dates", "timestamps", "has_null")
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    INTEGERS_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    DECIMALS_FIELD_NUMBER: _ClassVar[int]
+    DATES_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
+    HAS_NULL_FIELD_NUMBER: _ClassVar[int]
+    values: int
+    integers: IntegerStatistics
+    texts: TextStatistics
+    decimals: TextStatistics
+    dates: DateStatistics
     timestamps: TimestampStatistics
-    def __init__(self, timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ...) -> None: ...
+    has_null: bool
+    def __init__(self, values: _Optional[int] = ..., integers: _Optional[_Union[IntegerStatistics, _Mapping]] = ..., texts: _Optional[_Union[TextStatistics, _Mapping]] = ..., decimals: _Optional[_Union[TextStatistics, _Mapping]] = ..., dates: _Optional[_Union[DateStatistics, _Mapping]] = ..., timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ..., has_null: bool = ...) -> None: ...
+
+class IntegerStatistics(_message.Message):
+    __slots__ = ("minimum", "maximum")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: int
+    maximum: int
+    def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
+
+class TextStatistics(_message.Message):
+    __slots__ = ("minimum", "maximum")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: bytes
+    maximum: bytes
+    def __init__(self, minimum: _Optional[bytes] = ..., maximum: _Optional[bytes] = ...) -> None: ...
+
+class DateStatistics(_message.Message):
+    __slots__ = ("minimum", "maximum")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: int
+    maximum: int
+    def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class TimestampStatistics(_message.Message):
     __slots__ = ("minimum_utc", "maximum_utc")
@@ -48,16 +100,18 @@ class TimestampStatistics(_message.Message):
     def __init__(self, minimum_utc: _Optional[int] = ..., maximum_utc: _Optional[int] = ...) -> None: ...
 
 class StripeInformation(_message.Message):
-    __slots__ = ("offset", "index_length", "data_length", "footer_length")
+    __slots__ = ("offset", "index_length", "data_length", "footer_length", "rows")
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     INDEX_LENGTH_FIELD_NUMBER: _ClassVar[int]
     DATA_LENGTH_FIELD_NUMBER: _ClassVar[int]
     FOOTER_LENGTH_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
     offset: int
     index_length: int
     data_length: int
     footer_length: int
-    def __init__(self, offset: _Optional[int] = ..., index_length: _Optional[int] = ..., data_length: _Optional[int] = ..., footer_length: _Optional[int] = ...) -> None: ...
+    rows: int
+    def __init__(self, offset: _Optional[int] = ..., index_length: _Optional[int] = ..., data_length: _Optional[int] = ..., footer_length: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class StripeFooter(_message.Message):
     __slots__ = ("streams",)

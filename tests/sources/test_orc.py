@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyarrow import orc
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.logical.pruning import comparable
+from kquery_spark.sources import orc_footer_pb2 as pb
+from kquery_spark.sources.base import ColumnRange
 from kquery_spark.sources.hybrid_calendar import gregorian_days
 from kquery_spark.sources.orc import file as orc_file
-from kquery_spark.sources.orc.footer import orc_tail
+from kquery_spark.sources.orc.footer import Tail, _metadata, orc_tail
 from kquery_spark.sources.orc.source import orc_source
+from kquery_spark.types import names as t
+from kquery_spark.verify import verify
 from tests.sources.compare import assert_same, read_all
 
 ROW = """
@@ -46,6 +52,116 @@ def test_every_stripe_is_read_once(spark, tmp_path):
     assert sorted(read_all(source, ["id"]).column("id").to_pylist()) == list(range(400_000))
     counted = sum(b.num_rows for s in source.splits() for b in source.read(s, []))
     assert counted == source.row_count() == 400_000
+
+
+VALUES = """
+SELECT id, CAST(id % 100 AS TINYINT) AS b, CAST(-id AS INT) AS i, CONCAT('é', id) AS s, IF(id < 90000, NULL, id) AS late,
+  CAST(NULL AS INT) AS nothing, CAST(id AS DECIMAL(12, 3)) / 8 AS dec, CAST(-id AS DECIMAL(38, 10)) AS wide,
+  DATE'1000-01-01' + CAST(id * 5 AS INT) AS day, id / 7 AS d, TIMESTAMP_NTZ'2019-03-30 12:34:56' AS wall, id % 2 = 0 AS flag
+FROM RANGE(0, 200000, 1, 1)
+"""
+
+
+@pytest.mark.parametrize("writer", ["spark", "arrow"])
+def test_what_stripes_are_said_to_hold_is_in_them(writer, spark, tmp_path):
+    path = str(tmp_path / "t")
+    if writer == "spark":
+        spark.sql(VALUES).write.option("orc.stripe.size", "100000").orc(path)
+    else:
+        rows = spark.sql(VALUES).drop("wall").toArrow()
+        (tmp_path / "t").mkdir()
+        orc.write_table(rows, f"{path}/t.orc", stripe_size=1 << 20)
+    source = orc_source([path])
+    splits = source.splits()
+    assert len(splits) > 2
+    known = set()
+    for field in source.schema:
+        for split in splits:
+            (batch,) = source.read(split, [field.name])
+            assert split.rows == batch.num_rows
+            (column,) = batch.to_arrow().columns
+            found = source.ranges(split, field.name)
+            if found is None:
+                continue
+            assert found.nulls in (None, column.null_count)
+            ends = pc.min_max(column.cast(pa.int32()) if field.type == t.DATE else column).as_py()
+            low, high = (comparable(end, field.type) for end in (found.low, found.high))
+            if low is not None:
+                known.add(field.name)
+                assert (low, high) == tuple(comparable(end, field.type) for end in ends.values())
+    assert known == {"id", "b", "i", "s", "late", "dec", "wide", "day"}
+    assert source.ranges(splits[0], "day").low is None  # of days before 1582
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "id BETWEEN 150000 AND 150004",
+        "s = 'é77'",
+        "late IS NOT NULL AND id < 95000",
+        "late IS NULL",
+        "nothing IS NOT NULL",
+        "dec > 24999.5",
+        "wide < -199998",
+        "day = DATE'1000-01-06' OR day > DATE'3730-01-01'",
+        "d > 28571.2",
+        "i IN (-5, -199999)",
+    ],
+)
+def test_rows_of_some_stripes(text, spark, tmp_path):
+    path = str(tmp_path / "t")
+    spark.sql(VALUES).write.option("orc.stripe.size", "100000").orc(path)
+    assert verify(spark.read.orc(path).where(text)).ok
+
+
+def test_stripes_that_statistics_rule_out_are_not_read(tmp_path, monkeypatch):
+    path = str(tmp_path / "t.orc")
+    orc.write_table(
+        pa.table({"id": np.arange(400_000)}), path, stripe_size=1 << 20, compression="uncompressed"
+    )
+    ctx = kq.ExecutionContext()
+    ctx.register_orc("t", path)
+    read = []
+    real = orc_file.OpenOrc.read
+    monkeypatch.setattr(
+        orc_file.OpenOrc,
+        "read",
+        lambda self, stripe, columns: read.append(stripe) or real(self, stripe, columns),
+    )
+    assert ctx.sql("SELECT id FROM t WHERE id = 399990").to_arrow().to_pylist() == [{"id": 399990}]
+    assert read == [orc_source([path]).splits()[-1].pieces[0]]
+    assert ctx.sql("SELECT id FROM t ORDER BY id DESC LIMIT 2").to_arrow()["id"].to_pylist() == [
+        399999,
+        399998,
+    ]
+
+
+def test_statistics_that_may_be_wrong_are_not_used():
+    statistics = pb.ColumnStatistics(
+        values=3, has_null=True, integers=pb.IntegerStatistics(minimum=1, maximum=5)
+    )
+    footer = pb.Footer(
+        types=[pb.Type(subtypes=[1], field_names=["a"]), pb.Type()], stripes=[pb.StripeInformation(rows=4)]
+    )
+
+    def ranges(column: pb.ColumnStatistics, stripes: int = 1) -> list[ColumnRange | None]:
+        metadata = pb.Metadata(stripes=[pb.StripeStatistics(columns=[column, column])] * stripes)
+        return Tail(0, footer, metadata, 0).ranges("a", t.INT)
+
+    assert ranges(statistics) == [ColumnRange(1, 5, 1)]
+    assert ranges(statistics, stripes=2) == []
+    statistics.has_null = False  # there would be one
+    assert ranges(statistics) == [None]
+    statistics.values = 5  # more than rows
+    assert ranges(statistics) == [None]
+    assert ranges(pb.ColumnStatistics()) == [ColumnRange(None, None, None)]
+    assert Tail(0, footer, pb.Metadata(), 0).ranges("a", t.INT) == []
+    assert Tail(0, footer, pb.Metadata(), 0).ranges("b", t.INT) == []
+    decimal = pb.ColumnStatistics(decimals=pb.TextStatistics(minimum=b"1.5", maximum=b"much"))
+    metadata = pb.Metadata(stripes=[pb.StripeStatistics(columns=[decimal, decimal])])
+    assert Tail(0, footer, metadata, 0).ranges("a", t.decimal(5, 2)) == [ColumnRange(None, None, None)]
+    post = pb.PostScript(footer_length=3, metadata_length=9, writer_version=0)
+    assert not _metadata(b"any bytes", post).stripes  # by a writer before HIVE-8732
 
 
 def test_partitions_missing_columns_and_other_orders(spark, tmp_path):

@@ -395,7 +395,16 @@ def test_the_generated_code_is_of_its_definition(generated_code: Any) -> None:
     descriptor = generated_code.DESCRIPTOR
     proto = descriptor_pb2.FileDescriptorProto()
     descriptor.CopyToProto(proto)
-    kinds = {1: "double", 4: "uint64", 9: "string", 12: "bytes", 13: "uint32", 18: "sint64"}
+    kinds = {
+        1: "double",
+        4: "uint64",
+        8: "bool",
+        9: "string",
+        12: "bytes",
+        13: "uint32",
+        17: "sint32",
+        18: "sint64",
+    }
     generated = {
         m.name: {
             (f.name, f.number, kinds.get(f.type) or f.type_name.split(".")[-1], f.label == 3) for f in m.field

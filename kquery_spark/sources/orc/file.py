@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -24,23 +25,28 @@ from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.orc.footer import (
     END_BYTES,
-    OrcFacts,
+    Tail,
     footer_of_stripe,
     orc_tail,
     stripe_footer,
 )
 
 _INDEX_STREAMS = (6, 7, 8)  # Stream.Kind: row indexes and Bloom filters, which pyarrow does not read
+_READER_BYTES = 16 << 10  # of a file's end, which pyarrow reads in the hope that it has the footer
 _BYTES_OF_A_FILE, _TAIL_EXPANSION = 12 << 10, 8
 
 
 class OrcContent(NamedTuple):
-    """What a file has. nbytes: of its stripes."""
+    """What a file has. stripe_rows: rows of each stripe. nbytes: of all stripes."""
 
-    rows: int
-    stripes: int
+    stripe_rows: tuple[int, ...]
     nbytes: int
     schema: pa.Schema
+
+    @property
+    def rows(self) -> int:
+        """Of the whole file."""
+        return sum(self.stripe_rows)
 
 
 class OpenOrc:
@@ -51,17 +57,24 @@ class OpenOrc:
         self._checked = checked
         self._reader = source.opened_as("ORC", lambda: pa_orc.ORCFile(data), checked=checked)
 
-    @property
-    def content(self) -> OrcContent:
-        """What the file has."""
-        reader = self._reader
-        return OrcContent(reader.nrows, reader.nstripes, reader.content_length, reader.schema)
+    @cached_property
+    def tail(self) -> Tail | None:
+        """The tail; None where it cannot be understood."""
+        return orc_tail(self._source, self._source.size())
 
     @property
-    def facts(self) -> OrcFacts | None:
-        """What the tail says of dates and times; None where it cannot be understood."""
-        tail = orc_tail(self._source, self._source.size())
-        return None if tail is None else tail.facts
+    def content(self) -> OrcContent:
+        """What the file has; rows are spread evenly over the stripes where the tail is not understood."""
+        return self.content_by(self.tail)
+
+    def content_by(self, tail: Tail | None) -> OrcContent:
+        """What the file has, of which this is the tail."""
+        reader = self._reader
+        rows, stripes = int(reader.nrows), int(reader.nstripes)
+        known = () if tail is None else tuple(tail.stripe_rows)
+        if len(known) != stripes or sum(known) != rows:
+            known = tuple(rows * (i + 1) // stripes - rows * i // stripes for i in range(stripes))
+        return OrcContent(known, int(reader.content_length), reader.schema)
 
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Columns of a stripe, at least one."""
@@ -83,16 +96,16 @@ class RemoteOrc:
         source = shared_input(file)
         end = FetchedRanges(source)
         end.fetch([_end(source.size(), END_BYTES)])
-        self._tail = orc_tail(end, source.size())
+        self.tail = orc_tail(end, source.size())
         self._footers: dict[int, pb.StripeFooter | None] = {}
         self._pieces = FetchedPieces(file)
-        self.content = OpenOrc(source, end.as_file(), checked=True).content
-        self.facts = None if self._tail is None else self._tail.facts
+        self.content = OpenOrc(source, end.as_file(), checked=True).content_by(self.tail)
 
     @property
     def nbytes(self) -> int:
         """What it takes in memory, about."""
-        return _BYTES_OF_A_FILE + _TAIL_EXPANSION * (self._tail.nbytes if self._tail else 0)
+        tail = 0 if self.tail is None else self.tail.nbytes + self.tail.metadata.ByteSize()
+        return _BYTES_OF_A_FILE + _TAIL_EXPANSION * tail
 
     def hold(self, stripe: int, columns: Sequence[str]) -> Release:
         """Fetch columns of a stripe before they are read; gives what lets go of their bytes."""
@@ -105,17 +118,17 @@ class RemoteOrc:
 
     def _parts(self, stripe: int, columns: Sequence[str]) -> list[ByteRange]:
         """What pyarrow reads for columns of a stripe, as far as that can be told: the tail, streams, the stripe's footer."""
-        footer, tail = self._footer(stripe), self._tail
+        footer, tail = self._footer(stripe), self.tail
         if tail is None or footer is None:
             return []
         place = tail.footer.stripes[stripe]
         streams = _streams(footer, place.offset, _numbers(tail.footer, columns))
-        end = _end(self._file.size, max(tail.nbytes, END_BYTES))
+        end = _end(self._file.size, max(tail.nbytes, _READER_BYTES))
         return [end, *streams, footer_of_stripe(place)]
 
     def _footer(self, stripe: int) -> pb.StripeFooter | None:
         if stripe not in self._footers:
-            source, tail = shared_input(self._file), self._tail
+            source, tail = shared_input(self._file), self.tail
             self._footers[stripe] = None if tail is None else stripe_footer(source, tail, stripe)
         return self._footers[stripe]
 

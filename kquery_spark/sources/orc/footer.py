@@ -1,4 +1,4 @@
-"""What an ORC footer says that pyarrow does not: its days' calendar, the ranges of timestamp columns, where stripes lie.
+"""What an ORC file's tail says that pyarrow does not: its days' calendar, the ranges of columns, where stripes lie.
 
 A file ends with a PostScript, which gives the footer's position and its compression.
 """
@@ -7,17 +7,23 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from typing import Any
 
 import pyarrow as pa
 from google.protobuf.message import DecodeError
 
 from kquery_spark.sources import orc_footer_pb2 as pb
+from kquery_spark.sources.base import ColumnRange
 from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
+from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY
+from kquery_spark.types import names as t
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
-END_BYTES = 16 << 10
-"""Of the end of a file, which mostly has all of its tail. pyarrow reads as many."""
+_RIGHT_STATISTICS = 1  # PostScript.writerVersion, HIVE-8732: before, the highest values may be wrong
+END_BYTES = 64 << 10
+"""Of the end of a file, which mostly has all of its tail."""
 
 _NOT_UNDERSTOOD = (DecodeError, IndexError, ValueError, OSError, zlib.error, pa.ArrowException)
 # A bare LZ4 block does not say how long it will be, a frame need not: the header of one with blocks of up to 4 MiB.
@@ -34,11 +40,34 @@ class OrcFacts:
 
 @dataclass(frozen=True)
 class Tail:
-    """The end of an ORC file. codec: by which its parts are compressed. nbytes: from the footer to the end of the file."""
+    """The end of an ORC file. codec: by which its parts are compressed. nbytes: from the footer to the end of the file.
+
+    metadata: the statistics of stripes; empty where the writer is so old that they may be wrong.
+    """
 
     codec: int
     footer: pb.Footer
+    metadata: pb.Metadata
     nbytes: int
+
+    @property
+    def stripe_rows(self) -> list[int]:
+        """How many rows each stripe has."""
+        return [stripe.rows for stripe in self.footer.stripes]
+
+    def ranges(self, column: str, dtype: pa.DataType) -> list[ColumnRange | None]:
+        """Statistics of a column for each stripe, or nothing. dtype: Spark's type of the column."""
+        root, rows = self.footer.types[0], self.stripe_rows
+        numbers = [n for name, n in zip(root.field_names, root.subtypes, strict=True) if name == column]
+        if len(numbers) != 1 or len(self.metadata.stripes) != len(rows):
+            return []
+        (number,) = numbers
+        if any(number >= len(stripe.columns) for stripe in self.metadata.stripes):
+            return []
+        return [
+            _range(stripe.columns[number], count, dtype)
+            for stripe, count in zip(self.metadata.stripes, rows, strict=True)
+        ]
 
     @property
     def facts(self) -> OrcFacts | None:
@@ -53,15 +82,62 @@ def orc_tail(file: ByteReader, size: int) -> Tail | None:
     """The tail of a file of so many bytes; None where it cannot be understood."""
     try:
         end = bytes(file.read_at(min(END_BYTES, size), max(size - END_BYTES, 0)))
-        length = end[-1]
-        post = pb.PostScript.FromString(end[-1 - length : -1])
-        nbytes = int(post.footer_length) + length + 1
+        length = end[-1] + 1
+        post = pb.PostScript.FromString(end[-length:-1])
+        nbytes = int(post.metadata_length) + int(post.footer_length) + length
         if nbytes > len(end):
             end = bytes(file.read_at(nbytes, size - nbytes))
-        footer = end[len(end) - nbytes : len(end) - length - 1]
-        return Tail(post.compression, pb.Footer.FromString(_decompressed(footer, post.compression)), nbytes)
+        parts = end[len(end) - nbytes : len(end) - length]
+        metadata, footer = parts[: post.metadata_length], parts[post.metadata_length :]
+        return Tail(
+            post.compression,
+            pb.Footer.FromString(_decompressed(footer, post.compression)),
+            _metadata(metadata, post),
+            nbytes - int(post.metadata_length),
+        )
     except _NOT_UNDERSTOOD:
         return None
+
+
+def _metadata(data: bytes, post: pb.PostScript) -> pb.Metadata:
+    if post.writer_version < _RIGHT_STATISTICS:
+        return pb.Metadata()
+    return pb.Metadata.FromString(_decompressed(data, post.compression))
+
+
+def _range(statistics: pb.ColumnStatistics, rows: int, dtype: pa.DataType) -> ColumnRange | None:
+    nulls = rows - statistics.values if statistics.HasField("values") else None
+    if nulls is not None and (
+        nulls < 0 or (statistics.HasField("has_null") and statistics.has_null != (nulls > 0))
+    ):
+        return None
+    low, high = _ends(statistics, dtype)
+    return ColumnRange(low, high, nulls)
+
+
+def _ends(statistics: pb.ColumnStatistics, dtype: pa.DataType) -> tuple[Any, Any]:
+    """The smallest and the largest value; None, None where they are not known, or readers may not agree about them."""
+    if t.is_integral(dtype):
+        known: Any = statistics.integers
+    elif dtype == t.DATE:
+        known = statistics.dates
+    elif dtype == t.STRING:
+        known = statistics.texts
+    elif t.is_decimal(dtype):
+        known = statistics.decimals
+    else:
+        return None, None
+    if not (known.HasField("minimum") and known.HasField("maximum")):
+        return None, None
+    low, high = known.minimum, known.maximum
+    if dtype == t.DATE and low < GREGORIAN_START_DAY:
+        return None, None
+    if not t.is_decimal(dtype):
+        return low, high
+    try:
+        return Decimal(low.decode()), Decimal(high.decode())
+    except (InvalidOperation, UnicodeDecodeError):
+        return None, None
 
 
 def stripe_footer(file: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter | None:

@@ -70,7 +70,7 @@ class OrcSource(Source):
     @cached_property
     def _contents(self) -> list[OrcContent]:
         """What each file has."""
-        nothing = OrcContent(0, 0, 0, pa.schema([]))
+        nothing = OrcContent((), 0, pa.schema([]))
         return of_each_file(lambda file: _described(file) if file.size else nothing, self.files)
 
     @override
@@ -85,11 +85,11 @@ class OrcSource(Source):
                 _check_times(file, fields)
 
     def splits(self) -> list[Split]:
-        """One split per stripe; how rows are spread over stripes is not known, so that is an estimate."""
+        """One split per stripe."""
         return [
-            Split(index, (stripe,), content.rows // content.stripes, content.nbytes // content.stripes)
+            Split(index, (stripe,), rows, content.nbytes // len(content.stripe_rows))
             for index, content in enumerate(self._contents)
-            for stripe in range(content.stripes)
+            for stripe, rows in enumerate(content.stripe_rows)
         ]
 
     @override
@@ -104,8 +104,19 @@ class OrcSource(Source):
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """Pyarrow gives no statistics of stripes, so only partition columns have any."""
-        return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
+        """Statistics of stripes; of columns of floating-point numbers and times there are none."""
+        if column in self.partition_columns:
+            return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
+        if len(split.pieces) != 1:
+            return None
+        ranges = self.once(("ranges", split.file, column), lambda: self._ranges(split.file, column))
+        return ranges[split.pieces[0]] if ranges else None
+
+    def _ranges(self, file: int, column: str) -> list[ColumnRange | None]:
+        """Of each stripe of a file; empty where the file does not say."""
+        with open_orc(self.files[file]) as opened:
+            tail = opened.tail
+        return [] if tail is None else tail.ranges(column, self.table_schema.field(column).type)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         """One batch per stripe."""
@@ -248,7 +259,7 @@ def _reads_exactly(low_ms: int, high_ms: int) -> bool:
 
 def _facts(file: DataFile) -> OrcFacts | None:
     with open_orc(file) as opened:
-        return opened.facts
+        return None if opened.tail is None else opened.tail.facts
 
 
 def _described(file: DataFile) -> OrcContent:
