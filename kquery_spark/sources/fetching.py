@@ -39,6 +39,11 @@ class InBackground(Generic[T]):
         self._found: Future[tuple[T, ReadCounts]] = fetching_threads().submit(_find, find)
         self._is_counted = False
 
+    @property
+    def is_done(self) -> bool:
+        """Whether ``result`` waits for nothing."""
+        return self._found.done()
+
     def result(self) -> T:
         """The value once it is there; raises what finding it raised."""
         value, read = self._found.result()

@@ -130,9 +130,10 @@ more, on average, for each task that runs at once (of 64 MB with 32 cores), else
 
 Of Parquet and ORC files, a task asks for all columns that it needs of a row group or stripe at once, in requests of up to
 16 MB, and up to 32 of them at a time. While it works on one row group it looks for the next that statistics do not rule out,
-in the next file maybe, and fetches its columns, up to 64 MB of them, and what says which of its rows are deleted. Of large
-row groups of Parquet files it reads the page index first, if there is one, and fetches only the pages that may hold rows
-which pass the conditions. CSV and JSON files are fetched up to 24 MB ahead, in requests of 4 MB.
+in the next file maybe, and fetches its columns, up to 64 MB of them, and what says which of its rows are deleted; of small
+files it fetches up to eight ahead. Of large row groups of Parquet files it reads the page index first, if there is one, and
+fetches only the pages that may hold rows which pass the conditions. CSV and JSON files are fetched up to 24 MB ahead, in
+requests of 4 MB.
 
 A file that is replaced while a query reads it is an error, as with Spark, and so is an object that Google's store keeps
 compressed (`Content-Encoding: gzip`). Credentials travel to workers inside the pickled function that they run, next to

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -18,11 +18,12 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.physical import fetch_ahead
 from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.sources import byte_ranges, fetched_pieces
-from kquery_spark.sources.base import ColumnRange, DataFile, Split
+from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.byte_ranges import ByteRange, requests_for
 from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
 from kquery_spark.sources.fetched_ranges import FetchedRanges
@@ -315,7 +316,8 @@ def held(source: ParquetSource) -> dict[int, Any]:
     return open_file(source.files[0])._fetched._held
 
 
-def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests):
+def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests, monkeypatch):
+    monkeypatch.setattr(fetch_ahead, "_MAX_SPLITS_AHEAD", 1)
     splits, chunks = far.splits(), [[chunk_of(stored[0], g, c) for c in (0, 3)] for g in range(4)]
     reading = fetched_ahead(far, splits, lambda split: Wanted(["id", "amount"]))
     for group in range(4):
@@ -328,6 +330,85 @@ def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests):
         assert sorted(held(far)) == [g for g in (group, group + 1) if g < 4]
     assert next(reading, None) is None
     assert not held(far)
+
+
+class Files(Source):
+    """Splits of files that are open once ``opens`` is set, and what is done with them."""
+
+    def __init__(self, nbytes: int) -> None:
+        object.__setattr__(self, "nbytes", nbytes)
+        object.__setattr__(self, "opens", threading.Event())
+        object.__setattr__(self, "fetched", [])
+        object.__setattr__(self, "released", [])
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema([])
+
+    def splits(self) -> list[Split]:
+        return [Split(file, (group,), 1, self.nbytes) for file in range(10) for group in range(2)]
+
+    def read(self, split: Split, columns: Any) -> Any:
+        raise NotImplementedError
+
+    def is_remote(self, split: Split) -> bool:
+        return True
+
+    def fetch(self, split: Split, columns: Any, rows: Any = None) -> Any:
+        self.fetched.append((split.file, *split.pieces))
+        assert self.opens.wait(20)
+        return lambda: self.released.append((split.file, *split.pieces))
+
+
+def until(condition: Callable[[], bool]) -> bool:
+    """Whether it becomes true within 20 seconds."""
+    end = time.monotonic() + 20
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return condition()
+
+
+def test_of_small_splits_several_are_fetched_ahead():
+    source = Files(1 << 20)
+    splits = [split for split in source.splits() if split.pieces == (0,)]
+    reading = fetched_ahead(source, splits, lambda split: Wanted([]))
+    first = threading.Thread(target=lambda: next(reading))
+    first.start()
+    assert until(lambda: len(source.fetched) == 8)
+    source.opens.set()
+    first.join()
+    assert until(lambda: len(source.fetched) == 9)
+    assert not source.released
+    assert next(reading) == splits[1]
+    assert source.released == [(0, 0)]
+    reading.close()
+    assert until(lambda: sorted(source.released) == sorted(source.fetched))
+
+
+@pytest.mark.parametrize(("nbytes", "ahead"), [(40 << 20, 1), (20 << 20, 3)])
+def test_of_large_splits_few_are_fetched_ahead(nbytes, ahead):
+    source = Files(nbytes)
+    source.opens.set()
+    splits = [split for split in source.splits() if split.pieces == (0,)]
+    reading = fetched_ahead(source, splits, lambda split: Wanted([]))
+    next(reading)
+    assert until(lambda: len(source.fetched) == 1 + ahead)
+    assert list(reading) == splits[1:]
+    assert source.released == [(file, 0) for file in range(10)]
+
+
+def test_a_file_is_opened_once_by_the_first_of_its_splits():
+    source = Files(1 << 20)
+    reading = fetched_ahead(source, source.splits(), lambda split: Wanted([]))
+    first = threading.Thread(target=lambda: next(reading))
+    first.start()
+    assert until(lambda: source.fetched == [(0, 0)])
+    time.sleep(0.05)
+    assert source.fetched == [(0, 0)]
+    source.opens.set()
+    first.join()
+    assert list(reading) == source.splits()[1:]
+    assert sorted(source.released) == [(file, group) for file in range(10) for group in range(2)]
 
 
 def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, requests):
