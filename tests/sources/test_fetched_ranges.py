@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -17,12 +18,13 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
+from kquery_spark.expr import Call, Column, Literal
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import fetch_ahead
 from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
-from kquery_spark.sources import byte_ranges, fetched_pieces
+from kquery_spark.sources import byte_ranges, fetched_pieces, fetched_ranges, fetching
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.byte_ranges import ByteRange, requests_for
 from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
@@ -35,6 +37,7 @@ from kquery_spark.sources.parquet import source as parquet_source_module
 from kquery_spark.sources.parquet.open_files import forget_file, open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.read_counts import count_read, read_counts
+from kquery_spark.types import names as t
 from tests.s3 import new_bucket, s3_server, storage_options
 
 CONTENT = bytes(i * 7 % 251 for i in range(10_000))
@@ -69,7 +72,7 @@ class Far:
             raise SourceError(self.changes)
 
 
-def fetched_ranges(file: Far) -> FetchedRanges:
+def ranges_of(file: Far) -> FetchedRanges:
     return FetchedRanges(file)  # type: ignore[arg-type]
 
 
@@ -107,7 +110,7 @@ def test_requests_hold_what_was_asked_for_once():
 @pytest.mark.usefixtures("small")
 def test_ranges_are_fetched_at_the_same_time_and_once():
     file = Far(at_once=5)  # each request waits for the others
-    fetched = fetched_ranges(file)
+    fetched = ranges_of(file)
     fetched.fetch([ByteRange(0, 250), ByteRange(1000, 50), ByteRange(2000, 5)])
     fetched.fetch([ByteRange(10, 100), ByteRange(1000, 50)])
     for start, size in [(0, 250), (5, 10), (90, 20), (95, 150), (1000, 50), (1049, 1), (2000, 5)]:
@@ -118,7 +121,7 @@ def test_ranges_are_fetched_at_the_same_time_and_once():
 
 
 def test_requests_are_counted_for_who_reads_first():
-    fetched = fetched_ranges(Far())
+    fetched = ranges_of(Far())
     fetched.fetch([ByteRange(0, 250)])
     before = read_counts()
     fetched.read_at(10, 100)
@@ -128,7 +131,7 @@ def test_requests_are_counted_for_who_reads_first():
 
 def test_bytes_that_nobody_asked_for_are_read_now():
     file = Far()
-    fetched = fetched_ranges(file)
+    fetched = ranges_of(file)
     fetched.fetch([ByteRange(0, 250)])
     assert bytes(fetched.read_at(100, 200)) == CONTENT[200:300]
     assert (200, 100) in file.read
@@ -142,16 +145,16 @@ def test_bytes_that_nobody_asked_for_are_read_now():
 def test_ranges_outside_of_the_file_are_errors(part):
     file = Far()
     with pytest.raises(SourceError, match=f"far has 10000 bytes, and none from {part.start} to {part.end}"):
-        fetched_ranges(file).fetch([ByteRange(0, 1), part])
+        ranges_of(file).fetch([ByteRange(0, 1), part])
     assert not file.read
 
 
 def test_a_file_that_ends_too_early_or_changed_is_an_error():
-    fetched = fetched_ranges(Far(content=CONTENT[:100]))
+    fetched = ranges_of(Far(content=CONTENT[:100]))
     fetched.fetch([ByteRange(50, 100)])
     with pytest.raises(SourceError, match="far ends at byte 100, which is too early"):
         fetched.read_at(10, 50)
-    fetched = fetched_ranges(Far(changes="far has changed", content=CONTENT[:100]))
+    fetched = ranges_of(Far(changes="far has changed", content=CONTENT[:100]))
     fetched.fetch([ByteRange(50, 100)])
     with pytest.raises(SourceError, match="far has changed"):
         fetched.read_at(10, 50)
@@ -526,6 +529,19 @@ def test_deleted_rows_are_looked_up_while_columns_are_fetched(far):
     with pytest.raises(SourceError, match="deletion vector in the table's log is damaged"):
         damaged.fetch(split, ["id"])
     assert not held(far)
+
+
+def test_nothing_waits_for_a_thread_that_waits(far, monkeypatch):
+    """The threads that fetch are a few; those that begin a fetch must not wait for others of them."""
+    forget_file(far.files[0])
+    vector = DeletedPositions(2, np.array([3, GROUP_ROWS + 1], "<i8").tobytes())
+    filters = (Call.of("gt", Column("id", t.LONG), Literal(5, t.LONG)),)
+    scan = ScanExec(0, "t", LiveRows(far, (vector,)), ("id", "text"), filters, splits=tuple(far.splits()))
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        for module in (fetching, fetched_ranges):
+            monkeypatch.setattr(module, "fetching_threads", lambda: one)
+        read = other.submit(lambda: sum(batch.num_rows for batch in scan.run(TaskContext())))
+        assert read.result(60) == ROWS - 7
 
 
 def test_statistics_of_a_split_are_those_of_its_file_alone(tmp_path, monkeypatch):

@@ -160,6 +160,10 @@ def test_statistics_that_may_be_wrong_are_not_used():
     decimal = pb.ColumnStatistics(decimals=pb.TextStatistics(minimum=b"1.5", maximum=b"much"))
     metadata = pb.Metadata(stripes=[pb.StripeStatistics(columns=[decimal, decimal])])
     assert Tail(0, footer, metadata, 0).ranges("a", t.decimal(5, 2)) == [ColumnRange(None, None, None)]
+    for types in ([], [pb.Type(field_names=["a"])], [pb.Type(subtypes=[9], field_names=["a"])]):
+        contradicting = Tail(0, pb.Footer(types=types, stripes=footer.stripes), metadata, 0)
+        assert contradicting.ranges("a", t.INT) == []
+        assert contradicting.numbers(["a"]) is None
     post = pb.PostScript(footer_length=3, metadata_length=9, writer_version=0)
     assert not _metadata(b"any bytes", post).stripes  # by a writer before HIVE-8732
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
-from kquery_spark.sources import byte_ranges
+from kquery_spark.sources import byte_ranges, fetched_ranges, fetching
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.source import OrcSource, orc_source
@@ -102,6 +103,19 @@ def test_a_scan_reads_only_the_streams_of_its_columns(server, table, tmp_path, m
         read.append(task.metrics_of(scan).extra["bytes_read"])
     text = sum(len(value) for value in table["unique"].to_pylist())
     assert read[0] < text < read[1] < there.files[0].size
+
+
+def test_nothing_waits_for_a_thread_that_waits(server, table, tmp_path, monkeypatch):
+    """The threads that fetch are a few; those that begin a fetch must not wait for others of them."""
+    monkeypatch.setattr(orc_file, "_REMOTE", type(orc_file._REMOTE)(1 << 20))
+    _, there = stored(server, table, tmp_path)
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        for module in (fetching, fetched_ranges):
+            monkeypatch.setattr(module, "fetching_threads", lambda: one)
+        scan = ScanExec(0, "t", there, ("id", "text"), splits=tuple(there.splits()))
+        orc_file._REMOTE.forget(there.files[0])
+        read = other.submit(lambda: sum(batch.num_rows for batch in scan.run(TaskContext())))
+        assert read.result(60) == ROWS
 
 
 def test_a_tail_that_is_not_understood_is_left_to_pyarrow(server, table, tmp_path, monkeypatch):

@@ -5,7 +5,7 @@ pyarrow asks for the streams of a stripe one after the other, 128 KB at a time, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -16,9 +16,8 @@ import pyarrow.orc as pa_orc
 from kquery_spark.errors import SourceError
 from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.byte_ranges import ByteRange
+from kquery_spark.sources.byte_ranges import ByteRange, ReaderAsFile
 from kquery_spark.sources.fetched_pieces import FetchedPieces
-from kquery_spark.sources.fetched_ranges import FetchedRanges
 from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
@@ -57,6 +56,11 @@ class OpenOrc:
         self._checked = checked
         self._reader = source.opened_as("ORC", lambda: pa_orc.ORCFile(data), checked=checked)
 
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as pyarrow reads them."""
+        return self._reader.schema
+
     @cached_property
     def tail(self) -> Tail | None:
         """The tail; None where it cannot be understood."""
@@ -93,13 +97,19 @@ class RemoteOrc:
 
     def __init__(self, file: DataFile) -> None:
         self._file = file
-        source = shared_input(file)
-        end = FetchedRanges(source)
-        end.fetch([_end(source.size(), END_BYTES)])
-        self.tail = orc_tail(end, source.size())
         self._footers: dict[int, pb.StripeFooter | None] = {}
         self._pieces = FetchedPieces(file)
-        self.content = OpenOrc(source, end.as_file(), checked=True).content_by(self.tail)
+        source = shared_input(file)
+        size = source.size()
+        known = _KnownEnd(source, _end(size, END_BYTES))
+        self.tail = orc_tail(known, size)
+        opened = OpenOrc(source, pa.PythonFile(ReaderAsFile(known, size), "r"), checked=True)
+        self.content = opened.content_by(self.tail)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as pyarrow reads them."""
+        return self.content.schema
 
     @property
     def nbytes(self) -> int:
@@ -119,10 +129,11 @@ class RemoteOrc:
     def _parts(self, stripe: int, columns: Sequence[str]) -> list[ByteRange]:
         """What pyarrow reads for columns of a stripe, as far as that can be told: the tail, streams, the stripe's footer."""
         footer, tail = self._footer(stripe), self.tail
-        if tail is None or footer is None:
+        numbers = None if tail is None else tail.numbers(columns)
+        if tail is None or footer is None or numbers is None:
             return []
         place = tail.footer.stripes[stripe]
-        streams = _streams(footer, place.offset, _numbers(tail.footer, columns))
+        streams = _streams(footer, place.offset, numbers)
         end = _end(self._file.size, max(tail.nbytes, _READER_BYTES))
         return [end, *streams, footer_of_stripe(place)]
 
@@ -158,21 +169,24 @@ def open_orc(file: DataFile) -> Iterator[OpenOrc | RemoteOrc]:
         yield OpenOrc(source, source.native)
 
 
+class _KnownEnd:
+    """A file of which the end is here, for reads that begin in it."""
+
+    def __init__(self, source: InputFile, end: ByteRange) -> None:
+        self._source = source
+        self._end = end
+        self._data = source.read_at(end.size, end.start)
+
+    def read_at(self, nbytes: int, offset: int) -> bytes:
+        """As of the file."""
+        if offset < self._end.start:
+            return self._source.read_at(nbytes, offset)
+        return self._data[offset - self._end.start : offset - self._end.start + nbytes]
+
+
 def _end(size: int, nbytes: int) -> ByteRange:
     """The last bytes of a file."""
     return ByteRange(max(size - nbytes, 0), min(size, nbytes))
-
-
-def _numbers(footer: pb.Footer, columns: Iterable[str]) -> set[int]:
-    """The numbers of columns and of all that is in them, and that of the root. Numbers are in depth-first order."""
-    root = footer.types[0]
-    ends = [*root.subtypes[1:], len(footer.types)]
-    wanted = set(columns)
-    numbers = {0}
-    for name, first, end in zip(root.field_names, root.subtypes, ends, strict=True):
-        if name in wanted:
-            numbers.update(range(first, end))
-    return numbers
 
 
 def _streams(footer: pb.StripeFooter, start: int, numbers: set[int]) -> Iterator[ByteRange]:

@@ -6,6 +6,7 @@ A file ends with a PostScript, which gives the footer's position and its compres
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any
@@ -57,8 +58,8 @@ class Tail:
 
     def ranges(self, column: str, dtype: pa.DataType) -> list[ColumnRange | None]:
         """Statistics of a column for each stripe, or nothing. dtype: Spark's type of the column."""
-        root, rows = self.footer.types[0], self.stripe_rows
-        numbers = [n for name, n in zip(root.field_names, root.subtypes, strict=True) if name == column]
+        rows, spans = self.stripe_rows, self._spans
+        numbers = [first for name, first, _ in spans or () if name == column]
         if len(numbers) != 1 or len(self.metadata.stripes) != len(rows):
             return []
         (number,) = numbers
@@ -68,6 +69,24 @@ class Tail:
             _range(stripe.columns[number], count, dtype)
             for stripe, count in zip(self.metadata.stripes, rows, strict=True)
         ]
+
+    def numbers(self, columns: Sequence[str]) -> set[int] | None:
+        """The numbers of columns, of all that is in them and of the root; None where types contradict each other."""
+        spans = self._spans
+        if spans is None:
+            return None
+        return {0, *(number for name, first, end in spans if name in columns for number in range(first, end))}
+
+    @property
+    def _spans(self) -> list[tuple[str, int, int]] | None:
+        """The columns with the first of their numbers, and the one behind the last: numbers are in depth-first order."""
+        types = self.footer.types
+        if not types or len(types[0].field_names) != len(types[0].subtypes):
+            return None
+        numbers = [*types[0].subtypes, len(types)]
+        if numbers != sorted(numbers):
+            return None
+        return list(zip(types[0].field_names, numbers[:-1], numbers[1:], strict=True))
 
     @property
     def facts(self) -> OrcFacts | None:

@@ -122,7 +122,7 @@ class OrcSource(Source):
         """One batch per stripe."""
         file = self.files[split.file]
         with open_orc(file) as opened:
-            schema = opened.content.schema
+            schema = opened.schema
             names = set(schema.names)
             for stripe in split.pieces:
                 yield self._batch(file, columns, names, opened.read(stripe, self._stored(schema, columns)))
@@ -142,7 +142,7 @@ class OrcSource(Source):
         if remote is None:
             return nothing_to_release
         (stripe,) = split.pieces
-        return remote.hold(stripe, self._stored(remote.content.schema, columns))
+        return remote.hold(stripe, self._stored(remote.schema, columns))
 
     def _batch(
         self, file: DataFile, columns: Sequence[str], names: set[str], stripe_batch: pa.RecordBatch
