@@ -440,6 +440,23 @@ def test_a_scan_counts_footers_and_chunks(far, stored, requests):
     assert [request.end for request in requests].count(end) == 1  # the footer, once
 
 
+@pytest.fixture(scope="module")
+def paged(
+    server: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> dict[bool, tuple[str, str]]:
+    """The same file of many pages on this machine and in a bucket, by whether it has a page index."""
+    folder, fs, found = tmp_path_factory.mktemp("paged"), new_bucket(server, "paged"), {}
+    for has_index in (True, False):
+        local = folder / f"{has_index}.parquet"
+        pq.write_table(
+            table, local, row_group_size=GROUP_ROWS, write_page_index=has_index, data_page_size=5000
+        )
+        with fs.open_output_stream(f"paged/{has_index}.parquet") as out:
+            out.write(local.read_bytes())
+        found[has_index] = str(local), f"s3://paged/{has_index}.parquet"
+    return found
+
+
 @pytest.mark.parametrize(("has_index", "whole_bytes"), [(True, 1 << 20), (True, 0), (False, 0)])
 @pytest.mark.parametrize(
     "sql",
@@ -451,18 +468,16 @@ def test_a_scan_counts_footers_and_chunks(far, stored, requests):
     ],
 )
 def test_rows_of_some_pages_are_those_of_a_local_file(
-    server, table, tmp_path, monkeypatch, sql, has_index, whole_bytes
+    server, paged, monkeypatch, sql, has_index, whole_bytes
 ):
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     monkeypatch.setattr(page_index, "_MAX_WHOLE_BYTES", whole_bytes)
-    local = tmp_path / "t.parquet"
-    pq.write_table(table, local, row_group_size=GROUP_ROWS, write_page_index=has_index, data_page_size=5000)
-    with new_bucket(server, "paged").open_output_stream("paged/t.parquet") as out:
-        out.write(local.read_bytes())
+    local, remote = paged[has_index]
     found = []
-    for path, options in ((str(local), None), ("s3://paged/t.parquet", storage_options(server))):
+    for path, options in ((local, None), (remote, storage_options(server))):
         ctx = kq.ExecutionContext()
         ctx.register_parquet("t", path, storage_options=options)
+        forget_file(parquet_source([path]).files[0])
         found.append(ctx.sql(sql).to_arrow())
     assert found[1].equals(found[0])
     assert found[1].num_rows

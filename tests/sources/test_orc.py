@@ -62,12 +62,18 @@ FROM RANGE(0, 200000, 1, 1)
 """
 
 
+@pytest.fixture(scope="module")
+def values(spark, tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("values") / "t")
+    spark.sql(VALUES).write.option("orc.stripe.size", "100000").orc(path)
+    return path
+
+
 @pytest.mark.parametrize("writer", ["spark", "arrow"])
-def test_what_stripes_are_said_to_hold_is_in_them(writer, spark, tmp_path):
-    path = str(tmp_path / "t")
-    if writer == "spark":
-        spark.sql(VALUES).write.option("orc.stripe.size", "100000").orc(path)
-    else:
+def test_what_stripes_are_said_to_hold_is_in_them(writer, spark, values, tmp_path):
+    path = values
+    if writer == "arrow":
+        path = str(tmp_path / "t")
         rows = spark.sql(VALUES).drop("wall").toArrow()
         (tmp_path / "t").mkdir()
         orc.write_table(rows, f"{path}/t.orc", stripe_size=1 << 20)
@@ -108,10 +114,8 @@ def test_what_stripes_are_said_to_hold_is_in_them(writer, spark, tmp_path):
         "i IN (-5, -199999)",
     ],
 )
-def test_rows_of_some_stripes(text, spark, tmp_path):
-    path = str(tmp_path / "t")
-    spark.sql(VALUES).write.option("orc.stripe.size", "100000").orc(path)
-    assert verify(spark.read.orc(path).where(text)).ok
+def test_rows_of_some_stripes(text, spark, values):
+    assert verify(spark.read.orc(values).where(text)).ok
 
 
 def test_stripes_that_statistics_rule_out_are_not_read(tmp_path, monkeypatch):

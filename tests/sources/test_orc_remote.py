@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
+from functools import cache
 
 import numpy as np
 import pyarrow as pa
@@ -49,21 +49,33 @@ def table() -> pa.Table:
     )
 
 
-def stored(server: str, table: pa.Table, folder: Path, compression: str = "zlib") -> list[OrcSource]:
-    """The same file on this machine and in a bucket."""
-    local = folder / "t.orc"
-    orc.write_table(table, str(local), compression=compression, stripe_size=1 << 20)
-    with new_bucket(server, "stripes").open_output_stream(f"stripes/{compression}.orc") as out:
-        out.write(local.read_bytes())
-    kq.ExecutionContext().register_orc(
-        "t", f"s3://stripes/{compression}.orc", storage_options=storage_options(server)
-    )
-    return [orc_source([str(local)]), orc_source([f"s3://stripes/{compression}.orc"])]
+Stored = Callable[[str], list[OrcSource]]
+
+
+@pytest.fixture(scope="module")
+def stored(server: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Stored:
+    """The same file on this machine and in a bucket, by its compression."""
+    folder, fs = tmp_path_factory.mktemp("stripes"), new_bucket(server, "stripes")
+
+    @cache
+    def store(compression: str) -> tuple[str, str]:
+        local = folder / f"{compression}.orc"
+        orc.write_table(table, str(local), compression=compression, stripe_size=1 << 20)
+        with fs.open_output_stream(f"stripes/{compression}.orc") as out:
+            out.write(local.read_bytes())
+        return str(local), f"s3://stripes/{compression}.orc"
+
+    def sources(compression: str) -> list[OrcSource]:
+        here, there = store(compression)
+        kq.ExecutionContext().register_orc("t", there, storage_options=storage_options(server))
+        return [orc_source([here]), orc_source([there])]
+
+    return sources
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
-def test_stripes_are_those_of_a_local_file(server, table, tmp_path, compression):
-    here, there = stored(server, table, tmp_path, compression)
+def test_stripes_are_those_of_a_local_file(stored, table, compression):
+    here, there = stored(compression)
     assert there.row_count() == ROWS
     splits = here.splits()
     assert there.splits() == splits
@@ -75,8 +87,8 @@ def test_stripes_are_those_of_a_local_file(server, table, tmp_path, compression)
 
 
 @pytest.mark.parametrize("columns", [["id"], ["some", "last"], ["unique", "nested"], ["text"], []])
-def test_all_that_pyarrow_reads_is_fetched_before(server, table, tmp_path, monkeypatch, columns):
-    _, there = stored(server, table, tmp_path)
+def test_all_that_pyarrow_reads_is_fetched_before(stored, monkeypatch, columns):
+    _, there = stored("zlib")
     split = there.splits()[1]
     release = there.fetch(split, columns)
     size = there.files[0].size
@@ -92,9 +104,9 @@ def test_all_that_pyarrow_reads_is_fetched_before(server, table, tmp_path, monke
     release()
 
 
-def test_a_scan_reads_only_the_streams_of_its_columns(server, table, tmp_path, monkeypatch):
+def test_a_scan_reads_only_the_streams_of_its_columns(stored, table, monkeypatch):
     monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 100)
-    _, there = stored(server, table, tmp_path, "uncompressed")
+    _, there = stored("uncompressed")
     read = []
     for columns in (("id",), ("id", "unique")):
         scan = ScanExec(0, "t", there, columns, splits=tuple(there.splits()))
@@ -105,10 +117,10 @@ def test_a_scan_reads_only_the_streams_of_its_columns(server, table, tmp_path, m
     assert read[0] < text < read[1] < there.files[0].size
 
 
-def test_nothing_waits_for_a_thread_that_waits(server, table, tmp_path, monkeypatch):
+def test_nothing_waits_for_a_thread_that_waits(stored, monkeypatch):
     """The threads that fetch are a few; those that begin a fetch must not wait for others of them."""
     monkeypatch.setattr(orc_file, "_REMOTE", type(orc_file._REMOTE)(1 << 20))
-    _, there = stored(server, table, tmp_path)
+    _, there = stored("zlib")
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
         for module in (fetching, fetched_ranges):
             monkeypatch.setattr(module, "fetching_threads", lambda: one)
@@ -118,18 +130,18 @@ def test_nothing_waits_for_a_thread_that_waits(server, table, tmp_path, monkeypa
         assert read.result(60) == ROWS
 
 
-def test_a_tail_that_is_not_understood_is_left_to_pyarrow(server, table, tmp_path, monkeypatch):
+def test_a_tail_that_is_not_understood_is_left_to_pyarrow(stored, monkeypatch):
     monkeypatch.setattr(orc_file, "orc_tail", lambda file, size: None)
     monkeypatch.setattr(orc_file, "_REMOTE", type(orc_file._REMOTE)(1 << 20))
-    here, there = stored(server, table, tmp_path)
+    here, there = stored("zlib")
     split = here.splits()[1]
     there.fetch(split, ["id"])()
     (local,), (remote,) = here.read(split, ["id", "text"]), there.read(split, ["id", "text"])
     assert remote.to_arrow().equals(local.to_arrow())
 
 
-def test_a_file_that_is_replaced_is_an_error(server, table, tmp_path):
-    _, there = stored(server, table, tmp_path)
+def test_a_file_that_is_replaced_is_an_error(server, stored):
+    _, there = stored("zlib")
     (first, second) = there.splits()[:2]
     next(there.read(first, ["id"]))
     with new_bucket(server, "stripes").open_output_stream("stripes/zlib.orc") as out:
