@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -34,14 +33,8 @@ def rows(ctx: kq.ExecutionContext, sql: str) -> list[tuple[Any, ...]]:
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with s3_server() as endpoint:
-        yield endpoint
-
-
-@pytest.fixture(scope="module")
-def filesystem(server: str) -> pafs.S3FileSystem:
-    return new_bucket(server, "data-of-tests")
+def filesystem(s3_endpoint: str) -> pafs.S3FileSystem:
+    return new_bucket(s3_endpoint, "data-of-tests")
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +56,8 @@ def bucket(filesystem: pafs.S3FileSystem) -> str:
 
 
 @pytest.fixture
-def options(server: str) -> dict[str, Any]:
-    return storage_options(server)
+def options(s3_endpoint: str) -> dict[str, Any]:
+    return storage_options(s3_endpoint)
 
 
 @pytest.mark.parametrize("scheme", ["s3", "s3a"])

@@ -14,6 +14,7 @@ from kquery_spark.logical.pruning import comparable
 from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import ColumnRange
 from kquery_spark.sources.hybrid_calendar import gregorian_days
+from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.footer import Tail, _metadata, orc_tail
 from kquery_spark.sources.orc.source import orc_source
@@ -138,6 +139,17 @@ def test_stripes_that_statistics_rule_out_are_not_read(tmp_path, monkeypatch):
         399999,
         399998,
     ]
+
+
+def test_planning_opens_a_file_once(values, monkeypatch):
+    opened = []
+    real = orc_file.InputFile
+    monkeypatch.setattr(orc_file, "InputFile", lambda file: opened.append(file.path) or real(file))
+    monkeypatch.setattr(orc_file, "_CONTENTS", KeptValues(1 << 20))
+    source = orc_source([values])
+    source.check_files(source.schema.names)
+    assert all(source.ranges(split, name) for split in source.splits() for name in ("id", "s", "day"))
+    assert opened == [file.path for file in source.files]
 
 
 def test_statistics_that_may_be_wrong_are_not_used():

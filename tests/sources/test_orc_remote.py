@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -20,16 +20,10 @@ from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.source import OrcSource, orc_source
 from kquery_spark.sources.read_counts import read_counts
-from tests.s3 import new_bucket, s3_server, storage_options
+from tests.s3 import new_bucket, storage_options
 
 ROWS = 200_000
 COMPRESSIONS = ["uncompressed", "zlib", "snappy", "lz4", "zstd"]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
-    with s3_server() as endpoint:
-        yield endpoint
 
 
 @pytest.fixture(scope="module")
@@ -53,9 +47,9 @@ Stored = Callable[[str], list[OrcSource]]
 
 
 @pytest.fixture(scope="module")
-def stored(server: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Stored:
+def stored(s3_endpoint: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Stored:
     """The same file on this machine and in a bucket, by its compression."""
-    folder, fs = tmp_path_factory.mktemp("stripes"), new_bucket(server, "stripes")
+    folder, fs = tmp_path_factory.mktemp("stripes"), new_bucket(s3_endpoint, "stripes")
 
     @cache
     def store(compression: str) -> tuple[str, str]:
@@ -67,7 +61,7 @@ def stored(server: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactor
 
     def sources(compression: str) -> list[OrcSource]:
         here, there = store(compression)
-        kq.ExecutionContext().register_orc("t", there, storage_options=storage_options(server))
+        kq.ExecutionContext().register_orc("t", there, storage_options=storage_options(s3_endpoint))
         return [orc_source([here]), orc_source([there])]
 
     return sources
@@ -140,11 +134,11 @@ def test_a_tail_that_is_not_understood_is_left_to_pyarrow(stored, monkeypatch):
     assert remote.to_arrow().equals(local.to_arrow())
 
 
-def test_a_file_that_is_replaced_is_an_error(server, stored):
+def test_a_file_that_is_replaced_is_an_error(s3_endpoint, stored):
     _, there = stored("zlib")
     (first, second) = there.splits()[:2]
     next(there.read(first, ["id"]))
-    with new_bucket(server, "stripes").open_output_stream("stripes/zlib.orc") as out:
+    with new_bucket(s3_endpoint, "stripes").open_output_stream("stripes/zlib.orc") as out:
         out.write(b"ORC" * 1000)
     with pytest.raises(SourceError, match=r"stripes/zlib\.orc .*(changed|too early)"):
         next(there.read(second, ["id"]))

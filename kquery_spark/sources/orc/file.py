@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -19,7 +18,7 @@ from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.byte_ranges import ByteRange, ReaderAsFile
 from kquery_spark.sources.fetched_pieces import FetchedPieces
 from kquery_spark.sources.fetching import Release
-from kquery_spark.sources.files import local_path
+from kquery_spark.sources.files import check_unchanged, local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.orc.footer import (
@@ -33,19 +32,30 @@ from kquery_spark.sources.orc.footer import (
 _INDEX_STREAMS = (6, 7, 8)  # Stream.Kind: row indexes and Bloom filters, which pyarrow does not read
 _READER_BYTES = 16 << 10  # of a file's end, which pyarrow reads in the hope that it has the footer
 _BYTES_OF_A_FILE, _TAIL_EXPANSION = 12 << 10, 8
+_MAX_KEPT_BYTES = 64 << 20
 
 
 class OrcContent(NamedTuple):
-    """What a file has. stripe_rows: rows of each stripe. nbytes: of all stripes."""
+    """What a file has. schema: as pyarrow reads it. stripe_rows: rows of each stripe. stored_bytes: of all stripes.
 
-    stripe_rows: tuple[int, ...]
-    nbytes: int
+    tail: None where it cannot be understood; rows are spread evenly over the stripes then.
+    """
+
     schema: pa.Schema
+    stripe_rows: tuple[int, ...] = ()
+    stored_bytes: int = 0
+    tail: Tail | None = None
 
     @property
     def rows(self) -> int:
         """Of the whole file."""
         return sum(self.stripe_rows)
+
+    @property
+    def nbytes(self) -> int:
+        """What it takes in memory, about."""
+        tail = 0 if self.tail is None else self.tail.nbytes + self.tail.metadata.ByteSize()
+        return _BYTES_OF_A_FILE + _TAIL_EXPANSION * tail
 
 
 class OpenOrc:
@@ -61,24 +71,14 @@ class OpenOrc:
         """The columns as pyarrow reads them."""
         return self._reader.schema
 
-    @cached_property
-    def tail(self) -> Tail | None:
-        """The tail; None where it cannot be understood."""
-        return orc_tail(self._source, self._source.size())
-
-    @property
-    def content(self) -> OrcContent:
-        """What the file has; rows are spread evenly over the stripes where the tail is not understood."""
-        return self.content_by(self.tail)
-
-    def content_by(self, tail: Tail | None) -> OrcContent:
+    def content(self, tail: Tail | None) -> OrcContent:
         """What the file has, of which this is the tail."""
         reader = self._reader
         rows, stripes = int(reader.nrows), int(reader.nstripes)
         known = () if tail is None else tuple(tail.stripe_rows)
         if len(known) != stripes or sum(known) != rows:
             known = tuple(rows * (i + 1) // stripes - rows * i // stripes for i in range(stripes))
-        return OrcContent(known, int(reader.content_length), reader.schema)
+        return OrcContent(reader.schema, known, int(reader.content_length), tail)
 
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Columns of a stripe, at least one."""
@@ -102,9 +102,8 @@ class RemoteOrc:
         source = shared_input(file)
         size = source.size()
         known = _KnownEnd(source, _end(size, END_BYTES))
-        self.tail = orc_tail(known, size)
         opened = OpenOrc(source, pa.PythonFile(ReaderAsFile(known, size), "r"), checked=True)
-        self.content = opened.content_by(self.tail)
+        self.content = opened.content(orc_tail(known, size))
 
     @property
     def schema(self) -> pa.Schema:
@@ -114,8 +113,7 @@ class RemoteOrc:
     @property
     def nbytes(self) -> int:
         """What it takes in memory, about."""
-        tail = 0 if self.tail is None else self.tail.nbytes + self.tail.metadata.ByteSize()
-        return _BYTES_OF_A_FILE + _TAIL_EXPANSION * tail
+        return self.content.nbytes
 
     def hold(self, stripe: int, columns: Sequence[str]) -> Release:
         """Fetch columns of a stripe before they are read; gives what lets go of their bytes."""
@@ -128,7 +126,7 @@ class RemoteOrc:
 
     def _parts(self, stripe: int, columns: Sequence[str]) -> list[ByteRange]:
         """What pyarrow reads for columns of a stripe, as far as that can be told: the tail, streams, the stripe's footer."""
-        footer, tail = self._footer(stripe), self.tail
+        footer, tail = self._footer(stripe), self.content.tail
         numbers = None if tail is None else tail.numbers(columns)
         if tail is None or footer is None or numbers is None:
             return []
@@ -139,12 +137,13 @@ class RemoteOrc:
 
     def _footer(self, stripe: int) -> pb.StripeFooter | None:
         if stripe not in self._footers:
-            source, tail = shared_input(self._file), self.tail
+            source, tail = shared_input(self._file), self.content.tail
             self._footers[stripe] = None if tail is None else stripe_footer(source, tail, stripe)
         return self._footers[stripe]
 
 
-_REMOTE: KeptValues[DataFile, RemoteOrc] = KeptValues(64 << 20)
+_REMOTE: KeptValues[DataFile, RemoteOrc] = KeptValues(_MAX_KEPT_BYTES)
+_CONTENTS: KeptValues[DataFile, OrcContent] = KeptValues(_MAX_KEPT_BYTES)  # of files of this machine
 
 
 def remote_orc(file: DataFile) -> RemoteOrc | None:
@@ -156,6 +155,21 @@ def remote_orc(file: DataFile) -> RemoteOrc | None:
         kept = RemoteOrc(file)
         _REMOTE.put(file, kept)
     return kept
+
+
+def orc_content(file: DataFile) -> OrcContent:
+    """What a file has, from this process's cache when it has not changed since."""
+    remote = remote_orc(file)
+    if remote is not None:
+        return remote.content
+    kept = _CONTENTS.get(file)
+    if kept is not None:
+        check_unchanged(file)
+        return kept
+    with InputFile(file) as source:
+        content = OpenOrc(source, source.native).content(orc_tail(source, source.size()))
+    _CONTENTS.put(file, content)
+    return content
 
 
 @contextmanager

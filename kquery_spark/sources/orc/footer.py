@@ -22,7 +22,7 @@ from kquery_spark.types import names as t
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
-_RIGHT_STATISTICS = 1  # PostScript.writerVersion, HIVE-8732: before, the highest values may be wrong
+_MIN_WRITER_VERSION = 1  # HIVE-8732: the highest values in statistics of writers before may be wrong
 END_BYTES = 64 << 10
 """Of the end of a file, which mostly has all of its tail."""
 
@@ -119,7 +119,7 @@ def orc_tail(file: ByteReader, size: int) -> Tail | None:
 
 
 def _metadata(data: bytes, post: pb.PostScript) -> pb.Metadata:
-    if post.writer_version < _RIGHT_STATISTICS:
+    if post.writer_version < _MIN_WRITER_VERSION:
         return pb.Metadata()
     return pb.Metadata.FromString(_decompressed(data, post.compression))
 

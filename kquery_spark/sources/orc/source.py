@@ -29,7 +29,7 @@ from kquery_spark.sources.files import (
 from kquery_spark.sources.footers import of_each_file
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
 from kquery_spark.sources.orc.features import UNNAMED
-from kquery_spark.sources.orc.file import OrcContent, open_orc, remote_orc
+from kquery_spark.sources.orc.file import OrcContent, open_orc, orc_content, remote_orc
 from kquery_spark.sources.orc.footer import OrcFacts
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -70,8 +70,8 @@ class OrcSource(Source):
     @cached_property
     def _contents(self) -> list[OrcContent]:
         """What each file has."""
-        nothing = OrcContent((), 0, pa.schema([]))
-        return of_each_file(lambda file: _described(file) if file.size else nothing, self.files)
+        nothing = OrcContent(pa.schema([]))
+        return of_each_file(lambda file: orc_content(file) if file.size else nothing, self.files)
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:
@@ -87,7 +87,7 @@ class OrcSource(Source):
     def splits(self) -> list[Split]:
         """One split per stripe."""
         return [
-            Split(index, (stripe,), rows, content.nbytes // len(content.stripe_rows))
+            Split(index, (stripe,), rows, content.stored_bytes // len(content.stripe_rows))
             for index, content in enumerate(self._contents)
             for stripe, rows in enumerate(content.stripe_rows)
         ]
@@ -99,7 +99,7 @@ class OrcSource(Source):
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
         """The bytes are shared out evenly over the columns."""
-        size = sum(content.nbytes for content in self._contents)
+        size = sum(content.stored_bytes for content in self._contents)
         return int(size * len(columns) / max(1, len(self.table_schema)))
 
     @override
@@ -114,8 +114,7 @@ class OrcSource(Source):
 
     def _ranges(self, file: int, column: str) -> list[ColumnRange | None]:
         """Of each stripe of a file; empty where the file does not say."""
-        with open_orc(self.files[file]) as opened:
-            tail = opened.tail
+        tail = orc_content(self.files[file]).tail
         return [] if tail is None else tail.ranges(column, self.table_schema.field(column).type)
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
@@ -258,13 +257,8 @@ def _reads_exactly(low_ms: int, high_ms: int) -> bool:
 
 
 def _facts(file: DataFile) -> OrcFacts | None:
-    with open_orc(file) as opened:
-        return None if opened.tail is None else opened.tail.facts
-
-
-def _described(file: DataFile) -> OrcContent:
-    with open_orc(file) as opened:
-        return opened.content
+    tail = orc_content(file).tail
+    return None if tail is None else tail.facts
 
 
 def _is_wall_clock(dtype: pa.DataType) -> bool:
@@ -333,7 +327,7 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
     filled = [f for f in files if f.size]
     if not filled:
         raise SourceError(f"no data files under {', '.join(paths)}")
-    file_schema = _described(filled[0]).schema
+    file_schema = orc_content(filled[0]).schema
     if _lacks_names(file_schema):
         raise UNNAMED.declined()
     columns = with_partitions([spark_field(f, tz) for f in file_schema], fields)

@@ -326,11 +326,11 @@ class OpenFile:
 
     def _reader_of_chunks(self, group: int, columns: Sequence[str]) -> ByteReader:
         """What columns of a row group are read from by position."""
-        return self._reader_of(group, lambda: self._chunks.of(group, columns))
+        return self._reader_of(group, self._chunks.of(group, columns))
 
-    def _reader_of(self, group: int, parts: Callable[[], Sequence[ByteRange]]) -> ByteReader:
-        """What parts of a row group are read from."""
-        return self._input if self._input.is_local else self._fetched.of(group, parts())
+    def _reader_of(self, group: int, parts: Sequence[ByteRange]) -> ByteReader:
+        """What parts of a row group are read from by position."""
+        return self._input if self._input.is_local else self._fetched.of(group, parts)
 
     def read_pages(self, group: int, columns: Sequence[PagedColumn]) -> list[pa.ChunkedArray]:
         """All rows of these pages, column by column."""
@@ -338,7 +338,7 @@ class OpenFile:
         has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
-            stored = self._reader_of(group, lambda: [part for column in columns for part in column.stored])
+            stored = self._reader_of(group, [part for column in columns for part in column.stored])
             data = file_of_pages(stored, columns, schema)
             reader = _reader_of_pages(data, [n for n in names if n in self._dictionaries])
             for name in self.int96.intersection(names):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,7 +95,7 @@ class PagedColumn:
     chunk: Any
     at: PageRows
 
-    @property
+    @cached_property
     def stored(self) -> list[ByteRange]:
         """The bytes to read: the dictionary page, if any, and the pages, those that follow each other in one piece."""
         pages, numbers = self.at.pages, self.at.numbers

@@ -1,0 +1,327 @@
+"""Row groups of Parquet files on other filesystems are fetched before they are read, and are those of local files."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import SourceError
+from kquery_spark.expr import Call, Column, Literal
+from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.physical import fetch_ahead
+from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
+from kquery_spark.physical.operators.base import TaskContext
+from kquery_spark.physical.operators.scan import ScanExec
+from kquery_spark.sources import byte_ranges, fetched_pieces, fetched_ranges, fetching
+from kquery_spark.sources.base import ColumnRange, Split
+from kquery_spark.sources.byte_ranges import ByteRange
+from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
+from kquery_spark.sources.fetched_ranges import FetchedRanges
+from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.live_rows import KEPT_POSITIONS, LiveRows
+from kquery_spark.sources.parquet import chunk_pages, codes, page_index
+from kquery_spark.sources.parquet import source as parquet_source_module
+from kquery_spark.sources.parquet.open_files import forget_file, open_file
+from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.types import names as t
+from tests.s3 import new_bucket, storage_options
+
+ROWS, GROUP_ROWS = 400_000, 100_000
+
+
+@pytest.fixture(scope="module")
+def table() -> pa.Table:
+    numbers = np.random.default_rng(3)
+    return pa.table(
+        {
+            "id": np.arange(ROWS),
+            "few": numbers.integers(0, 9, ROWS).astype(np.int32),
+            "some": pa.array(numbers.integers(0, 500, ROWS), mask=numbers.random(ROWS) < 0.1),
+            "amount": numbers.random(ROWS),
+            "text": [f"t{i}" for i in numbers.integers(0, 30, ROWS)],
+            "nested": pa.array([{"a": i, "b": [i]} for i in range(ROWS)]),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def stored(s3_endpoint: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    """The same file on this machine and in a bucket."""
+    local = tmp_path_factory.mktemp("stored") / "t.parquet"
+    pq.write_table(table, local, row_group_size=GROUP_ROWS, write_page_index=True)
+    with new_bucket(s3_endpoint, "ranges").open_output_stream("ranges/t.parquet") as out:
+        out.write(local.read_bytes())
+    return str(local), "s3://ranges/t.parquet"
+
+
+@pytest.fixture
+def contexts(s3_endpoint: str, stored: tuple[str, str]) -> list[kq.ExecutionContext]:
+    contexts = []
+    for path, options in zip(stored, (None, storage_options(s3_endpoint)), strict=True):
+        ctx = kq.ExecutionContext()
+        ctx.register_parquet("t", path, storage_options=options)
+        contexts.append(ctx)
+    return contexts
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*), sum(id), sum(some), count(text) FROM t",
+        "SELECT few, sum(id), max(text) FROM t GROUP BY few ORDER BY few",
+        "SELECT sum(id), max(nested.a) FROM t WHERE few = 3 AND some > 490",
+        "SELECT * FROM t WHERE id BETWEEN 150000 AND 150004 ORDER BY id",
+        "SELECT sum(id) FROM t WHERE id > 399999",
+        "SELECT sum(a.id) FROM t a JOIN t b ON a.id = b.id WHERE b.few = 5 AND b.some IS NULL",
+        "SELECT id, amount FROM t ORDER BY amount DESC LIMIT 5",
+    ],
+)
+def test_rows_are_those_of_a_local_file(contexts, sql):
+    here, there = (ctx.sql(sql).to_arrow() for ctx in contexts)
+    assert there.equals(here)
+    assert there.num_rows
+
+
+def test_row_groups_without_rows(s3_endpoint, tmp_path):
+    path, schema = tmp_path / "empty.parquet", pa.schema([("a", pa.int64()), ("b", pa.string())])
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows in (0, 3, 0):
+            writer.write_table(pa.table({"a": range(rows), "b": ["x"] * rows}, schema))
+    with new_bucket(s3_endpoint, "empty").open_output_stream("empty/t.parquet") as out:
+        out.write(path.read_bytes())
+    ctx = kq.ExecutionContext()
+    ctx.register_parquet("t", "s3://empty/t.parquet", storage_options=storage_options(s3_endpoint))
+    assert ctx.sql("SELECT a, b FROM t ORDER BY a").to_arrow().to_pylist()[2] == {"a": 2, "b": "x"}
+    assert ctx.sql("SELECT sum(a) AS s FROM t WHERE b = 'x'").to_arrow().to_pylist() == [{"s": 3}]
+
+
+def test_columns_with_dictionaries_are_read_as_codes(contexts, monkeypatch):
+    assert FILE_LOOPS.compile_now() is not None
+    asked = []
+    real = codes.CodedChunk.packed
+    monkeypatch.setattr(codes.CodedChunk, "packed", lambda self, file: asked.append(file) or real(self, file))
+    contexts[1].sql("SELECT sum(id) FROM t WHERE some = 3").collect()
+    assert asked
+    assert all(isinstance(file, FetchedRanges) for file in asked)
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[ByteRange]:
+    """The requests that fetch column chunks."""
+    made: list[ByteRange] = []
+    real = InputFile.read_unchecked
+
+    def read_unchecked(self: InputFile, nbytes: int, offset: int) -> bytes:
+        made.append(ByteRange(offset, nbytes))
+        return real(self, nbytes, offset)
+
+    monkeypatch.setattr(InputFile, "read_unchecked", read_unchecked)
+    return made
+
+
+def chunk_of(path: str, group: int, column: int) -> ByteRange:
+    chunk = pq.read_metadata(path).row_group(group).column(column)
+    start = min(filter(None, (chunk.dictionary_page_offset, chunk.data_page_offset)))
+    return ByteRange(start, chunk.total_compressed_size)
+
+
+def seen(requests: list[ByteRange], *chunks: ByteRange) -> bool:
+    """Whether requests for all these chunks are made within 20 seconds."""
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if all(any(request.holds(chunk) for request in requests) for chunk in chunks):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@pytest.fixture
+def far(contexts: list[kq.ExecutionContext], stored: tuple[str, str]) -> ParquetSource:
+    return parquet_source([stored[1]])
+
+
+def held(source: ParquetSource) -> dict[int, Any]:
+    return open_file(source.files[0])._fetched._held
+
+
+def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests, monkeypatch):
+    monkeypatch.setattr(fetch_ahead, "_MAX_SPLITS_AHEAD", 1)
+    splits, chunks = far.splits(), [[chunk_of(stored[0], g, c) for c in (0, 3)] for g in range(4)]
+    reading = fetched_ahead(far, splits, lambda split: Wanted(["id", "amount"]))
+    for group in range(4):
+        split = next(reading)
+        assert seen(requests, *chunks[group], *chunks[min(group + 1, 3)])
+        made = len(requests)
+        (batch,) = far.read(split, ["amount", "id"])
+        assert batch.columns[1].to_pylist()[:2] == [group * GROUP_ROWS, group * GROUP_ROWS + 1]
+        assert len(requests) == made
+        assert sorted(held(far)) == [g for g in (group, group + 1) if g < 4]
+    assert next(reading, None) is None
+    assert not held(far)
+
+
+def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, requests):
+    splits, chunks = far.splits(), [chunk_of(stored[0], g, 0) for g in range(4)]
+    reading = fetched_ahead(
+        far, splits, lambda split: None if split.pieces in ((0,), (2,)) else Wanted(["id"])
+    )
+    assert next(reading) == splits[0]
+    assert seen(requests, chunks[1])
+    assert [next(reading), next(reading), next(reading)] == splits[1:]
+    assert seen(requests, chunks[3])
+    assert not any(request.holds(chunks[g]) for request in requests for g in (0, 2))
+    reading.close()
+    assert not held(far)
+
+
+def test_a_scan_counts_footers_and_chunks(far, stored, requests):
+    scan = ScanExec(0, "t", far, ("id", "amount"), splits=tuple(far.splits()))
+    forget_file(far.files[0])
+    task = TaskContext()
+    assert sum(batch.num_rows for batch in scan.run(task)) == ROWS
+    metrics = task.metrics_of(scan).extra
+    assert metrics["bytes_read"] == sum(request.size for request in requests)
+    assert metrics["reads"] == len(requests)
+    end = far.files[0].size
+    assert [request.end for request in requests].count(end) == 1  # the footer, once
+
+
+@pytest.fixture(scope="module")
+def paged(
+    s3_endpoint: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> dict[bool, tuple[str, str]]:
+    """The same file of many pages on this machine and in a bucket, by whether it has a page index."""
+    folder, fs, found = tmp_path_factory.mktemp("paged"), new_bucket(s3_endpoint, "paged"), {}
+    for has_index in (True, False):
+        local = folder / f"{has_index}.parquet"
+        pq.write_table(
+            table, local, row_group_size=GROUP_ROWS, write_page_index=has_index, data_page_size=5000
+        )
+        with fs.open_output_stream(f"paged/{has_index}.parquet") as out:
+            out.write(local.read_bytes())
+        found[has_index] = str(local), f"s3://paged/{has_index}.parquet"
+    return found
+
+
+@pytest.mark.parametrize(("has_index", "whole_bytes"), [(True, 1 << 20), (True, 0), (False, 0)])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT * FROM t WHERE id BETWEEN 150000 AND 150004 ORDER BY id",
+        "SELECT sum(amount), max(text), count(*) FROM t WHERE id > 399900 OR id < 7",
+        "SELECT sum(few), count(some) FROM t WHERE id >= 199998 AND id < 200002",
+        "SELECT sum(amount) FROM t WHERE amount > 0.99999",
+    ],
+)
+def test_rows_of_some_pages_are_those_of_a_local_file(
+    s3_endpoint, paged, monkeypatch, sql, has_index, whole_bytes
+):
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(page_index, "_MAX_WHOLE_BYTES", whole_bytes)
+    local, remote = paged[has_index]
+    found = []
+    for path, options in ((local, None), (remote, storage_options(s3_endpoint))):
+        ctx = kq.ExecutionContext()
+        ctx.register_parquet("t", path, storage_options=options)
+        forget_file(parquet_source([path]).files[0])
+        found.append(ctx.sql(sql).to_arrow())
+    assert found[1].equals(found[0])
+    assert found[1].num_rows
+
+
+def test_pages_that_hold_no_row_are_not_fetched(s3_endpoint, stored, contexts, requests, monkeypatch):
+    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
+    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 1000)
+    with new_bucket(s3_endpoint, "once").open_output_stream("once/t.parquet") as out:
+        out.write(Path(stored[0]).read_bytes())
+    ctx = kq.ExecutionContext()
+    ctx.register_parquet("t", "s3://once/t.parquet", storage_options=storage_options(s3_endpoint))
+    frame = ctx.sql("SELECT sum(amount) FROM t WHERE id BETWEEN 150000 AND 150004")
+    del requests[:]
+    frame.collect()
+    chunks = [chunk_of(stored[0], 1, column) for column in (0, 3)]
+    pages = [request for request in requests if any(chunk.holds(request) for chunk in chunks)]
+    assert pages
+    assert sum(page.size for page in pages) < sum(chunk.size for chunk in chunks)
+
+
+def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
+    chunks = [chunk_of(stored[0], 0, c) for c in (0, 1, 3)]
+    monkeypatch.setattr(fetched_pieces, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
+    release = far.fetch(far.splits()[0], ["id", "few", "amount"])
+    assert seen(requests, *chunks[:2])
+    assert not any(request.holds(chunks[2]) for request in requests)
+    (batch,) = far.read(far.splits()[0], ["amount"])
+    release()
+    assert batch.num_rows == GROUP_ROWS
+    assert seen(requests, chunks[2])
+
+
+def test_a_reader_that_stops_lets_go(far):
+    reading = fetched_ahead(far, far.splits(), lambda split: Wanted(["id"]))
+    next(reading)
+    reading.close()
+    end = time.monotonic() + 20
+    while held(far) and time.monotonic() < end:
+        time.sleep(0.01)
+    assert not held(far)
+
+
+def test_files_of_this_machine_are_not_fetched(stored):
+    local = parquet_source([stored[0]])
+    assert not local.is_remote(local.splits()[0])
+    local.fetch(local.splits()[0], ["id"])()
+    assert not held(local)
+    asked: list[Split] = []
+    assert list(fetched_ahead(local, local.splits(), lambda split: asked.append(split))) == local.splits()
+    assert not asked
+
+
+def test_deleted_rows_are_looked_up_while_columns_are_fetched(far):
+    split = far.splits()[0]
+    vector = DeletedPositions(2, np.array([3, GROUP_ROWS + 1], "<i8").tobytes())
+    live = LiveRows(far, (vector,))
+    release = live.fetch(split, ["id"])
+    assert KEPT_POSITIONS.get(vector) is not None
+    (batch,) = live.read(split, ["id"])
+    assert batch.columns[0].to_pylist()[2:5] == [2, 4, 5]
+    release()
+    damaged = LiveRows(far, (DeletionVector(count=1, nbytes=8, inline=b"no vector"),))
+    with pytest.raises(SourceError, match="deletion vector in the table's log is damaged"):
+        damaged.fetch(split, ["id"])
+    assert not held(far)
+
+
+def test_nothing_waits_for_a_thread_that_waits(far, monkeypatch):
+    """The threads that fetch are a few; those that begin a fetch must not wait for others of them."""
+    forget_file(far.files[0])
+    vector = DeletedPositions(2, np.array([3, GROUP_ROWS + 1], "<i8").tobytes())
+    filters = (Call.of("gt", Column("id", t.LONG), Literal(5, t.LONG)),)
+    scan = ScanExec(0, "t", LiveRows(far, (vector,)), ("id", "text"), filters, splits=tuple(far.splits()))
+    with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
+        for module in (fetching, fetched_ranges):
+            monkeypatch.setattr(module, "fetching_threads", lambda: one)
+        read = other.submit(lambda: sum(batch.num_rows for batch in scan.run(TaskContext())))
+        assert read.result(60) == ROWS - 7
+
+
+def test_statistics_of_a_split_are_those_of_its_file_alone(tmp_path, monkeypatch):
+    for name in ("a", "b"):
+        pq.write_table(pa.table({"id": [1, 2]}), tmp_path / f"{name}.parquet")
+    source = parquet_source([str(tmp_path)])
+    second = source.splits()[1]
+    source = parquet_source([str(tmp_path)])
+    opened = []
+    monkeypatch.setattr(
+        parquet_source_module, "open_file", lambda file: opened.append(file.path) or open_file(file)
+    )
+    assert source.ranges(second, "id") == ColumnRange(1, 2, 0)
+    assert [path.rpartition("/")[2] for path in opened] == ["b.parquet"]
