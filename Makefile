@@ -50,11 +50,12 @@ sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k j
 coverage: venv ## the tests, then which lines of the driver's code no test runs; ARGS="tests/optimizer" selects
 	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) $(DIST) --cov=kquery_spark --cov-report=term-missing:skip-covered $(ARGS)
 
-lint: venv ## style, format, types and layers, without the tests
+lint: venv ## style, format, types, layers and words, without the tests
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	$(VENV)/bin/lint-imports
+	$(PY) -m tests.docs.words
 
 matrix: venv ## SQL files, every function and TPC-H on each supported PySpark; ARGS="3.5 4.0" selects (an hour)
 	@$(SPARK_ENV) $(PY) -m tests.matrix $(ARGS)
