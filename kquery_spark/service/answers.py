@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, KQueryError
-from kquery_spark.runtime.local import Stop
+from kquery_spark.runtime.local import ReadAheadBudget, Stop
+from kquery_spark.service.freed_memory import FreedMemory
 
 _POLL_SECONDS = 0.2
 _WATCH_POLL_SECONDS = 0.5
@@ -24,6 +25,8 @@ class ServiceLimits:
     running_queries: at once; more wait. waiting_seconds: for how long, before they are refused. unread_seconds: how long
     a result waits for its client to take the next batch. query_seconds: for a query in all, None for no limit.
     request_bytes: of one command, ticket or action, with the rows that a client sends along.
+    read_ahead_bytes: of all results together that are computed before their clients take them; each query may hold a batch
+    more.
     """
 
     running_queries: int = 64
@@ -31,10 +34,12 @@ class ServiceLimits:
     unread_seconds: float = 300.0
     query_seconds: float | None = None
     request_bytes: int = 256 << 20
+    read_ahead_bytes: int = 256 << 20
 
     def __post_init__(self) -> None:
         seconds = (self.waiting_seconds, self.unread_seconds, self.query_seconds or 1.0)
-        if self.running_queries < 1 or self.request_bytes < 1 or min(seconds) <= 0:
+        counts = (self.running_queries, self.request_bytes, self.read_ahead_bytes)
+        if min(counts) < 1 or min(seconds) <= 0:
             raise ConfigError("the limits of a service have to be positive")
 
 
@@ -52,10 +57,13 @@ class Answers:
     """Streams results within the limits. A thread watches the queries while there are any."""
 
     def __init__(self, limits: ServiceLimits) -> None:
+        self.budget = ReadAheadBudget(limits.read_ahead_bytes)
         self._limits = limits
         self._places = threading.Semaphore(limits.running_queries)
         self._lock = threading.Lock()
         self._running: set[_Running] = set()
+        self._ended = 0
+        self._freed_memory = FreedMemory()
         self._watcher: threading.Thread | None = None
 
     @property
@@ -73,6 +81,12 @@ class Answers:
                 yield batch
                 running.unread_since = None
                 stop.check()
+
+    def release_memory(self, freed: FreedMemory) -> None:
+        """Give memory of ended queries back to the system if it is time to. freed: of the calling thread."""
+        with self._lock:
+            ended, running = self._ended, len(self._running)
+        freed.release_if_due(ended, running)
 
     def _wait_for_place(self, stop: Stop) -> None:
         limits = self._limits
@@ -98,6 +112,7 @@ class Answers:
         finally:
             with self._lock:
                 self._running.discard(running)
+                self._ended += 1
                 self._release(running)
 
     def _release(self, running: _Running) -> None:
@@ -108,6 +123,7 @@ class Answers:
     def _watch(self) -> None:
         while True:
             time.sleep(_WATCH_POLL_SECONDS)
+            self.release_memory(self._freed_memory)
             with self._lock:
                 if not self._running:
                     self._watcher = None
@@ -131,4 +147,4 @@ class Answers:
 
 def stop_for(is_cancelled: Callable[[], bool]) -> Stop:
     """What ends the query of a call; ``is_cancelled`` may be asked by the thread of the call only, while it lasts."""
-    return Stop(lambda: "its client is gone" if is_cancelled() else "")
+    return Stop(lambda: "its client is gone" if is_cancelled() else "", small_batches=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -17,8 +18,10 @@ from kquery_spark.runtime.local import Stop
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service.answers import Answers, ServiceLimits, stop_for
 from kquery_spark.service.failures import told_to_clients
+from kquery_spark.service.freed_memory import FreedMemory
 from kquery_spark.service.requests import Request, packed, parsed, read_request, unpacked
 
+_RELEASE_POLL_SECONDS = 0.5
 _ACTIONS = {
     "session": "What decides the meaning of queries here, as JSON.",
     "explain": "The plans and stages of a plan or of SQL, as text.",
@@ -57,6 +60,16 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             tls_certificates=[tls] if tls else None,
         )
 
+    def serve_until(self, ended: threading.Event) -> None:
+        """Block until ``ended`` is set, then finish the queries that run; call it from the main thread.
+
+        As ``serve``, and this thread returns the memory of ended queries to the system meanwhile.
+        """
+        freed = FreedMemory()
+        while not ended.wait(_RELEASE_POLL_SECONDS):
+            self._answers.release_memory(freed)
+        self.shutdown()
+
     def list_flights(self, context: Any, criteria: bytes) -> Iterator[flight.FlightInfo]:
         """One entry a table."""
         with told_to_clients():
@@ -77,7 +90,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         """Run the ticket's request; streams batches as they are computed, and stops when the client disconnects."""
         with told_to_clients():
             stop = stop_for(context.is_cancelled)
-            answer = self._read(ticket.ticket).answer(self._tables, stop)
+            answer = self._read(ticket.ticket).answer(self._tables, stop, self._answers.budget)
         return flight.GeneratorStream(answer.schema, self._batches(answer, stop))
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
