@@ -64,7 +64,9 @@ class Request(Protocol):
     def schema(self, context: ExecutionContext) -> pa.Schema:
         """The answer's columns; nothing is run."""
 
-    def answer(self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget) -> pa.RecordBatchReader:
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
         """The answer, batch by batch, until ``stop`` is set; ``budget`` bounds what is ahead of the client."""
 
     def explain(self, context: ExecutionContext, trace: bool) -> str:
@@ -87,7 +89,9 @@ class SqlRequest(Request):
         return context.sql(self.text).schema
 
     @override
-    def answer(self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget) -> pa.RecordBatchReader:
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
         return context.stream(context.sql(self.text).analyzed, stop, budget)
 
     @override
@@ -133,7 +137,9 @@ class PlanRequest(Request):
         return pa.schema([f.with_name(n) for f, n in zip(plan.schema, names, strict=True)])
 
     @override
-    def answer(self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget) -> pa.RecordBatchReader:
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
         return context.stream(self.resolved(context), stop, budget)
 
     @override
@@ -180,7 +186,9 @@ class MetadataRequest(Request):
         return self._table(context).schema
 
     @override
-    def answer(self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget) -> pa.RecordBatchReader:
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
         return self._table(context).to_reader()
 
     def _table(self, context: ExecutionContext) -> pa.Table:
