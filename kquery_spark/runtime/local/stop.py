@@ -55,9 +55,11 @@ class Stop:
 
     def check(self) -> None:
         """Raise where the query has to end; for the consuming thread."""
-        if not self.is_set():
-            reason = self._poll()
-            if not reason:
-                return
+        self.poll()
+        if self.is_set():
+            raise ExecutionError("OPERATION_CANCELED", f"The query was stopped: {self.reason}.")
+
+    def poll(self) -> None:
+        """End the query if the consuming thread, which calls this, finds a reason to."""
+        if not self.is_set() and (reason := self._poll()):
             self.set(reason)
-        raise ExecutionError("OPERATION_CANCELED", f"The query was stopped: {self.reason}.")
