@@ -16,9 +16,11 @@ from kquery_spark.compiler import compile_query
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Call, Case, Column, Literal
 from kquery_spark.frontends.sql import parse_query
+from kquery_spark.logical import LogicalPlan
 from kquery_spark.physical.expr import Program
 from kquery_spark.run_control import RunControl
 from kquery_spark.service import ServiceLimits
+from kquery_spark.stages.serialization import from_bytes, to_bytes
 from kquery_spark.types.batch import Batch
 
 TABLE = pa.table({"id": pa.array(range(1000), pa.int64())})
@@ -63,6 +65,13 @@ def test_every_step_of_planning_asks_whether_to_end(query: str):
     assert checks(lambda: parse_query(query)) > 300
     assert checks(lambda: context.sql(query)) > checks(lambda: parse_query(query)) + 300
     assert checks(lambda: compile_query(analyzed.plan, config)) > 600
+
+
+def test_reading_a_plan_of_a_client_asks_whether_to_end():
+    plan = small_context().sql(many_columns(300)).analyzed.plan
+    data, control = to_bytes(plan), Counting()
+    assert control.controlled(from_bytes)(data, LogicalPlan) == plan
+    assert control.checks > 600
 
 
 def test_a_case_of_many_branches_asks_while_it_runs():
