@@ -1,8 +1,8 @@
 """A session with credentials of object stores whose queries run in the engine, and a search for them in all that it leaves.
 
-``credentials.py DIRECTORY`` prints where each credential was seen, as JSON; ``test_credentials.py`` starts it. Spark's own
-workers need the credentials. They travel in the pickled function of each stage, as Spark's own travel in the configuration
-that it broadcasts. Nothing else may have them.
+``credentials.py DIRECTORY engine`` prints where each credential was seen, as JSON; with ``plain`` only Spark runs queries.
+``test_credentials.py`` starts both: credentials may be seen only where Spark itself shows them. The workers need them. They
+travel in the pickled function of each stage, as Spark's own travel in the Hadoop configuration that it broadcasts.
 """
 
 from __future__ import annotations
@@ -169,6 +169,14 @@ def run_queries(spark: Any, findings: Findings, directory: Path) -> None:
         kq.disable(spark)
 
 
+def run_plainly(spark: Any, findings: Findings, directory: Path) -> None:
+    """Queries of Spark alone."""
+    frame = spark.read.parquet(str(directory / "t.parquet")).groupBy("k").count()
+    findings.search("plans of Spark", frame._jdf.queryExecution().toString())
+    assert len(frame.collect()) == 7
+    assert frame.mapInArrow(lambda batches: batches, frame.schema).count() == 7
+
+
 def run_failures(spark: Any, findings: Findings) -> None:
     """Errors of paths and of tasks, and stores that do not answer."""
     context = kq.ExecutionContext(spark)
@@ -215,14 +223,17 @@ def main() -> None:
         spark = session(directory, endpoint)
         watch = FileWatch(findings, directory / "local", directory / "scratch", directory / "events")
         watch.start()
-        run_queries(spark, findings, directory)
-        run_failures(spark, findings)
+        if sys.argv[2] == "plain":
+            run_plainly(spark, findings, directory)
+        else:
+            run_queries(spark, findings, directory)
+            run_failures(spark, findings)
         spark.stop()
         time.sleep(0.5)
         watch.ended.set()
         watch.join()
         findings.search("warnings", "\n".join(str(w.message) for w in caught))
-    logs = [path for path in (directory / "events").rglob("*") if path.is_file()]
+    logs = list((directory / "events").rglob("events_*"))
     page, numbers = directory / "page.html", directory / "numbers.json"
     result = CliRunner().invoke(
         cli, ["qualify", str(directory / "events"), "--html", str(page), "--json", str(numbers)]
@@ -231,10 +242,9 @@ def main() -> None:
     findings.search("qualify", result.output + page.read_text() + numbers.read_text())
     log = (directory / "logs" / "stderr").read_text(errors="replace")
     for line in log.splitlines():
-        findings.search(
-            "logs, " + next((w for w in ("DEBUG", "INFO", "WARN", "ERROR") if line.startswith(w)), "other"),
-            line,
-        )
+        level, _, rest = line.partition(" ")
+        is_logged = level in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR")
+        findings.search(f"log of {rest.partition(':')[0]}" if is_logged else "standard error", line)
     for log in logs:
         for line in log.read_text().splitlines():
             findings.search(f"event {json.loads(line)['Event'].rpartition('.')[2]}", line)
