@@ -157,8 +157,11 @@ def run_queries(spark: Any, findings: Findings, directory: Path) -> None:
     for place, text in texts_of(frame):
         findings.search(place, text)
     assert len(frame.collect()) == 7
-    tail = "x" * (2 << 20)  # a function of this size goes to the workers by a file
-    assert context.sql(f"SELECT count(*) AS n FROM t WHERE length('{tail}') > k").to_arrow().num_rows == 1
+    # rows of this process make the stage so large that it goes to the workers by a file
+    context.register_arrow("own", pa.table({"v": list(range(300_000))}))
+    assert context.sql("SELECT count(*) AS n FROM t JOIN own ON t.v = own.v").to_arrow()["n"].to_pylist() == [
+        40_000
+    ]
     local = spark.read.parquet(str(directory / "t.parquet")).groupBy("k").count()
     assert len(local.transform(kquery_plan, when="always", fallback="error").collect()) == 7
     kq.enable(spark)
@@ -212,6 +215,7 @@ def main() -> None:
     with open(directory / "logs" / "stderr", "w") as log:
         os.dup2(log.fileno(), sys.stderr.fileno())  # of this process, the JVM and its Python workers
     os.environ["TMPDIR"] = str(directory / "scratch")
+    os.environ["SPARK_LOCAL_DIRS"] = str(directory / "local")
     table = pa.table({"k": [i % 7 for i in range(20_000)], "v": list(range(20_000))})
     pq.write_table(table, directory / "t.parquet")
     with s3_server() as endpoint, warnings.catch_warnings(record=True) as caught:
