@@ -41,7 +41,7 @@ from kquery_spark.functions.user import UserFunction
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.runtime.executor import Executor
-from kquery_spark.runtime.local import LocalExecutor, Stop
+from kquery_spark.runtime.local import LocalExecutor, ReadAheadBudget, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
@@ -238,14 +238,19 @@ class ExecutionContext:
         """The rows of a resolved query."""
         return self._executor(analyzed).table()
 
-    def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
+    def stream(
+        self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
         """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for.
 
-        stop: ends the query early. A query on Spark does not look at it.
+        stop: ends the query early. budget: bounds what is computed ahead of the reader, together with other queries.
+        A query on Spark looks at neither.
         """
-        return self._executor(analyzed, stop).reader()
+        return self._executor(analyzed, stop, budget).reader()
 
-    def _executor(self, analyzed: Analyzed, stop: Stop | None = None) -> Executor:
+    def _executor(
+        self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
+    ) -> Executor:
         """Compile a resolved query for where this context runs queries: in this process, or on Spark."""
         if self._spark is not None:
             from kquery_spark.context.on_spark import spark_executor
@@ -253,7 +258,8 @@ class ExecutionContext:
             return spark_executor(self._spark, analyzed, self._config)
         with _limited_depth():
             graph = compile_query(analyzed.plan, self._config).graph
-        return LocalExecutor(graph, self._config, _result_schema(graph.result.plan.schema, analyzed), stop)
+        schema = _result_schema(graph.result.plan.schema, analyzed)
+        return LocalExecutor(graph, self._config, schema, stop, budget=budget)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """A resolved query as a lazy Spark DataFrame."""

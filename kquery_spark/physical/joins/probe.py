@@ -14,7 +14,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable, Matches
 from kquery_spark.physical.joins.pair_condition import PairCondition
-from kquery_spark.run_control import bounding_control
+from kquery_spark.run_control import bounding_control, needs_small_batches
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector
@@ -38,7 +38,7 @@ class Probe:
         self._plan = plan
         self._built, self._table = side
         self._control = bounding_control()
-        self.pairs_at_once = MAX_PAIRS if self._control is None else _MAX_BOUNDED_PAIRS
+        self.pairs_at_once = _MAX_BOUNDED_PAIRS if needs_small_batches() else MAX_PAIRS
         # for NOT IN: of all build rows, though this side may be one of several partitions
         self.has_build_rows = self._built.num_rows > 0
         self.has_null_key = self._table.has_null_key

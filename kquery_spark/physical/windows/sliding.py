@@ -16,7 +16,7 @@ import pyarrow as pa
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator
 from kquery_spark.physical.keys import Groups
-from kquery_spark.run_control import bounding_control
+from kquery_spark.run_control import needs_small_batches
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
@@ -163,7 +163,7 @@ def pieces(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, Int64s
     lengths = high - low
     ends = np.cumsum(lengths)
     start, n = 0, len(low)
-    at_once = _MAX_PAIRS if bounding_control() is None else _MAX_BOUNDED_PAIRS
+    at_once = _MAX_BOUNDED_PAIRS if needs_small_batches() else _MAX_PAIRS
     while start < n:
         done = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + at_once, side="right")))
