@@ -80,7 +80,9 @@ class Probe:
         columns = expression.format(**{kind: kind for kind in kinds})
         yield from self._of_columns(columns, table, len(rows))
         chosen = rows[:: max(1, len(rows) // _MOST_CONSTANTS)]
-        yield from self._of_constants([expression.format(**dict(zip(kinds, row, strict=True))) for row in chosen])
+        yield from self._of_constants(
+            [expression.format(**dict(zip(kinds, row, strict=True))) for row in chosen]
+        )
 
     def _table(self, kinds: tuple[str, ...]) -> tuple[str, list[tuple[str, ...]]]:
         name = "t_" + "_".join(kinds)
@@ -90,7 +92,9 @@ class Probe:
             if not Path(path).exists():
                 columns = ", ".join(["id", *kinds])
                 values = ", ".join(f"({i}, {', '.join(row)})" for i, row in enumerate(rows))
-                self.spark.sql(f"SELECT * FROM VALUES {values} AS v({columns})").coalesce(1).write.parquet(path)
+                self.spark.sql(f"SELECT * FROM VALUES {values} AS v({columns})").coalesce(1).write.parquet(
+                    path
+                )
             self.spark.read.parquet(path).createOrReplaceTempView(name)
             self.context.register_parquet(name, path)
             self.tables[kinds] = rows
@@ -107,7 +111,10 @@ class Probe:
             return
         failed: list[int] = []
         if isinstance(ours, Error):
-            single = [outcome(lambda i=i: self.context.sql(f"{sql} WHERE id = {i}").to_arrow()) for i in range(count)]
+            single = [
+                outcome(lambda i=i: self.context.sql(f"{sql} WHERE id = {i}").to_arrow())
+                for i in range(count)
+            ]
             failed = [i for i, result in enumerate(single) if isinstance(result, Error)]
             for i in failed[:: max(1, len(failed) // _MOST_ERRORS)]:
                 yield from self._of_error(f"{sql} WHERE id = {i}", single[i])
@@ -119,7 +126,9 @@ class Probe:
         if isinstance(theirs, Error):
             kept = [i for i in range(count) if i not in failed]
             for i in kept[:: max(1, len(kept) // 40)]:
-                one = outcome(lambda i=i: comparable_table(self.spark.sql(sql.split(" WHERE ")[0] + f" WHERE id = {i}")))
+                one = outcome(
+                    lambda i=i: comparable_table(self.spark.sql(sql.split(" WHERE ")[0] + f" WHERE id = {i}"))
+                )
                 if isinstance(one, Error):
                     yield f"row {i}: Spark raises {one}, engine gives rows"
                     break

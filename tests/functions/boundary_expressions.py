@@ -13,7 +13,18 @@ VALUES: dict[str, list[str]] = {
     "h": [f"CAST({v} AS SMALLINT)" for v in ("-32768", "-32765", "-5", "0", "15", "32767", "NULL")],
     "i": [
         f"CAST({v} AS INT)"
-        for v in ("-2147483648", "-2147483645", "-65", "-1", "0", "1", "45", "2147483645", "2147483647", "NULL")
+        for v in (
+            "-2147483648",
+            "-2147483645",
+            "-65",
+            "-1",
+            "0",
+            "1",
+            "45",
+            "2147483645",
+            "2147483647",
+            "NULL",
+        )
     ],
     "j": [f"CAST({v} AS INT)" for v in ("-2147483648", "-2", "-1", "0", "1", "31", "64", "2147483647")],
     "l": [
@@ -34,7 +45,9 @@ VALUES: dict[str, list[str]] = {
             "NULL",
         )
     ],
-    "m": [f"CAST({v} AS BIGINT)" for v in ("-9223372036854775808", "-1", "0", "1", "7", "9223372036854775807")],
+    "m": [
+        f"CAST({v} AS BIGINT)" for v in ("-9223372036854775808", "-1", "0", "1", "7", "9223372036854775807")
+    ],
     "d": [
         f"CAST('{v}' AS DOUBLE)"
         for v in (
@@ -69,18 +82,32 @@ VALUES: dict[str, list[str]] = {
         )
     ],
     "q": [
-        f"CAST('{v}' AS DECIMAL(38, 38))" for v in ("0." + "9" * 38, "-0." + "9" * 38, "0.5", "-0.05", "0." + "0" * 37 + "1", "0")
+        f"CAST('{v}' AS DECIMAL(38, 38))"
+        for v in ("0." + "9" * 38, "-0." + "9" * 38, "0.5", "-0.05", "0." + "0" * 37 + "1", "0")
     ],
     "r": [
         f"CAST('{v}' AS DECIMAL(38, 18))"
-        for v in ("9" * 20 + "." + "9" * 18, "-" + "9" * 20 + "." + "9" * 18, "9223372036854775807.5", "-9223372036854775808.5", "0.5", "-1.5")
+        for v in (
+            "9" * 20 + "." + "9" * 18,
+            "-" + "9" * 20 + "." + "9" * 18,
+            "9223372036854775807.5",
+            "-9223372036854775808.5",
+            "0.5",
+            "-1.5",
+        )
     ],
     "s": [
-        f"CAST('{v}' AS DECIMAL(18, 2))" for v in ("9" * 16 + ".99", "-" + "9" * 16 + ".99", "0.05", "-0.15", "-25.5", "5000000000000000")
+        f"CAST('{v}' AS DECIMAL(18, 2))"
+        for v in ("9" * 16 + ".99", "-" + "9" * 16 + ".99", "0.05", "-0.15", "-25.5", "5000000000000000")
     ],
     "u": [f"CAST('{v}' AS DECIMAL(18, 18))" for v in ("0." + "9" * 18, "-0." + "9" * 18, "0.5", "-0.05")],
-    "v": [f"CAST('{v}' AS DECIMAL(20, 0))" for v in ("9" * 20, "-" + "9" * 20, "9223372036854775807", "-9223372036854775808", "5")],
-    "w": [f"CAST('{v}' AS DECIMAL(10, 3))" for v in ("9999999.999", "-9999999.999", "0.0005", "-0.5", "125.125")],
+    "v": [
+        f"CAST('{v}' AS DECIMAL(20, 0))"
+        for v in ("9" * 20, "-" + "9" * 20, "9223372036854775807", "-9223372036854775808", "5")
+    ],
+    "w": [
+        f"CAST('{v}' AS DECIMAL(10, 3))" for v in ("9999999.999", "-9999999.999", "0.0005", "-0.5", "125.125")
+    ],
     "date": [
         "DATE'1970-01-01'",
         "DATE'9999-12-31'",
@@ -99,8 +126,7 @@ VALUES: dict[str, list[str]] = {
         "timestamp_micros(-1)",
     ],
     "ym": [
-        "CAST(v AS INTERVAL MONTH)".replace("v", v)
-        for v in ("2147483647", "-2147483648", "0", "-1", "13")
+        "CAST(v AS INTERVAL MONTH)".replace("v", v) for v in ("2147483647", "-2147483648", "0", "-1", "13")
     ],
     "dt": [
         "INTERVAL '106751991 04:00:54.775807' DAY TO SECOND",
@@ -110,10 +136,46 @@ VALUES: dict[str, list[str]] = {
         "INTERVAL '1 01:01:01.5' DAY TO SECOND",
     ],
     "arr": ["array(1, 2, 3)", "CAST(array() AS ARRAY<INT>)", "array(7)"],
-    "str": ["'abc'", "''", "'-9223372036854775808'", "'ZZZZZZZZZZZZZZZZ'", "'18446744073709551615'", "'-1'", "'7f'"],
+    "str": [
+        "'abc'",
+        "''",
+        "'-9223372036854775808'",
+        "'ZZZZZZZZZZZZZZZZ'",
+        "'18446744073709551615'",
+        "'-1'",
+        "'7f'",
+    ],
 }
 
-_SCALES = (-2147483648, -400, -40, -39, -38, -37, -20, -19, -18, -10, -9, -3, -2, -1, 0, 1, 2, 3, 17, 18, 19, 37, 38, 39, 40, 400, 2147483647)
+_SCALES = (
+    -2147483648,
+    -400,
+    -40,
+    -39,
+    -38,
+    -37,
+    -20,
+    -19,
+    -18,
+    -10,
+    -9,
+    -3,
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    3,
+    17,
+    18,
+    19,
+    37,
+    38,
+    39,
+    40,
+    400,
+    2147483647,
+)
 
 
 def _roundings() -> Iterator[str]:
@@ -126,19 +188,59 @@ def _roundings() -> Iterator[str]:
 
 def _operators() -> Iterator[str]:
     for a, b in ("ij", "lm", "lj", "il"):
-        for form in ("{a} + {b}", "{a} - {b}", "{a} * {b}", "{a} / {b}", "{a} % {b}", "{a} div {b}", "pmod({a}, {b})"):
+        for form in (
+            "{a} + {b}",
+            "{a} - {b}",
+            "{a} * {b}",
+            "{a} / {b}",
+            "{a} % {b}",
+            "{a} div {b}",
+            "pmod({a}, {b})",
+        ):
             yield form.format(a=f"{{{a}}}", b=f"{{{b}}}")
         for name in ("add", "subtract", "multiply", "divide", "mod"):
             yield f"try_{name}({{{a}}}, {{{b}}})"
     for kind in "bhildfpqrsuvw":
-        yield from (form.format(k=f"{{{kind}}}") for form in (
-            "-{k}", "abs({k})", "positive({k})", "sign({k})", "{k} + 1", "{k} - 1", "{k} * 2", "{k} % 3", "{k} div 3", "{k} div -1",
-            "pmod({k}, 3)", "pmod({k}, -3)", "{k} % -1", "CAST({k} AS TINYINT)", "CAST({k} AS INT)", "CAST({k} AS BIGINT)",
-            "CAST({k} AS DECIMAL(38, 18))", "CAST({k} AS DECIMAL(5, 2))", "try_cast({k} AS INT)", "CAST({k} AS STRING)",
-            "CAST({k} AS TIMESTAMP)", "-(-{k})", "{k} + {k}", "{k} * {k}", "{k} / 3", "3 / {k}", "pmod({k}, {k})", "{k} div {k}",
-            "hex(CAST({k} AS BIGINT))", "width_bucket({k}, -10, 10, 5)", "{k} * INTERVAL '1' MONTH", "{k} * INTERVAL '1' SECOND",
-            "INTERVAL '178956970-7' YEAR TO MONTH * {k}", "INTERVAL '1' DAY / {k}", "INTERVAL '1' YEAR / {k}",
-        ))
+        yield from (
+            form.format(k=f"{{{kind}}}")
+            for form in (
+                "-{k}",
+                "abs({k})",
+                "positive({k})",
+                "sign({k})",
+                "{k} + 1",
+                "{k} - 1",
+                "{k} * 2",
+                "{k} % 3",
+                "{k} div 3",
+                "{k} div -1",
+                "pmod({k}, 3)",
+                "pmod({k}, -3)",
+                "{k} % -1",
+                "CAST({k} AS TINYINT)",
+                "CAST({k} AS INT)",
+                "CAST({k} AS BIGINT)",
+                "CAST({k} AS DECIMAL(38, 18))",
+                "CAST({k} AS DECIMAL(5, 2))",
+                "try_cast({k} AS INT)",
+                "CAST({k} AS STRING)",
+                "CAST({k} AS TIMESTAMP)",
+                "-(-{k})",
+                "{k} + {k}",
+                "{k} * {k}",
+                "{k} / 3",
+                "3 / {k}",
+                "pmod({k}, {k})",
+                "{k} div {k}",
+                "hex(CAST({k} AS BIGINT))",
+                "width_bucket({k}, -10, 10, 5)",
+                "{k} * INTERVAL '1' MONTH",
+                "{k} * INTERVAL '1' SECOND",
+                "INTERVAL '178956970-7' YEAR TO MONTH * {k}",
+                "INTERVAL '1' DAY / {k}",
+                "INTERVAL '1' YEAR / {k}",
+            )
+        )
 
 
 _OTHERS = """
