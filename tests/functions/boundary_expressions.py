@@ -559,4 +559,9 @@ to_char({s}, 'S9999999999999999.99')
 try_mod({l}, {m})
 """.strip().splitlines()
 
-EXPRESSIONS = [*_roundings(), *_operators(), *_OTHERS]
+#: Expressions by group.
+EXPRESSIONS: dict[str, list[str]] = {
+    "roundings": list(_roundings()),
+    "operators": list(_operators()),
+    "others": _OTHERS,
+}
