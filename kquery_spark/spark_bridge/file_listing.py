@@ -29,9 +29,9 @@ def listed_files(
 ) -> tuple[ListedFile, ...]:
     """The files of a HadoopFsRelation that Spark itself would list: ``listFiles`` leaves out hidden and empty ones.
 
-    They come in the order in which Spark's scan reads them, which decides the ties of ``min_by`` and which zero is the key of
-    a group: larger files first, but for buckets (``FileSourceScanExec.createReadRDD``). Of a file that Spark cuts into
-    several parts, the last one, which is smaller, comes later there.
+    They come in the order in which Spark's scan reads them, which decides the ties of ``min_by`` and which zero is the key
+    of a group: larger files first, but for buckets (``FileSourceScanExec.createReadRDD``). If Spark cuts a file into
+    several parts, it reads the last one, which is smaller, after files of more bytes.
     """
     if relation.from_log:
         listing = partial(_files_of_log, source=source, relation=relation, jvm=jvm)
