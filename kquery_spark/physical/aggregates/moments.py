@@ -121,7 +121,7 @@ class CentralMoments(Accumulator):
     @staticmethod
     def _with_values(states: Sequence[Doubles], values: Doubles) -> tuple[Doubles, ...]:
         """States after one more value each, to the fourth moment: Spark's ``CentralMomentAgg.updateExpressionsDef``."""
-        n, mean, m2, m3, m4 = [*states, *[np.zeros(1)] * (5 - len(states))]
+        n, mean, m2, m3, m4 = (states[i] if i < len(states) else np.zeros(1) for i in range(5))
         with np.errstate(all="ignore"):
             total = n + 1.0
             away = values - mean
