@@ -27,12 +27,7 @@ _STRUCT = "org.apache.spark.sql.types.StructType"
 def listed_files(
     source: Any, relation: FileRelation, jvm: Jvm, snapshots: DeltaSnapshots
 ) -> tuple[ListedFile, ...]:
-    """The files of a HadoopFsRelation that Spark itself would list: ``listFiles`` leaves out hidden and empty ones.
-
-    They come in the order in which Spark's scan reads them, which decides the ties of ``min_by`` and which zero is the key
-    of a group: larger files first, but for buckets (``FileSourceScanExec.createReadRDD``). If Spark cuts a file into
-    several parts, it reads the last one, which is smaller, after files of more bytes.
-    """
+    """The files of a HadoopFsRelation that Spark itself would list: ``listFiles`` leaves out hidden and empty ones."""
     if relation.from_log:
         listing = partial(_files_of_log, source=source, relation=relation, jvm=jvm)
         return snapshots.files(source.location(), listing)
@@ -42,10 +37,15 @@ def listed_files(
         (f"{_SOURCES}HadoopFsRelation", "location"),
         (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
     )
-    return _in_reading_order(files_of(listed.apply(source), source, relation, jvm), relation)
+    return in_reading_order(files_of(listed.apply(source), source, relation, jvm), relation)
 
 
-def _in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> tuple[ListedFile, ...]:
+def in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> tuple[ListedFile, ...]:
+    """The files in the order in which Spark's scan reads them: larger files first, but for buckets.
+
+    The order decides the ties of ``min_by``, and which zero is the key of a group. If Spark cuts a file into several
+    parts, it reads the last one, which is smaller, after files of more bytes (``FileSourceScanExec.createReadRDD``).
+    """
     if relation.bucket_spec is not None:
         return files
     return tuple(sorted(files, key=lambda file: -file.size))
@@ -56,7 +56,7 @@ def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jv
     files = files_of(directories, source, relation, jvm)
     vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
     known = tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
-    return _in_reading_order(known, relation)
+    return in_reading_order(known, relation)
 
 
 def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
