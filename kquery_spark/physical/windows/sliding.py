@@ -61,7 +61,7 @@ def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
         return _running_sums(
             values, starts, ends, np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(low))), high
         )
-    if int(lengths.sum()) > _MAX_ADDITIONS_PER_ROW * len(values) or int(lengths.max()) > _LONG_FRAME_ROWS:
+    if not are_short(low, high):
         return fold_ranges(values, low, high, np.add, 0.0)
     result = np.zeros(len(low), values.dtype)
     with np.errstate(all="ignore"):
@@ -69,6 +69,13 @@ def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
             rows = np.flatnonzero(lengths > offset)
             result[rows] += values[low[rows] + offset]
     return result
+
+
+def are_short(low: Int64s, high: Int64s) -> bool:
+    """True if frames hold so few rows that adding these one by one is worth the time."""
+    lengths = high - low
+    few = int(lengths.sum()) <= _MAX_ADDITIONS_PER_ROW * len(lengths)
+    return few and int(lengths.max(initial=0)) <= _LONG_FRAME_ROWS
 
 
 def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s, high: Int64s) -> np.ndarray:
