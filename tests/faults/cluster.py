@@ -7,6 +7,7 @@ of stages that ran again, and the files of the engine that are left afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -112,9 +113,12 @@ class Killer:
                 return
         self.task = json.loads(running.read_text())
         worker = psutil.Process(self.task["pid"])
-        for victim in self._victims(worker):
-            self.killed += [next(name for name in _PROCESSES if name in " ".join(victim.cmdline()))]
-            victim.send_signal(signal.SIGKILL)
+        victims = self._victims(worker)
+        lines = [" ".join(victim.cmdline()) for victim in victims]
+        self.killed = [next((name for name in _PROCESSES if name in line), line) for line in lines]
+        for victim in victims:
+            with contextlib.suppress(psutil.NoSuchProcess):  # a worker that ended with its daemon
+                victim.send_signal(signal.SIGKILL)
         (self._directory / "released").touch()  # for a task that lives on
 
 
@@ -207,6 +211,7 @@ def main(data: str, local: str, scratch: str) -> None:
             rows = answer(engine)
         spark.sparkContext.setJobGroup("between", "between")
         reports.append((name, killer, {"right": rows == expected, "left": left_behind(local)}))
+        print(name, killer.killed, killer.task, file=sys.stderr, flush=True)
     spark.stop()
     time.sleep(1)
     log = EventLog(events)
