@@ -39,7 +39,7 @@ def cpu_quota(root: Path = Path("/")) -> int:
     """
     cores = []
     for directory in cgroup_directories("cpu", root):
-        quota, period = (read_text(directory / "cpu.max").split() + ["", ""])[:2]
+        quota, period = [*read_text(directory / "cpu.max").split(), "", ""][:2]
         if not quota:
             quota = read_text(directory / "cpu.cfs_quota_us").strip()
             period = read_text(directory / "cpu.cfs_period_us").strip()

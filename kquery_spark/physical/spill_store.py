@@ -67,7 +67,9 @@ class SpillStore:
             try:
                 return file.append(block)
             except OSError as error:
-                self._failures.append(f"cannot write to the scratch directory {file.directory}: {error.strerror}")
+                self._failures.append(
+                    f"cannot write to the scratch directory {file.directory}: {error.strerror}"
+                )
             self._open_next()
 
     def read(self, start: int, nbytes: int) -> pa.Buffer:
@@ -93,9 +95,11 @@ class SpillStore:
         while self._untried:
             directory = self._untried.pop(0)
             try:
-                handle = tempfile.TemporaryFile(dir=directory, prefix="kquery-spill-", buffering=0)
+                handle = tempfile.TemporaryFile(dir=directory, prefix="kquery-spill-", buffering=0)  # noqa: SIM115
             except OSError as error:
-                self._failures.append(f"cannot create a file in the scratch directory {directory}: {error.strerror}")
+                self._failures.append(
+                    f"cannot create a file in the scratch directory {directory}: {error.strerror}"
+                )
             else:
                 self._files.append(_ScratchFile(handle, directory, self._files[-1].end if self._files else 0))
                 return

@@ -28,10 +28,13 @@ from pyspark.sql import SparkSession
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.faults.held_daemon import MAP, REDUCE, held
+from tests.faults.held_daemon import HOLD_VARIABLE, MAP, REDUCE, held
 
 FILES, ROWS, GROUPS = 4, 200_000, 100_000
-_PROCESSES = ("CoarseGrainedExecutorBackend", "held_daemon")  # in the command lines of executors and Python processes
+_PROCESSES = (
+    "CoarseGrainedExecutorBackend",
+    "held_daemon",
+)  # in the command lines of executors and Python processes
 
 Victims = Callable[[psutil.Process], list[psutil.Process]]
 
@@ -59,20 +62,17 @@ def worker_alone(worker: psutil.Process) -> list[psutil.Process]:
 
 
 def daemon_and_workers(worker: psutil.Process) -> list[psutil.Process]:
-    """All Python processes of the executor for this kind of task: their daemon first, so that it cannot fork others."""
-    daemon = worker.parent()
-    assert daemon is not None
+    """All Python processes of the executor for this kind of task: their daemon first, so that it cannot fork others.
+
+    PySpark's daemon leads a process group, which its workers are in.
+    """
+    daemon = psutil.Process(os.getpgid(worker.pid))
     return [daemon, *daemon.children()]
-
-
-def daemon_alone(worker: psutil.Process) -> list[psutil.Process]:
-    return daemon_and_workers(worker)[:1]
 
 
 VICTIMS: dict[str, Victims] = {
     "an executor": executor,
     "a worker": worker_alone,
-    "a daemon": daemon_alone,
     "a daemon and its workers": daemon_and_workers,
 }
 FAULTS: dict[str, tuple[str, str, Victims]] = {
@@ -112,14 +112,23 @@ class Killer:
             if stop.wait(0.01):
                 return
         self.task = json.loads(running.read_text())
-        worker = psutil.Process(self.task["pid"])
-        victims = self._victims(worker)
-        lines = [" ".join(victim.cmdline()) for victim in victims]
-        self.killed = [next((name for name in _PROCESSES if name in line), line) for line in lines]
+        victims = self._victims(psutil.Process(self.task["pid"]))
+        self.killed = [self._checked(victim) for victim in victims]  # all of them, before any is killed
         for victim in victims:
             with contextlib.suppress(psutil.NoSuchProcess):  # a worker that ended with its daemon
                 victim.send_signal(signal.SIGKILL)
         (self._directory / "released").touch()  # for a task that lives on
+
+    def _checked(self, victim: psutil.Process) -> str:
+        """What kind of process a victim is; an error for every process that this run did not start.
+
+        Only the executors of this run and their Python processes have its directory in their environment.
+        """
+        line = " ".join(victim.cmdline())
+        kind = next((name for name in _PROCESSES if name in line), None)
+        if kind is None or victim.environ().get(HOLD_VARIABLE) != str(self._directory):
+            raise RuntimeError(f"process {victim.pid} does not belong to this test: {line[:200]}")
+        return kind
 
 
 class EventLog:
@@ -129,9 +138,7 @@ class EventLog:
         (file,) = (p for p in directory.rglob("*") if p.is_file() and p.name.startswith(("app", "local")))
         events = [json.loads(line) for line in file.read_text().splitlines()]
         self._submitted = [e for e in events if e["Event"] == "SparkListenerStageSubmitted"]
-        self._ended = {
-            e["Task Info"]["Task ID"]: e for e in events if e["Event"] == "SparkListenerTaskEnd"
-        }
+        self._ended = {e["Task Info"]["Task ID"]: e for e in events if e["Event"] == "SparkListenerTaskEnd"}
 
     def facts(self, task: dict[str, int], group: str) -> dict[str, Any]:
         """Of the task that was hit, of its stage, and of the stages of ``group``'s jobs that were submitted again."""
@@ -141,6 +148,7 @@ class EventLog:
         ours = [e for e in self._submitted if e["Properties"]["spark.jobGroup.id"] == group]
         return {
             "ended": end["Task End Reason"]["Reason"],
+            "description": str(end["Task End Reason"].get("Description"))[:300],
             "stage_of_task": end["Stage ID"] == task["stage"],
             "group": submitted["Properties"]["spark.jobGroup.id"],
             "parents": len(stage["Parent IDs"]),
@@ -176,7 +184,7 @@ def session(local: str, hold: Path, events: Path) -> SparkSession:
         .config("spark.kquery.memoryBytes", "2m")  # tasks spill, so a killed one has files
         .config("spark.python.daemon.module", "tests.faults.held_daemon")
         .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
-        .config("spark.executorEnv.KQUERY_TEST_HOLD", str(hold))
+        .config(f"spark.executorEnv.{HOLD_VARIABLE}", str(hold))
         .config("spark.executorEnv.TMPDIR", local)
         .getOrCreate()
     )

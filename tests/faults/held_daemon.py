@@ -1,6 +1,6 @@
 """Spark's Python daemon for test_cluster.py: its workers can hold one task of a stage, so that the test can kill what runs it.
 
-The test arms the directory ``KQUERY_TEST_HOLD`` for a kind of stage. The first task of that kind that has read a part of its
+The test arms the directory that ``HOLD_VARIABLE`` names for a kind of stage. The first task of that kind that has read a part of its
 input announces itself there, with its process and its numbers in Spark, and waits until it is killed or released.
 """
 
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+HOLD_VARIABLE = "KQUERY_TEST_HOLD"
 MAP, REDUCE = "map", "reduce"
 _MAX_HOLD_SECONDS = 60
 
@@ -36,7 +37,7 @@ def hold(directory: Path, kind: str) -> None:
 
 def held(batches: Iterator[Any], kind: str = REDUCE) -> Iterator[Any]:
     """The same batches, with a possible hold after the first one."""
-    directory = Path(os.environ["KQUERY_TEST_HOLD"])
+    directory = Path(os.environ[HOLD_VARIABLE])
     for number, batch in enumerate(batches):
         yield batch
         if number == 0:

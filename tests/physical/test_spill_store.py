@@ -157,7 +157,7 @@ def test_no_temporary_directory_is_an_error_of_spilling(monkeypatch: pytest.Monk
     monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc", "/nowhere"])
-    with pytest.raises(SpillError, match="No usable temporary directory found in .*/proc.*TMPDIR"):
+    with pytest.raises(SpillError, match=r"No usable temporary directory found in .*/proc.*TMPDIR"):
         SpillStore()
 
 
