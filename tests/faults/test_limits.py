@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -68,3 +70,62 @@ except OSError:
 print(context.sql(QUERY).to_arrow().to_pylist())
 """
     assert run(_QUERY + code, many_files) == _ANSWER
+
+
+def test_files_may_not_grow(many_files: Path) -> None:
+    """RLIMIT_FSIZE, as a quota: an error that names the directory, and the process lives on."""
+    code = """
+from kquery_spark.errors import SpillError
+resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+try:
+    context.sql(QUERY).to_arrow()
+except SpillError as error:
+    print(error)
+"""
+    said = run(_QUERY + code, many_files)
+    assert said.startswith(f"cannot write to the scratch directory {tempfile.gettempdir()}: File too large")
+
+
+def test_a_small_address_space(many_files: Path) -> None:
+    """RLIMIT_AS, which Spark sets by ``spark.executor.pyspark.memory``: the budget of a task follows it."""
+    code = """
+from pathlib import Path
+context = kq.ExecutionContext(config=EngineConfig(parallelism=2))
+context.register_parquet("t", sys.argv[1])
+context.sql(QUERY).to_arrow()
+used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (used + (256 << 20), used + (256 << 20)))
+print(context.sql(QUERY).to_arrow().to_pylist())
+"""
+    assert run(_QUERY + code, many_files) == _ANSWER
+
+
+@pytest.fixture
+def few_processes() -> Iterator[Path]:
+    """A control group of version 1 in which three threads or processes may run."""
+    directory = Path(f"/sys/fs/cgroup/pids/kquery_test_{os.getpid()}")
+    try:
+        directory.mkdir()
+        (directory / "pids.max").write_text("3")
+    except OSError:
+        pytest.skip("this process may not make control groups of version 1 that limit processes")
+    yield directory
+    directory.rmdir()
+
+
+def test_no_more_threads_can_start(many_files: Path, few_processes: Path) -> None:
+    """An error, no hang, and the same context answers once there is room again."""
+    code = f"""
+group = "{few_processes}"
+open(f"{{group}}/cgroup.procs", "w").write("0")
+try:
+    context.sql(QUERY).to_arrow()
+except RuntimeError as error:
+    print(error)
+open(f"{{group}}/pids.max", "w").write("max")
+print(context.sql(QUERY).to_arrow().to_pylist())
+"""
+    query = _QUERY.replace("parallelism=2", "parallelism=8").replace("(64, 64)", "(256, 256)")
+    said = run(query + code, many_files)
+    assert said.endswith(_ANSWER)
+    assert said.startswith(("can't start new thread", _ANSWER))
