@@ -29,6 +29,7 @@ from pyspark.sql import SparkSession
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.faults.held_daemon import HOLD_VARIABLE, MAP, REDUCE, held
+from tests.runtime.spilling import left
 
 FILES, ROWS, GROUPS = 4, 200_000, 100_000
 _PROCESSES = (
@@ -145,20 +146,19 @@ class EventLog:
         end = self._ended[task["task"]]
         submitted = next(e for e in self._submitted if e["Stage Info"]["Stage ID"] == task["stage"])
         stage = submitted["Stage Info"]
-        ours = [e for e in self._submitted if e["Properties"]["spark.jobGroup.id"] == group]
+        ours = [e for e in self._submitted if e["Properties"].get("spark.jobGroup.id") == group]
+        stages = {e["Stage Info"]["Stage ID"] for e in ours}
+        metrics = [e.get("Task Metrics") or {} for e in self._ended.values() if e["Stage ID"] in stages]
         return {
             "ended": end["Task End Reason"]["Reason"],
             "description": str(end["Task End Reason"].get("Description"))[:300],
             "stage_of_task": end["Stage ID"] == task["stage"],
-            "group": submitted["Properties"]["spark.jobGroup.id"],
+            "group": submitted["Properties"].get("spark.jobGroup.id"),
             "parents": len(stage["Parent IDs"]),
             "operators": sorted({json.loads(r["Scope"])["name"] for r in stage["RDD Info"] if "Scope" in r}),
+            "spilled": sum(m.get("Disk Bytes Spilled", 0) for m in metrics),
             "again": sum(e["Stage Info"]["Stage Attempt ID"] > 0 for e in ours),
         }
-
-
-def left_behind(local: str) -> list[str]:
-    return sorted(p.name for p in Path(local).rglob("*kquery*"))
 
 
 def session(local: str, hold: Path, events: Path) -> SparkSession:
@@ -218,7 +218,7 @@ def main(data: str, local: str, scratch: str) -> None:
         with killer.armed():
             rows = answer(engine)
         spark.sparkContext.setJobGroup("between", "between")
-        reports.append((name, killer, {"right": rows == expected, "left": left_behind(local)}))
+        reports.append((name, killer, {"right": rows == expected, "left": left(local)}))
         print(name, killer.killed, killer.task, file=sys.stderr, flush=True)
     spark.stop()
     time.sleep(1)
@@ -226,7 +226,7 @@ def main(data: str, local: str, scratch: str) -> None:
     for name, killer, report in reports:
         facts = log.facts(killer.task, name) if killer.task else {}
         print(json.dumps({"fault": name, "killed": killer.killed, **report, **facts}), flush=True)
-    print(json.dumps({"fault": "stop", "left": left_behind(local)}), flush=True)
+    print(json.dumps({"fault": "stop", "left": left(local)}), flush=True)
 
 
 if __name__ == "__main__":

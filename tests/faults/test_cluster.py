@@ -56,6 +56,12 @@ def test_the_kill_ended_a_task_of_the_stage(reports: dict[str, dict[str, Any]], 
         assert "Python worker exited unexpectedly" in report["description"]
 
 
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if "engine" in fault])
+def test_tasks_spilled(reports: dict[str, dict[str, Any]], fault: str) -> None:
+    """Otherwise the next test could not fail."""
+    assert reports[fault]["spilled"] > 0
+
+
 @pytest.mark.parametrize("fault", [*FAULTS, "stop"])
 def test_no_files_stay_behind(reports: dict[str, dict[str, Any]], fault: str) -> None:
     assert reports[fault]["left"] == []
