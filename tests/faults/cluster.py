@@ -95,8 +95,8 @@ class Killer:
 
     @contextmanager
     def armed(self) -> Iterator[None]:
-        for left in self._directory.iterdir():
-            left.unlink()
+        for path in self._directory.iterdir():
+            path.unlink()
         (self._directory / self._stage).touch()
         stop = threading.Event()
         thread = threading.Thread(target=self._kill, args=(stop,))

@@ -25,6 +25,8 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import KQueryError
+from kquery_spark.runtime.spark import driver
+from tests.runtime.spilling import left
 
 ROWS = 60_000
 _MEGABYTE = 1 << 20
@@ -63,28 +65,23 @@ def outcome(action: Callable[[], list[Any]]) -> str:
         return f"{type(error).__name__}: {lines[-1] if lines else error}"[:400]
 
 
-def used(disk: Path) -> int:
-    status = os.statvfs(disk)
-    return (status.f_blocks - status.f_bfree) * status.f_bsize
+def report(
+    spark: SparkSession, name: str, data: str, disk: Path, fault: Callable[[], None] = lambda: None
+) -> None:
+    """Print what the engine and plain Spark end with, and the engine's scratch files that are left.
 
-
-class Case:
-    """Runs the query by the engine and by plain Spark and prints what happened."""
-
-    def __init__(self, spark: SparkSession, data: str, disk: Path) -> None:
-        self._spark = spark
-        self._disk = disk
-        spark.read.parquet(data).createOrReplaceTempView("t")
-
-    def report(self, name: str) -> None:
-        before = used(self._disk)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", kq.FallbackWarning)
-            engine = outcome(lambda: kquery_plan(self._spark.sql(QUERY), when="always").collect())
-        left = used(self._disk) - before
-        spark = outcome(lambda: self._spark.sql(QUERY).collect())
-        said = [str(w.message) for w in caught if w.category is kq.FallbackWarning]
-        say(name, engine=engine, spark=spark, warnings=said, left=left)
+    fault: happens after the query is planned.
+    """
+    spark.read.parquet(data).createOrReplaceTempView("t")
+    plain = spark.sql(QUERY)
+    fast = kquery_plan(plain, when="always")
+    fault()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", kq.FallbackWarning)
+        engine = outcome(fast.collect)
+    remaining = left(str(disk))
+    said = [str(w.message) for w in caught if w.category is kq.FallbackWarning]
+    say(name, engine=engine, spark=outcome(plain.collect), warnings=said, left=remaining)
 
 
 def say(name: str, **facts: object) -> None:
@@ -102,38 +99,36 @@ def main(data: str, disk: Path, other: Path) -> None:
         filler.write(bytes(os.statvfs(disk).f_bavail * os.statvfs(disk).f_bsize - free))
 
     spark = session(disk)
-    Case(spark, data, disk).report("full")
+    report(spark, "full", data, disk)
 
     tempfile.tempdir = str(disk)  # of this process, whose threads are to run the query
+    driver.MAX_DRIVER_SECONDS = 600
     for key, value in IN_DRIVER.items():
         spark.conf.set(key, value)
-    Case(spark, data, disk).report("full, in the driver")
+    report(spark, "full, in the driver", data, disk)
     for key in IN_DRIVER:
         spark.conf.set(key, "0")
     context = kq.ExecutionContext(config=EngineConfig(parallelism=1, memory_bytes=_MEGABYTE))
     context.register_parquet("t", data)
-    before = used(disk)
     try:
         said = str(context.sql(QUERY).to_arrow().to_pylist())
     except KQueryError as error:
         said = f"{type(error).__name__}: {error}"
-    say("full, in a context", engine=said, left=used(disk) - before)
+    say("full, in a context", engine=said, left=left(str(disk)))
     tempfile.tempdir = None
 
-    shutil.rmtree(next(disk.glob("blockmgr-*")))
-    Case(spark, data, disk).report("removed")
+    report(spark, "removed", data, disk, lambda: shutil.rmtree(next(disk.glob("blockmgr-*"))))
     spark.stop()
 
     spark = session(disk, other)
-    Case(spark, data, disk).report("full, and another directory")
+    report(spark, "full, and another directory", data, disk)
     spark.stop()
 
     spark = session(disk)
-    mount("-o", "remount,ro", str(disk))
-    Case(spark, data, disk).report("read-only")
+    report(spark, "read-only", data, disk, lambda: mount("-o", "remount,ro", str(disk)))
     mount("-o", "remount,rw", str(disk))
     spark.stop()
-    say("stop", left=sorted(p.name for d in (disk, other) for p in d.rglob("*kquery*")))
+    say("stop", left=left(str(disk)) + left(str(other)))
 
 
 if __name__ == "__main__":
