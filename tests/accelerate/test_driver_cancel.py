@@ -197,8 +197,9 @@ def wait_until(condition: Callable[[], Any]) -> None:
 
 
 def plain_error(spark: Any, prepare: Callable[[Any], Any], cancel: Callable[[Any], Any]) -> Any:
-    """What plain Spark raises for a query that is cancelled in the same way."""
-    running = Running(spark.sql(ENDLESS).collect, lambda: prepare(spark))
+    """What plain Spark raises for a query of one stage that is cancelled in the same way."""
+    endless = spark.range(10**15).selectExpr("max(id % 7) AS m")
+    running = Running(endless.collect, lambda: prepare(spark))
     wait_until(spark.sparkContext.statusTracker().getActiveJobsIds)
     deadline = time.monotonic() + 60
     cancel(spark)
