@@ -219,9 +219,11 @@ def test_a_join_that_does_not_end_is_cancelled_as_in_spark(spark: Any, endless: 
     assert running.ends(SECONDS)
     assert not tasks() and not cancellation._running
     assert arrow_bytes() - before < 1 << 20
-    expected = plain_error(spark, prepare, cancel)
-    assert type(running.error) is type(expected)
-    assert error_class(running.error) == error_class(expected)  # type: ignore[arg-type]
+    assert error_class(running.error) == "SPARK_JOB_CANCELLED"  # type: ignore[arg-type]
+    if name != "interruptTag":  # by which Spark 4.3 cancelled nothing of another thread
+        expected = plain_error(spark, prepare, cancel)
+        assert type(running.error) is type(expected)
+        assert error_class(running.error) == error_class(expected)  # type: ignore[arg-type]
     assert spark.range(3).count() == 3
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,12 +58,12 @@ def session(*local: Path) -> SparkSession:
 
 
 def outcome(action: Callable[[], list[Any]]) -> str:
-    """The rows, or the first line of the error that says what failed."""
+    """The rows, or the classes of the error and of its causes."""
     try:
         return str([tuple(row) for row in action()])
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if "Error" in line or "Exception" in line]
-        return f"{type(error).__name__}: {lines[-1] if lines else error}"[:400]
+        causes = sorted(set(re.findall(r"(\w+(?:Exception|Error)): ", str(error))))
+        return f"{type(error).__name__}: {', '.join(causes)}"
 
 
 def report(
