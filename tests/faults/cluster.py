@@ -219,7 +219,7 @@ def main(data: str, local: str, scratch: str) -> None:
             rows = answer(engine)
         spark.sparkContext.setJobGroup("between", "between")
         reports.append((name, killer, {"right": rows == expected, "left": left(local)}))
-        print(name, killer.killed, killer.task, file=sys.stderr, flush=True)
+        print(name, killer.killed, killer.task, reports[-1][2], file=sys.stderr, flush=True)
     spark.stop()
     time.sleep(1)
     log = EventLog(events)
