@@ -27,10 +27,18 @@ ROWS = 10_000
 _MODULES = ("pyspark.daemon", "kquery_spark.runtime.spark.daemon")
 
 
+def command(process: psutil.Process) -> list[str]:
+    """The command line; empty for a process that has ended."""
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
 def python_processes() -> list[psutil.Process]:
     """Daemons and workers below this process, daemons first: a worker is the child of a daemon."""
     children = psutil.Process().children(recursive=True)
-    return [p for p in children if any(module in p.cmdline() for module in _MODULES)]
+    return [p for p in children if any(module in command(p) for module in _MODULES)]
 
 
 def daemons() -> list[psutil.Process]:
