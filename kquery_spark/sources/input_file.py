@@ -169,9 +169,9 @@ def _max_open_files() -> int:
         soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     except (ImportError, OSError):  # not a Unix
         return _MAX_OPEN_FILES
-    return (
-        _MAX_OPEN_FILES if soft < 0 else min(_MAX_OPEN_FILES, soft // _OPEN_FILES_DIVISOR)
-    )  # negative: no limit
+    if soft < 0:  # unlimited
+        return _MAX_OPEN_FILES
+    return min(_MAX_OPEN_FILES, soft // _OPEN_FILES_DIVISOR)
 
 
 _shared: OrderedDict[DataFile, InputFile] = OrderedDict()
