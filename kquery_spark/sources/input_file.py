@@ -7,6 +7,7 @@ mapping would show, about 0.1 ms per megabyte, which is little beside decoding.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections import OrderedDict
@@ -34,6 +35,7 @@ from kquery_spark.sources.read_counts import count_read
 R = TypeVar("R")
 
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
+_OPEN_FILES_DIVISOR = 4  # of the files that a process may open, for the user's own files and sockets
 
 
 class InputFile:
@@ -53,7 +55,7 @@ class InputFile:
         check_unchanged(file)
         try:
             if local is not None:
-                self.native: Any = pa.OSFile(local)
+                self.native: Any = _open_local(local)
             else:
                 self._remote = filesystem(file.path)
                 fs, inner = self._remote
@@ -147,6 +149,31 @@ class InputFile:
         return int(self.native.size())
 
 
+def _open_local(path: str) -> pa.OSFile:
+    """Open a file; where the process has too many open, close those that are kept for later reads, and try again."""
+    try:
+        return pa.OSFile(path)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+    with _lock:
+        _shared.clear()
+    return pa.OSFile(path)
+
+
+def _max_open_files() -> int:
+    """The handles to keep: fewer where the process may open few files."""
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (ImportError, OSError):  # not a Unix
+        return _MAX_OPEN_FILES
+    if soft < 0:  # unlimited
+        return _MAX_OPEN_FILES
+    return min(_MAX_OPEN_FILES, soft // _OPEN_FILES_DIVISOR)
+
+
 _shared: OrderedDict[DataFile, InputFile] = OrderedDict()
 _lock = threading.Lock()
 
@@ -161,7 +188,7 @@ def shared_input(file: DataFile) -> InputFile:
     opened = InputFile(file)
     with _lock:
         shared = _shared.setdefault(file, opened)  # another thread may have been faster
-        while len(_shared) > _MAX_OPEN_FILES:
+        while len(_shared) > _max_open_files():
             _shared.popitem(last=False)
     return shared
 
