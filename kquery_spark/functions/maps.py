@@ -227,6 +227,7 @@ register(
         coerce=_coerce_map,
         calls=ALL_COLUMNS,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "map_from_arrays",
@@ -238,6 +239,7 @@ register(
         raises=ALWAYS_RAISES,
         calls=TWO_COLUMNS,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "map_from_entries",
@@ -248,6 +250,7 @@ register(
         nullable="elements",
         raises=ALWAYS_RAISES,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "map_concat",
@@ -260,6 +263,7 @@ register(
         foldable=False,
         calls=ALL_COLUMNS,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "str_to_map",

@@ -13,6 +13,7 @@ import pytest
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Column
 from kquery_spark.kernels.utf8 import has_strings
+from kquery_spark.kernels.utf8_string import character_bounds
 from kquery_spark.physical.expr.program import Program
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -34,6 +35,8 @@ def with_invalid_strings(case: Case, values: Sequence[bytes] = INVALID) -> Case 
     """The case with invalid strings among the values of its string columns; None if it has no such column."""
     if not any(isinstance(a, Arg) and has_strings(a.dtype) for a in case.args):
         return None
+    if case.function == "reverse":  # Spark writes outside of the result's memory if the last character is cut
+        values = [v for v in values if character_bounds(v)[-1] == len(v)]
     return replace(case, args=tuple(_with_invalid(a, values) if isinstance(a, Arg) else a for a in case.args))
 
 
