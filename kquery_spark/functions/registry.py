@@ -13,7 +13,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8, RowRule, needs_care, run_with_care
 from kquery_spark.kernels.compiled import CompiledLoops
@@ -328,7 +328,7 @@ def call(entry: Function, args: Sequence[Vector], context: CallContext) -> Vecto
     """Run a function over vectors, choosing the cheapest correct way.
 
     All-literal calls run on one row. A dictionary column as the only column of a NULL-propagating function runs
-    on the dictionary's values; should a value raise that no row refers to, it runs again on the rows.
+    on the dictionary's values; should a value raise or be declined that no row refers to, it runs again on the rows.
     """
     if args and all(a.is_scalar for a in args):
         # one argument becomes a column of one row, so that a kernel always has a column and finds its options as scalars
@@ -386,7 +386,7 @@ def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data
     inner = CallContext(context.dtype, context.mode, context.tz, len(column.dictionary))
     try:
         data = _kernel(entry, lifted, inner)
-    except ExecutionError:
+    except (ExecutionError, Unsupported):
         return None
     if isinstance(data, pa.Scalar):
         return None

@@ -465,7 +465,7 @@ register(
         changes=_PADDING_CHANGE,
         invalid_utf8=utf8_string.rpad,
     ),
-    text_entry("ascii", _ascii, _I, "Ascii", invalid_utf8=InvalidUtf8.REPLACED),
+    text_entry("ascii", _ascii, _I, "Ascii", invalid_utf8=utf8_string.ascii_code),
     text_entry("chr", _chr, _S, "Chr", (t.LONG,), aliases=("char",)),
     text_entry(
         "hex",

@@ -109,6 +109,14 @@ def replaced(data: Data) -> Data:
     return pc.replace_with_mask(data, rows, pa.array(list(map(java_string, values)), t.STRING))
 
 
+def printable(table: pa.Table) -> pa.Table:
+    """The table with malformed strings replaced as in Spark's ``collect``, so that Python can decode them."""
+    for i, column in enumerate(table.columns):
+        if not all(map(is_valid, column.chunks)) and all(map(is_replaceable, column.chunks)):
+            table = table.set_column(i, table.field(i), pa.chunked_array(list(map(replaced, column.chunks))))
+    return table
+
+
 def strings_of(values: Sequence[bytes | None]) -> pa.Array:
     """A string array of these bytes, which need not be valid UTF-8."""
     return pa.array(values, t.BINARY).cast(t.STRING, safe=False)

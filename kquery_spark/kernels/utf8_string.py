@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 
+from kquery_spark.kernels.utf8 import java_string
 from kquery_spark.types.units import INT32_MAX
 
 _WIDTHS = bytes(
@@ -62,6 +63,12 @@ def left(value: bytes, count: int) -> bytes:
 def right(value: bytes, count: int) -> bytes:
     """RIGHT, which Spark rewrites as ``substring(value, -count)``."""
     return substring(value, -count) if count > 0 else b""
+
+
+def ascii_code(value: bytes) -> int:
+    """ASCII: the code point of the first character as a Java string."""
+    first = java_string(slice_characters(value, 0, 1))
+    return ord(first[0]) if first else 0
 
 
 def reverse(value: bytes) -> bytes:

@@ -153,3 +153,17 @@ def test_escaped_partition_names_are_read_as_spark_reads_them(spark: SparkSessio
     expected = spark.sql(query)
     assert context.sql(query).to_arrow().to_pylist() == expected.toArrow().to_pylist()
     assert fast(expected).collect() == expected.collect()
+
+
+def test_contexts_print_replaced_characters(
+    spark: SparkSession, path: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    context = kq.ExecutionContext()
+    context.register_parquet("t", path)
+    query = "SELECT id, s FROM t ORDER BY id"
+    expected = spark.read.parquet(path).orderBy("id")
+    assert context.sql(query).collect() == [row.asDict() for row in expected.collect()]
+    context.sql(query).show()
+    shown = capsys.readouterr().out
+    expected.show()
+    assert shown == capsys.readouterr().out
