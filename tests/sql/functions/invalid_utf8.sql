@@ -38,7 +38,7 @@ query
 SELECT id, hex(CAST(regexp_replace(s, '[a-f]', '_') AS BINARY)), hex(CAST(regexp_extract(s, 'f(.)', 1) AS BINARY)), transform(split(s, ' '), x -> hex(CAST(x AS BINARY))) FROM t
 
 query
-SELECT id, levenshtein(s, u) FROM t WHERE id < 5
+SELECT id, levenshtein(s, u) FROM t WHERE id NOT IN (1, 3)
 
 query
 SELECT id, hex(CAST(format_string('%s|%8s', s, u) AS BINARY)), hex(encode(s, 'UTF-8')), hex(to_binary(s, 'utf-8')), md5(s), crc32(s), hash(s, u), xxhash64(s) FROM t
