@@ -36,13 +36,15 @@ def is_valid(data: Data) -> bool:
 
     One pass over the bytes settles arrays of ASCII (about 1 ns for a value of 30 bytes); others take a second pass.
     """
+    if not has_strings(data.type):
+        return True
     if isinstance(data, pa.Scalar):
         return not data.is_valid or is_valid(_array_of(data))
     if pa.types.is_dictionary(data.type):
         return is_valid(data.dictionary)
     if pa.types.is_nested(data.type):
-        return not has_strings(data.type) or all(map(is_valid, _leaves(data)))
-    if not pa.types.is_string(data.type) or _is_ascii(data):
+        return all(map(is_valid, _leaves(data)))
+    if _is_ascii(data):
         return True
     try:
         data.validate(full=True)

@@ -100,6 +100,6 @@ SELECT id, transform(array(s, u), x -> length(x)), size(filter(array(s, u), x ->
 query
 SELECT id, hex(CAST(word AS BINARY)) FROM t LATERAL VIEW explode(array(s, u)) AS word
 
--- a cast of binary gives such strings, too
-query
-SELECT id, length(CAST(b AS STRING)), CAST(b AS STRING) LIKE 'caf_', hex(CAST(lower(CAST(b AS STRING)) AS BINARY)) FROM t WHERE id <> 11
+-- a cast of binary to a string runs on Spark
+query expect_fallback(CAST from binary to string) context_declines(CAST from binary to string)
+SELECT id, length(CAST(b AS STRING)) AS n, CAST(b AS STRING) LIKE 'caf_' AS l FROM t
