@@ -64,7 +64,7 @@ SELECT hex(CAST(s AS BINARY)), count(*), max(id) FROM t GROUP BY s
 query
 SELECT hex(CAST(min(s) AS BINARY)), hex(CAST(max(s) AS BINARY)), count(DISTINCT s), approx_count_distinct(u) FROM t
 
-query
+query context_declines(WITHIN GROUP)
 SELECT n, hex(CAST(min(s) AS BINARY)), hex(CAST(max_by(s, id) AS BINARY)), hex(CAST(listagg(s, ',') WITHIN GROUP (ORDER BY s, u) AS BINARY)), count(DISTINCT u),
   transform(sort_array(collect_list(s)), x -> hex(CAST(x AS BINARY))) FROM t GROUP BY n
 
