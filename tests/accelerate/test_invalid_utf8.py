@@ -162,3 +162,8 @@ def test_contexts_print_replaced_characters(
     shown = capsys.readouterr().out
     expected.show()
     assert shown == capsys.readouterr().out
+
+
+def test_verify_compares_bytes(spark: SparkSession, path: str) -> None:
+    report = kq.verify(spark.read.parquet(path).selectExpr("id", "s", "length(s) AS n"))
+    assert report.ok, str(report)
