@@ -38,6 +38,7 @@ from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.functions.user import UserFunction
+from kquery_spark.kernels.utf8 import printable
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.runtime.executor import Executor
@@ -404,7 +405,7 @@ class _Session(Session):
         shown = [plan.column(n) for n in plan.schema.names]
         texts = [c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown]
         named = tuple(Named(e, c.name) for e, c in zip(texts, shown, strict=True))
-        table = self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names)))
+        table = printable(self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names))))
         columns = [
             [
                 "NULL" if v is None else v if isinstance(v, str) else nested_text(v, c.type)

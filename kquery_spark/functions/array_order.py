@@ -17,6 +17,7 @@ from kquery_spark.functions.higher_order import (
     first_type,
     register_higher_order,
 )
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import CallContext, Function, register_internal, same
 from kquery_spark.kernels.elements import codes, elements, listed
 from kquery_spark.kernels.integer_order import lexicographic_order
@@ -98,7 +99,11 @@ _SHOWN = (
     "namedlambdavariable(), namedlambdavariable())"
 )
 
-register_internal(Function("sort_nulls_last", _sort, array_rule("array_sort", same, is_orderable)))
+register_internal(
+    Function(
+        "sort_nulls_last", _sort, array_rule("array_sort", same, is_orderable), invalid_utf8=InvalidUtf8.BYTES
+    )
+)
 register_higher_order(
     HigherOrderFunction(
         "array_sort",

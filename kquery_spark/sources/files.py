@@ -307,8 +307,13 @@ def _hive_values(relative: str, path: str) -> dict[str, str | None]:
         raise SourceError(f"{path} is below folders of which only some are partitions")
     for part in named:
         key, value = part.split("=", 1)
-        values[unquote(key)] = None if value == _HIVE_NULL else unquote(value)
+        values[_unescaped(key)] = None if value == _HIVE_NULL else _unescaped(value)
     return values
+
+
+def _unescaped(name: str) -> str:
+    """A name of a partition directory as Spark's ``unescapePathName`` reads it: ``%E9`` is the character U+00E9."""
+    return unquote(name, encoding="latin-1")
 
 
 def constant(value: Any, dtype: pa.DataType, length: int) -> pa.Array:
