@@ -32,17 +32,16 @@ from kquery_spark.sources.parquet.calendar import (
     may_be_old,
     time_leaves,
 )
+from kquery_spark.sources.parquet.checked_footer import checked_reader
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
 from kquery_spark.sources.parquet.codes import CodedChunk, coded_chunk
 from kquery_spark.sources.parquet.footer import (
-    MAGIC,
-    as_file,
     plain_integers,
     read_footer,
 )
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks, footer_reads
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks
 from kquery_spark.sources.read_counts import count_read
 from kquery_spark.types import names as t
 
@@ -96,16 +95,15 @@ class OpenFile:
         )
 
     def _reader_of_footer(self) -> pq.ParquetFile:
-        """A reader that knows the footer. pyarrow raises the errors of files that have none."""
-        file = self._input
-        opening = partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")
-        if not file.is_local and self._footer is not None:
-            footer = pa.BufferReader(MAGIC + as_file(self._footer))
-            return file.opened_as("Parquet", lambda: opening(footer), checked=True)
-        reader = file.opened_as("Parquet", lambda: opening(file.native))
-        for nbytes in footer_reads(reader.metadata, self.file.size):
-            count_read(nbytes)
-        return reader
+        """A reader that knows the footer, which is checked; pyarrow raises the errors of files that have none."""
+        file, footer = self._input, self._footer
+        try:
+            if footer is None:
+                file.opened_as("Parquet", lambda: pq.ParquetFile(file.native))
+                raise ValueError("it has no plain footer")
+            return file.opened_as("Parquet", lambda: checked_reader(footer, file.size()), checked=True)
+        except ValueError as error:
+            raise SourceError(f"cannot read {self.file.path} as Parquet: {error}") from None
 
     @property
     def nbytes(self) -> int:

@@ -8,13 +8,12 @@ byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact proto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kquery_spark.sources.byte_ranges import ByteRange
-from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
 
 MAGIC = b"PAR1"
@@ -30,19 +29,26 @@ _INTEGERS = (1, 2)  # Type.INT32, Type.INT64
 _DECIMAL = 5  # ConvertedType.DECIMAL
 
 
-def read_footer(file: InputFile) -> bytes | None:
+class SizedReader(ByteReader, Protocol):
+    """An open file of which the size is known."""
+
+    def size(self) -> int:
+        """Its bytes."""
+        ...
+
+
+def read_footer(file: SizedReader) -> bytes | None:
     """The serialized FileMetaData; None for an encrypted footer or no Parquet, for which pyarrow raises the error."""
     size = file.size()
     if size < TAIL_BYTES:
         return None
-    end = file.read_at(
-        min(_END_BYTES, size), max(size - _END_BYTES, 0)
-    )  # one read, as it mostly has all of the footer
+    # one read, as it mostly has all of the footer
+    end = bytes(file.read_at(min(_END_BYTES, size), max(size - _END_BYTES, 0)))
     length = int.from_bytes(end[-TAIL_BYTES:-4], "little")
     if end[-4:] != MAGIC or length > size - TAIL_BYTES:
         return None
     if length > len(end) - TAIL_BYTES:
-        return file.read_at(length, size - TAIL_BYTES - length)
+        return bytes(file.read_at(length, size - TAIL_BYTES - length))
     return end[len(end) - TAIL_BYTES - length : len(end) - TAIL_BYTES]
 
 
@@ -171,7 +177,7 @@ def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:
         if field in (_TYPE, _REPETITION, _CHILDREN, _CONVERTED_TYPE):
             values[field] = cursor.zigzag()
         elif field == _NAME:
-            name = cursor.binary().decode()
+            name = cursor.binary().decode(errors="replace")  # the root may have any name
         else:
             cursor.skip(kind)
         fields.append((field, kind, cursor.data[first : cursor.at]))

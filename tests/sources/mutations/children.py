@@ -27,7 +27,7 @@ class Child:
     def forked(cls, work: Callable[[Write], None]) -> Child:
         """A copy of this process that runs ``work``."""
         ours, theirs = os.pipe()
-        errors = tempfile.TemporaryFile()
+        errors = tempfile.TemporaryFile()  # noqa: SIM115
         pid = os.fork()
         if pid == 0:
             code = 1

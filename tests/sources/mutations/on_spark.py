@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 SPARK, PLAN, ENABLE = "Spark", "kquery_plan", "kq.enable"
-_START_SECONDS = 120.0  # of a session
+_START_SECONDS = 400.0  # of a session
 _CASES_PER_SESSION = 500
 _SIGNS_OF_A_SIGNAL = ("exited unexpectedly", "crashed")  # of a Python worker, in Spark's error
 

@@ -106,9 +106,7 @@ def _nested() -> pa.Table:
     return pa.table(
         {
             "k": _keys(),
-            "list": pa.array(
-                [[j for j in range(i % 4)] if i % 6 else None for i in rows], pa.list_(pa.int64())
-            ),
+            "list": pa.array([list(range(i % 4)) if i % 6 else None for i in rows], pa.list_(pa.int64())),
             "struct": pa.array([{"x": i, "y": f"y{i % 9}"} if i % 5 else None for i in rows]),
             "map": pa.array(
                 [[(f"k{i % 3}", i)] if i % 4 else [] for i in rows], pa.map_(pa.string(), pa.int32())
