@@ -14,20 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kquery_spark.sources.parquet.footer import MAGIC, as_file
+from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, FooterTables, Group, footer_tables
 from kquery_spark.types.vector import Int64s
 
-PHYSICAL_TYPES = (
-    "BOOLEAN",
-    "INT32",
-    "INT64",
-    "INT96",
-    "FLOAT",
-    "DOUBLE",
-    "BYTE_ARRAY",
-    "FIXED_LEN_BYTE_ARRAY",
-)
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value in statistics
 _BYTE_ARRAY, _INT96 = PHYSICAL_TYPES.index("BYTE_ARRAY"), PHYSICAL_TYPES.index("INT96")
 _INT96_WIDTH = 12

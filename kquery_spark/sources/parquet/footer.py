@@ -17,6 +17,16 @@ from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
 
 MAGIC = b"PAR1"
+PHYSICAL_TYPES = (
+    "BOOLEAN",
+    "INT32",
+    "INT64",
+    "INT96",
+    "FLOAT",
+    "DOUBLE",
+    "BYTE_ARRAY",
+    "FIXED_LEN_BYTE_ARRAY",
+)
 TAIL_BYTES = 8  # footer length and magic
 _END_BYTES = 64 << 10
 _SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData

@@ -27,6 +27,7 @@ from kquery_spark.types.units import MICRO_NANOS
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WIDE = Context(prec=38)
+_MAX_DECIMAL_BYTES = 16
 _INTEGERS = ("INT32", "INT64")
 _FLOAT_FORMS = {("FLOAT", pa.float32()): "<f", ("DOUBLE", pa.float64()): "<d"}
 _PAGE_LOCATIONS = 1  # of OffsetIndex
@@ -122,7 +123,8 @@ def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
     are_in_order = (
         chunk.start <= offsets[0]
         and (offsets[1:] >= offsets[:-1] + sizes[:-1]).all()
-        and (sizes[:-1] > 0).all()
+        and (offsets[:-1] <= chunk.end).all()
+        and ((sizes[:-1] > 0) & (sizes[:-1] <= chunk.size)).all()
         and starts[0] == 0
         and (starts[1:] > starts[:-1]).all()
     )
@@ -173,8 +175,7 @@ def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnR
 def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
     """What makes a value of the bytes of a statistic."""
     if pa.types.is_decimal(dtype):
-        order: Literal["little", "big"] = "little" if physical in _INTEGERS else "big"
-        return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
+        return partial(_decimal, "little" if physical in _INTEGERS else "big", dtype.scale)
     if physical in _INTEGERS:
         return _integer_decoder(dtype)
     if physical == "BYTE_ARRAY" and any(test(dtype) for test in _TEXTS):
@@ -192,7 +193,15 @@ def _integer_decoder(dtype: pa.DataType) -> Callable[[bytes], int] | None:
     return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
 
 
+def _decimal(order: Literal["little", "big"], scale: int, data: bytes) -> Decimal:
+    if len(data) > _MAX_DECIMAL_BYTES:
+        raise ValueError("a statistic of a column index has the wrong length")
+    return Decimal(int.from_bytes(data, order, signed=True)).scaleb(-scale, _WIDE)
+
+
 def _signed(data: bytes) -> int:
+    if len(data) not in (4, 8):
+        raise ValueError("a statistic of a column index has the wrong length")
     return int.from_bytes(data, "little", signed=True)
 
 

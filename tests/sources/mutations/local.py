@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Iterator, Sequence
 
 from kquery_spark import ExecutionContext
-from kquery_spark.errors import KQueryError
+from kquery_spark.errors import KQueryError, PlanError
 from tests.sources.mutations.cases import Case, damaged, undamaged
 from tests.sources.mutations.children import Child, Write
 from tests.sources.mutations.formats import MutatedFormat, Pristine
-from tests.sources.mutations.outcomes import FOREIGN, NAMED, ROWS, SIGNAL, TIMEOUT, UNNAMED, Outcome
+from tests.sources.mutations.outcomes import FOREIGN, MISFIT, NAMED, ROWS, SIGNAL, TIMEOUT, UNNAMED, Outcome
 
 _CASES_PER_CHILD = 200
 _MEMORY_BYTES = 8 << 30  # of address space: a damaged size may ask for any
@@ -61,6 +61,8 @@ def read(fmt: MutatedFormat, case: Case) -> Outcome:
         fmt.register(context, case.pristine.root)
         for query in case.pristine.queries:
             rows.append(context.sql(query).to_arrow().num_rows)
+    except PlanError as error:
+        return Outcome(case.number, _WAY, MISFIT, str(error))
     except KQueryError as error:
         kind = NAMED if case.is_named_in(str(error)) else UNNAMED
         return Outcome(case.number, _WAY, kind, f"{type(error).__name__}: {error}")

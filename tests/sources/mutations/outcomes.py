@@ -7,13 +7,14 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 
 ROWS, NAMED, UNNAMED, FOREIGN, SIGNAL, TIMEOUT = "rows", "error", "unnamed", "foreign", "signal", "timeout"
-FALLBACK, OTHER_ROWS, ROWS_FOR_ERROR = "fallback", "other rows", "rows where Spark raises"
+MISFIT, FALLBACK, OTHER_ROWS, ROWS_FOR_ERROR = "misfit", "fallback", "other rows", "rows where Spark raises"
 FINDINGS = (UNNAMED, FOREIGN, SIGNAL, TIMEOUT, OTHER_ROWS, ROWS_FOR_ERROR)
 """UNNAMED: an error of ours that does not name the file. FOREIGN: an error that is not of ours."""
 
 MEANINGS = {
     ROWS: "gave rows",
     NAMED: "gave an error that names the file",
+    MISFIT: "gave an error of the query, whose columns the file no longer has",
     UNNAMED: "gave an error that does not name the file",
     FOREIGN: "gave an error that is not one of ours",
     FALLBACK: "gave Spark's rows after a warning",
