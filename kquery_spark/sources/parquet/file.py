@@ -311,6 +311,8 @@ class OpenFile:
         table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
         for column in self.int96.intersection(columns):
             _check_int96(reader("s"), group, column)
+        for column in set(self._dictionaries).intersection(columns):
+            _check_indices(table[column])
         return table
 
     def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
@@ -337,11 +339,13 @@ class OpenFile:
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
             stored = self._reader_of(group, [part for column in columns for part in column.stored])
-            data = file_of_pages(stored, columns, schema)
-            reader = _reader_of_pages(data, [n for n in names if n in self._dictionaries])
+            file = file_of_pages(stored, columns, schema)
+            reader = _reader_of_pages(file, [n for n in names if n in self._dictionaries])
             for name in self.int96.intersection(names):
-                _check_int96(_reader_of_pages(data, [], "s"), 0, name)
+                _check_int96(_reader_of_pages(file, [], "s"), 0, name)
             found = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
+            for data in found:
+                _check_indices(data)
             if any(len(data) != c.at.lengths.sum() for data, c in zip(found, columns, strict=True)):
                 raise ValueError("its pages have other numbers of rows than its page index says")
             return found
@@ -394,6 +398,14 @@ def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str], int96_unit: s
     return pq.ParquetFile(
         pa.BufferReader(data), read_dictionary=list(dictionaries), coerce_int96_timestamp_unit=int96_unit
     )
+
+
+def _check_indices(column: pa.ChunkedArray) -> None:
+    """Raise ValueError for dictionary indices behind the last value, which pyarrow does not compare with the dictionary."""
+    for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+        highest = pc.max(chunk.indices.view(pa.uint32())).as_py()  # negative ones are large then
+        if highest is not None and highest >= len(chunk.dictionary):
+            raise ValueError("a page has indices that its dictionary lacks")
 
 
 def _check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:
