@@ -6,7 +6,6 @@ parquet.thrift of apache/parquet-format.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any
@@ -160,7 +159,7 @@ def _footer_layout() -> _Layout:
     return layout
 
 
-_LISTS: tuple[Sequence[int], ...] = _footer_layout().arguments
+_LISTS: tuple[Any, ...] = _footer_layout().arguments
 _ARRAYS: tuple[Int64s, ...] = tuple(np.array(values, np.int64) for values in _LISTS)
 
 
@@ -171,7 +170,7 @@ def footer_tables(footer: bytes, num_groups: int, num_leaves: int) -> FooterTabl
     frames = np.zeros(thrift_scan.MAX_DEPTH * 4, np.int64)
     kernels: Any = FILE_LOOPS.kernels()
     if kernels is None:
-        problem = thrift_scan.scan(footer, *_LISTS, frames.tolist(), groups, chunks)
+        problem = thrift_scan.scan(*(footer, *_LISTS, frames.tolist(), groups, chunks))
     else:
         problem = kernels.scan(np.frombuffer(footer, np.uint8), *_ARRAYS, frames, groups, chunks)
     if problem != thrift_scan.OK:
