@@ -14,6 +14,9 @@ TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range
 FIELDS = 32
 """Field ids of a struct in a layout, from 0 on."""
 
+SECOND_SLOTS = 1 << 10
+"""Columns of the second table are numbered from here on in a layout."""
+
 UNKNOWN, FIRST_ROW, SECOND_ROW, ROOT = range(4)
 """Structs of every layout: one of which nothing is stored, those that are rows of the first and of the second table, and
 that of the whole message."""
@@ -29,124 +32,134 @@ def scan(
     elements: Any,
     children: Any,
     slots: Any,
-    tables: Any,
     frames: Any,
     first: Any,
+    first_width: int,
     second: Any,
+    second_width: int,
 ) -> int:
     """Fills the rows of two tables from the bytes of a struct; returns ``OK`` or what is wrong with the bytes.
 
-    types, elements, children, slots, tables: the layout, an item for each field of each struct, where field 0 of struct 0
-    stands for all unknown ones: the field's type, the type of a list's elements, the struct of a struct or of a list's
-    elements, the column that stores the value (-1 for none) and the table (1 or 2) that it is in. frames: room for
-    ``MAX_DEPTH * 4`` integers. first, second: tables of 64-bit integers. Binary values are stored as their sizes, lists as
-    their lengths, structs and truth values as 1.
+    types, elements, children, slots: the layout, an item for each field of each struct, where field 0 of struct 0 stands
+    for all unknown ones: the field's type, the type of a list's elements, the struct of a struct or of a list's elements,
+    and the column that stores the value, -1 for none; columns of the second table count from ``SECOND_SLOTS`` on. frames:
+    room for ``MAX_DEPTH * 4`` integers. first, second: tables of 64-bit integers, row after row, and the numbers of their
+    columns. Binary values are stored as their sizes, lists as their lengths, structs and truth values as 1.
     """
     end = len(data)
     at = 0
     depth = 0
-    first_row = second_row = -1
-    # a frame: its kind; the struct's number or the element's type; the last field or the elements to come; the key's type
-    frames[0] = _IN_STRUCT
-    frames[1] = ROOT
-    frames[2] = 0
-    frames[3] = 0
+    first_start = -first_width
+    second_start = -second_width
+    # the frame: its kind; the struct's number or the elements' type; the last field or the elements to come; the elements'
+    # struct or the keys' type. The frames around it are in ``frames``. "+ 0" makes a byte a number of 64 bits for numba.
+    kind = _IN_STRUCT
+    what = ROOT
+    count = 0
+    more = 0
     while True:
-        frame = depth * 4
-        kind = frames[frame]
-        entry = 0  # of the layout; that of field 0 is unknown
+        entry = 0  # of the layout
         child = 0
+        is_end = False
         if kind == _IN_STRUCT:
             if at >= end:
                 return TOO_SHORT
-            head = int(data[at])
+            head = data[at] + 0
             at += 1
             if head == 0:
                 if depth == 0:
                     return OK
-                depth -= 1
-                continue
-            value_type = head & 15
-            if head >> 4:
-                field = frames[frame + 2] + (head >> 4)
+                is_end = True
+                value_type = 0
             else:
-                raw = 0
-                shift = 0
-                while True:
-                    if at >= end:
-                        return TOO_SHORT
-                    byte = int(data[at])
-                    at += 1
-                    raw |= (byte & 0x7F) << shift
-                    if byte < 0x80:
-                        break
-                    shift += 7
-                    if shift > 56:
-                        return TOO_LONG
-                field = (raw >> 1) ^ -(raw & 1)
-            frames[frame + 2] = field
-            if 0 <= field < FIELDS:
-                entry = frames[frame + 1] * FIELDS + field
-                if types[entry] != (TRUE if value_type == FALSE else value_type):
-                    entry = 0
-            child = children[entry]
-            if value_type in (TRUE, FALSE):  # the type is the value
-                if slots[entry] >= 0:
-                    if tables[entry] == 1:
-                        first[first_row, slots[entry]] = 1
-                    else:
-                        second[second_row, slots[entry]] = 1
-                continue
+                value_type = head & 15
+                if head > 15:
+                    count += head >> 4
+                else:
+                    raw = 0
+                    shift = 0
+                    while True:
+                        if at >= end:
+                            return TOO_SHORT
+                        byte = data[at] + 0
+                        at += 1
+                        raw |= (byte & 0x7F) << shift
+                        if byte < 0x80:
+                            break
+                        shift += 7
+                        if shift > 56:
+                            return TOO_LONG
+                    count = (raw >> 1) ^ -(raw & 1)
+                if 0 <= count < FIELDS:
+                    entry = what * FIELDS + count
+                    if types[entry] != value_type and not (types[entry] == TRUE and value_type == FALSE):
+                        entry = 0
+                child = children[entry]
+        elif count == 0:
+            is_end = True
+            value_type = 0
         else:
-            if frames[frame + 2] == 0:
-                depth -= 1
-                continue
-            frames[frame + 2] -= 1
-            value_type = frames[frame + 1]
-            if kind == _IN_MAP and frames[frame + 2] & 1:
-                value_type = frames[frame + 3]
+            count -= 1
+            value_type = what
             if kind == _IN_LIST:
-                child = frames[frame + 3]
-            if value_type in (TRUE, FALSE):
+                child = more
+            elif count & 1:
+                value_type = more
+            if value_type in (TRUE, FALSE):  # a byte each in lists
                 value_type = BYTE
+        if is_end:
+            depth -= 1
+            frame = depth * 4
+            kind = frames[frame]
+            what = frames[frame + 1]
+            count = frames[frame + 2]
+            more = frames[frame + 3]
+            continue
         stored = 1
         if value_type == BYTE:
             at += 1
         elif value_type == DOUBLE:
             at += 8
         elif value_type == STRUCT:
-            depth += 1
             if depth >= MAX_DEPTH:
                 return TOO_DEEP
             frame = depth * 4
-            frames[frame] = _IN_STRUCT
-            frames[frame + 1] = child
-            frames[frame + 2] = 0
+            frames[frame] = kind
+            frames[frame + 1] = what
+            frames[frame + 2] = count
+            frames[frame + 3] = more
+            depth += 1
+            kind = _IN_STRUCT
+            what = child
+            count = 0
             if child == FIRST_ROW:
-                first_row += 1
-                if first_row >= len(first):
+                first_start += first_width
+                if first_start >= len(first):
                     return TOO_MANY
             elif child == SECOND_ROW:
-                second_row += 1
-                if second_row >= len(second):
+                second_start += second_width
+                if second_start >= len(second):
                     return TOO_MANY
+        elif value_type in (TRUE, FALSE):
+            pass  # the type is the value
         elif value_type < I16 or value_type > STRUCT:
             return UNKNOWN_TYPE
         else:
             head = 0
-            if value_type in (LIST, SET):
+            is_list = value_type in (LIST, SET)
+            if is_list:
                 if at >= end:
                     return TOO_SHORT
-                head = int(data[at])
+                head = data[at] + 0
                 at += 1
             raw = head >> 4
-            if value_type not in (LIST, SET) or raw == 15:
+            if not is_list or raw == 15:
                 raw = 0
                 shift = 0
                 while True:
                     if at >= end:
                         return TOO_SHORT
-                    byte = int(data[at])
+                    byte = data[at] + 0
                     at += 1
                     raw |= (byte & 0x7F) << shift
                     if byte < 0x80:
@@ -163,27 +176,31 @@ def scan(
                 if value_type == BINARY:
                     at += raw
                 else:
-                    depth += 1
                     if depth >= MAX_DEPTH:
                         return TOO_DEEP
                     frame = depth * 4
-                    frames[frame] = _IN_LIST
-                    frames[frame + 1] = elements[entry] if elements[entry] else head & 15
-                    frames[frame + 2] = raw
-                    frames[frame + 3] = child
+                    frames[frame] = kind
+                    frames[frame + 1] = what
+                    frames[frame + 2] = count
+                    frames[frame + 3] = more
+                    depth += 1
+                    kind = _IN_LIST
+                    what = elements[entry] if elements[entry] else head & 15
+                    count = raw
+                    more = child
                     if value_type == MAP:
                         key_types = 0
                         if raw:
                             if at >= end:
                                 return TOO_SHORT
-                            key_types = int(data[at])
+                            key_types = data[at] + 0
                             at += 1
-                        frames[frame] = _IN_MAP
-                        frames[frame + 1] = key_types & 15
-                        frames[frame + 2] = raw * 2
-                        frames[frame + 3] = key_types >> 4
-        if slots[entry] >= 0:
-            if tables[entry] == 1:
-                first[first_row, slots[entry]] = stored
-            else:
-                second[second_row, slots[entry]] = stored
+                        kind = _IN_MAP
+                        what = key_types & 15
+                        count = raw * 2
+                        more = key_types >> 4
+        slot = slots[entry]
+        if slot >= SECOND_SLOTS:
+            second[second_start + slot - SECOND_SLOTS] = stored
+        elif slot >= 0:
+            first[first_start + slot] = stored

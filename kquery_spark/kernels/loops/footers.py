@@ -7,11 +7,12 @@ import numba
 from kquery_spark.kernels import thrift_scan
 
 _Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
-_Numbers = numba.types.Array(numba.int64, 1, "C", readonly=True)
-_Table = numba.int64[:, ::1]
+_Layout = numba.types.Array(numba.int64, 1, "C", readonly=True)
+_Numbers = numba.int64[::1]
+_Count = numba.int64
 
 scan = numba.njit(
-    numba.int64(_Bytes, _Numbers, _Numbers, _Numbers, _Numbers, _Numbers, numba.int64[::1], _Table, _Table),
+    _Count(_Bytes, _Layout, _Layout, _Layout, _Layout, _Numbers, _Numbers, _Count, _Numbers, _Count),
     cache=True,
     nogil=True,
 )(thrift_scan.scan)

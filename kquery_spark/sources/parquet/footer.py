@@ -8,12 +8,12 @@ byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact proto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
+from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
 
 MAGIC = b"PAR1"
@@ -29,9 +29,7 @@ PHYSICAL_TYPES = (
 )
 TAIL_BYTES = 8  # footer length and magic
 _END_BYTES = 64 << 10
-_SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData
-_CHUNKS = 1  # RowGroup.columns
-_INDEXES = (4, 5, 6, 7)  # of ColumnChunk: offset and length of the offset index, of the column index
+_SCHEMA = 2  # of FileMetaData
 _TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 3, 4, 5, 6  # of SchemaElement
 _ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # converted type, scale, precision, logical type
 _REPEATED = 2  # FieldRepetitionType.REPEATED
@@ -91,44 +89,6 @@ def flat_elements(footer: bytes) -> dict[str, bytes]:
     """The serialized SchemaElement of each flat column by its name, decimals of integers as integers."""
     cursor = _at_schema(footer)
     return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
-
-
-class ChunkIndexes(NamedTuple):
-    """Where the two indexes of a chunk's pages are: of their values, and of their places. Of size 0 where there is none."""
-
-    column: ByteRange
-    offset: ByteRange
-
-
-def chunk_indexes(footer: bytes) -> list[list[ChunkIndexes]]:
-    """The indexes of each chunk of each row group."""
-    cursor = Cursor(footer)
-    for field, kind, _ in cursor.fields():
-        if field == _ROW_GROUPS:
-            return [_indexes_of_group(cursor) for _ in range(cursor.list_size())]
-        cursor.skip(kind)
-    return []
-
-
-def _indexes_of_group(cursor: Cursor) -> list[ChunkIndexes]:
-    indexes: list[ChunkIndexes] = []
-    for field, kind, _ in cursor.fields():
-        if field == _CHUNKS:
-            indexes = [_indexes_of_chunk(cursor) for _ in range(cursor.list_size())]
-        else:
-            cursor.skip(kind)
-    return indexes
-
-
-def _indexes_of_chunk(cursor: Cursor) -> ChunkIndexes:
-    values = dict.fromkeys(_INDEXES, 0)
-    for field, kind, _ in cursor.fields():
-        if field in values:
-            values[field] = cursor.zigzag()
-        else:
-            cursor.skip(kind)
-    offset, offset_size, column, column_size = (values[field] for field in _INDEXES)
-    return ChunkIndexes(ByteRange(column, column_size), ByteRange(offset, offset_size))
 
 
 def _at_schema(footer: bytes) -> Cursor:

@@ -23,14 +23,16 @@ from kquery_spark.kernels.thrift_scan import (
     LIST,
     ROOT,
     SECOND_ROW,
+    SECOND_SLOTS,
     STRUCT,
     UNKNOWN,
 )
 from kquery_spark.types.vector import Int64s
 
-ABSENT = np.iinfo(np.int64).min
+ABSENT = -(1 << 63)
 _METADATA, _STATISTICS, _SIZES, _GEOSPATIAL = range(ROOT + 1, ROOT + 5)
 _STRUCTS = ROOT + 5
+_LARGE_BYTES = 2 << 20  # of a footer; 11 MB take 2.1 s without kernels, 0.03 with them
 _PROBLEMS = {
     thrift_scan.TOO_SHORT: "it ends in the middle of a value",
     thrift_scan.TOO_MANY: "it has more row groups or column chunks than its schema says",
@@ -93,13 +95,12 @@ class _Layout:
     elements: list[int] = field(default_factory=lambda: [0] * (_STRUCTS * FIELDS))
     children: list[int] = field(default_factory=lambda: [UNKNOWN] * (_STRUCTS * FIELDS))
     slots: list[int] = field(default_factory=lambda: [-1] * (_STRUCTS * FIELDS))
-    tables: list[int] = field(default_factory=lambda: [2] * (_STRUCTS * FIELDS))
 
     def number(self, struct: int, field_id: int, kind: int, slot: int) -> None:
         """A field whose number, size or presence is stored."""
         entry = struct * FIELDS + field_id
-        self.types[entry], self.slots[entry] = kind, slot
-        self.tables[entry] = 1 if struct == FIRST_ROW else 2
+        is_second = struct != FIRST_ROW and slot >= 0
+        self.types[entry], self.slots[entry] = kind, slot + SECOND_SLOTS * is_second
 
     def listed(self, struct: int, field_id: int, element: int, child: int = UNKNOWN, slot: int = -1) -> None:
         """A list, of structs of a kind or of other values."""
@@ -115,7 +116,7 @@ class _Layout:
     @property
     def arguments(self) -> tuple[list[int], ...]:
         """In the order of ``scan``."""
-        return self.types, self.elements, self.children, self.slots, self.tables
+        return self.types, self.elements, self.children, self.slots
 
 
 def _footer_layout() -> _Layout:
@@ -163,18 +164,33 @@ _LISTS: tuple[Any, ...] = _footer_layout().arguments
 _ARRAYS: tuple[Int64s, ...] = tuple(np.array(values, np.int64) for values in _LISTS)
 
 
+def _kernels(size: int) -> Any | None:
+    """The compiled scan, if it is there; for large footers importing it takes less than the other one."""
+    if size > _LARGE_BYTES and FILE_LOOPS.are_ready():
+        FILE_LOOPS.load()
+    return FILE_LOOPS.kernels()
+
+
 def footer_tables(footer: bytes, num_groups: int, num_leaves: int) -> FooterTables:
     """The tables of a serialized FileMetaData; ValueError where it has other numbers of row groups or column chunks."""
-    groups = np.full((num_groups, len(Group)), ABSENT, np.int64)
-    chunks = np.full((num_groups * num_leaves, len(Chunk)), ABSENT, np.int64)
-    frames = np.zeros(thrift_scan.MAX_DEPTH * 4, np.int64)
-    kernels: Any = FILE_LOOPS.kernels()
+    kernels = _kernels(len(footer))
+    sizes = num_groups * len(Group), num_groups * num_leaves * len(Chunk)
+    num_frames = thrift_scan.MAX_DEPTH * 4
     if kernels is None:
-        problem = thrift_scan.scan(*(footer, *_LISTS, frames.tolist(), groups, chunks))
+        numbers: tuple[Any, Any] = ([ABSENT] * sizes[0], [ABSENT] * sizes[1])
+        arguments = (footer, *_LISTS, [0] * num_frames)
     else:
-        problem = kernels.scan(np.frombuffer(footer, np.uint8), *_ARRAYS, frames, groups, chunks)
+        numbers = np.full(sizes[0], ABSENT), np.full(sizes[1], ABSENT)
+        arguments = (np.frombuffer(footer, np.uint8), *_ARRAYS, np.zeros(num_frames, np.int64))
+    scan = thrift_scan.scan if kernels is None else kernels.scan
+    problem = scan(*arguments, numbers[0], len(Group), numbers[1], len(Chunk))
     if problem != thrift_scan.OK:
         raise ValueError(_PROBLEMS[problem])
+    groups, chunks = (np.asarray(table, np.int64) for table in numbers)
+    groups, chunks = (
+        groups.reshape(num_groups, len(Group)),
+        chunks.reshape(num_groups, num_leaves, len(Chunk)),
+    )
     if (groups[:, Group.CHUNKS] != num_leaves).any():
         raise ValueError("a row group has another number of columns than the schema")
-    return FooterTables(groups, chunks.reshape(num_groups, num_leaves, len(Chunk)))
+    return FooterTables(groups, chunks)

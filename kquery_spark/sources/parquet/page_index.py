@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from functools import cached_property, partial
 from struct import calcsize, unpack
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.input_file import shared_input
 from kquery_spark.sources.kept_values import KeptValues
-from kquery_spark.sources.parquet.footer import ChunkIndexes, chunk_indexes
+from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, footer_tables
 from kquery_spark.sources.parquet.pages import Pages
 from kquery_spark.sources.parquet.thrift_compact import Cursor
 from kquery_spark.types.units import MICRO_NANOS
@@ -44,6 +44,24 @@ _REGIONS: KeptValues[tuple[DataFile, ByteRange], memoryview] = KeptValues(64 << 
 """Parts of files with the indexes of many chunks."""
 
 
+class ChunkIndexes(NamedTuple):
+    """Where the two indexes of a chunk's pages are: of their values, and of their places. Of size 0 where there is none."""
+
+    column: ByteRange
+    offset: ByteRange
+
+
+def chunk_indexes(footer: bytes, num_groups: int, num_leaves: int) -> list[list[ChunkIndexes]]:
+    """The indexes of each chunk of each row group."""
+    columns = [Chunk.COLUMN_INDEX, Chunk.COLUMN_INDEX_SIZE, Chunk.OFFSET_INDEX, Chunk.OFFSET_INDEX_SIZE]
+    chunks = footer_tables(footer, num_groups, num_leaves).chunks[:, :, columns]
+    chunks = np.where(chunks == ABSENT, 0, chunks)
+    return [
+        [ChunkIndexes(ByteRange(*chunk[:2]), ByteRange(*chunk[2:])) for chunk in group]
+        for group in chunks.tolist()
+    ]
+
+
 class PageIndex:
     """The page index of a file.
 
@@ -51,9 +69,9 @@ class PageIndex:
     group where it is large. The methods raise ValueError for what is not where the footer says, or is no index.
     """
 
-    def __init__(self, file: DataFile, footer: bytes | None) -> None:
+    def __init__(self, file: DataFile, indexes: list[list[ChunkIndexes]]) -> None:
         self._file = file
-        self._groups = [] if footer is None else chunk_indexes(footer)
+        self._groups = indexes
 
     def ranges(self, group: int, leaf: int, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
         """The values of each page of a chunk; None where the chunk has no index, or for other types. dtype: Arrow's."""

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import os
 import resource
+import tempfile
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -20,6 +23,7 @@ from tests.sources.mutations.children import Child, Write
 from tests.sources.mutations.formats import MutatedFormat, Pristine
 from tests.sources.mutations.outcomes import (
     FALLBACK,
+    INTACT,
     NAMED,
     OTHER_ROWS,
     ROWS,
@@ -67,10 +71,14 @@ def _read_all(
     fmt.prepare()
     spark = _session(fmt)
     try:
-        for number in batch:
-            with damaged(fmt, inputs, seed, number) as case:
-                for outcome in read(fmt, spark, case):
-                    write(outcome.to_line())
+        with tempfile.TemporaryDirectory() as directory:
+            reader = Reader(
+                fmt, spark, {pristine.name: pristine.root for pristine in fmt.make(Path(directory))}
+            )
+            for number in batch:
+                with damaged(fmt, inputs, seed, number) as case:
+                    for outcome in reader.outcomes(case):
+                        write(outcome.to_line())
     finally:
         spark.stop()
 
@@ -99,38 +107,71 @@ def _session(fmt: MutatedFormat) -> SparkSession:
     return session
 
 
-def read(fmt: MutatedFormat, spark: SparkSession, case: Case) -> Iterator[Outcome]:
-    """Runs the queries of a case in three ways."""
-    import kquery_spark as kq
-    from kquery_spark.fuzz.settings import IN_DRIVER, applied
+@dataclass
+class Reader:
+    """Reads damaged files in three ways. undamaged: the directory of each input without damage."""
 
-    def fast(query: str) -> Rows:
-        return _rows(_frame(fmt, spark, case, query).transform(kq.kquery_plan, when="always"))
+    fmt: MutatedFormat
+    spark: SparkSession
+    undamaged: Mapping[str, Path]
+    _intact: dict[tuple[str, str], Rows] = field(default_factory=dict)
 
-    def enabled(query: str) -> Rows:
-        kq.enable(spark, when="always")
+    def outcomes(self, case: Case) -> Iterator[Outcome]:
+        """How the engine's answers to the queries of a case compare with Spark's."""
+        from kquery_spark.fuzz.settings import applied
+
+        root, queries = case.pristine.root, case.pristine.queries
+        expected = {query: _answer(lambda query=query: _rows(self._frame(root, query))) for query in queries}
+        with applied(self.spark, {"spark.kquery.driverBytes": "0"}):
+            yield self._compared(
+                case, PLAN, queries[0], expected[queries[0]], self._planned
+            )  # workers take longest
+            for query in queries:
+                yield self._compared(case, ENABLE, query, expected[query], self._enabled)
+        is_error = any(isinstance(answer, Exception) for answer in expected.values())
+        yield Outcome(case.number, SPARK, NAMED if is_error else ROWS)
+
+    def _planned(self, root: Path, query: str) -> Rows:
+        import kquery_spark as kq
+
+        return _rows(self._frame(root, query).transform(kq.kquery_plan, when="always"))
+
+    def _enabled(self, root: Path, query: str) -> Rows:
+        import kquery_spark as kq
+        from kquery_spark.fuzz.settings import IN_DRIVER, applied
+
+        kq.enable(self.spark, when="always")
         try:
-            with applied(spark, IN_DRIVER):
-                return _rows(_frame(fmt, spark, case, query))
+            with applied(self.spark, IN_DRIVER):
+                return _rows(self._frame(root, query))
         finally:
-            kq.disable(spark)
+            kq.disable(self.spark)
 
-    expected = {
-        query: _answer(lambda query=query: _rows(_frame(fmt, spark, case, query)))
-        for query in case.pristine.queries
-    }
-    with applied(spark, {"spark.kquery.driverBytes": "0"}):
-        first = case.pristine.queries[0]
-        yield _compared(case, PLAN, first, expected[first], fast)  # workers take longest
-        for query in case.pristine.queries:
-            yield _compared(case, ENABLE, query, expected[query], enabled)
-    is_error = any(isinstance(answer, Exception) for answer in expected.values())
-    yield Outcome(case.number, SPARK, NAMED if is_error else ROWS)
+    def _frame(self, root: Path, query: str) -> DataFrame:
+        self.fmt.frame(self.spark, root).createOrReplaceTempView("t")
+        return self.spark.sql(query)
 
+    def _compared(
+        self, case: Case, way: str, query: str, expected: Answer, run: Callable[[Path, str], Rows]
+    ) -> Outcome:
+        """Compares an answer of the engine with Spark's own; warnings of a fallback may hide a signal."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            ours = _answer(lambda: run(case.pristine.root, query))
+        warned = " ".join(str(warning.message) for warning in caught)
+        message = f"{ours if isinstance(ours, Exception) else ''} {warned}"
+        kind, detail = _judged(case, expected, ours, message)
+        if kind == ROWS_FOR_ERROR and ours == self._before_damage(case, query):
+            kind = INTACT
+        elif kind == ROWS and warned:
+            kind = FALLBACK
+        return Outcome(case.number, way, kind, f"{query}: {detail} {message}"[:3000])
 
-def _frame(fmt: MutatedFormat, spark: SparkSession, case: Case, query: str) -> DataFrame:
-    fmt.frame(spark, case.pristine.root).createOrReplaceTempView("t")
-    return spark.sql(query)
+    def _before_damage(self, case: Case, query: str) -> Rows:
+        key = (case.pristine.name, query)
+        if key not in self._intact:
+            self._intact[key] = _rows(self._frame(self.undamaged[case.pristine.name], query))
+        return self._intact[key]
 
 
 def _rows(frame: DataFrame) -> Rows:
@@ -143,19 +184,6 @@ def _answer(run: Callable[[], Rows]) -> Answer:
         return run()
     except Exception as error:
         return error
-
-
-def _compared(case: Case, way: str, query: str, expected: Answer, run: Callable[[str], Rows]) -> Outcome:
-    """How an answer of the engine's compares with Spark's own; warnings of a fallback may hide a signal."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        ours = _answer(lambda: run(query))
-    warned = " ".join(str(warning.message) for warning in caught)
-    message = f"{ours if isinstance(ours, Exception) else ''} {warned}"
-    kind, detail = _judged(case, expected, ours, message)
-    if kind == ROWS and warned:
-        kind = FALLBACK
-    return Outcome(case.number, way, kind, f"{query}: {detail} {message}"[:3000])
 
 
 def _causes(error: Exception) -> str:

@@ -7,13 +7,20 @@ from collections import Counter, defaultdict
 from dataclasses import asdict, dataclass, field
 
 ROWS, NAMED, UNNAMED, FOREIGN, SIGNAL, TIMEOUT = "rows", "error", "unnamed", "foreign", "signal", "timeout"
-MISFIT, FALLBACK, OTHER_ROWS, ROWS_FOR_ERROR = "misfit", "fallback", "other rows", "rows where Spark raises"
+INTACT, MISFIT, FALLBACK, OTHER_ROWS, ROWS_FOR_ERROR = (
+    "intact",
+    "misfit",
+    "fallback",
+    "other rows",
+    "rows where Spark raises",
+)
 FINDINGS = (UNNAMED, FOREIGN, SIGNAL, TIMEOUT, OTHER_ROWS, ROWS_FOR_ERROR)
 """UNNAMED: an error of ours that does not name the file. FOREIGN: an error that is not of ours."""
 
 MEANINGS = {
     ROWS: "gave rows",
     NAMED: "gave an error that names the file",
+    INTACT: "gave the rows from before the damage, where Spark raises an error",
     MISFIT: "gave an error of the query, whose columns the file no longer has",
     UNNAMED: "gave an error that does not name the file",
     FOREIGN: "gave an error that is not one of ours",
@@ -21,7 +28,7 @@ MEANINGS = {
     SIGNAL: "ended the process by a signal",
     TIMEOUT: "did not end in time",
     OTHER_ROWS: "gave other rows than Spark",
-    ROWS_FOR_ERROR: "gave rows where Spark raises an error",
+    ROWS_FOR_ERROR: "gave other rows than before the damage, where Spark raises an error",
 }
 
 
