@@ -44,7 +44,8 @@ def scan(
     for all unknown ones: the field's type, the type of a list's elements, the struct of a struct or of a list's elements,
     and the column that stores the value, -1 for none; columns of the second table count from ``SECOND_SLOTS`` on. frames:
     room for ``MAX_DEPTH * 4`` integers. first, second: tables of 64-bit integers, row after row, and the numbers of their
-    columns. Binary values are stored as their sizes, lists as their lengths, structs and truth values as 1.
+    columns. Binary values are stored as their sizes, lists as their lengths, those of binary values as
+    the offset of the first one, structs and truth values as 1.
     """
     end = len(data)
     at = 0
@@ -186,6 +187,8 @@ def scan(
                     depth += 1
                     kind = _IN_LIST
                     what = elements[entry] if elements[entry] else head & 15
+                    if what == BINARY:
+                        stored = at
                     count = raw
                     more = child
                     if value_type == MAP:

@@ -37,6 +37,7 @@ DAMAGE = {
     "another type": [(_TYPE, _INT64)],
     "statistics of a wrong size": [(_TYPE, _INT64), (_LEAF_TYPE, _INT64)],
     "histogram of a wrong number of levels": [(_REPETITION, _REQUIRED)],
+    "another path": [((*_CHUNK, 3), b"\x18\x01x")],
     "another number of values": [(_VALUES, integer(7))],
     "not inside of the file": [(_SIZE, integer(8000))],
 }
@@ -157,6 +158,15 @@ def test_names_that_are_not_utf_8(tmp_path):
     path = damaged(tmp_path, [((*_LEAF, 4), b"\x01\xff")])
     with pytest.raises(SourceError, match=r"damaged\.parquet.*not UTF-8"):
         kq.ExecutionContext().register_parquet("t", path)
+
+
+def test_names_with_dots(tmp_path):
+    path = str(tmp_path / "dots.parquet")
+    table = pa.table({"a.b": [1], "c.": [{"d.e": [2]}], ".": [3]})
+    pq.write_table(table, path)
+    context = kq.ExecutionContext()
+    context.register_parquet("t", path)
+    assert context.table("t").to_arrow().to_pylist() == table.to_pylist()
 
 
 @pytest.fixture(scope="module")

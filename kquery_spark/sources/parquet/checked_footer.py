@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, FooterTables, Group, footer_tables
+from kquery_spark.sources.parquet.thrift_compact import Cursor, binary
 from kquery_spark.types.vector import Int64s
 
 _WIDTHS = {"BOOLEAN": 1, "INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}  # bytes of a value in statistics
@@ -57,7 +58,7 @@ def _check(footer: bytes, metadata: Any, file_size: int) -> None:
     except ValueError as error:
         raise ValueError(f"its footer is damaged: {error}") from None
     _check_groups(tables.groups)
-    for problem, where in _problems(tables, leaves, file_size):
+    for problem, where in [*_problems(tables, leaves, file_size), _paths(footer, tables, leaves)]:
         if where.any():
             group, leaf = (int(found[0]) for found in np.nonzero(where))
             raise ValueError(
@@ -115,6 +116,29 @@ def _problems(tables: FooterTables, leaves: _Leaves, file_size: int) -> Iterator
     yield from _placement(column, file_size)
     yield from _statistics(column, leaves)
     yield from _histograms(column, leaves)
+
+
+def _paths(footer: bytes, tables: FooterTables, leaves: _Leaves) -> tuple[str, Any]:
+    """Spark finds columns by these paths."""
+    paths = [b"".join(binary(part.encode()) for part in path.split(".")) for path in leaves.paths]
+    starts = tables.chunks[:, :, Chunk.PATH].tolist()
+    is_other = [
+        [
+            not footer.startswith(path, start) and not _is_path(footer, start, dotted)
+            for path, start, dotted in zip(paths, group, leaves.paths, strict=True)
+        ]
+        for group in starts
+    ]
+    return "has another path than in the schema", np.array(is_other, bool).reshape(len(starts), len(paths))
+
+
+def _is_path(footer: bytes, start: int, path: str) -> bool:
+    """True if the parts from an offset on are this path; names may have dots."""
+    cursor = Cursor(footer, start)
+    parts = [cursor.binary()] if start >= 0 else []
+    while parts and sum(map(len, parts)) + len(parts) <= len(path.encode()):
+        parts.append(cursor.binary())
+    return b".".join(parts) == path.encode()
 
 
 def _placement(column: Any, file_size: int) -> Iterator[tuple[str, Any]]:

@@ -51,7 +51,7 @@ class Group(IntEnum):
 
 
 class Chunk(IntEnum):
-    """Columns of the table of column chunks; statistics and paths are sizes."""
+    """Columns of the table of column chunks; statistics are sizes, the path is where its parts begin in the footer."""
 
     HAS_METADATA = 0
     OFFSET_INDEX = 1
@@ -74,6 +74,7 @@ class Chunk(IntEnum):
     UNENCODED_SIZE = 18
     REPETITION_HISTOGRAM = 19
     DEFINITION_HISTOGRAM = 20
+    PATH = 21
 
 
 @dataclass(frozen=True)
@@ -136,7 +137,7 @@ def _footer_layout() -> _Layout:
     layout.inner(SECOND_ROW, 8, UNKNOWN, Chunk.IS_ENCRYPTED)
     layout.number(_METADATA, 1, I32, Chunk.TYPE)
     layout.listed(_METADATA, 2, I32)  # encodings
-    layout.listed(_METADATA, 3, BINARY)  # path in the schema
+    layout.listed(_METADATA, 3, BINARY, slot=Chunk.PATH)
     layout.number(_METADATA, 4, I32, Chunk.CODEC)
     layout.number(_METADATA, 5, I64, Chunk.VALUES)
     layout.number(_METADATA, 6, I64, Chunk.UNCOMPRESSED_SIZE)
