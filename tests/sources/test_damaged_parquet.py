@@ -131,6 +131,12 @@ def test_on_spark_the_answer_is_sparks(spark, files, problem):
             kq.disable(spark)
 
 
+def test_files_that_spark_ignores(spark, files):
+    frame = spark.read.schema("k int").parquet(files["unknown compression codec"])
+    with applied(spark, {"spark.sql.files.ignoreCorruptFiles": "true"}):
+        assert frame.transform(kq.kquery_plan, when="always").collect() == frame.collect() == []
+
+
 def answer_of(run):
     try:
         return run()

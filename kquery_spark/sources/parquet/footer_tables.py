@@ -177,8 +177,10 @@ def footer_tables(footer: bytes, num_groups: int, num_leaves: int) -> FooterTabl
     kernels = _kernels(len(footer))
     sizes = num_groups * len(Group), num_groups * num_leaves * len(Chunk)
     num_frames = thrift_scan.MAX_DEPTH * 4
+    numbers: tuple[Any, Any]
+    arguments: Any
     if kernels is None:
-        numbers: tuple[Any, Any] = ([ABSENT] * sizes[0], [ABSENT] * sizes[1])
+        numbers = ([ABSENT] * sizes[0], [ABSENT] * sizes[1])
         arguments = (footer, *_LISTS, [0] * num_frames)
     else:
         numbers = np.full(sizes[0], ABSENT), np.full(sizes[1], ABSENT)
