@@ -178,14 +178,14 @@ def footer_tables(footer: bytes, num_groups: int, num_leaves: int) -> FooterTabl
     sizes = num_groups * len(Group), num_groups * num_leaves * len(Chunk)
     num_frames = thrift_scan.MAX_DEPTH * 4
     numbers: tuple[Any, Any]
-    arguments: Any
+    arguments: tuple[Any, ...]
     if kernels is None:
         numbers = ([ABSENT] * sizes[0], [ABSENT] * sizes[1])
         arguments = (footer, *_LISTS, [0] * num_frames)
     else:
         numbers = np.full(sizes[0], ABSENT), np.full(sizes[1], ABSENT)
         arguments = (np.frombuffer(footer, np.uint8), *_ARRAYS, np.zeros(num_frames, np.int64))
-    scan = thrift_scan.scan if kernels is None else kernels.scan
+    scan: Any = thrift_scan.scan if kernels is None else kernels.scan
     problem = scan(*arguments, numbers[0], len(Group), numbers[1], len(Chunk))
     if problem != thrift_scan.OK:
         raise ValueError(_PROBLEMS[problem])
