@@ -34,6 +34,9 @@ from kquery_spark.sources.read_counts import count_read
 
 R = TypeVar("R")
 
+_CHECKED_BYTES = (
+    64 << 20
+)  # reads of more, which damaged metadata may ask for, are checked against the file's size
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
 _OPEN_FILES_DIVISOR = 4  # of the files that a process may open, for the user's own files and sockets
 
@@ -110,6 +113,9 @@ class InputFile:
         """Exactly so many bytes as they were when planned, or SourceError; ValueError for a negative offset."""
         if min(nbytes, offset) < 0:
             raise ValueError(f"there are no {nbytes} bytes at {offset}")
+        if nbytes > _CHECKED_BYTES and offset + nbytes > self.size():  # before memory is allocated
+            self.check_unchanged()
+            raise SourceError(f"{self.file.path} ends at byte {self.size()}, which is too early")
         try:
             data = self.read_unchecked(nbytes, offset)
         except SourceError:
