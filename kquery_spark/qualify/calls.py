@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kquery_spark.qualify.fields import MalformedEvent
+
 _ATTRIBUTE_END = re.compile(r"#\d+L?")
 _PARENTHESIS = re.compile(r"[()]")
 _PARENTHESIS_OR_SEPARATOR = re.compile(r"[(),\[\]]")
 _BRACKET_OR_ALIAS = re.compile(r"[()\[\]]| AS ")
+_NAME_CHARACTERS = re.compile(r"[\w$.]*")
+_NAME_START = re.compile(r"[A-Za-z_$]")
+_MAX_DEPTH = 2_000  # each level holds a copy of what is inside
 # What Spark prints before the phases of an aggregate function.
 _PHASES = ("partial_", "merge_", "finalmerge_")
 
@@ -16,10 +21,13 @@ _PHASES = ("partial_", "merge_", "finalmerge_")
 def calls_in(text: str) -> Iterator[str]:
     """The functions that a text calls, in lower case, and for aggregates without the phase.
 
-    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count.
+    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count. MalformedEvent for a text that nests
+    deeper than an expression of a query.
     """
     stack = [_calls_of_text(text)]  # a chain of many ORs nests too deeply for recursion
     while stack:
+        if len(stack) > _MAX_DEPTH:
+            raise MalformedEvent("an expression nests too deeply")
         call = next(stack[-1], None)
         if call is None:
             stack.pop()
@@ -63,8 +71,11 @@ def _function(name: str) -> str:
 
 
 def _name_before(item: str, start: int, opening: int) -> str:
-    match = re.search(r"[A-Za-z_$][\w$.]*$", item[start:opening])
-    return match[0] if match else ""
+    # from the end: a search from the start takes quadratic time
+    match = _NAME_CHARACTERS.match(item[start:opening][::-1])
+    word = "" if match is None else match[0][::-1]
+    first = _NAME_START.search(word)
+    return "" if first is None else word[first.start() :]
 
 
 def _is_attribute(item: str) -> bool:
