@@ -13,7 +13,8 @@ _PARENTHESIS_OR_SEPARATOR = re.compile(r"[(),\[\]]")
 _BRACKET_OR_ALIAS = re.compile(r"[()\[\]]| AS ")
 _NAME_CHARACTERS = re.compile(r"[\w$.]*")
 _NAME_START = re.compile(r"[A-Za-z_$]")
-_MAX_DEPTH = 2_000  # each level holds a copy of what is inside
+# Each level of parentheses copies and scans what is inside. A chain of 1,000 ORs has half of this.
+_MAX_SCANNED_CHARACTERS = 12_000_000
 # What Spark prints before the phases of an aggregate function.
 _PHASES = ("partial_", "merge_", "finalmerge_")
 
@@ -24,10 +25,10 @@ def calls_in(text: str) -> Iterator[str]:
     Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count. MalformedEvent for a text that nests
     deeper than an expression of a query.
     """
+    if _depth(text) * len(text) > _MAX_SCANNED_CHARACTERS:
+        raise MalformedEvent("an expression nests too deeply")
     stack = [_calls_of_text(text)]  # a chain of many ORs nests too deeply for recursion
     while stack:
-        if len(stack) > _MAX_DEPTH:
-            raise MalformedEvent("an expression nests too deeply")
         call = next(stack[-1], None)
         if call is None:
             stack.pop()
@@ -36,6 +37,15 @@ def calls_in(text: str) -> Iterator[str]:
         if name:
             yield _function(name)
         stack.append(_calls_of_text(arguments))
+
+
+def _depth(text: str) -> int:
+    """How deeply the parentheses of a text nest."""
+    depth = most = 0
+    for match in _PARENTHESIS.finditer(text):
+        depth += 1 if match[0] == "(" else -1
+        most = max(most, depth)
+    return most
 
 
 def _calls_of_text(text: str) -> Iterator[tuple[str, str]]:

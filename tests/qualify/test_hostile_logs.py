@@ -182,6 +182,7 @@ def test_expressions_that_nest_too_deeply_or_are_very_long(tmp_path: Path) -> No
         )
     with pytest.raises(MalformedEvent, match="nests too deeply"):
         list(calls_in("f(" * 3000))
+    assert len(list(calls_in("(" * 999 + "a#1" + " OR f(b#2))" * 999))) == 999
 
 
 def test_names_with_surrogates_markup_and_control_characters(tmp_path: Path) -> None:
