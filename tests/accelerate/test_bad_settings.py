@@ -154,8 +154,8 @@ import sys, warnings
 from pyspark.sql import SparkSession
 import kquery_spark as kq
 spark = kq.configure(SparkSession.builder).getOrCreate()
-kq.enable(spark, when="always")
 spark.range(100).selectExpr("id % 2 AS k", "id AS v").write.parquet(sys.argv[1])
+kq.enable(spark, when="always")
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     rows = spark.read.parquet(sys.argv[1]).groupBy("k").sum("v").orderBy("k").collect()
