@@ -41,14 +41,17 @@ def string(record: Record, name: str, most_characters: int | None = None) -> str
 def whole_number(record: Record, name: str) -> int | None:
     """An integer field, which Spark also writes as a float or in a string; None if it is missing or null."""
     value = record.get(name)
-    if isinstance(value, str):
-        value = _parsed(value)
-    elif value is None:
+    if value is None:
         return None
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not is_number or not -_LARGEST_NUMBER <= value < _LARGEST_NUMBER:  # NaN is in no range
+    number = _parsed(value) if isinstance(value, str) else value
+    # NaN is in no range
+    if (
+        isinstance(number, bool)
+        or not isinstance(number, int | float)
+        or not -_LARGEST_NUMBER <= number < _LARGEST_NUMBER
+    ):
         raise MalformedEvent(f"{name} is not a number that Spark writes")
-    return int(value)
+    return int(number)
 
 
 def _parsed(text: str) -> int | None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import pandas_udf, udf
 
@@ -43,7 +44,7 @@ def hanging_batches(table: str) -> Any:
     """The same of batches."""
 
     @pandas_udf("bigint")
-    def hang(v: "pandas.Series") -> "pandas.Series":  # type: ignore[name-defined] # noqa: F821, UP037
+    def hang(v: pd.Series) -> pd.Series:
         with open(f"{table}.pid", "a") as file:
             file.write(f"{os.getpid()}\n")
         time.sleep(1000)
