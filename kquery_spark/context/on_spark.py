@@ -36,6 +36,7 @@ from kquery_spark.spark_bridge.pyspark_names import frame_of, spark_schema_of
 from kquery_spark.spark_bridge.relations import RelationReader
 from kquery_spark.spark_bridge.session import Bridge, bridge
 from kquery_spark.spark_bridge.session_settings import SessionSettings, session_settings
+from kquery_spark.spark_bridge.setting_values import is_true
 from kquery_spark.spark_bridge.spark_types import arrow_schema
 from kquery_spark.stages import StageGraph
 
@@ -113,7 +114,7 @@ def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig
     The rows are collected as payloads, unless the query reads tables of the driver or Arrow's large types are wanted.
     """
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
-    large = spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
     payloads = None
     if len(query.schema) and not query.inputs and not large:
         payloads = Payloads(query.payload_frame, query.graph.result.plan.schema, query.schema)

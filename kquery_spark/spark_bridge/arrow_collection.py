@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kquery_spark.spark_bridge.byte_sizes import parse_bytes
 from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.setting_values import parse_bytes
 
 
 def collect_batches(frame: Any) -> list[pa.RecordBatch]:
