@@ -14,7 +14,12 @@ if TYPE_CHECKING:
 
     from kquery_spark import ExecutionContext
 
-MODULES = {"parquet": "tests.sources.mutations.parquet_files"}
+MODULES = {
+    "csv": "tests.sources.mutations.csv_files",
+    "json": "tests.sources.mutations.json_files",
+    "orc": "tests.sources.mutations.orc_files",
+    "parquet": "tests.sources.mutations.parquet_files",
+}
 """The module of each format, which has its entry as ``FORMAT``. Add a format here."""
 
 
