@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import KQueryError
+from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.session_settings import EXCLUDED_RULES, session_values
@@ -78,6 +79,7 @@ class Bridge:
         if any(rule in str(excluded) for rule in _FOLDING_RULES):
             config = replace(config, disabled_rules=(*config.disabled_rules, _FOLDING))
         self.last_config = config
+        limit_requests(config.request_seconds)  # planning reads footers, and the driver may run tasks
         return config, costs
 
     def hadoop_configuration(self) -> Any:

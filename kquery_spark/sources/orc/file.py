@@ -28,6 +28,7 @@ from kquery_spark.sources.orc.checks import INDEX_STREAMS
 from kquery_spark.sources.orc.footer import (
     END_BYTES,
     Tail,
+    check_lengths_of_stripe,
     footer_of_stripe,
     orc_tail,
     stripe_footer,
@@ -118,6 +119,26 @@ class OpenOrc:
             raise
 
 
+class LocalOrc:
+    """An open file of this machine with its tail, which is None where only pyarrow reads the codec."""
+
+    def __init__(self, source: InputFile, tail: Tail | None) -> None:
+        self._source = source
+        self._tail = tail
+        self._opened = OpenOrc(source, source.native)
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns as pyarrow reads them."""
+        return self._opened.schema
+
+    def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
+        """Columns of a stripe, at least one."""
+        if self._tail is not None:
+            check_stripe_data(self._source, self._source, self._tail, stripe, columns)
+        return self._opened.read(stripe, columns)
+
+
 class RemoteOrc:
     """A file on another filesystem. Any thread may call any method.
 
@@ -167,7 +188,7 @@ class RemoteOrc:
                 place = footer_of_stripe(tail.footer.stripes[stripe])
                 if stripe in self._footers:
                     data = KnownBytes(data, [(place.start, self._footers[stripe])])
-                check_stripe_footer(source, data, tail, stripe)
+                check_stripe_data(source, data, tail, stripe, columns)
             return OpenOrc(source, ReaderAsFile(data, self._file.size)).read(stripe, columns)
         except SourceError:
             _SMALL_FILES.forget(self._file)  # it would repeat the error of its request
@@ -254,14 +275,15 @@ def orc_content(file: DataFile) -> OrcContent:
 
 
 @contextmanager
-def open_orc(file: DataFile) -> Iterator[OpenOrc | RemoteOrc]:
+def open_orc(file: DataFile) -> Iterator[LocalOrc | RemoteOrc]:
     """The file, which is open inside of the block."""
     remote = remote_orc(file)
     if remote is not None:
         yield remote
         return
+    tail = orc_content(file).tail
     with InputFile(file) as source:
-        yield OpenOrc(source, source.native)
+        yield LocalOrc(source, tail)
 
 
 def read_tail(source: InputFile, data: ByteReader) -> Tail | None:
@@ -276,6 +298,17 @@ def check_stripe_footer(source: InputFile, data: ByteReader, tail: Tail, stripe:
     """The footer of a stripe; SourceError where it is damaged."""
     try:
         return stripe_footer(data, tail, stripe)
+    except ValueError as error:
+        raise SourceError(f"cannot read {source.file.path} as ORC: {error}") from None
+
+
+def check_stripe_data(
+    source: InputFile, data: ByteReader, tail: Tail, stripe: int, columns: Sequence[str]
+) -> None:
+    """Check what ORC's C++ library trusts in columns of a stripe; SourceError for a damaged one."""
+    footer = check_stripe_footer(source, data, tail, stripe)
+    try:
+        check_lengths_of_stripe(data, tail, stripe, footer, columns)
     except ValueError as error:
         raise SourceError(f"cannot read {source.file.path} as ORC: {error}") from None
 

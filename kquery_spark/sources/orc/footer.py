@@ -25,10 +25,13 @@ from kquery_spark.sources.orc.checks import (
     check_stripe_places,
     check_types,
 )
+from kquery_spark.sources.orc.lengths import check_lengths
 from kquery_spark.types import names as t
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
+_LENGTH = 2  # Stream.Kind
+_VERSION_1_ENCODINGS = (0, 1)  # ColumnEncoding.Kind: DIRECT and DICTIONARY
 _CODECS_OF_PYARROW = (3, 6)  # LZO and Brotli
 _MIN_WRITER_VERSION = 1  # HIVE-8732: the highest values in statistics of writers before may be wrong
 END_BYTES = 64 << 10
@@ -181,6 +184,23 @@ def stripe_footer(file: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter:
     except _DAMAGED as error:
         raise ValueError(f"the footer of stripe {stripe} is damaged: {error}") from None
     return footer
+
+
+def check_lengths_of_stripe(
+    file: ByteReader, tail: Tail, stripe: int, footer: pb.StripeFooter, columns: Sequence[str]
+) -> None:
+    """Check the lengths of strings, lists and maps in columns of a stripe; ValueError for damaged ones."""
+    numbers = tail.numbers(columns)
+    start = tail.footer.stripes[stripe].offset
+    for stream in footer.streams:
+        if stream.kind == _LENGTH and (numbers is None or stream.column in numbers):
+            try:
+                data = _decompressed(bytes(file.read_at(stream.length, start)), tail.codec)
+                encoding = footer.encodings[stream.column].kind
+                check_lengths(data, is_version_1=encoding in _VERSION_1_ENCODINGS)
+            except _DAMAGED as error:
+                raise ValueError(f"column {stream.column} of stripe {stripe} is damaged: {error}") from None
+        start += stream.length
 
 
 def footer_of_stripe(stripe: pb.StripeInformation) -> ByteRange:
