@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 MODULES = {
     "csv": "tests.sources.mutations.csv_files",
+    "delta": "tests.sources.mutations.delta_tables",
+    "iceberg": "tests.sources.mutations.iceberg_tables",
     "json": "tests.sources.mutations.json_files",
     "orc": "tests.sources.mutations.orc_files",
     "parquet": "tests.sources.mutations.parquet_files",
