@@ -111,6 +111,15 @@ def test_a_tail_that_contradicts_itself_is_an_error(
         orc_source([str(path)])
 
 
+def test_names_that_are_not_utf_8_are_an_error(tmp_path: Path):
+    path = tmp_path / "t.orc"
+    data = written(path)
+    at = data.rindex(b"\x02id")  # the field and its length come before a name
+    path.write_bytes(data[: at + 1] + b"\xf0d" + data[at + 3 :])
+    with pytest.raises(SourceError, match=r"t\.orc as ORC: its tail is damaged: .*UTF-8"):
+        orc_source([str(path)])
+
+
 def test_parts_that_are_joined_again_are_the_file(tmp_path: Path):
     path = tmp_path / "t.orc"
     body, footer, post = parts(written(path))
