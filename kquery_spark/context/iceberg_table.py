@@ -48,6 +48,7 @@ def iceberg_table_source(
     table: a ``pyiceberg.table.Table``, or the path of a table's metadata file. options: as of ``register_parquet``.
     """
     opened = _opened(table, options) if isinstance(table, str) else table
+    _decode_within_bounds()
     with as_source_errors(f"the Iceberg table {_name(opened)} cannot be read"):
         scan = opened.scan(snapshot_id=snapshot)
         fields = read_schema(scan.projection().model_dump_json())
@@ -56,6 +57,17 @@ def iceberg_table_source(
         source = iceberg_source(schema, fields, files, _local, partial(opened.properties.get, PROPERTY))
         source.check_files(schema.names)
     return source
+
+
+def _decode_within_bounds() -> None:
+    """Have pyiceberg decode manifests by its decoder in Python.
+
+    The compiled one does not check lengths, so a damaged manifest makes it read beyond its buffer and ends the process.
+    """
+    from pyiceberg.avro import file
+    from pyiceberg.avro.decoder import StreamingBinaryDecoder
+
+    file.new_decoder = StreamingBinaryDecoder
 
 
 def _name(table: Any) -> str:
