@@ -17,7 +17,7 @@ INDEX_STREAMS = frozenset({6, 7, 8})
 _DATA_STREAMS = frozenset(range(6))
 _LIST, _MAP, _STRUCT, _UNION = 10, 11, 12, 13  # Type.Kind
 _MAX_KIND = 18
-_VERSIONS = ([], [0, 11], [0, 12])
+_VERSIONS: tuple[list[int], ...] = ([], [0, 11], [0, 12])
 MAX_BLOCK_BYTES = 1 << 23
 """A limit for compressed chunks, whose headers have 23 bits for the length."""
 
