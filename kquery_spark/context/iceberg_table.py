@@ -67,7 +67,7 @@ def _decode_within_bounds() -> None:
     from pyiceberg.avro import file
     from pyiceberg.avro.decoder import StreamingBinaryDecoder
 
-    file.new_decoder = StreamingBinaryDecoder
+    vars(file)["new_decoder"] = StreamingBinaryDecoder
 
 
 def _name(table: Any) -> str:

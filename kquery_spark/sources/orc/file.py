@@ -315,7 +315,9 @@ def check_stripe_data(
 
 def check_stripes(source: InputFile, data: ByteReader, tail: Tail | None) -> None:
     """Check the footers of all stripes, which Spark reads even where it skips their rows."""
-    for stripe in range(0 if tail is None else len(tail.footer.stripes)):
+    if tail is None:
+        return
+    for stripe in range(len(tail.footer.stripes)):
         check_stripe_footer(source, data, tail, stripe)
 
 
