@@ -13,6 +13,7 @@ from kquery_spark.errors import ConfigError
 
 PREFIX = "spark.kquery."
 DEFAULT_MAX_MEMORY_BYTES = 1 << 30  # of a task whose memory nobody has set
+DEFAULT_REQUEST_SECONDS = 60
 _INTEGER = re.compile(r"([0-9]{1,19})([kmg]?)b?", re.IGNORECASE)
 _UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
 _MOST_TASKS = 100_000  # each costs the driver some kilobytes, and a Spark job with more hardly starts
@@ -63,6 +64,11 @@ class EngineConfig:
     thread_bytes: int = setting(
         32 * 1024 * 1024,
         "All of a query whose last stage runs in the driver, and whose scans read less, runs there, by threads. 0: never.",
+    )
+    request_seconds: int = setting(
+        DEFAULT_REQUEST_SECONDS,
+        "Seconds that one request to an object store or HDFS may take, with its retries. After that, Spark "
+        "runs the query. 0: no limit.",
     )
     compiled: bool = setting(True, "Whether kernels compiled by numba may be used where they are at hand.")
     log: str = setting(

@@ -49,6 +49,7 @@ from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores.connections import bucket_of, connect, store_of_options
+from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
@@ -85,11 +86,13 @@ class ExecutionContext:
             _check_zone(time_zone)
             self._config = config or EngineConfig(parallelism=available_cores())
             self._facts = SessionFacts(time_zone, ansi, case_sensitive)
+            limit_requests(self._config.request_seconds)
             return
         from kquery_spark.context.on_spark import session_facts
 
         facts, settings = session_facts(spark)
         self._config, self._facts = config or settings, facts
+        limit_requests(self._config.request_seconds)
 
     # --- tables -----------------------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from kquery_spark.sources.hdfs import INSTALL, authority_of, cluster_of, reach_h
 from kquery_spark.sources.object_stores.connections import error_text, reach, store_of
 from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
+from kquery_spark.sources.request_limit import within_limit
 from kquery_spark.types import names as t
 
 # ``dbfs:/a`` too; a name with a colon is no scheme, and neither is the letter of a drive
@@ -241,6 +242,9 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     prefix, inner_prefix = path[: len(path) - same], inner[: len(inner) - same]
     try:
+        listed = within_limit(
+            path, lambda: [pair for root in _remote_roots(fs, inner) for pair in _remote_files(fs, root)]
+        )
         return [
             (
                 DataFile(
@@ -251,8 +255,7 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
                 ),
                 relative,
             )
-            for root in _remote_roots(fs, inner)
-            for info, relative in _remote_files(fs, root)
+            for info, relative in listed
         ]
     except (pa.ArrowException, OSError) as error:
         raise SourceError(f"cannot list {path}: {error_text(error, path)}") from None

@@ -31,6 +31,7 @@ from kquery_spark.sources.files import (
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
 from kquery_spark.sources.read_counts import count_read
+from kquery_spark.sources.request_limit import within_limit
 
 R = TypeVar("R")
 
@@ -62,7 +63,7 @@ class InputFile:
             else:
                 self._remote = filesystem(file.path)
                 fs, inner = self._remote
-                self.native = fs.open_input_file(inner)
+                self.native = within_limit(file.path, lambda: fs.open_input_file(inner))
                 store = store_of(file.path)
                 if store is not None:
                     store.check_opened(self.native)
@@ -87,7 +88,8 @@ class InputFile:
         if self._remote is None:
             return changed_error(self.file.path) if is_changed(self.file, self._status()) else None
         try:
-            check_remote(self.file, *self._remote)
+            fs, inner = self._remote
+            within_limit(self.file.path, lambda: check_remote(self.file, fs, inner))
         except SourceError as error:
             return error
         return None
@@ -130,10 +132,13 @@ class InputFile:
     def read_unchecked(self, nbytes: int, offset: int) -> bytes:
         """Up to so many bytes as they are now, which are not counted; ``check_unchanged`` says if they are as planned."""
         try:
-            data: bytes = self.native.read_at(nbytes, offset)
+            data: bytes = self._limited(lambda: self.native.read_at(nbytes, offset))
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
         return data
+
+    def _limited(self, request: Callable[[], R]) -> R:
+        return request() if self.is_local else within_limit(self.file.path, request)
 
     def opened_as(self, format_name: str, opening: Callable[[], R], *, checked: bool = False) -> R:
         """What ``opening`` makes of this file; SourceError where that is no file of the format, or not the planned one.
@@ -141,7 +146,7 @@ class InputFile:
         checked: it only looks at bytes that ``read_at`` gave, which are as planned.
         """
         try:
-            reader = opening()
+            reader = opening() if checked else self._limited(opening)
         except (OSError, pa.ArrowException) as error:
             self.check_unchanged()
             cause = error_text(error, self.file.path)

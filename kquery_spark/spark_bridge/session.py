@@ -14,6 +14,7 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import PREFIX, EngineConfig
 from kquery_spark.config.tolerant import read_tolerantly, unknown_settings
 from kquery_spark.errors import ConfigWarning, KQueryError
+from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.spark_bridge.failures import warn_user
 from kquery_spark.spark_bridge.jvm import Jvm
 from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
@@ -93,6 +94,7 @@ class Bridge:
         if any(rule in str(excluded) for rule in _FOLDING_RULES):
             config = replace(config, disabled_rules=(*config.disabled_rules, _FOLDING))
         self.last_config = config
+        limit_requests(config.request_seconds)  # planning reads footers, and the driver may run tasks
         return config, costs
 
     def _unknown_settings(self) -> list[str]:

@@ -35,6 +35,7 @@ from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.live_rows import KEPT_POSITIONS
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
+from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
@@ -162,10 +163,11 @@ class StageTask:
 
     def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tune_process()
+        config = from_bytes(self.config, EngineConfig)
+        limit_requests(config.request_seconds)
         connect(self.stores)
         connect_clusters(self.clusters)
         adopt(*self.zones)
-        config = from_bytes(self.config, EngineConfig)
         retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes + KEPT_POSITIONS.nbytes
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_heap(config.memory_bytes)

@@ -14,7 +14,14 @@ if TYPE_CHECKING:
 
     from kquery_spark import ExecutionContext
 
-MODULES = {"parquet": "tests.sources.mutations.parquet_files"}
+MODULES = {
+    "csv": "tests.sources.mutations.csv_files",
+    "delta": "tests.sources.mutations.delta_tables",
+    "iceberg": "tests.sources.mutations.iceberg_tables",
+    "json": "tests.sources.mutations.json_files",
+    "orc": "tests.sources.mutations.orc_files",
+    "parquet": "tests.sources.mutations.parquet_files",
+}
 """The module of each format, which has its entry as ``FORMAT``. Add a format here."""
 
 
