@@ -1,6 +1,6 @@
 """kquery_spark: a query engine that PySpark calls on Arrow batches.
 
-The answer is always Spark SQL's answer; what the engine does not support stays with Spark, visibly.
+The answer is always Spark SQL's answer; what the engine does not support falls back to Spark, visibly.
 """
 
 from __future__ import annotations

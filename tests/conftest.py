@@ -79,7 +79,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def loops() -> None:
-    """Compiles the loops unless they are cached, so that functions that need them do not stay with Spark."""
+    """Compiles the loops unless they are cached, so that functions that need them do not fall back to Spark."""
     JSON_LOOPS.compile_now()
     HEAP_LOOPS.compile_now()
     VARIANT_LOOPS.compile_now()

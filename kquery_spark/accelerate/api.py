@@ -151,6 +151,6 @@ def _require_whole(planned: PlannedQuery) -> None:
     if planned.whole and not planned.reasons:
         return
     node, reason = (
-        planned.reasons[0] if planned.reasons else ("Query", "A part of the query is left to Spark.")
+        planned.reasons[0] if planned.reasons else ("Query", "A part of the query falls back to Spark.")
     )
     raise Unsupported(f"{node}: {reason}")

@@ -64,7 +64,7 @@ def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _Planne
         return None  # so little work that the engine wins only if the driver collects the rows
     location = statement.target.location
     if location is not None and is_or_holds(location, execution.files()):
-        return None  # Spark deletes the folder's files before the engine's tasks read them
+        return None  # Spark deletes the directory's files before the engine's tasks read them
     return _PlannedWrite(statement, execution, frame) if execution.placement.parts else None
 
 

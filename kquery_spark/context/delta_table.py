@@ -84,11 +84,11 @@ def _opened(path: str, version: int | None, options: Mapping[str, Any] | None) -
         from deltalake.exceptions import DeltaError
     except ImportError:
         raise SourceError(_INSTALL) from None
-    texts = None if options is None else {name: str(value) for name, value in options.items()}
-    if texts is not None and str(texts.get("aws_endpoint_url", "")).startswith("http://"):
-        texts.setdefault("aws_allow_http", "true")
+    strings = None if options is None else {name: str(value) for name, value in options.items()}
+    if strings is not None and str(strings.get("aws_endpoint_url", "")).startswith("http://"):
+        strings.setdefault("aws_allow_http", "true")
     try:
-        return DeltaTable(path.replace("s3a://", "s3://", 1), version=version, storage_options=texts)
+        return DeltaTable(path.replace("s3a://", "s3://", 1), version=version, storage_options=strings)
     except (DeltaError, OSError, ValueError) as error:
         raise SourceError(f"cannot open the Delta table {path}: {error}") from None
 

@@ -396,8 +396,10 @@ class _Session(Session):
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
         plan = Limit(analyzed.plan, count)
         shown = [plan.column(n) for n in plan.schema.names]
-        texts = [c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown]
-        named = tuple(Named(e, c.name) for e, c in zip(texts, shown, strict=True))
+        strings = [
+            c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown
+        ]
+        named = tuple(Named(e, c.name) for e, c in zip(strings, shown, strict=True))
         table = self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names)))
         columns = [
             [
@@ -488,7 +490,7 @@ def _shown_in_python(dtype: pa.DataType) -> bool:
 
 def _paths(path: Paths) -> list[str]:
     if not isinstance(path, str | os.PathLike | Sequence):
-        raise SourceError(f"a path is text or a list of texts, not {type(path).__name__}")
+        raise SourceError(f"a path is text or a list of strings, not {type(path).__name__}")
     many = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not many:
         raise SourceError("no path given")

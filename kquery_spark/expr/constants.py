@@ -66,7 +66,7 @@ def _evaluate(expr: Expr) -> Vector:
             return _case(expr)
         case InList():
             return _in_list(expr)
-    raise Unsupported(f"{type(expr).__name__} expressions have no constant value.")
+    raise Unsupported(f"{type(expr).__name__} expressions have no constant value")
 
 
 def _connective(expr: Call, left: Expr, right: Expr) -> Vector:

@@ -63,7 +63,7 @@ def mode_over(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
     if not types or not t.is_interval(types[0]):
         return mode
     if mode is EvalMode.TRY:
-        raise Unsupported("arithmetic of intervals that gives NULL for what is too long stays with Spark")
+        raise Unsupported("arithmetic of intervals that gives NULL for what is too long is not supported")
     return EvalMode.ANSI
 
 

@@ -132,7 +132,7 @@ def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     starts, sizes = items.starts[order], items.sizes[order]
     steps = np.arange(int(sizes[0]) if len(sizes) else 0)
     if len(steps) > _MAX_SHORT_STEPS and len(items.rows) < _MIN_ROWS_OF_A_STEP * len(steps):
-        raise Unsupported("AGGREGATE over few long arrays stays with Spark.")
+        raise Unsupported("AGGREGATE over few long arrays is not supported")
     live = np.searchsorted(-sizes, -steps, side="left")  # rows with more elements than the step's number
     value = of_type(zero.take(pa.array(order)), call.dtype)
     done: list[pa.Array] = []

@@ -26,7 +26,7 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 # Comparing every two elements costs more than sorting where there are more pairs for an element than this.
 _MAX_PAIRS_OF_AN_ELEMENT = 12
 _MAX_SHORT_PAIRS = 10_000
-_UNORDERED = "array_sort by a lambda that does not order all elements of an array stays with Spark."
+_UNORDERED = "array_sort by a lambda that does not order all elements of an array is not supported"
 
 
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
@@ -48,7 +48,7 @@ def _sort_by(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     sizes, starts = items.sizes, items.starts
     pairs = int((sizes * sizes).sum())
     if pairs > max(_MAX_SHORT_PAIRS, _MAX_PAIRS_OF_AN_ELEMENT * len(items.rows)):
-        raise Unsupported("array_sort of long arrays by a lambda stays with Spark.")
+        raise Unsupported("array_sort of long arrays by a lambda is not supported")
     width = np.repeat(sizes, sizes)  # for each element, how many it is compared with
     left = np.repeat(np.arange(len(items.rows)), width)
     right = np.arange(pairs) - np.repeat(np.cumsum(width) - width, width) + starts[items.rows[left]]

@@ -61,7 +61,7 @@ def _check_zeros(values: pa.Array) -> None:
     if t.is_fractional(dtype):
         reals = values.fill_null(1).to_numpy(zero_copy_only=False)
         if ((reals == 0) & np.signbit(reals)).any():
-            raise Unsupported("Sets of elements with -0.0 stay with Spark.")
+            raise Unsupported("sets of elements with -0.0 are not supported")
     elif has_floats(dtype):
         parts = values.flatten() if pa.types.is_struct(dtype) else [values.flatten()]
         for part in parts:

@@ -59,7 +59,7 @@ def _sort(args: Sequence[Vector], context: CallContext) -> Data:
             ranks = 2 * ranks + ~(zeros & negative)
         elif len(np.intersect1d(items.rows[zeros & negative], items.rows[zeros & ~negative])):
             raise Unsupported(
-                "sort_array of 0.0 and -0.0 where it is not known whether an element can be NULL."
+                "sort_array of 0.0 and -0.0 where it is not known whether an element can be NULL"
             )
     order = lexicographic_order([items.rows, ranks if ascending else -ranks])
     return listed(items.values, order, items.sizes, items.nulls, context.dtype)
@@ -139,7 +139,7 @@ def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _join(args: Sequence[Vector], context: CallContext) -> Data:
-    """The texts with a separator between them; NULLs are left out unless a third argument stands for them."""
+    """The strings with a separator between them; NULLs are left out unless a third argument stands for them."""
     n = context.num_rows
     items = elements(args[0].array(n))
     values, mask = items.values, dense_mask(args, n)
@@ -207,7 +207,7 @@ def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Arrays have a common type, if there is one; without an array all are texts or all binary."""
+    """Arrays have a common type, if there is one; without an array all are strings or all binary."""
     if not any(map(is_array, types)):
         return coerce_concat(types)
     if len(set(map(t.spark_name, types))) == 1:

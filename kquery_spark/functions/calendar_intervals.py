@@ -1,6 +1,6 @@
 """Timestamps and calendar intervals, which count months, days and microseconds apart.
 
-The engine has no type for such an interval: the three counts are arguments of the addition. What overflows is left to Spark.
+The engine has no type for such an interval: the three counts are arguments of the addition. An overflow falls back to Spark.
 Spark's ``IntervalUtils.makeInterval`` and ``DateTimeUtils.timestampAddInterval``.
 """
 

@@ -110,7 +110,7 @@ def _diff(args: Sequence[Vector], context: CallContext) -> Data:
 def _check_unit(values: Sequence[object]) -> None:
     unit = values[0]
     if not isinstance(unit, str) or unit.upper() not in {*_MICROS, *_MONTHS}:
-        raise Unsupported(f"The unit {unit} of timestamps is not supported.")
+        raise Unsupported(f"the unit {unit} of timestamps is not supported")
 
 
 # --- fields to timestamps -------------------------------------------------------------------------
@@ -191,7 +191,7 @@ def _check_zones(values: Sequence[object]) -> None:
 
 def _check_zone_name(zone: object) -> None:
     if zone is COLUMN:
-        raise Unsupported("The time zone must be a literal.")
+        raise Unsupported("the time zone must be a literal")
     if isinstance(zone, str):
         zones.to_local(np.zeros(1, np.int64), zone)
 

@@ -37,7 +37,7 @@ def _to_upper(value: str) -> str:
 
 def _to_lower(value: str) -> str:
     if "Σ" in value and not _UNSETTLED.isdisjoint(value):
-        raise Unsupported("A capital sigma beside letters newer than Unicode 14 has no settled small form.")
+        raise Unsupported("a capital sigma beside letters newer than Unicode 14 has no settled small form")
     return value.lower().translate(_TO_SMALL)
 
 

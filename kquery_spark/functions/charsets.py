@@ -82,9 +82,9 @@ def _check_decoded(values: Sequence[object]) -> None:
 
 def _check(charset: object, known: dict[str, str], function: str) -> None:
     if charset is COLUMN:
-        raise Unsupported(f"The character set of {function} must be a literal.")
+        raise Unsupported(f"the character set of {function} must be a literal")
     if not isinstance(charset, str) or charset.upper() not in known:
-        raise Unsupported(f"{function} by the character set {charset} is not supported.")
+        raise Unsupported(f"{function} by the character set {charset} is not supported")
 
 
 _RAISES = frozenset({EvalMode.ANSI, EvalMode.LEGACY})

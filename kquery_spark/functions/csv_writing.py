@@ -33,18 +33,18 @@ def _to_csv(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _field(values: pa.Array, needs_quotes: str, context: CallContext) -> pa.Array:
     """The text of each value between delimiters; nothing for NULL."""
-    texts = plain_text(values, context)
+    strings = plain_text(values, context)
     if values.type == t.STRING:
-        texts = _written(texts, needs_quotes)
-    return pc.fill_null(texts, "")
+        strings = _written(strings, needs_quotes)
+    return pc.fill_null(strings, "")
 
 
-def _written(texts: pa.Array, needs_quotes: str) -> pa.Array:
+def _written(strings: pa.Array, needs_quotes: str) -> pa.Array:
     """Strings without blanks around them, in quotes where they have to be."""
-    trimmed = pc.utf8_trim(texts, _BLANKS)
+    trimmed = pc.utf8_trim(strings, _BLANKS)
     escaped = pc.replace_substring(pc.replace_substring(trimmed, "\\", "\\\\"), '"', '\\"')
     in_quotes = pc.binary_join_element_wise('"', escaped, '"', "")
-    written = pc.if_else(pc.match_substring_regex(texts, needs_quotes), in_quotes, trimmed)
+    written = pc.if_else(pc.match_substring_regex(strings, needs_quotes), in_quotes, trimmed)
     return pc.if_else(pc.equal(trimmed, ""), _EMPTY, written)
 
 
@@ -55,7 +55,7 @@ def _type(types: Sequence[pa.DataType]) -> pa.DataType:
     for field in dtype:
         atomic = field.type in (t.STRING, t.BOOL, t.DATE) or pa.types.is_timestamp(field.type)
         if not (atomic or t.is_numeric(field.type)):
-            raise Unsupported(f"to_csv of {t.spark_name(field.type)} stays with Spark")
+            raise Unsupported(f"to_csv of {t.spark_name(field.type)} is not supported")
     return t.STRING
 
 

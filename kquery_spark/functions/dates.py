@@ -204,7 +204,7 @@ def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     instants = zones.to_instants(midnight, tz)
     if (instants != zones.near(midnight, micros, tz)).any():
         # the earlier one until Spark 4.2, the one of the time's own offset since
-        raise Unsupported("A date_trunc to a midnight that happens twice depends on Spark's version.")
+        raise Unsupported("a date_trunc to a midnight that happens twice depends on Spark's version")
     return instants
 
 

@@ -132,7 +132,7 @@ def _formatted(value: Any, digits: int) -> str | None:
         if math.isinf(value):
             return "∞" if value > 0 else "-∞"
         if abs(value) >= 1e15:
-            raise Unsupported("format_number of doubles of 1e15 and more is not supported.")
+            raise Unsupported("format_number of doubles of 1e15 and more is not supported")
         rounded = _half_even(value, digits)
         sign = "-" if math.copysign(1, value) < 0 else ""
         return sign + format(abs(rounded), f",.{digits}f")
@@ -165,12 +165,10 @@ def _check_digits(values: Sequence[object]) -> None:
 
 def _check_decimals(digits: int) -> None:
     if digits > _MAX_FORMATTED_DECIMALS:
-        raise Unsupported(
-            f"format_number with more than {_MAX_FORMATTED_DECIMALS} decimals is not supported."
-        )
+        raise Unsupported(f"format_number with more than {_MAX_FORMATTED_DECIMALS} decimals is not supported")
 
 
-# --- parts of texts -------------------------------------------------------------------------------
+# --- parts of strings -------------------------------------------------------------------------------
 
 
 def _overlay(args: Sequence[Vector], context: CallContext) -> Data:
@@ -217,7 +215,7 @@ def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(one, args, context)
 
 
-def _texts(dtype: pa.DataType) -> bool:
+def _strings(dtype: pa.DataType) -> bool:
     return bool(dtype in (t.STRING, t.BINARY))
 
 
@@ -276,7 +274,7 @@ register(
     Function(
         "elt",
         _elt,
-        accept(lambda types: types[1], _I, _texts),
+        accept(lambda types: types[1], _I, _strings),
         catalyst=("Elt",),
         arity=(2, None),
         nullable="always",

@@ -53,7 +53,7 @@ def _decrypt(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _run(of: Callable[..., bytes], args: Sequence[Vector], context: CallContext) -> Data:
     if find_spec(_PACKAGE) is None:  # in a worker
-        raise Unsupported(f"AES needs the package {_PACKAGE} in Spark's workers, too.")
+        raise Unsupported(f"AES needs the package {_PACKAGE} in Spark's workers, too")
     data, key, mode, padding, *others = args
     if not (mode.data.is_valid and padding.data.is_valid):
         return pa.nulls(context.num_rows, t.BINARY)
@@ -64,10 +64,10 @@ def _run(of: Callable[..., bytes], args: Sequence[Vector], context: CallContext)
 def _encrypted(mode: str, data: bytes, key: bytes, iv: bytes, authenticated: bytes) -> bytes:
     _check_key(key)
     if authenticated and mode != "GCM":
-        raise Unsupported(f"Spark refuses authenticated data with AES by {mode}.")
+        raise Unsupported(f"Spark refuses authenticated data with AES by {mode}")
     if len(iv) != _IV_BYTES[mode]:
         raise Unsupported(
-            f"AES_ENCRYPT by {mode} with an initialization vector of {len(iv)} bytes stays with Spark."
+            f"AES_ENCRYPT by {mode} with an initialization vector of {len(iv)} bytes is not supported"
         )
     if mode == "GCM":
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -83,10 +83,10 @@ def _encrypted(mode: str, data: bytes, key: bytes, iv: bytes, authenticated: byt
 def _decrypted(mode: str, data: bytes, key: bytes, authenticated: bytes) -> bytes:
     _check_key(key)
     if authenticated and mode != "GCM":
-        raise Unsupported(f"Spark refuses authenticated data with AES by {mode}.")
+        raise Unsupported(f"Spark refuses authenticated data with AES by {mode}")
     size = _IV_BYTES[mode]
     if len(data) < size:
-        raise Unsupported("AES_DECRYPT of less than an initialization vector stays with Spark.")
+        raise Unsupported("AES_DECRYPT of less than an initialization vector is not supported")
     iv, text = data[:size], data[size:]
     if mode == "GCM":
         return _decrypted_by_gcm(text, key, iv, authenticated)
@@ -137,20 +137,20 @@ def _crypto_error(detail: str) -> ExecutionError:
 
 def _check(values: Sequence[object]) -> None:
     if find_spec(_PACKAGE) is None:
-        raise Unsupported(f"AES needs the package {_PACKAGE} (pip install 'kquery-spark[crypto]').")
+        raise Unsupported(f"AES needs the package {_PACKAGE} (pip install 'kquery-spark[crypto]')")
     mode, padding = values[2:4]
     if mode is COLUMN or padding is COLUMN:
-        raise Unsupported("The mode and the padding of AES must be literals.")
+        raise Unsupported("the mode and the padding of AES must be literals")
     if mode is not None and padding is not None:
         name = str(mode).upper()
         if str(padding).upper() not in _PADDINGS.get(name, ()):
-            raise Unsupported(f"Spark refuses AES by {mode} with the padding {padding}.")
+            raise Unsupported(f"Spark refuses AES by {mode} with the padding {padding}")
 
 
 def _check_encryption(values: Sequence[object]) -> None:
     _check(values)
     if str(values[2]).upper() in ("CBC", "GCM") and values[4] == b"":
-        raise Unsupported("AES_ENCRYPT without an initialization vector draws random ones, as Spark does.")
+        raise Unsupported("AES_ENCRYPT without an initialization vector draws random ones, as Spark does")
 
 
 def _entry(

@@ -1,4 +1,4 @@
-"""Formats of FORMAT_STRING, split into texts and directives, each of which renders one argument in its width."""
+"""Formats of FORMAT_STRING, split into strings and directives, each of which renders one argument in its width."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Directive:
         if self.precision is None or len(text) < self.precision:
             return text
         if not text.isascii() and max(text) > "\uffff":
-            raise Unsupported("FORMAT_STRING does not cut texts with characters beyond 16 bits.")
+            raise Unsupported("FORMAT_STRING does not cut strings with characters beyond 16 bits")
         return text[: self.precision]
 
     def signed(self, digits: str, negative: bool) -> str:
@@ -51,7 +51,7 @@ class Directive:
 
 @functools.lru_cache(maxsize=256)
 def directives(source: str) -> tuple[str | Directive, ...]:
-    """Texts and directives of a format; Unsupported for a directive that the engine does not know."""
+    """Strings and directives of a format; Unsupported for a directive that the engine does not know."""
     parts: list[str | Directive] = []
     at, ordinary = 0, 0
     while at < len(source):
@@ -87,5 +87,5 @@ def _directive(match: re.Match[str], position: int, source: str) -> Directive:
 
 def _unknown(source: str) -> Unsupported:
     return Unsupported(
-        f"The format {source!r} of FORMAT_STRING has a directive that the engine does not know."
+        f"the format {source!r} of FORMAT_STRING has a directive that the engine does not know"
     )

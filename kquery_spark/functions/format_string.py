@@ -53,13 +53,13 @@ def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _rendered(directive: Directive, vector: Vector, context: CallContext) -> pa.Array:
-    """An argument's texts, in which NULL is a text, too."""
+    """An argument's strings, in which NULL is a text, too."""
     absent = {"b": "false", "X": "NULL"}.get(directive.conversion, "null")
     absent = directive.padded(directive.cut(absent))
     if vector.dtype == t.NULL:
         return pa.repeat(pa.scalar(absent), context.num_rows)
-    texts = _RENDERERS[directive.conversion](directive, vector.array(context.num_rows), context)
-    return pc.fill_null(texts, absent)
+    strings = _RENDERERS[directive.conversion](directive, vector.array(context.num_rows), context)
+    return pc.fill_null(strings, absent)
 
 
 def _text(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
@@ -117,11 +117,11 @@ def _decimals(directive: Directive, array: pa.Array, context: CallContext) -> pa
     whole, fraction = np.divmod(np.where(certain, np.abs(scaled), 0.0).astype(np.int64), 10**places)
     keys = np.maximum(digit_counts(whole), 1) * 2 + np.signbit(values)
     cells = digit_cells(whole, fraction, places)
-    texts = filled_layouts(keys, lambda key: _number_layout(directive, form, key), cells, mask)
+    strings = filled_layouts(keys, lambda key: _number_layout(directive, form, key), cells, mask)
     if certain.all():
-        return texts
+        return strings
     odd = pa.array(~certain)
-    return pc.replace_with_mask(texts, odd, _exact_decimals(directive, form, array.filter(odd), context))
+    return pc.replace_with_mask(strings, odd, _exact_decimals(directive, form, array.filter(odd), context))
 
 
 def _exact_decimals(directive: Directive, form: str, array: pa.Array, context: CallContext) -> pa.Array:
@@ -137,7 +137,7 @@ def _exact_decimals(directive: Directive, form: str, array: pa.Array, context: C
         shown = abs(Decimal(repr(value)))
         digits = len(shown.normalize(_EXACT).as_tuple().digits)
         if digits > _CERTAIN_DIGITS and shown.adjusted() + 1 + places > _CERTAIN_DIGITS:
-            raise Unsupported("More than 15 digits of a double are not formatted by the engine.")
+            raise Unsupported("more than 15 digits of a double are not formatted by the engine")
         rounded = shown.quantize(Decimal(1).scaleb(-places), ROUND_HALF_UP, _EXACT)
         return directive.signed(format(rounded, form), negative)
 
@@ -150,19 +150,19 @@ def _number_layout(directive: Directive, form: str, key: int) -> str:
     return directive.signed(re.sub("[0-9]", DIGIT, number), bool(key % 2))
 
 
-def _fitted(directive: Directive, texts: pa.Array, context: CallContext) -> pa.Array:
-    """Texts cut and filled with spaces as the directive says."""
+def _fitted(directive: Directive, strings: pa.Array, context: CallContext) -> pa.Array:
+    """Strings cut and filled with spaces as the directive says."""
     if directive.precision is None and not directive.width:
-        return texts
-    if has_four_byte_characters(texts):
+        return strings
+    if has_four_byte_characters(strings):
         return per_distinct(
-            lambda text: directive.padded(directive.cut(text)), [Vector(t.STRING, texts)], context
+            lambda text: directive.padded(directive.cut(text)), [Vector(t.STRING, strings)], context
         )
     if directive.precision is not None:
-        texts = pc.utf8_slice_codeunits(texts, 0, directive.precision)
-    reserve_rows(len(texts), directive.width)
+        strings = pc.utf8_slice_codeunits(strings, 0, directive.precision)
+    reserve_rows(len(strings), directive.width)
     pad = pc.utf8_rpad if "-" in directive.flags else pc.utf8_lpad
-    return pad(texts, directive.width)
+    return pad(strings, directive.width)
 
 
 _RENDERERS: dict[str, Callable[[Directive, pa.Array, CallContext], pa.Array]] = {
@@ -189,17 +189,17 @@ def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType
     if types[0] not in (t.STRING, t.NULL):
         raise PlanError("the format of FORMAT_STRING is a string")
     if values[0] is COLUMN:
-        raise Unsupported("The format of FORMAT_STRING must be a literal.")
+        raise Unsupported("the format of FORMAT_STRING must be a literal")
     for part in directives(values[0]) if isinstance(values[0], str) else ():
         if isinstance(part, str):
             continue
         if part.argument >= len(types):
             raise Unsupported(
-                "A format of FORMAT_STRING with more directives than arguments stays with Spark."
+                "a format of FORMAT_STRING with more directives than arguments is not supported"
             )
         if not _accepts(part.conversion, types[part.argument]):
             raise Unsupported(
-                f"{t.spark_name(types[part.argument])} as %{part.conversion} is not formatted by the engine."
+                f"{t.spark_name(types[part.argument])} as %{part.conversion} is not formatted by the engine"
             )
     return t.STRING
 

@@ -43,10 +43,10 @@ def _to_char(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _to_number(args: Sequence[Vector], context: CallContext) -> Data:
-    texts = args[0].array(context.num_rows)
-    numbers = _format(args[1]).parse(texts)
-    if numbers.null_count > texts.null_count:
-        text = texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(numbers)))[0].as_py()
+    strings = args[0].array(context.num_rows)
+    numbers = _format(args[1]).parse(strings)
+    if numbers.null_count > strings.null_count:
+        text = strings.filter(pc.and_(pc.is_valid(strings), pc.is_null(numbers)))[0].as_py()
         raise ExecutionError(
             "INVALID_FORMAT.MISMATCH_INPUT",
             f"The format is invalid: {args[1].data.as_py()!r}. The input {text!r} does not match the format.",
@@ -60,7 +60,7 @@ def _try_to_number(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _literal_format(value: object) -> NumberFormat:
     if value is COLUMN or not isinstance(value, str):
-        raise Unsupported("The format of numbers must be a literal.")
+        raise Unsupported("the format of numbers must be a literal")
     return number_format(value)
 
 
@@ -69,13 +69,13 @@ def _number_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.D
         raise PlanError("a number is read from a string")
     form = _literal_format(values[1])
     if form.precision == form.scale:
-        raise Unsupported("Numbers by a format without digits before the point stay with Spark.")
+        raise Unsupported("numbers by a format without digits before the point are not supported")
     return t.decimal(form.precision, form.scale)
 
 
 def _char_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
     if not t.is_decimal(types[0]):
-        raise Unsupported(f"to_char of {t.spark_name(types[0])} stays with Spark.")
+        raise Unsupported(f"to_char of {t.spark_name(types[0])} is not supported")
     _literal_format(values[1])
     return t.STRING
 

@@ -45,7 +45,7 @@ def _pieces(pattern: str) -> list[str | bytes]:
     while at < len(pattern):
         match = _PIECE.match(pattern, at)
         if match is None or not _is_known(match):
-            raise Unsupported(f"The date format {pattern!r} is not supported.")
+            raise Unsupported(f"the date format {pattern!r} is not supported")
         literal = match[1] or match[3]
         pieces.append(literal.encode() if literal else match[0])
         at = match.end()
@@ -70,7 +70,7 @@ class _Moments:
         if mask is not None:
             self._year = np.where(mask, 1970, self._year)
         if ((self._year < 1) | (self._year > 9999)).any():
-            raise Unsupported("Dates outside the years 1 to 9999 are not formatted by the engine.")
+            raise Unsupported("dates outside the years 1 to 9999 are not formatted by the engine")
 
     def names(self, letter: str) -> Int64s:
         """Which of the names of a field each time has."""
@@ -106,20 +106,20 @@ class _Moments:
 
 
 def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
-    """Texts: what has the same width in all rows is put together as bytes, the rest is looked up."""
+    """Strings: what has the same width in all rows is put together as bytes, the rest is looked up."""
     moments = _Moments(wall, mask)
     columns = [
         piece if isinstance(piece, bytes) else _column(piece, moments, mask) for piece in _pieces(pattern)
     ]
-    texts: list[pa.Array] = []
-    for are_texts, neighbors in itertools.groupby(columns, lambda column: isinstance(column, pa.Array)):
+    strings: list[pa.Array] = []
+    for are_strings, neighbors in itertools.groupby(columns, lambda column: isinstance(column, pa.Array)):
         some = list(neighbors)
-        texts += some if are_texts else [civil.fixed_text(some, len(wall), mask)]
-    return texts[0] if len(texts) == 1 else pc.binary_join_element_wise(*texts, "")
+        strings += some if are_strings else [civil.fixed_text(some, len(wall), mask)]
+    return strings[0] if len(strings) == 1 else pc.binary_join_element_wise(*strings, "")
 
 
 def _column(field: str, moments: _Moments, mask: Any) -> npt.NDArray[np.uint8] | pa.Array:
-    """A field of each row: its digits, or texts where these differ in length."""
+    """A field of each row: its digits, or strings where these differ in length."""
     letter, width = field[0], len(field)
     if letter == "S":
         return civil.digits(moments.fraction(width), width)
@@ -130,8 +130,8 @@ def _column(field: str, moments: _Moments, mask: Any) -> npt.NDArray[np.uint8] |
         return civil.digits(numbers % 100, 2)
     if width == len(str(_MOST[letter])):
         return civil.digits(numbers, width)
-    texts = pa.array([f"{number:0{width}}" for number in range(_MOST[letter] + 1)], t.STRING)
-    return texts.take(pa.array(numbers, mask=mask))
+    strings = pa.array([f"{number:0{width}}" for number in range(_MOST[letter] + 1)], t.STRING)
+    return strings.take(pa.array(numbers, mask=mask))
 
 
 def _date_format(args: Sequence[Vector], context: CallContext) -> Data:
@@ -153,9 +153,9 @@ def _check(values: Sequence[object]) -> None:
     if len(values) < 2:
         return
     if values[1] is COLUMN:
-        raise Unsupported("The date format must be a literal.")
+        raise Unsupported("the date format must be a literal")
     if isinstance(values[1], str) and not values[1]:
-        raise Unsupported("An empty date format is not supported.")
+        raise Unsupported("an empty date format is not supported")
     if isinstance(values[1], str):
         _pieces(values[1])
 

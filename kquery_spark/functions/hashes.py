@@ -194,8 +194,8 @@ def _decimals(vector: Vector, length: int, seed: Any, method: Any) -> Any:
         return method.of_long(
             (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), seed
         )
-    texts = [_bytes(u) for u in dk._unscaled(vector, length)]
-    offsets, raw = layout(pa.array(texts, t.BINARY))
+    strings = [_bytes(u) for u in dk._unscaled(vector, length)]
+    offsets, raw = layout(pa.array(strings, t.BINARY))
     return method.of_bytes(raw, offsets[:-1], offsets[1:] - offsets[:-1], seed)
 
 

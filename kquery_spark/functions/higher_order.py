@@ -44,7 +44,7 @@ def _no_result(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
 
 
 def _no_kernel(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    raise Unsupported("A function of a lambda needs a kernel.")
+    raise Unsupported("a function of a lambda needs a kernel")
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ def parse_path(path: str) -> tuple[str | int, ...] | None:
     Those are paths that Spark cannot read, and those with a wildcard for names, with which Spark finds no name.
     """
     if _TRICKY.search(path):
-        raise Unsupported("a JSON path with blanks stays with Spark")
+        raise Unsupported("a JSON path with blanks is not supported")
     if not path.startswith("$"):
         return None
     steps: list[str | int] = []
@@ -48,7 +48,7 @@ def parse_path(path: str) -> tuple[str | int, ...] | None:
             steps.append(step["name"] or step["quoted"])
             continue
         if int(step["index"]) > _MAX_INDEX:
-            raise Unsupported("a JSON path with an index past 2147483647 stays with Spark")
+            raise Unsupported("a JSON path with an index past 2147483647 is not supported")
         steps.append(int(step["index"]))
     return None if has_wildcard else tuple(steps)
 
@@ -57,7 +57,7 @@ def check_path(values: Sequence[object]) -> None:
     """Raise Unsupported for a path that is not a literal of names and indexes."""
     path = values[1]
     if path is COLUMN:
-        raise Unsupported("The path of GET_JSON_OBJECT must be a literal.")
+        raise Unsupported("the path of GET_JSON_OBJECT must be a literal")
     if isinstance(path, str):
         parse_path(path)
 

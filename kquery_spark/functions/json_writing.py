@@ -1,4 +1,4 @@
-"""TO_JSON: structs, arrays and maps as texts, as Jackson writes them for Spark; fields that are NULL are left out."""
+"""TO_JSON: structs, arrays and maps as strings, as Jackson writes them for Spark; fields that are NULL are left out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _SHORT = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
 _TIMESTAMP = "yyyy-MM-dd'T'HH:mm:ss.SSS"
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # years of four digits
 _SECOND_MICROS = 1_000_000
-_FINITE = r"^[^NI]*$"  # of the texts of doubles
+_FINITE = r"^[^NI]*$"  # of the strings of doubles
 
 
 def _has_instants(dtype: pa.DataType) -> bool:
@@ -43,7 +43,7 @@ WHOLE_MINUTES = VersionChange(
     lambda types, _: _has_instants(types[0]),
     since=(4, 0),
 )
-"""Of what writes timestamps as texts with offsets."""
+"""Of what writes timestamps as strings with offsets."""
 
 
 def _to_json(args: Sequence[Vector], context: CallContext) -> Data:
@@ -64,12 +64,12 @@ def _written(array: pa.Array, context: CallContext) -> pa.Array:
     if dtype == t.BINARY:
         plain = Vector(t.BOOL, pa.scalar(False))
         return quoted(_called("base64", [Vector(dtype, array), plain], t.STRING, context))
-    texts = plain_text(array, context)
+    strings = plain_text(array, context)
     if dtype == t.DATE or pa.types.is_timestamp(dtype):
-        return quoted(texts)
+        return quoted(strings)
     if not t.is_fractional(dtype):
-        return texts
-    return pc.if_else(pc.match_substring_regex(texts, _FINITE), texts, quoted(texts))
+        return strings
+    return pc.if_else(pc.match_substring_regex(strings, _FINITE), strings, quoted(strings))
 
 
 def plain_text(array: pa.Array, context: CallContext) -> pa.Array:
@@ -86,14 +86,14 @@ def plain_text(array: pa.Array, context: CallContext) -> pa.Array:
 
 def _moments(array: pa.Array, context: CallContext) -> pa.Array:
     args = [Vector(array.type, array), Vector(t.STRING, pa.scalar(_TIMESTAMP))]
-    texts = _called("date_format", args, t.STRING, context)
+    strings = _called("date_format", args, t.STRING, context)
     if array.type == t.TIMESTAMP_NTZ:
-        return texts
+        return strings
     wall, _ = local(args[0], CallContext(t.STRING, context.mode, context.tz, len(array)))
     instants = pc.fill_null(array.view(pa.int64()), 0).to_numpy()
     offsets, places = np.unique((wall - instants) // _SECOND_MICROS, return_inverse=True)
     shown = pa.array([_offset(int(seconds)) for seconds in offsets], t.STRING)
-    return pc.binary_join_element_wise(texts, shown.take(pa.array(places)), "")
+    return pc.binary_join_element_wise(strings, shown.take(pa.array(places)), "")
 
 
 def _offset(seconds: int) -> str:
@@ -106,7 +106,7 @@ def _offset(seconds: int) -> str:
 def _check_days(days: pa.Array) -> None:
     bounds = pc.min_max(days).as_py()
     if bounds["min"] is not None and not _FIRST_DAY <= bounds["min"] <= bounds["max"] <= _LAST_DAY:
-        raise Unsupported("Texts of dates before the year 1 or past 9999 is not supported.")
+        raise Unsupported("strings of dates before the year 1 or after 9999 are not supported")
 
 
 def _called(name: str, args: Sequence[Vector], dtype: pa.DataType, context: CallContext) -> pa.Array:
@@ -143,18 +143,18 @@ def _maps(array: pa.Array, context: CallContext) -> pa.Array:
     return _enclosed("{", pc.binary_join(lists, ","), "}", array)
 
 
-def _enclosed(first: str, texts: pa.Array, last: str, array: pa.Array) -> pa.Array:
-    whole = pc.binary_join_element_wise(first, texts, last, "")
+def _enclosed(first: str, strings: pa.Array, last: str, array: pa.Array) -> pa.Array:
+    whole = pc.binary_join_element_wise(first, strings, last, "")
     return if_else(array.is_valid(), whole, pa.scalar(None, t.STRING)) if array.null_count else whole
 
 
 def quoted(array: pa.Array) -> pa.Array:
-    """Texts in quotes, escaped as Jackson does; NULL stays NULL."""
-    texts = pc.replace_substring(pc.replace_substring(array, "\\", "\\\\"), '"', '\\"')
-    if pc.any(pc.match_substring_regex(texts, _ANY_CONTROL)).as_py():
+    """Strings in quotes, escaped as Jackson does; NULL stays NULL."""
+    strings = pc.replace_substring(pc.replace_substring(array, "\\", "\\\\"), '"', '\\"')
+    if pc.any(pc.match_substring_regex(strings, _ANY_CONTROL)).as_py():
         for control in _CONTROLS:
-            texts = pc.replace_substring(texts, control, _SHORT.get(control, f"\\u{ord(control):04X}"))
-    return pc.binary_join_element_wise('"', texts, '"', "")
+            strings = pc.replace_substring(strings, control, _SHORT.get(control, f"\\u{ord(control):04X}"))
+    return pc.binary_join_element_wise('"', strings, '"', "")
 
 
 def _type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -170,14 +170,14 @@ def _check_type(dtype: pa.DataType) -> None:
             _check_type(field.type)
     elif pa.types.is_map(dtype):
         if not (dtype.key_type == t.STRING or t.is_integral(dtype.key_type)):
-            raise Unsupported(f"to_json of maps with {t.spark_name(dtype.key_type)} keys stays with Spark")
+            raise Unsupported(f"to_json of maps with {t.spark_name(dtype.key_type)} keys is not supported")
         _check_type(dtype.item_type)
     elif pa.types.is_list(dtype):
         _check_type(dtype.value_type)
     elif not (
         dtype in (t.STRING, t.BINARY, t.BOOL, t.DATE) or t.is_numeric(dtype) or pa.types.is_timestamp(dtype)
     ):
-        raise Unsupported(f"to_json of {t.spark_name(dtype)} stays with Spark")
+        raise Unsupported(f"to_json of {t.spark_name(dtype)} is not supported")
 
 
 register(Function("to_json", _to_json, _type, nullable="always", changes=(WHOLE_MINUTES,)))

@@ -1,4 +1,4 @@
-"""listagg: texts joined by a delimiter, in the order of the rows or WITHIN GROUP (ORDER BY ...)."""
+"""listagg: strings joined by a delimiter, in the order of the rows or WITHIN GROUP (ORDER BY ...)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def directions(keys: Iterable[tuple[bool, bool]]) -> str:
 def _joined(types: Sequence[pa.DataType]) -> pa.DataType:
     value = types[0]
     if value not in (t.STRING, t.BINARY):
-        raise PlanError(f"listagg joins texts or binaries, not {t.spark_name(value)}")
+        raise PlanError(f"listagg joins strings or binaries, not {t.spark_name(value)}")
     if types[1] != value:
         raise PlanError(f"the delimiter of listagg is of its values' type, not {t.spark_name(types[1])}")
     return value
@@ -32,7 +32,7 @@ def _joined_in_order(types: Sequence[pa.DataType]) -> pa.DataType:
     return _joined([types[0].field(0).type, types[1]])
 
 
-def _texts(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+def _strings(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     value, delimiter = types
     if value != t.BINARY:
         return [t.STRING, t.STRING]
@@ -47,7 +47,7 @@ register_aggregate(
         "listagg",
         ("ListAgg",),
         arity=(2, 2),
-        coerce=_texts,
+        coerce=_strings,
         ordered=True,
         constants=(1,),
         calls=CallForm(adds=(1, ", NULL")),

@@ -1,4 +1,4 @@
-"""Building maps: from keys and values, arrays, entries, other maps and texts."""
+"""Building maps: from keys and values, arrays, entries, other maps and strings."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
 def _of_text(args: Sequence[Vector], context: CallContext) -> Data:
     """``str_to_map(text, between pairs, between key and value)``: a pair without the latter has the value NULL."""
     n = context.num_rows
-    texts = args[0].array(n)
+    strings = args[0].array(n)
     pairs = args[1].data.as_py() if len(args) > 1 else ","
     split = args[2].data.as_py() if len(args) > 2 else ":"
     if pairs is None or split is None:
         return pa.nulls(n, context.dtype)
-    entries = elements(pc.split_pattern(texts, pairs))
+    entries = elements(pc.split_pattern(strings, pairs))
     reserve_rows(len(entries.rows), 64)
     places = pc.find_substring(entries.values, split)
     found = pc.greater_equal(places, 0)

@@ -47,7 +47,7 @@ def _kind(character: str) -> int:
     kind = _KINDS.get(category, _OTHER)
     if character > "\x7f" and kind != _KINDS.get(unicodedata.ucd_3_2_0.category(character), _OTHER):
         raise Unsupported(
-            "The kind of a character that Unicode 3.2 has not depends on the version of the JVM."
+            "the kind of a character that Unicode 3.2 has not depends on the version of the JVM"
         )
     return kind
 
@@ -62,9 +62,9 @@ def _mask(args: Sequence[Vector], context: CallContext) -> Data:
 def _check_masks(values: Sequence[object]) -> None:
     for value in values[1:]:
         if value is COLUMN:
-            raise Unsupported("The characters of MASK must be literals.")
+            raise Unsupported("the characters of MASK must be literals")
         if isinstance(value, str) and (len(value) != 1 or value in "\0\uffff" or value > "\uffff"):
-            raise Unsupported(f"MASK by {value!r} is not supported.")
+            raise Unsupported(f"MASK by {value!r} is not supported")
 
 
 def _quote(args: Sequence[Vector], context: CallContext) -> Data:

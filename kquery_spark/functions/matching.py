@@ -164,7 +164,7 @@ def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
 def constant_of(vector: Vector, what: str) -> Any:
     """The value of an argument that must be a literal."""
     if not vector.is_scalar:
-        raise Unsupported(f"{what} must be a literal.")
+        raise Unsupported(f"{what} must be a literal")
     return vector.data.as_py()
 
 
@@ -177,7 +177,7 @@ def refuse_line_ends(pattern: Pattern, data: Data) -> None:
     """Java's ``$`` is not between \\r and \\n, where RE2 can be made to see one."""
     if pattern.splits_line_end and pc.any(pc.ends_with(data, "\r\n")).as_py():
         raise Unsupported(
-            "A pattern whose last character before $ can be \\r, over texts that end with \\r\\n."
+            "a pattern whose last character before $ can be \\r, over strings that end with \\r\\n"
         )
 
 
@@ -199,12 +199,12 @@ def _replacement(source: str, groups: int) -> str:
     result = ""
     for match in _REPLACEMENT.finditer(source):
         if match[3] == "\\":
-            raise Unsupported("A replacement ending with a backslash is an error in Java.")
+            raise Unsupported("a replacement ending with a backslash is an error in Java")
         if match[3] == "$":
-            raise Unsupported("A replacement with a named or two-digit group is not supported.")
+            raise Unsupported("a replacement with a named or two-digit group is not supported")
         if match[2]:
             if int(match[2]) > groups:
-                raise Unsupported("A replacement refers to a group that does not exist.")
+                raise Unsupported("a replacement refers to a group that does not exist")
             result += "\\" + match[2]
         else:
             character = match[1] or match[3]
@@ -216,22 +216,22 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
     if has_null_constant(args):
         return pa.scalar(None, t.STRING)
     if len(args) > 3 and constant_of(args[3], "The position of REGEXP_REPLACE") != 1:
-        raise Unsupported("REGEXP_REPLACE from a position other than 1 is not supported.")
+        raise Unsupported("REGEXP_REPLACE from a position other than 1 is not supported")
     pattern = translate(constant_of(args[1], "The pattern of REGEXP_REPLACE"))
     by = _replacement(constant_of(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
     if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and "\\" in by):
         raise Unsupported(
-            "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported."
+            "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported"
         )
     if len(by) > 1:
         reserve_matches(args[0].data, pattern, 4 * len(by))
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
 
 
-def reserve_matches(texts: Data, pattern: Pattern, match_bytes: int) -> None:
+def reserve_matches(strings: Data, pattern: Pattern, match_bytes: int) -> None:
     """Where the run has a limit of bytes, reserve so many for each match."""
     if bounding_control() is not None:
-        reserve_rows(pc.sum(pc.count_substring_regex(texts, pattern.text)).as_py() or 0, match_bytes)
+        reserve_rows(pc.sum(pc.count_substring_regex(strings, pattern.text)).as_py() or 0, match_bytes)
 
 
 def bad_group(function: str, pattern: Pattern, group: int) -> ExecutionError:
@@ -258,7 +258,7 @@ def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
         raise bad_group("regexp_extract", plain, group)
     if plain.repeated_group or (plain.anchored_end and group == 0):
         raise Unsupported(
-            "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported."
+            "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported"
         )
     refuse_line_ends(plain, array)
     captured = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
@@ -272,7 +272,7 @@ def _split(args: Sequence[Vector], context: CallContext) -> Data:
     limit = constant_of(args[2], "The limit of SPLIT") if len(args) > 2 else -1
     pattern = translate(constant_of(args[1], "The pattern of SPLIT"))
     if pattern.matches_empty or pattern.anchored_end or pattern.anchored_start:
-        raise Unsupported("SPLIT by a pattern that can match nothing or has ^ or $ is not supported.")
+        raise Unsupported("SPLIT by a pattern that can match nothing or has ^ or $ is not supported")
     options = {"max_splits": limit - 1} if limit > 0 else {}
     if limit == 1:
         array = args[0].array(context.num_rows)
@@ -303,7 +303,7 @@ def pattern_function(
 def refuse_column(value: object, what: str) -> None:
     """Raise Unsupported unless ``value`` is that of a literal."""
     if value is COLUMN:
-        raise Unsupported(f"{what} must be a literal.")
+        raise Unsupported(f"{what} must be a literal")
 
 
 def constants_check(

@@ -1,4 +1,4 @@
-"""Digits of texts: CONV between bases, and the check digit of LUHN_CHECK."""
+"""Digits of strings: CONV between bases, and the check digit of LUHN_CHECK."""
 
 from __future__ import annotations
 

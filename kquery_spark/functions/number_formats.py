@@ -44,7 +44,7 @@ Token = str | tuple[Digits, ...]
 class NumberFormat:
     """A format: its tokens in order, and the precision and scale of the numbers that it writes.
 
-    reading: the regular expression of the texts that it reads.
+    reading: the regular expression of the strings that it reads.
     """
 
     tokens: tuple[Token, ...]
@@ -52,15 +52,15 @@ class NumberFormat:
     scale: int
     reading: str
 
-    def parse(self, texts: pa.Array) -> pa.Array:
-        """The numbers that texts of the format are; NULL for other texts."""
-        if pc.any(pc.invert(pc.string_is_ascii(texts))).as_py():
-            raise Unsupported("TO_NUMBER of texts that are not ASCII is not supported.")
-        digits = pc.replace_substring_regex(texts, _NO_DIGITS, "")
-        is_number = pc.match_substring_regex(texts, rf"\A(?:{self.reading})\z")
+    def parse(self, strings: pa.Array) -> pa.Array:
+        """The numbers that strings of the format are; NULL for other strings."""
+        if pc.any(pc.invert(pc.string_is_ascii(strings))).as_py():
+            raise Unsupported("TO_NUMBER of strings that are not ASCII is not supported")
+        digits = pc.replace_substring_regex(strings, _NO_DIGITS, "")
+        is_number = pc.match_substring_regex(strings, rf"\A(?:{self.reading})\z")
         is_number = pc.and_(is_number, pc.invert(pc.is_in(digits, _WITHOUT_DIGITS)))
-        opened, closed = (pc.match_substring(texts, sign) for sign in "<>")
-        is_negative = pc.or_(closed, pc.match_substring(texts, "-"))
+        opened, closed = (pc.match_substring(strings, sign) for sign in "<>")
+        is_negative = pc.or_(closed, pc.match_substring(strings, "-"))
         signed = pc.binary_join_element_wise(pc.if_else(is_negative, "-", ""), digits, "")
         is_number = pc.and_(is_number, pc.equal(opened, closed))
         return if_else(is_number, signed, pa.scalar(None, t.STRING)).cast(
@@ -115,11 +115,11 @@ def number_format(source: str) -> NumberFormat:
             behind_point = behind_point or tokens[-1] == "."
             shape += str(tokens[-1])
     if not _ORDER.fullmatch(shape) or "d" not in shape or sum(map(shape.count, "MS>")) > 1:
-        raise Unsupported(f"The number format {source!r} is not supported.")
+        raise Unsupported(f"the number format {source!r} is not supported")
     counts = [sum(run.count for run in token) if isinstance(token, tuple) else 0 for token in tokens]
     scale = sum(counts[tokens.index(".") :]) if "." in tokens else 0
     if sum(counts) > _MAX_PRECISION:
-        raise Unsupported(f"The number format {source!r} has more than {_MAX_PRECISION} digits.")
+        raise Unsupported(f"the number format {source!r} has more than {_MAX_PRECISION} digits")
     return NumberFormat(tuple(tokens), sum(counts), scale, _reading_pattern(tuple(tokens)))
 
 
@@ -128,13 +128,13 @@ def _pieces(source: str) -> Iterator[str]:
     while at < len(source):
         match = _TOKEN.match(source, at)
         if match is None:
-            raise Unsupported(f"The number format {source!r} is not supported.")
+            raise Unsupported(f"the number format {source!r} is not supported")
         yield match[0]
         at = match.end()
 
 
 def _reading_pattern(tokens: tuple[Token, ...]) -> str:
-    """What texts of a format look like: signs may be left out, and thousands from the left."""
+    """What strings of a format look like: signs may be left out, and thousands from the left."""
     signs = {"M": "-?", "S": "[+-]?", "$": r"\$", "<": "<?", ">": ">?"}
     text, before = "", ""
     for token, following in zip(tokens, (*tokens[1:], ""), strict=True):

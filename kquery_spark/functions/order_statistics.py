@@ -40,10 +40,10 @@ def _doubles(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 def _mode(types: Sequence[pa.DataType]) -> pa.DataType:
     dtype = types[0]
     if t.is_fractional(dtype):
-        raise Unsupported(f"mode of {t.spark_name(dtype)} is not supported: Spark counts -0.0 and 0.0 apart.")
+        raise Unsupported(f"mode of {t.spark_name(dtype)} is not supported: Spark counts -0.0 and 0.0 apart")
     if dtype == t.BINARY or t.is_nested(dtype):
         raise Unsupported(
-            f"mode of {t.spark_name(dtype)} is not supported: Spark may count equal values apart."
+            f"mode of {t.spark_name(dtype)} is not supported: Spark may count equal values apart"
         )
     return ordered_result(types)
 

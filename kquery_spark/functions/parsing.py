@@ -1,4 +1,4 @@
-"""Texts as timestamps by a pattern of digits, names and plain separators, as Java's strict formatter reads them."""
+"""Strings as timestamps by a pattern of digits, names and plain separators, as Java's strict formatter reads them."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
     """(field, "") or ("", literal text) one after the other; Unsupported for anything else."""
     pieces = _split(pattern)
     if pieces is None or not _is_unambiguous(pieces):
-        raise Unsupported(f"The date format {pattern!r} is not supported.")
+        raise Unsupported(f"the date format {pattern!r} is not supported")
     return tuple(pieces)
 
 
@@ -119,7 +119,7 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 @functools.lru_cache(256)
 def _odd_year(pattern: str) -> re.Pattern[str] | None:
-    """Texts whose year has a sign, which the formatter may take; None where it takes two digits only."""
+    """Strings whose year has a sign, which the formatter may take; None where it takes two digits only."""
     before = []
     for field, literal in _pieces(pattern):
         if field == "yy":
@@ -136,9 +136,9 @@ def _moment(text: str, pattern: str) -> int | None:
     if match is None:
         odd_year = _odd_year(pattern)
         if odd_year is not None and odd_year.match(text) is not None:
-            raise Unsupported(f"The year in {text!r} is not supported with a date format.")
+            raise Unsupported(f"the year in {text!r} is not supported with a date format")
         if not _FOLDED.isdisjoint(text):
-            raise Unsupported(f"The letters of {text!r} are not supported with a date format.")
+            raise Unsupported(f"the letters of {text!r} are not supported with a date format")
         return None
     groups: dict[str, Any] = {**_DEFAULTS, **match.groupdict()}
     fraction = int(str(groups.pop("S")).ljust(6, "0")[:6])
@@ -151,7 +151,7 @@ def _moment(text: str, pattern: str) -> int | None:
     if fields is None or any(fields[k] > most for k, most in _MOST.items()):
         return None
     if fields["y"] == 0:
-        raise Unsupported(f"The year in {text!r} is not supported with a date format.")
+        raise Unsupported(f"the year in {text!r} is not supported with a date format")
     days = day_number(fields["y"], fields["M"], fields["d"])
     if days is None:
         return None
@@ -182,16 +182,16 @@ def _hour_of_day(hour: _Hour, half: _Hour) -> _Hour:
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise Unsupported for a pattern that the engine does not read texts by."""
+    """Raise Unsupported for a pattern that the engine does not read strings by."""
     _pieces(pattern)
 
 
-def wall_clock(texts: pa.Array, pattern: str) -> tuple[Int64s, Any]:
-    """Wall-clock microseconds and the mask of NULLs, to which malformed texts belong."""
-    return _wall(texts, pattern, CallContext(t.LONG, EvalMode.LEGACY, "UTC", len(texts)))
+def wall_clock(strings: pa.Array, pattern: str) -> tuple[Int64s, Any]:
+    """Wall-clock microseconds and the mask of NULLs, to which malformed strings belong."""
+    return _wall(strings, pattern, CallContext(t.LONG, EvalMode.LEGACY, "UTC", len(strings)))
 
 
-def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
+def _wall(strings: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
     """Wall-clock microseconds and the mask of NULLs; what is malformed raises in ANSI mode."""
 
     def one(text: str) -> int | None:
@@ -200,27 +200,27 @@ def _wall(texts: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, 
             raise ExecutionError("CANNOT_PARSE_TIMESTAMP", f"Text '{text}' could not be parsed.")
         return micros
 
-    quick = _quick(texts, pattern)
+    quick = _quick(strings, pattern)
     if quick is not None:
         return quick
-    inner = CallContext(t.LONG, context.mode, context.tz, len(texts))
-    return zones.ints(per_distinct(one, [Vector(t.STRING, texts)], inner))
+    inner = CallContext(t.LONG, context.mode, context.tz, len(strings))
+    return zones.ints(per_distinct(one, [Vector(t.STRING, strings)], inner))
 
 
-def _quick(texts: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
+def _quick(strings: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
     """All rows at once, where each has the pattern's width, digits and literals and no doubtful day or time."""
     width = _fixed_width(pattern)
-    if width is None or not len(texts):
+    if width is None or not len(strings):
         return None
-    sizes = pc.min_max(pc.binary_length(texts)).as_py()
+    sizes = pc.min_max(pc.binary_length(strings)).as_py()
     if sizes["min"] != width or sizes["max"] != width:
         return None
     mask = None
-    if texts.null_count:
-        mask = np.asarray(texts.is_null().to_numpy(zero_copy_only=False))
-        texts = texts.drop_null()
-    bounds = np.frombuffer(texts.buffers()[1], np.int32, len(texts) + 1, 4 * texts.offset)
-    raw = np.frombuffer(texts.buffers()[2], np.uint8)[bounds[0] : bounds[-1]].reshape(len(texts), width)
+    if strings.null_count:
+        mask = np.asarray(strings.is_null().to_numpy(zero_copy_only=False))
+        strings = strings.drop_null()
+    bounds = np.frombuffer(strings.buffers()[1], np.int32, len(strings) + 1, 4 * strings.offset)
+    raw = np.frombuffer(strings.buffers()[2], np.uint8)[bounds[0] : bounds[-1]].reshape(len(strings), width)
     values = _field_values(raw, pattern)
     micros = None if values is None else _joined(values)
     if micros is None or mask is None:
@@ -237,7 +237,7 @@ def _fixed_width(pattern: str) -> int | None:
 
 
 def _field_values(raw: npt.NDArray[np.uint8], pattern: str) -> dict[str, Int64s] | None:
-    """The values of all fields of texts, one a row; None where a text has something else than the pattern."""
+    """The values of all fields of strings, one a row; None where a text has something else than the pattern."""
     values = {k: np.full(len(raw), v) for k, v in _DEFAULTS.items()}
     at = 0
     for field, literal in _pieces(pattern):
@@ -338,7 +338,7 @@ def _check(values: Sequence[object]) -> None:
     if len(values) < 2:
         return
     if values[1] is COLUMN:
-        raise Unsupported("The date format must be a literal.")
+        raise Unsupported("the date format must be a literal")
     if isinstance(values[1], str):
         _pieces(values[1])
 

@@ -48,7 +48,7 @@ class _Reader:
 
     def fail(self, what: str) -> Unsupported:
         return Unsupported(
-            f"The regular expression {self.source!r} uses {what}, which the engine does not run as Java does."
+            f"the regular expression {self.source!r} uses {what}, which the engine does not run as Java does"
         )
 
     def compiled(self, text: str) -> re.Pattern[str]:

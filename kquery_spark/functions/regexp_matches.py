@@ -27,7 +27,7 @@ from kquery_spark.kernels.text import Bytes, layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_MARKS = [*range(1, 9), *range(14, 32), 127, 0]  # control characters that texts hardly have
+_MARKS = [*range(1, 9), *range(14, 32), 127, 0]  # control characters that strings hardly have
 _MAX_REPLACED_GROUP = 9  # in replacements RE2 reads a group's number as one digit
 
 
@@ -42,10 +42,10 @@ def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
     if not 0 <= group <= pattern.groups:
         return _without_group(array, pattern, group)
     if group > _MAX_REPLACED_GROUP:
-        raise Unsupported("REGEXP_EXTRACT_ALL of a group with a number of two digits is not supported.")
+        raise Unsupported("REGEXP_EXTRACT_ALL of a group with a number of two digits is not supported")
     if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and group):
         raise Unsupported(
-            "REGEXP_EXTRACT_ALL with a pattern that can match nothing, ends in $ or repeats a group is not supported."
+            "REGEXP_EXTRACT_ALL with a pattern that can match nothing, ends in $ or repeats a group is not supported"
         )
     reserve_matches(array, pattern, 4)
     mark = _unused_mark(array)
@@ -68,7 +68,7 @@ def _unused_mark(array: pa.Array) -> str:
     for mark in _MARKS:
         if not seen[mark]:
             return chr(mark)
-    raise Unsupported("REGEXP_EXTRACT_ALL of texts with every control character is not supported.")
+    raise Unsupported("REGEXP_EXTRACT_ALL of strings with every control character is not supported")
 
 
 def _second_pieces(lists: pa.ListArray) -> pa.ListArray:

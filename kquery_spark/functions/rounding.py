@@ -50,13 +50,13 @@ def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType
         raise PlanError(f"cannot round {t.spark_name(types[0])}")
     scale = values[1] if len(values) > 1 else 0
     if scale is COLUMN:
-        raise Unsupported("The scale of ROUND must be a literal.")
+        raise Unsupported("the scale of ROUND must be a literal")
     if not t.is_decimal(types[0]):
         return types[0]
     if not isinstance(scale, int):
-        raise Unsupported("ROUND with a NULL scale is not supported.")
+        raise Unsupported("ROUND with a NULL scale is not supported")
     if scale < -_MOST_ZEROS:
-        raise Unsupported(f"Decimals are not rounded to powers of ten with more than {_MOST_ZEROS} zeros.")
+        raise Unsupported(f"decimals are not rounded to powers of ten with more than {_MOST_ZEROS} zeros")
     return _decimal_type(types[0], scale)
 
 

@@ -31,18 +31,16 @@ def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
         step = _plain(args[2], n)
         if dates:
             if (step % DAY_MICROS != 0).any():
-                raise Unsupported("Sequences of dates by parts of a day are not supported.")
+                raise Unsupported("sequences of dates by parts of a day are not supported")
             step = step // DAY_MICROS
         elif pa.types.is_timestamp(context.dtype.value_type) and (np.abs(step) >= DAY_MICROS).any():
-            raise Unsupported(
-                "Sequences of times by days, which may be longer or shorter, are not supported."
-            )
+            raise Unsupported("sequences of times by days, which may be longer or shorter, are not supported")
     else:
         step = np.where(start <= stop, 1, -1)
     legal = np.where(step == 0, start == stop, (step > 0) == (start <= stop)) | (start == stop)
     _check_legal(legal | mask)
     if (np.abs(start.astype(np.float64)) + np.abs(stop.astype(np.float64)) > 2.0**62).any():
-        raise Unsupported("Sequences of numbers near the end of bigint are not supported.")
+        raise Unsupported("sequences of numbers near the end of bigint are not supported")
     sizes = np.where(mask, 0, (stop - start) // np.where(step == 0, 1, step) + 1)
     rows, order = _checked_places(sizes)
     values = start[rows] + order * step[rows]
@@ -111,7 +109,7 @@ def _months_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 def _check_months(values: Sequence[object]) -> None:
     if not isinstance(values[2], int) or not values[2]:
-        raise Unsupported("a sequence by months that are no constant, or 0, stays with Spark")
+        raise Unsupported("a sequence by months that are not a constant, or that are 0, is not supported")
 
 
 def _widest(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:

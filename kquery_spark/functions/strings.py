@@ -141,7 +141,7 @@ _MAX_BATCH_TEXT_BYTES = 1 << 30
 
 
 def concat(args: Sequence[Vector], context: CallContext) -> Data:
-    """The texts, or the bytes, one after the other."""
+    """The strings, or the bytes, one after the other."""
     if not args:
         return pa.scalar("")
     empty = pa.scalar("" if context.dtype == t.STRING else b"", context.dtype)
@@ -180,14 +180,14 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _check_text_bytes(lengths: Data) -> None:
-    """Raise Unsupported before building texts that could exceed any memory from a few characters of a query."""
+    """Raise Unsupported before building strings that could exceed any memory from a few characters of a query."""
     if isinstance(lengths, pa.Scalar):
         lengths = pa.array([lengths.as_py()], pa.float64())
     largest, total = pc.max(lengths).as_py() or 0, pc.sum(lengths).as_py() or 0
     if largest > _MAX_TEXT_BYTES or total > _MAX_BATCH_TEXT_BYTES:
         raise Unsupported(
-            f"Repeated or padded texts of more than {_MAX_TEXT_BYTES >> 20} MiB, or of more than "
-            f"{_MAX_BATCH_TEXT_BYTES >> 20} MiB in a batch, are not supported."
+            f"repeated or padded strings of more than {_MAX_TEXT_BYTES >> 20} MiB, or of more than "
+            f"{_MAX_BATCH_TEXT_BYTES >> 20} MiB in a batch, are not supported"
         )
 
 
@@ -276,15 +276,15 @@ def _hex(args: Sequence[Vector], context: CallContext) -> Data:
     return build((offsets - offsets[0]) * 2, cells.reshape(-1), mask)
 
 
-def from_hexadecimal(texts: pa.Array) -> pa.Array:
-    """The bytes that texts spell in base 16, after a 0 if the digits are odd; NULL for other texts."""
-    offsets, raw = layout(texts)
+def from_hexadecimal(strings: pa.Array) -> pa.Array:
+    """The bytes that strings spell in base 16, after a 0 if the digits are odd; NULL for other strings."""
+    offsets, raw = layout(strings)
     bounds = offsets - offsets[0]
     digits = _HEX_VALUES[raw[offsets[0] : offsets[-1]]]
     others_before = np.concatenate(([0], np.cumsum(digits == _NO_HEX)))
     mask = others_before[bounds[1:]] > others_before[bounds[:-1]]
-    if texts.null_count:
-        mask |= null_mask(texts)
+    if strings.null_count:
+        mask |= null_mask(strings)
     lengths = np.diff(bounds)
     digits = np.insert(digits, bounds[:-1][lengths % 2 == 1], 0)
     byte_bounds = np.concatenate(([0], np.cumsum((lengths + 1) // 2)))
@@ -306,7 +306,7 @@ def text_entry(
     coerce: Coercion | None = None,
     **options: Any,
 ) -> Function:
-    """An entry for a function of texts. allowed: what its arguments are, a type or a test of types each."""
+    """An entry for a function of strings. allowed: what its arguments are, a type or a test of types each."""
     counts = arity or (len(allowed), len(allowed))
     targets = tuple(a for a in allowed if isinstance(a, pa.DataType))
     rule = accept(result, *allowed)

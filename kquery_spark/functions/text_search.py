@@ -1,4 +1,4 @@
-"""Functions that search in texts and replace parts of them."""
+"""Functions that search in strings and replace parts of them."""
 
 from __future__ import annotations
 

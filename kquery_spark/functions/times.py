@@ -91,7 +91,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _parse(args: Sequence[Vector], context: CallContext) -> Data:
-    """Times of texts, as a cast reads them, but to the nanosecond."""
+    """Times of strings, as a cast reads them, but to the nanosecond."""
 
     def one(text: str) -> int:
         nanos = parse_time(text, _NANOS_DIGITS)
@@ -114,9 +114,7 @@ def _unit(vector: Vector) -> int:
 def _check_unit(values: Sequence[object]) -> None:
     unit = values[0]
     if unit is not None and not (isinstance(unit, str) and unit.upper() in _UNIT_NANOS):
-        raise Unsupported(
-            "a unit of time that is no constant, or none of hours to microseconds, stays with Spark"
-        )
+        raise Unsupported("a unit that is not a constant between hours and microseconds is not supported")
 
 
 def _difference(args: Sequence[Vector], context: CallContext) -> Data:
@@ -206,7 +204,7 @@ def _at(args: Sequence[Vector], context: CallContext) -> Data:
 def _zoned(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
     zone = values[2]
     if not isinstance(zone, str):
-        raise Unsupported("a time zone that is no constant stays with Spark")
+        raise Unsupported("a time zone that is not a constant is not supported")
     return t.timestamp(zone)
 
 
@@ -245,7 +243,7 @@ register(
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
         encoded=True,
         coerce=cast_to(t.STRING),
-        calls=TWO_COLUMNS,  # the second is the format, with which it stays with Spark
+        calls=TWO_COLUMNS,  # the second is the format, with which it falls back to Spark
         changes=(VersionChange("keeps no more than microseconds", lambda types, _: types[0] == t.STRING),),
     ),
     Function(

@@ -24,10 +24,10 @@ def _to_binary(args: Sequence[Vector], context: CallContext) -> Data:
     if _format(args) in _UTF8_NAMES:
         return args[0].array(context.num_rows).cast(t.BINARY)
 
-    texts = args[0].array(context.num_rows)
-    spelled = from_hexadecimal(texts)
-    if context.mode is not EvalMode.TRY and spelled.null_count > texts.null_count:
-        text = texts.filter(pc.and_(pc.is_valid(texts), pc.is_null(spelled)))[0].as_py()
+    strings = args[0].array(context.num_rows)
+    spelled = from_hexadecimal(strings)
+    if context.mode is not EvalMode.TRY and spelled.null_count > strings.null_count:
+        text = strings.filter(pc.and_(pc.is_valid(strings), pc.is_null(spelled)))[0].as_py()
         raise ExecutionError(
             "CONVERSION_INVALID_INPUT", f"The value {text!r} cannot be converted to binary: it is not HEX."
         )
@@ -37,9 +37,9 @@ def _to_binary(args: Sequence[Vector], context: CallContext) -> Data:
 def _check(values: Sequence[object]) -> None:
     form = values[1] if len(values) > 1 else "hex"
     if form is COLUMN or not isinstance(form, str):
-        raise Unsupported("The format of TO_BINARY must be a literal.")
+        raise Unsupported("the format of TO_BINARY must be a literal")
     if form.lower() not in ("hex", *_UTF8_NAMES):
-        raise Unsupported(f"TO_BINARY by the format {form!r} is not supported.")
+        raise Unsupported(f"TO_BINARY by the format {form!r} is not supported")
 
 
 register(

@@ -49,7 +49,7 @@ def _decoded(text: str) -> str:
         if _HEX_PAIR.match(text, match.start()) is None:
             pair = text[match.start() + 1 : match.start() + 3]
             if not pair.isascii() or "+" in pair:
-                raise Unsupported("URL_DECODE of a percent sign before other digits is not supported.")
+                raise Unsupported("URL_DECODE of a percent sign before other digits is not supported")
             raise ExecutionError("CANNOT_DECODE_URL", f"The provided URL cannot be decoded: {text}.")
     return _ESCAPED.sub(_unescaped, plain)
 
@@ -58,7 +58,7 @@ def _unescaped(match: re.Match[str]) -> str:
     try:
         return bytes.fromhex(match[0].replace("%", "")).decode()
     except UnicodeDecodeError:
-        raise Unsupported("URL_DECODE of bytes that are no UTF-8 is not supported.") from None
+        raise Unsupported("URL_DECODE of bytes that are no UTF-8 is not supported") from None
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -102,7 +102,7 @@ def _part(url: str, part: str) -> str | None:
     if match is None:
         if _ILLEGAL.search(url):
             raise ExecutionError("INVALID_URL", f"The url is invalid: {url}.")
-        raise Unsupported("PARSE_URL of what is no plain URL with a host is not supported.")
+        raise Unsupported("PARSE_URL of what is no plain URL with a host is not supported")
     if part == "FILE":
         query = match["query"]
         return match["path"] if query is None else f"{match['path']}?{query}"
@@ -126,9 +126,9 @@ _PLAIN_KEY = re.compile(r"[A-Za-z0-9_\-%@:/!~]*")
 def _check_part(values: Sequence[object]) -> None:
     for value in values[1:]:
         if not isinstance(value, str):
-            raise Unsupported("The part and the key of PARSE_URL must be literals.")
+            raise Unsupported("the part and the key of PARSE_URL must be literals")
     if len(values) == 3 and not _PLAIN_KEY.fullmatch(str(values[2])):
-        raise Unsupported("A key of PARSE_URL with characters of regular expressions is not supported.")
+        raise Unsupported("a key of PARSE_URL with characters of regular expressions is not supported")
 
 
 register(

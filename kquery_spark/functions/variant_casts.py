@@ -102,7 +102,7 @@ def _cast(found: Found, kind: int, rows: Int64s, context: CallContext) -> pa.Arr
 def _as_seconds(micros: Int64s) -> pa.Array:
     """Microseconds as decimals in seconds."""
     if (np.abs(micros) >= _EXACT_MICROS).any():
-        raise Unsupported("A time of a variant that is centuries away as a decimal is not supported.")
+        raise Unsupported("a time of a variant that is centuries away as a decimal is not supported")
     words = np.stack([micros, micros >> 63], axis=1)
     return pa.Array.from_buffers(t.decimal(20, _MICRO_DIGITS), len(micros), [None, pa.py_buffer(words)])
 
@@ -113,9 +113,9 @@ def _tried(source: pa.Array, dtype: pa.DataType, context: CallContext) -> pa.Arr
     return Vector(dtype, done.data).array(len(source))
 
 
-def _without_zeros(texts: pa.Array) -> pa.Array:
-    """Decimals as texts without zeros at their ends, as Spark keeps decimals of variants without them."""
-    return pc.replace_substring_regex(pc.replace_substring_regex(texts, _WHOLE, ""), _ENDING_ZEROS, r"\1")
+def _without_zeros(strings: pa.Array) -> pa.Array:
+    """Decimals as strings without zeros at their ends, as Spark keeps decimals of variants without them."""
+    return pc.replace_substring_regex(pc.replace_substring_regex(strings, _WHOLE, ""), _ENDING_ZEROS, r"\1")
 
 
 def _seconds(found: Found, kind: int, rows: Int64s) -> pa.Array:
@@ -123,7 +123,7 @@ def _seconds(found: Found, kind: int, rows: Int64s) -> pa.Array:
     digits = found.lows[rows]
     scale = int(found.sizes[rows[0]]) if kind == v.IS_DECIMAL else 0
     if kind == v.IS_DECIMAL and ((found.highs[rows] != digits >> 63) | (digits == INT64_MIN)).any():
-        raise Unsupported("A decimal of more than 18 digits of a variant as a timestamp is not supported.")
+        raise Unsupported("a decimal of more than 18 digits of a variant as a timestamp is not supported")
     if scale > _MICRO_DIGITS:
         divisor = 10 ** min(scale - _MICRO_DIGITS, _MAX_DIGITS)
         return pa.array(np.where(digits < 0, -(-digits // divisor), digits // divisor))
@@ -150,14 +150,14 @@ def _decimals(found: Found, rows: Int64s) -> pa.Array:
 
 
 def _uuids(found: Found, rows: Int64s) -> pa.Array:
-    """UUIDs as texts of 36 characters."""
+    """UUIDs as strings of 36 characters."""
     given = found.raw[found.starts[rows][:, None] + np.arange(16)]
     digits = np.empty((len(rows), 32), np.uint8)
     digits[:, ::2], digits[:, 1::2] = _HEX[given >> 4], _HEX[given & 15]
-    texts = np.insert(digits, _DASHES, ord("-"), axis=1)
-    bounds = np.arange(len(rows) + 1, dtype=np.int32) * texts.shape[1]
+    strings = np.insert(digits, _DASHES, ord("-"), axis=1)
+    bounds = np.arange(len(rows) + 1, dtype=np.int32) * strings.shape[1]
     return pa.Array.from_buffers(
-        t.STRING, len(rows), [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(texts))]
+        t.STRING, len(rows), [None, pa.py_buffer(bounds), pa.py_buffer(np.ascontiguousarray(strings))]
     )
 
 
@@ -173,8 +173,8 @@ _READERS: dict[int, Callable[[Found, Int64s], pa.Array]] = {
     v.IS_STRING: lambda found, rows: found.slices(rows, t.STRING),
     v.IS_BINARY: lambda found, rows: found.slices(rows, t.BINARY),
     v.IS_UUID: _uuids,
-    v.IS_OBJECT: Found.texts,
-    v.IS_ARRAY: Found.texts,
+    v.IS_OBJECT: Found.strings,
+    v.IS_ARRAY: Found.strings,
 }
 _INSTANTS: dict[int, Callable[[Found, int, Int64s], pa.Array]] = {
     v.IS_LONG: _seconds,

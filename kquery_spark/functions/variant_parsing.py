@@ -1,4 +1,4 @@
-"""JSON texts as variants, with the bytes that Spark gives them."""
+"""JSON strings as variants, with the bytes that Spark gives them."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
 _VALUE, _ODD = 1, 2  # what the compiled loops say of a text
-# What the loops may write for each byte of the texts, and for each text.
+# What the loops may write for each byte of the strings, and for each text.
 _VALUE_BYTES, _METADATA_BYTES, _BYTES_EACH = 6, 2, 16
 
 
-def parsed(texts: pa.Array) -> tuple[pa.Array, bool]:
-    """The variants of the texts, NULL for one that is no JSON, and whether there is such a text."""
-    rows = len(texts)
-    is_there = np.asarray(texts.is_valid().to_numpy(zero_copy_only=False), np.bool_)
-    bounds, raw = layout(texts)
+def parsed(strings: pa.Array) -> tuple[pa.Array, bool]:
+    """The variants of the strings, NULL for one that is no JSON, and whether there is such a text."""
+    rows = len(strings)
+    is_there = np.asarray(strings.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    bounds, raw = layout(strings)
     size = int(bounds[-1] - bounds[0])
     values = np.empty(_VALUE_BYTES * size + _BYTES_EACH * (rows + 1), np.uint8)
     metas = np.empty(_METADATA_BYTES * size + _BYTES_EACH * (rows + 1), np.uint8)
@@ -36,7 +36,7 @@ def parsed(texts: pa.Array) -> tuple[pa.Array, bool]:
     )
     if (status == _ODD).any():
         raise Unsupported(
-            "A JSON text with half a surrogate pair, or one that is very long or deep, is not supported as a variant."
+            "a JSON text with half a surrogate pair, or one that is very long or deep, is not supported as a variant"
         )
     _fill(values, raw, holes[: 3 * count].reshape(-1, 3))
     binaries = [
@@ -52,8 +52,8 @@ def _fill(values: Bytes, raw: Bytes, holes: Int64s) -> None:
     if not len(holes):
         return
     places, starts, stops = holes.T
-    texts = sliced(raw, np.ascontiguousarray(starts), stops - starts, t.STRING)
-    doubles = cast(Vector(t.STRING, texts), t.DOUBLE, EvalMode.TRY, "UTC", len(texts)).array(len(texts))
+    strings = sliced(raw, np.ascontiguousarray(starts), stops - starts, t.STRING)
+    doubles = cast(Vector(t.STRING, strings), t.DOUBLE, EvalMode.TRY, "UTC", len(strings)).array(len(strings))
     numbers = np.ascontiguousarray(doubles.to_numpy(zero_copy_only=False))
     values[places[:, None] + np.arange(8)] = numbers.view(np.uint8).reshape(-1, 8)
 

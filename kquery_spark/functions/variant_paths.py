@@ -39,5 +39,5 @@ def parse_variant_path(path: str) -> tuple[str | int, ...]:
 def check_variant_path(values: Sequence[object]) -> None:
     """Raise Unsupported for a path that is not a literal that Spark can read."""
     if not isinstance(values[1], str):
-        raise Unsupported("variant_get by a path that is no constant stays with Spark")
+        raise Unsupported("variant_get by a path that is not a constant is not supported")
     parse_variant_path(values[1])

@@ -21,7 +21,7 @@ MAX_BYTES = 1 << 24
 """Of a value, or of its metadata, for every release of Spark to take it."""
 
 _ODD, _MALFORMED = 2, 3  # what the compiled loops say of a value that they write as a text
-# Room for the texts of all rows, and for each byte of a value, before there is need of more.
+# Room for the strings of all rows, and for each byte of a value, before there is need of more.
 _FIRST_BYTES, _BYTES_OF_TEXT = 256, 4
 
 
@@ -46,8 +46,8 @@ class Found:
         """The ranges of bytes of some rows."""
         return sliced(self.raw, self.starts[rows], self.sizes[rows], dtype)
 
-    def texts(self, rows: Int64s) -> pa.Array:
-        """The objects and arrays of some rows as JSON texts."""
+    def strings(self, rows: Int64s) -> pa.Array:
+        """The objects and arrays of some rows as JSON strings."""
         meta_bounds, metas = layout(self.metadata)
         places = [self.starts[rows], self.ends[rows]]
         meta_places = [meta_bounds[:-1][rows], meta_bounds[1:][rows]]
@@ -56,14 +56,14 @@ class Found:
         size = -1
         while size < 0:
             out = np.empty(room, np.uint8)
-            size = loops().variant_texts(self.raw, *places, metas, *meta_places, out, bounds, statuses)
+            size = loops().variant_strings(self.raw, *places, metas, *meta_places, out, bounds, statuses)
             room *= 2
         if (statuses == _MALFORMED).any():
             raise malformed()
         if (statuses == _ODD).any():
             raise Unsupported(
-                "An object or array of a variant with floating-point numbers, times or other rare values as a string is not "
-                "supported."
+                "an object or array of a variant with floating-point numbers, times or other rare values as a string is not "
+                "supported"
             )
         return checked_text(build(bounds, out[:size], None, t.BINARY))
 
@@ -99,11 +99,11 @@ def sliced(raw: Bytes, starts: Int64s, sizes: Int64s, dtype: pa.DataType) -> pa.
 
 
 def checked_text(values: pa.Array) -> pa.Array:
-    """Binaries as strings; those that are not UTF-8 are left to Spark, which puts other characters in."""
+    """Binaries as strings; those that are not UTF-8 fall back to Spark, which puts other characters in."""
     try:
         return values.cast(t.STRING)
     except pa.ArrowInvalid:
-        raise Unsupported("A variant with a string that is not UTF-8 is not supported.") from None
+        raise Unsupported("a variant with a string that is not UTF-8 is not supported") from None
 
 
 def variant_array(values: pa.Array, metadata: pa.Array, mask: npt.NDArray[np.bool_]) -> pa.Array:
@@ -130,7 +130,7 @@ def located(
     variants = vector.array(num_rows)
     is_there, (value_bounds, values), (meta_bounds, metas) = parts(variants)
     if max(np.diff(value_bounds).max(initial=0), np.diff(meta_bounds).max(initial=0)) > MAX_BYTES:
-        raise Unsupported("A variant of more than 16 MiB is not supported.")
+        raise Unsupported("a variant of more than 16 MiB is not supported")
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int64)
     indexes = np.array([step if isinstance(step, int) else -1 for step in steps], np.int64)

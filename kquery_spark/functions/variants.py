@@ -64,7 +64,7 @@ def _is_variant_null(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _parse_json(args: Sequence[Vector], context: CallContext) -> Data:
-    """The variants of JSON texts; in TRY mode NULL for a text that is no JSON."""
+    """The variants of JSON strings; in TRY mode NULL for a text that is no JSON."""
     variants, failed = parsed(args[0].array(context.num_rows))
     if context.mode is not EvalMode.TRY and failed:
         raise ExecutionError(

@@ -1,4 +1,4 @@
-"""Intervals of years and months: from numbers and texts, as numbers and texts, and their fields.
+"""Intervals of years and months: from numbers and strings, as numbers and strings, and their fields.
 
 Spark has three types of them, which differ in their fields: YEAR, MONTH, and YEAR TO MONTH. To the engine they are one type,
 so functions that depend on the fields take Spark's name of the type as a literal.
@@ -88,19 +88,19 @@ def _text(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _parsed(args: Sequence[Vector], context: CallContext) -> Data:
-    """The interval of each text. Texts in one of the longer spellings are Spark's, as are those that are none."""
+    """The interval of each text. Strings in one of the longer spellings are Spark's, as are those that are none."""
     fields = args[1].data.as_py()
-    texts = args[0].array(context.num_rows)
+    strings = args[0].array(context.num_rows)
     pattern = _PLAIN_TEXT if fields == YEAR_TO_MONTH else _PLAIN_NUMBER
-    if pc.all(pc.match_substring_regex(texts, pattern)).as_py() is False:
+    if pc.all(pc.match_substring_regex(strings, pattern)).as_py() is False:
         raise Unsupported(f"a text that is no plain {fields} is read by Spark")
     if fields == YEAR_TO_MONTH:
-        parts = pc.extract_regex(texts, _PLAIN_TEXT)
+        parts = pc.extract_regex(strings, _PLAIN_TEXT)
         years, rest = (pc.struct_field(parts, [i]).cast(t.LONG) for i in (1, 2))
         total = pc.add(pc.multiply(years, _MONTHS_A_YEAR), rest)
         total = pc.if_else(pc.equal(pc.struct_field(parts, [0]), "-"), pc.negate(total), total)
     else:
-        total = pc.replace_substring_regex(texts, r"^\+", "").cast(t.LONG)
+        total = pc.replace_substring_regex(strings, r"^\+", "").cast(t.LONG)
         total = pc.multiply(total, _MONTHS_A_YEAR) if fields == YEAR else total
     too_long = ExecutionError(
         "INVALID_INTERVAL_FORMAT.INTERVAL_PARSING", f"A text is no {fields}: integer overflow."

@@ -16,7 +16,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
 from kquery_spark.logical.bucket_pruning import possible_buckets
-from kquery_spark.logical.folders import decided, folder_values
+from kquery_spark.logical.directories import decided, directory_values
 from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
 from kquery_spark.types import names as t
 from kquery_spark.types.units import MICRO_NANOS
@@ -127,7 +127,7 @@ class _Parts(Protocol):
     def ranges(self, column: str) -> Sequence[ColumnRange | None]:
         """Statistics of a column in each part."""
 
-    def by_folder(self, expr: Expr) -> list[bool]:
+    def by_directory(self, expr: Expr) -> list[bool]:
         """Whether the partition columns let a row of each part pass."""
 
 
@@ -143,8 +143,8 @@ class _Splits:
     def ranges(self, column: str) -> Sequence[ColumnRange | None]:
         return [self.source.ranges(s, column) for s in self.splits]
 
-    def by_folder(self, expr: Expr) -> list[bool]:
-        values = folder_values(self.source, expr)
+    def by_directory(self, expr: Expr) -> list[bool]:
+        values = directory_values(self.source, expr)
         if values is not None:
             with suppress(ExecutionError, Unsupported):
                 verdicts = decided(expr, values)
@@ -154,7 +154,7 @@ class _Splits:
 
 @dataclass(frozen=True)
 class _Stretches:
-    """Those of one split, of which the folder was looked at."""
+    """Those of one split, of which the directory was looked at."""
 
     known: RowStretches
     rows: list[int]
@@ -162,7 +162,7 @@ class _Stretches:
     def ranges(self, column: str) -> Sequence[ColumnRange | None]:
         return self.known.ranges.get(column) or [None] * len(self.rows)
 
-    def by_folder(self, expr: Expr) -> list[bool]:
+    def by_directory(self, expr: Expr) -> list[bool]:
         return [True] * len(self.rows)
 
 
@@ -178,14 +178,14 @@ def _possible(parts: _Parts, expr: Expr) -> list[bool]:
         case Call(function="isnull", args=(Column() as column,)):
             return list(map(_may_have_null, parts.ranges(column.name)))
         case Call(function="neq"):
-            return parts.by_folder(expr)
+            return parts.by_directory(expr)
         case Call(function=name, args=(Column() as column, Literal() as value)) if expr.entry.is_comparison:
             return _compare(parts, name, column, value)
         case Call(args=(Literal() as value, Column() as column)) if expr.entry.is_comparison:
             return _compare(parts, expr.entry.operator.flipped, column, value)
         case InList(child=Column() as column):
             return _each(any, parts, [_compare(parts, "eq", column, v) for v in expr.values])
-    return parts.by_folder(expr)
+    return parts.by_directory(expr)
 
 
 def _each(

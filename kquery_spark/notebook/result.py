@@ -58,7 +58,7 @@ def spark_result(frame: DataFrame, count: int) -> QueryResult:
 
 def local_result(frame: EngineDataFrame, count: int) -> QueryResult:
     """The first rows of a DataFrame of an ``ExecutionContext``."""
-    rows = frame.first_texts(count + 1)
+    rows = frame.first_strings(count + 1)
     grid = Grid(tuple(frame.columns), tuple(map(tuple, rows[:count])), len(rows) > count)
     numeric = [is_numeric(field.type) for field in frame.schema]
     text = table_text(grid.names, grid.rows, truncate=0)

@@ -10,7 +10,7 @@ from kquery_spark.types import names as t
 
 _SMALL_TABLE_ROWS = 100_000.0  # they bound the values of its columns; of a larger table that says too little
 _ONE_BYTE_TEXT_VALUES = 257.0  # and NULL
-_SHORT_TEXT_BYTES = 1.5  # texts that take less in files repeat
+_SHORT_TEXT_BYTES = 1.5  # strings that take less in files repeat
 _REPEATED_TEXT_VALUES = 1000.0
 
 
@@ -47,10 +47,10 @@ def _distinct_by_limits(source: Source, name: str) -> float | None:
     if isinstance(low, bytes) and isinstance(high, bytes):
         if len(low) <= 1 and len(high) <= 1:
             return _ONE_BYTE_TEXT_VALUES
-    return None if low is None else _repeated_texts(source, name)
+    return None if low is None else _repeated_strings(source, name)
 
 
-def _repeated_texts(source: Source, name: str) -> float | None:
+def _repeated_strings(source: Source, name: str) -> float | None:
     """Values of a text column that takes so few bytes in its files that they must repeat."""
     if source.schema.field(name).type != t.STRING:
         return None

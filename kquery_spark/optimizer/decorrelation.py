@@ -86,7 +86,7 @@ class _Decorrelation:
     def projection(self, plan: Projection) -> Pulled:
         """Select what the conditions read, too."""
         if any(map(_reads_outer, plan.expressions)):
-            raise Unsupported("A subquery that selects a value of the query around it is not supported.")
+            raise Unsupported("a subquery that selects a value of the query around it is not supported")
         child, terms = self.pull(plan.child)
         selected = {e.name for e in plan.exprs}
         aliases = {e.expr.name: e.name for e in plan.exprs if isinstance(e.expr, Column)}
@@ -103,7 +103,7 @@ class _Decorrelation:
         if plan.kind in (JoinKind.RIGHT, JoinKind.FULL):
             raise _below(plan)
         if is_correlated(plan.right) or any(map(_reads_outer, plan.expressions)):
-            raise Unsupported(f"A subquery correlated inside a {plan.kind} join is not supported.")
+            raise Unsupported(f"a subquery correlated inside a {plan.kind} join is not supported")
         left, terms = self.pull(plan.left)
         return plan.with_children([left, plan.right]), terms
 
@@ -111,7 +111,7 @@ class _Decorrelation:
         left, left_terms = self.pull(plan.left)
         right, right_terms = self.pull(plan.right)
         if any(_reads_outer(k.left) or _reads_outer(k.right) for k in plan.keys):
-            raise Unsupported("This correlation of a subquery is not supported.")
+            raise Unsupported("this correlation of a subquery is not supported")
         condition, correlated = _without_correlated(plan.condition)
         joined = replace(plan, left=left, right=right, condition=condition)
         return joined, [*left_terms, *right_terms, *correlated]
@@ -134,7 +134,7 @@ class _Decorrelation:
         for term in terms:
             sides = _equality(term)
             if sides is None:
-                raise Unsupported(f"An aggregating subquery correlated by {term} is not supported.")
+                raise Unsupported(f"an aggregating subquery correlated by {term} is not supported")
             inner, outer = sides
             if inner not in key_columns:
                 used_names = [k.name for k in keys] + [a.name for a in plan.aggregates]
@@ -146,12 +146,12 @@ class _Decorrelation:
     def _check_aggregate(self, plan: Aggregate) -> None:
         """Raise Unsupported if the aggregate cannot be grouped by more keys."""
         if any(map(_reads_outer, plan.expressions)):
-            raise Unsupported("A subquery that aggregates a value of the query around it is not supported.")
+            raise Unsupported("a subquery that aggregates a value of the query around it is not supported")
         if self.existence and not plan.keys:
-            raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported.")
+            raise Unsupported("EXISTS or IN over a correlated aggregate without GROUP BY is not supported")
         if any(isinstance(n, Aggregate) and not n.keys and is_correlated(n) for n in walk_plan(plan.child)):
             raise Unsupported(
-                "A correlated aggregate without GROUP BY inside another aggregate is not supported."
+                "a correlated aggregate without GROUP BY inside another aggregate is not supported"
             )
 
 
@@ -166,7 +166,7 @@ _PULLS: dict[type, Callable[[_Decorrelation, Any], Pulled]] = {
 
 
 def _below(plan: LogicalPlan) -> Unsupported:
-    return Unsupported(f"A subquery correlated below a {type(plan).__name__} is not supported.")
+    return Unsupported(f"a subquery correlated below a {type(plan).__name__} is not supported")
 
 
 def _without_correlated(condition: Expr | None) -> tuple[Expr | None, list[Expr]]:
@@ -203,7 +203,7 @@ def _outer_values(terms: list[Expr], around: Around) -> tuple[list[str], list[Ex
     values = [outer[n] for n in names if n in outer]
     if len(values) < len(names) or any(map(_reads_outer, values)) or not _is_repeatable(plan_around):
         raise Unsupported(
-            f"An aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here."
+            f"an aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here"
         )
     return names, values
 

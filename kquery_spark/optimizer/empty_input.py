@@ -14,7 +14,7 @@ def value_over_no_rows(plan: LogicalPlan) -> Literal:
     name = plan.schema.names[0]
     value = _empty_value(plan, plan.column(name))
     if not is_constant(value):
-        raise Unsupported("This correlated subquery is not supported: its value for no rows is not known.")
+        raise Unsupported("this correlated subquery is not supported: its value for no rows is not known")
     return evaluate_constant(value)
 
 
@@ -28,10 +28,10 @@ def _empty_value(plan: LogicalPlan, expr: Expr) -> Expr:
             test = _empty_value(plan.child, plan.condition)
             if is_constant(test) and evaluate_constant(test).value is not True:
                 return Literal(None, expr.dtype)
-            raise Unsupported("A correlated subquery with HAVING that is true for no rows is not supported.")
+            raise Unsupported("a correlated subquery with HAVING that is true for no rows is not supported")
         case Aggregate():
             return substitute(expr, {a.name: _empty_aggregate(a.expr) for a in plan.aggregates})
-    raise Unsupported(f"A correlated subquery over {type(plan).__name__} is not supported.")
+    raise Unsupported(f"a correlated subquery over {type(plan).__name__} is not supported")
 
 
 def _empty_aggregate(expr: Expr) -> Expr:
@@ -40,4 +40,4 @@ def _empty_aggregate(expr: Expr) -> Expr:
         return Literal(None, expr.dtype)
     if expr.entry.counts:
         return Literal(0, expr.dtype)
-    raise Unsupported(f"A correlated subquery of {expr.function} is not supported.")
+    raise Unsupported(f"a correlated subquery of {expr.function} is not supported")

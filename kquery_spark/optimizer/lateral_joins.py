@@ -34,7 +34,7 @@ def plain_join(plan: LateralJoin, query: LogicalPlan) -> LogicalPlan:
     if isinstance(core, Aggregate) and not core.keys:
         return _with_aggregate(plan, core, values, conditions)
     if any(isinstance(n, Aggregate) and not n.keys and is_correlated(n) for n in walk_plan(core)):
-        raise Unsupported("A lateral query over a correlated aggregate without GROUP BY is not supported.")
+        raise Unsupported("a lateral query over a correlated aggregate without GROUP BY is not supported")
     joined, inner, found = _joined(plan, core, conditions, plan.kind)
     matched = Call.of("isnotnull", joined.column(found))
     padded = plan.kind is JoinKind.LEFT
@@ -73,7 +73,7 @@ def _with_aggregate(
     joined, inner, found = _joined(plan, core, [], JoinKind.LEFT if correlated else JoinKind.INNER)
     assert isinstance(joined, Join)
     if joined.condition is not None:
-        raise Unsupported(f"A lateral aggregate, compared by {joined.condition}, is not supported.")
+        raise Unsupported(f"a lateral aggregate, compared by {joined.condition}, is not supported")
     if correlated:
         matched = Call.of("isnotnull", joined.column(found))
         for name in core.schema.names:

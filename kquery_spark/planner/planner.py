@@ -109,7 +109,7 @@ class Planner:
         """The physical form of a node and everything below it."""
         lower = lowering_of(plan)
         if lower is None:
-            raise Unsupported(f"The engine has no operator for {type(plan).__name__}.")
+            raise Unsupported(f"the engine has no operator for {type(plan).__name__}")
         return lower(self, plan)
 
     def nbytes(self, plan: LogicalPlan) -> float:

@@ -101,7 +101,7 @@ def _follow_each_other(ends: list[tuple[Any, Any]]) -> bool:
 
 
 def _steps(low: Any, high: Any, count: int) -> list[Any]:
-    """So many values from the low end on; of texts the low end again and again."""
+    """So many values from the low end on; of strings the low end again and again."""
     return [low + (high - low) * i // count for i in range(count)] if isinstance(low, int) else [low] * count
 
 

@@ -21,7 +21,7 @@ _NO_QUERY = "only queries are planned: Spark would run this statement"
 
 
 def sql_files(path: str | Path) -> list[Path]:
-    """The SQL files at a path: a file of that ending, or those directly in a folder."""
+    """The SQL files at a path: a file of that ending, or those directly in a directory."""
     path = Path(path)
     if path.is_file():
         return [path] if path.suffix == _ENDING else []

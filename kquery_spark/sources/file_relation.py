@@ -77,7 +77,7 @@ class FileRelation:
 
     @property
     def stored_names(self) -> Set[str]:
-        """The names in the files of all columns, those of folders among them."""
+        """The names in the files of all columns, those of directories among them."""
         return {*self.data_schema.names, *self.partition_schema.names, *self.unread}
 
     @property

@@ -29,7 +29,7 @@ INSTALL = "pip install 'kquery-spark[hdfs]'"
 _PATH = re.compile(r"hdfs://([^/@?#]*)(/.*)?$", re.DOTALL)
 DEFAULT_PORT = 8020
 _USER = "HADOOP_USER_NAME"
-_NO_FILES = os.devnull  # a folder of Hadoop's settings in which there are none
+_NO_FILES = os.devnull  # a directory of Hadoop's settings in which there are none
 # A host that refuses is tried again as long as Hadoop does it, some seconds; what is set of a name service, as it is set.
 _NAME_NODES = "dfs.namenode.rpc-address"
 _ATTEMPTS = "dfs.client.failover.max.attempts"
@@ -73,12 +73,12 @@ def _filesystem(cluster: HdfsCluster) -> pafs.FileSystem:
 def _client(cluster: HdfsCluster) -> Any:
     from hdfs_native import Client
 
-    settings, folder = dict(cluster.settings), _NO_FILES if cluster.complete else None
+    settings, directory = dict(cluster.settings), _NO_FILES if cluster.complete else None
 
     def client_of(authority: str) -> Any:
         if ":" in authority:
             settings.setdefault(_ATTEMPTS, _ATTEMPTS_OF_ONE_HOST)
-        return Client(f"hdfs://{authority}", settings, folder)
+        return Client(f"hdfs://{authority}", settings, directory)
 
     try:
         try:

@@ -46,7 +46,7 @@ class NumberedRows(SourceView):
 
     @property
     def partition_columns(self) -> Sequence[str]:
-        """The columns whose values come from the files' folders."""
+        """The columns whose values come from the files' directories."""
         columns: Sequence[str] = getattr(self.source, "partition_columns", ())
         return columns
 

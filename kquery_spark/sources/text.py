@@ -31,7 +31,7 @@ def is_compressed(path: str) -> bool:
 def check_codec(path: str) -> None:
     """Raise Unsupported for files Spark would decompress and the engine cannot."""
     if path.endswith(_UNREAD):
-        raise Unsupported(f"Text files compressed like {path} are not supported.")
+        raise Unsupported(f"text files compressed like {path} are not supported")
 
 
 def first_lines(file: DataFile, size: int = 1 << 20) -> bytes:

@@ -77,12 +77,12 @@ def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
 def _reads_tables(leaves: Sequence[Any], link: Bridge) -> bool:
     """Whether a leaf of the analyzed plan is, or could be, a table of the catalog, of Delta or of Iceberg."""
     try:
-        texts = [leaf for some in leaves for leaf in link.jvm.strings(some)]
+        strings = [leaf for some in leaves for leaf in link.jvm.strings(some)]
     except Unsupported:  # a name with a control character
         return True
-    if any(map(_is_table, texts)):
+    if any(map(_is_table, strings)):
         return True
-    return any(text.startswith(_RELATION) for text in texts) and _has_delta(link)
+    return any(text.startswith(_RELATION) for text in strings) and _has_delta(link)
 
 
 def _is_table(leaf: str) -> bool:
@@ -94,13 +94,13 @@ def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
     """Whether all tables of an optimized plan are Delta's, at the newest version that this JVM knows."""
     leaves = _leaves(optimized, link.jvm)
     try:
-        texts = [link.jvm.strings(some) for some in leaves]
+        strings = [link.jvm.strings(some) for some in leaves]
     except Unsupported:  # a name with a control character
         return False
     return all(
         _is_unchanged(text, some.apply(number), link.jvm)
-        for some, its_texts in zip(leaves, texts, strict=True)
-        for number, text in enumerate(its_texts)
+        for some, its_strings in zip(leaves, strings, strict=True)
+        for number, text in enumerate(its_strings)
         if text.startswith((_HIVE, _V2, _RELATION))
     )
 

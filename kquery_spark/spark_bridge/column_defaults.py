@@ -66,6 +66,6 @@ def _default(rows: Any, position: int, column: Any, dtype: pa.DataType, jvm: Jvm
         raise WIDE_DEFAULT.declined(column=column["name"])
     if pa.types.is_nested(dtype) or pa.types.is_binary(dtype):
         raise DEFAULT_OF_TYPE.declined(column=column["name"], type=t.spark_name(dtype))
-    (text,) = jvm.column_texts(rows, position, column["type"])
+    (text,) = jvm.column_strings(rows, position, column["type"])
     assert text is not None
     return plain_value(scalar(from_text(text, dtype), dtype))

@@ -68,12 +68,12 @@ def deletion_vectors(
 
     of_files: a fact of each listed file as Scala prints it, by the function of a file's status. table: the table's path.
     """
-    texts = of_files(_metadata(_VECTOR, jvm))
-    if all(text == "None" for text in texts):
-        return [None] * len(texts)
+    strings = of_files(_metadata(_VECTOR, jvm))
+    if all(text == "None" for text in strings):
+        return [None] * len(strings)
     types = of_files(_metadata(_FILTER_TYPE, jvm))
     vectors: list[DeletionVector | None] = []
-    for text, filter_type in zip(texts, types, strict=True):
+    for text, filter_type in zip(strings, types, strict=True):
         if text != "None" and filter_type != _DROPS_DELETED:
             raise DELETED_ROWS.declined()
         vectors.append(None if text == "None" else encoded_deletion_vector(text[5:-1], table))

@@ -75,7 +75,7 @@ def engine_failure(error: BaseException) -> str | None:
     text = str(error)
     if isinstance(error, pa.ArrowException):  # of rows that came to the driver
         return f"{type(error).__name__}: {text}"
-    # first what a task says of itself: names of files in it, or texts of the query, may read like a cancellation
+    # first what a task says of itself: names of files in it, or strings of the query, may read like a cancellation
     raised = parse_task_error(text)
     if raised is not None:
         return None if raised.kind == "query" else f"{raised.name}: {raised.message}"

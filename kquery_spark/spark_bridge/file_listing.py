@@ -76,13 +76,15 @@ def _of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
 def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:
     columns = []
     for i, (column, given) in enumerate(zip(schema, schema_columns(struct, jvm), strict=True)):
-        texts = jvm.column_texts(rows, i, given["type"])
+        strings = jvm.column_strings(rows, i, given["type"])
         if pa.types.is_decimal(column.type) and any(
-            -int(Decimal(text).as_tuple().exponent) != column.type.scale for text in texts if text is not None
+            -int(Decimal(text).as_tuple().exponent) != column.type.scale
+            for text in strings
+            if text is not None
         ):
-            raise Unsupported(f"folders of {column.name} have other decimal places than its type")
+            raise Unsupported(f"directories of {column.name} have other decimal places than its type")
         columns.append(
-            [scalar(None if text is None else from_text(text, column.type), column.type) for text in texts]
+            [scalar(None if text is None else from_text(text, column.type), column.type) for text in strings]
         )
     return list(zip(*columns, strict=True))
 

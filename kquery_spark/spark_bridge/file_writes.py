@@ -28,7 +28,7 @@ _PROTOCOL = "org.apache.spark.sql.execution.datasources.SQLHadoopMapReduceCommit
 class WriteTarget:
     """The target of a write. format: None if unknown. mode: "overwrite" or "append".
 
-    location: the folder that an overwrite empties before its tasks run; None if its tasks run first.
+    location: the directory that an overwrite empties before its tasks run; None if its tasks run first.
     """
 
     format: str | None
@@ -105,6 +105,6 @@ def table_target(
 
 
 def remove_empty(spark: SparkSession, path: str) -> None:
-    """Remove the empty folder that a failed write may have created; Py4JJavaError if it has files."""
+    """Remove the empty directory that a failed write may have created; Py4JJavaError if it has files."""
     files = HadoopFiles(spark, path)
     files.system.delete(files.path, False)

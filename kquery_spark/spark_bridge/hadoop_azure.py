@@ -27,7 +27,7 @@ _SERVICES = "org.apache.hadoop.fs.azurebfs.services."
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2."
 _KEY_PROVIDERS = ("", f"{_SERVICES}SimpleKeyProvider")
 _SAS_PROVIDERS = ("", f"{_SERVICES}FixedSASTokenProvider")
-# The tenant is the first folder of where tokens come from, in Azure's public cloud, which is all that Arrow knows.
+# The tenant is the first directory of where tokens come from, in Azure's public cloud, which is all that Arrow knows.
 _TENANT = re.compile(r"https://login\.microsoftonline\.com/([^/]+)/oauth2/(?:v2\.0/)?token/?")
 _IDENTITY_VARIABLES = (
     "AZURE_CLIENT_ID",

@@ -18,12 +18,12 @@ class HadoopFiles:
         self.system = self.path.getFileSystem(spark._jsc.hadoopConfiguration())
 
     def beside(self, name: str) -> Any:
-        """A path in the folder of this one."""
+        """A path in the directory of this one."""
         parent = self.path.getParent()
         return self._make(name) if parent is None else self._make(parent, name)
 
     def names_below(self) -> Iterator[str]:
-        """The names of all files in the folder and in those below it."""
+        """The names of all files in the directory and in those below it."""
         files = self.system.listFiles(self.path, True)
         while files.hasNext():
             yield str(files.next().getPath().getName())

@@ -61,7 +61,7 @@ class HdfsClusters:
         self._workers_have_client = workers_have_client
         # By authority; None for those without encryption zones.
         self._systems: dict[str, Any] = {}
-        self._plain_folders: set[str] = set()
+        self._plain_directories: set[str] = set()
 
     def connect(self, path: str, authority: str) -> None:
         """Have this process reach the cluster of a file as Spark does; Unsupported where the engine cannot read it so.
@@ -97,17 +97,17 @@ class HdfsClusters:
         settings = _settings(configuration, authority) + spark.settings
         return HdfsCluster(authority, settings, spark.user, complete=True, token=spark.token)
 
-    def _check_zone(self, system: Any, folder: str) -> None:
-        """Raise Unsupported where the files of a folder are encrypted."""
-        if system is None or folder in self._plain_folders:
+    def _check_zone(self, system: Any, directory: str) -> None:
+        """Raise Unsupported where the files of a directory are encrypted."""
+        if system is None or directory in self._plain_directories:
             return
         try:
-            is_encrypted = system.getFileStatus(self._jvm.new(_PATH, f"{folder}/")).isEncrypted()
+            is_encrypted = system.getFileStatus(self._jvm.new(_PATH, f"{directory}/")).isEncrypted()
         except SPARK_ERRORS as error:
-            raise UNREACHABLE.declined(authority=folder, error=_cause(error)) from None
+            raise UNREACHABLE.declined(authority=directory, error=_cause(error)) from None
         if is_encrypted:
-            raise ENCRYPTED_FILES.declined(folder=folder)
-        self._plain_folders.add(folder)
+            raise ENCRYPTED_FILES.declined(directory=directory)
+        self._plain_directories.add(directory)
 
 
 def _settings(configuration: Any, authority: str) -> tuple[tuple[str, str], ...]:

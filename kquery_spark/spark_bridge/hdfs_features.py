@@ -27,7 +27,7 @@ OTHER_USER = Feature(
 )
 ENCRYPTED_FILES = Feature(
     "encryption zones",
-    reason="files of hdfs: are read by Spark, as {folder} is in an encryption zone",
+    reason="files of hdfs: are read by Spark, as {directory} is in an encryption zone",
 )
 OTHER_SETTING = Feature(
     "other proxy providers of name services, other socket factories, another class for `fs.hdfs.impl`",

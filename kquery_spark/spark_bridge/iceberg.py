@@ -57,12 +57,12 @@ def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     if not tasks.forall(jvm.is_instance(_TASK)):
         raise INCREMENTAL.declined()
     to_json = jvm.static_function(f"{_ICEBERG}ScanTaskParser", "toJson", _TASK)
-    texts = jvm.strings(jvm.mapped(tasks, to_json))
-    if not texts:
+    strings = jvm.strings(jvm.mapped(tasks, to_json))
+    if not strings:
         return IcebergScan("", (), ())
     table = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "name")).apply(scan)
     fields = read_schema(_projection(jvm).apply(scan))
-    return IcebergScan(table, fields, tuple(read_tasks(texts)), partial(_name_mapping, scan, jvm))
+    return IcebergScan(table, fields, tuple(read_tasks(strings)), partial(_name_mapping, scan, jvm))
 
 
 def _name_mapping(scan: Any, jvm: Jvm) -> str | None:

@@ -72,24 +72,24 @@ def _own_interpreter() -> Interpreter | None:
     if not named_python or not os.path.isabs(executable) or not os.access(executable, os.X_OK):
         return None
     environment = {WORKER_MARK: "1"}
-    usual, ours = _usual_folders(), _folder_of(errors.__file__)
+    usual, ours = _usual_directories(), _directory_of(errors.__file__)
     if ours not in usual:
         environment["PYTHONPATH"] = ours
-    proven = {_folder_of(pa.__file__), _folder_of(numpy.__file__)} <= usual | {ours}
+    proven = {_directory_of(pa.__file__), _directory_of(numpy.__file__)} <= usual | {ours}
     if os.name == "posix" and os.access(_LAUNCHER, os.X_OK):
         return Interpreter(str(_LAUNCHER), {**environment, WORKER_INTERPRETER: executable}, proven)
     return Interpreter(executable, environment, proven)
 
 
-def _usual_folders() -> set[str]:
-    """The folders of packages that every process of this interpreter finds."""
-    folders = [*site.getsitepackages(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+def _usual_directories() -> set[str]:
+    """The directories of packages that every process of this interpreter finds."""
+    directories = [*site.getsitepackages(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     if site.ENABLE_USER_SITE:
-        folders.append(site.getusersitepackages())
-    return {os.path.abspath(folder) for folder in folders if folder}
+        directories.append(site.getusersitepackages())
+    return {os.path.abspath(directory) for directory in directories if directory}
 
 
-def _folder_of(package: str | None) -> str:
-    """The folder that a package's folder is in."""
+def _directory_of(package: str | None) -> str:
+    """The directory that a package's directory is in."""
     assert package is not None
     return os.path.dirname(os.path.dirname(os.path.abspath(package)))

@@ -37,24 +37,24 @@ class Jvm(JvmFunctions):
         self._values: dict[tuple[int, str], Any] = {}
         self._counter = itertools.count()
 
-    def java_list(self, texts: Sequence[str]) -> Any:
+    def java_list(self, strings: Sequence[str]) -> Any:
         """An immutable ``java.util.List`` of strings, cached by value."""
-        key = ("list", *texts)
+        key = ("list", *strings)
         array_list = self._functions.get(key)
         if array_list is None:
             array_list = self.new("java.util.ArrayList")
-            for text in texts:
+            for text in strings:
                 array_list.add(text)
             self._functions[key] = array_list
         return array_list
 
-    def java_dict(self, texts: Mapping[str, str]) -> Any:
+    def java_dict(self, strings: Mapping[str, str]) -> Any:
         """An immutable ``java.util.Map`` of strings, cached by value."""
-        key = ("dict", *texts.items())
+        key = ("dict", *strings.items())
         hash_map = self._functions.get(key)
         if hash_map is None:
             hash_map = self.new("java.util.HashMap")
-            for name, text in texts.items():
+            for name, text in strings.items():
                 hash_map.put(name, text)
             self._functions[key] = hash_map
         return hash_map
@@ -88,13 +88,13 @@ class Jvm(JvmFunctions):
             function = self._functions[key] = self.function(bound)
         return function
 
-    def column_texts(self, rows: Any, position: int, spark: Any) -> list[str | None]:
+    def column_strings(self, rows: Any, position: int, spark: Any) -> list[str | None]:
         """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as of ``data_type``."""
-        texts = self.strings(self.mapped(rows, self.row_value(position, spark)))
-        if "null" not in texts:  # only a string may read so without being NULL
-            return [*texts]
+        strings = self.strings(self.mapped(rows, self.row_value(position, spark)))
+        if "null" not in strings:  # only a string may read so without being NULL
+            return [*strings]
         nulls = self.strings(self.mapped(rows, self.row_is_null(position)))
-        return [None if null == "true" else text for null, text in zip(nulls, texts, strict=True)]
+        return [None if null == "true" else text for null, text in zip(nulls, strings, strict=True)]
 
     def row_is_null(self, position: int) -> Any:
         """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
@@ -175,22 +175,22 @@ class Jvm(JvmFunctions):
         name: str = self.getter("java.lang.Object", "getClass", "java.lang.Class getName").apply(owner)
         return name
 
-    def map_strings(self, texts: tuple[str, ...], function: Any) -> list[str]:
+    def map_strings(self, strings: tuple[str, ...], function: Any) -> list[str]:
         """The result of a Scala function for each of some fixed strings, which cross to the JVM only once."""
-        key = ("texts", texts)
+        key = ("strings", strings)
         sequence = self._functions.get(key)
         if sequence is None:
-            array = self._gateway.new_array(self._object, len(texts))
-            for i, text in enumerate(texts):
+            array = self._gateway.new_array(self._object, len(strings))
+            for i, text in enumerate(strings):
                 array[i] = text
             sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
-        return self.strings(self.mapped(sequence, function), len(texts))
+        return self.strings(self.mapped(sequence, function), len(strings))
 
     def java_map(self, scala_map: Any) -> dict[str, str]:
         """A Scala ``Map[String, String]`` as a dict."""
         pairs = scala_map.toIndexedSeq()
-        texts = self.strings(self.flat_mapped(pairs, self.getter("scala.Tuple2", "productIterator")))
-        return dict(zip(texts[::2], texts[1::2], strict=True))
+        strings = self.strings(self.flat_mapped(pairs, self.getter("scala.Tuple2", "productIterator")))
+        return dict(zip(strings[::2], strings[1::2], strict=True))
 
     def entries(self, java_map: Any) -> dict[str, str]:
         """A ``java.util.Map`` of strings as a dict; nothing may change it meanwhile."""

@@ -43,12 +43,12 @@ def _nanoseconds(text: str) -> int:
     return nanos
 
 
-def array_of_texts(texts: list[str | None], arrow: pa.DataType) -> pa.Array:
+def array_of_strings(strings: list[str | None], arrow: pa.DataType) -> pa.Array:
     """A column of internal values from what their ``toString`` prints, None for NULL; not of a nested type."""
     if pa.types.is_date32(arrow) or pa.types.is_temporal(arrow) or pa.types.is_integer(arrow):
-        whole = pa.array(texts, pa.string()).cast(pa.int64())
+        whole = pa.array(strings, pa.string()).cast(pa.int64())
         return (whole.cast(pa.int32()) if pa.types.is_date32(arrow) else whole).cast(arrow)
-    values = [None if text is None else from_text(text, arrow) for text in texts]
+    values = [None if text is None else from_text(text, arrow) for text in strings]
     if pa.types.is_float32(arrow):
         values = [None if value is None else _float32(value) for value in values]
     return pa.array(values, arrow)

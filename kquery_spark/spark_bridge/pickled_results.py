@@ -137,7 +137,7 @@ def _atoms(values: Sequence[Any], dtype: pa.DataType, classes: set[type]) -> pa.
     if dtype in _FLOATS:
         return pa.array(_only(float, values, classes), t.DOUBLE).cast(dtype, safe=False)
     if dtype == t.STRING:
-        return _texts(values, classes)
+        return _strings(values, classes)
     if dtype == t.BINARY:
         return pa.array([_binary(value) for value in values], t.BINARY)
     return pa.array([_rounded(v, dtype) for v in _only(Decimal, values, classes)], dtype)
@@ -179,7 +179,7 @@ def _fits_days(values: pa.Array) -> pa.Array:
     return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
 
 
-def _texts(values: Sequence[Any], classes: set[type]) -> pa.Array:
+def _strings(values: Sequence[Any], classes: set[type]) -> pa.Array:
     """Java's text of any value; of fractions and decimals only Java knows it."""
     if classes <= {str, _NONE}:
         return pa.array(values, t.STRING)

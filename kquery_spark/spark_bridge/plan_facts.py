@@ -217,13 +217,13 @@ class FactFetcher(Facts):
     @override
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
         if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
-            raise Unsupported(f"a long IN list of type {arrow} stays with Spark")
+            raise Unsupported(f"a long IN list of type {arrow} is not supported")
         values = self.jvm_object(node).hset().toIndexedSeq()
         has_null = values.contains(None)
-        texts = self._jvm.strings(values)
+        strings = self._jvm.strings(values)
         if has_null:
-            texts.remove("null")
-        internal = [from_text(text, arrow) for text in texts]
+            strings.remove("null")
+        internal = [from_text(text, arrow) for text in strings]
         return [*internal, None] if has_null else internal
 
     @_fetching
@@ -271,11 +271,11 @@ class FactFetcher(Facts):
     @override
     def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
         values = getattr(self.jvm_object(node), field)()
-        texts = self._jvm.strings(values)
+        strings = self._jvm.strings(values)
         has_null = bool(values.contains(None))
-        if has_null and texts.count("null") > 1:
+        if has_null and strings.count("null") > 1:
             raise Unsupported(f"the {field} of {node.cls} have both NULL and the word for it")
-        return [None if has_null and text == "null" else from_text(text, arrow) for text in texts]
+        return [None if has_null and text == "null" else from_text(text, arrow) for text in strings]
 
     @_fetching
     @override
@@ -358,8 +358,8 @@ class FactFetcher(Facts):
 
 def parsed_expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
     """The expressions in a Scala sequence, without the facts that the JSON loses."""
-    texts = jvm.strings(jvm.mapped(sequence, jvm.getter(_TREE, "toJSON")))
-    return [parse_expression(text) for text in texts]
+    strings = jvm.strings(jvm.mapped(sequence, jvm.getter(_TREE, "toJSON")))
+    return [parse_expression(text) for text in strings]
 
 
 def _context_getter(jvm: Jvm, family: str) -> Any:
@@ -372,7 +372,7 @@ def _context_getter(jvm: Jvm, family: str) -> Any:
 def _few(sequence: Any) -> Sequence[Any]:
     count = sequence.length()
     if count > _MAX_CONSTANT_ELEMENTS:
-        raise Unsupported(f"a constant of {count} elements stays with Spark")
+        raise Unsupported(f"a constant of {count} elements is not supported")
     return [sequence.apply(i) for i in range(count)]
 
 
@@ -413,7 +413,7 @@ def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
 def _size(array: Any) -> int:
     count: int = array.numElements()
     if count > _MAX_CONSTANT_ELEMENTS:
-        raise Unsupported(f"a constant of {count} elements stays with Spark")
+        raise Unsupported(f"a constant of {count} elements is not supported")
     return count
 
 

@@ -59,7 +59,7 @@ def spark_schema_of(schema: pa.Schema) -> StructType:
     Raises Unsupported for year-month intervals, whose fields no schema of the engine's has.
     """
     if any(dtype == t.YEAR_MONTH or t.has_months_within(dtype) for dtype in schema.types):
-        raise Unsupported("year-month intervals stay with Spark, except in its own queries")
+        raise Unsupported("year-month intervals are not supported, except in its own queries")
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 

@@ -100,8 +100,8 @@ def counts_groups(version: str) -> bool:
 
 def pairs_stream(settings: Mapping[str, str]) -> io.BytesIO:
     """Names and values after their number."""
-    texts = [text_bytes(entry) for pair in settings.items() for entry in pair]
-    return io.BytesIO(b"".join([integer_bytes(len(settings)), *texts]))
+    strings = [text_bytes(entry) for pair in settings.items() for entry in pair]
+    return io.BytesIO(b"".join([integer_bytes(len(settings)), *strings]))
 
 
 def integer_bytes(value: int) -> bytes:

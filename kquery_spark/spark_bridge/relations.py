@@ -25,7 +25,7 @@ from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
 from kquery_spark.spark_bridge.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.iceberg import IcebergScan, iceberg_scan, is_iceberg
 from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.literal_values import array_of_texts, array_of_values
+from kquery_spark.spark_bridge.literal_values import array_of_strings, array_of_values
 from kquery_spark.spark_bridge.plan_facts import Facts, internal_element
 from kquery_spark.spark_bridge.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.spark_types import arrow_schema, has_coarse_times
@@ -64,7 +64,7 @@ class LocalRows:
                 raise Unsupported(f"{name_of(dtype)} values that are in the query itself are given by Spark")
             values = [internal_element(rows.apply(i), position, spark) for i in range(self.count)]
             return array_of_values(values, dtype)
-        return array_of_texts(self.jvm.column_texts(rows, position, spark), dtype)
+        return array_of_strings(self.jvm.column_strings(rows, position, spark), dtype)
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class RelationReader:
     def read(self, node: CatalystNode) -> Relation:
         """What a leaf of the plan reads."""
         if node.fields.get("isStreaming"):
-            return OtherRelation(node.cls, "streams stay with Spark")
+            return OtherRelation(node.cls, "streams are not supported")
         if node.cls == "OneRowRelation":
             return OneRow()
         if node.cls == "Range":

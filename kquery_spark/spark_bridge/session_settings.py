@@ -178,12 +178,12 @@ def _values(conf: Any, jvm: Jvm) -> dict[str, str | None]:
     """All settings that decide answers; None for one that is not set and has no default in this Spark."""
     unknown = _unknown_names(conf, jvm)
     names = tuple(name for name in (*_OWN, *EXPECTED) if name not in unknown)
-    texts = session_values(conf, jvm, names)
-    values = {name: None if text == "null" else text for name, text in zip(names, texts, strict=True)}
+    strings = session_values(conf, jvm, names)
+    values = {name: None if text == "null" else text for name, text in zip(names, strings, strict=True)}
     if unknown:
-        texts = session_values(conf, jvm, unknown, unset=_UNDEFINED)
+        strings = session_values(conf, jvm, unknown, unset=_UNDEFINED)
         values.update(
-            (name, None if text == _UNDEFINED else text) for name, text in zip(unknown, texts, strict=True)
+            (name, None if text == _UNDEFINED else text) for name, text in zip(unknown, strings, strict=True)
         )
     return values
 

@@ -44,7 +44,7 @@ _CHAR = re.compile(r"(char|varchar)\(\d+\)")
 _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|second))?")
 _TIME = re.compile(r"time\(([0-6])\)")
 _YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
-MONTHS_WITHIN = "year-month intervals inside of arrays, maps and structs stay with Spark"
+MONTHS_WITHIN = "year-month intervals inside of arrays, maps and structs are not supported"
 _PLAIN_COLLATION = "UTF8_BINARY"  # how strings without a collation compare
 _VARIANT = "__VARIANT_METADATA_KEY"
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
@@ -214,14 +214,14 @@ def _nested(spark: dict[str, Any], time_zone: str) -> pa.DataType:
             _part("value", spark["valueType"], spark["valueContainsNull"], time_zone),
         )
     if kind == "udt":
-        raise Unsupported("user-defined types stay with Spark")
+        raise Unsupported("user-defined types are not supported")
     raise Unsupported(f"the data type {kind!r} is not known")
 
 
 def _part(name: str, spark: Any, nullable: bool, time_zone: str) -> pa.Field:
     dtype = arrow_type(spark, time_zone)
     if pa.types.is_null(dtype) and not nullable:
-        raise Unsupported("a type without values, that of ARRAY() and MAP(), stays with Spark")
+        raise Unsupported("a type without values, that of ARRAY() and MAP(), is not supported")
     return pa.field(name, dtype, nullable)
 
 
@@ -249,11 +249,11 @@ def _why_not(spark: str) -> str:
     if spark.startswith("string collate"):
         return f"{spark.removeprefix('string ')} needs collation-aware comparison"
     if spark == "interval":
-        return "calendar intervals stay with Spark"
+        return "calendar intervals are not supported"
     if spark == "variant":
-        return "variant values stay with Spark"
+        return "variant values are not supported"
     if spark.startswith("time("):
-        return "times of more than six decimals of a second stay with Spark"
+        return "times of more than six decimals of a second are not supported"
     if _CHAR.fullmatch(spark):
-        return f"{spark} columns need padding and length checks that stay with Spark"
+        return f"{spark} columns need padding and length checks that fall back to Spark"
     return f"the data type {spark!r} is not known"

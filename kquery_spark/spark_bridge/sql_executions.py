@@ -62,8 +62,8 @@ def shows_executions(context: SparkContext) -> bool:
     return context.uiWebUrl is not None
 
 
-def redacts_texts(link: Bridge) -> bool:
-    """Whether a session replaces parts of the texts of plans."""
+def redacts_strings(link: Bridge) -> bool:
+    """Whether a session replaces parts of the strings of plans."""
     pattern = link.jvm.getter(_SETTINGS, "stringRedactionPattern", "scala.Option isDefined")
     return bool(pattern.apply(link.conf))
 

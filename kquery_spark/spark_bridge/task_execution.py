@@ -9,14 +9,14 @@ from pyspark import TaskContext
 _EXECUTION = "spark.sql.execution.id"
 _ROOT = "spark.sql.execution.root.id"
 _REDACTION_SETTINGS = ("spark.sql.redaction.string.regex", "spark.redaction.string.regex")
-"""Settings under which Spark replaces parts of the texts of plans, so that the UI does not show them."""
+"""Settings under which Spark replaces parts of the strings of plans, so that the UI does not show them."""
 
 
 @dataclass(frozen=True)
 class SparkExecution:
     """An execution in the SQL tab of Spark's UI.
 
-    root_id: the execution that it belongs to, or its own id. redacted: whether the session redacts texts of plans.
+    root_id: the execution that it belongs to, or its own id. redacted: whether the session redacts strings of plans.
     """
 
     execution_id: int

@@ -38,7 +38,7 @@ _DEFAULT = re.compile(r"\bdefault\b(?!`?\s*\.)", re.IGNORECASE)
 class WriteStatement:
     """A parsed statement, not analyzed yet.
 
-    plan: the statement. query: the query whose rows it writes, not analyzed either. target: the table or folder.
+    plan: the statement. query: the query whose rows it writes, not analyzed either. target: the table or directory.
     """
 
     plan: Any

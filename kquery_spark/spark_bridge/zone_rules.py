@@ -50,7 +50,7 @@ def _follow(jvm: Jvm, name: str) -> None:
     try:
         rules = jvm.call("java.time.ZoneId", "of", name).getRules()
     except SPARK_ERRORS:
-        raise Unsupported(f"Spark's JVM does not know the time zone {name}.") from None
+        raise Unsupported(f"Spark's JVM does not know the time zone {name}") from None
     machine, known = table_of_this_machine(name), _recorded(jvm, rules, name)
     last = known.moments[-1] if known.moments else _LONG_AGO
     is_same_later = all(

@@ -31,9 +31,9 @@ def encode(batch: Batch) -> pa.Buffer:
             if columns
             else pa.RecordBatch.from_pylist([], schema=schema)
         )
-    texts = {str(i): one_cell(c.text) for i, c in enumerate(columns) if c.text is not None}
-    if texts:
-        apart = pa.RecordBatch.from_pydict(texts)
+    strings = {str(i): one_cell(c.text) for i, c in enumerate(columns) if c.text is not None}
+    if strings:
+        apart = pa.RecordBatch.from_pydict(strings)
         with pa.ipc.new_stream(sink, apart.schema) as writer:
             writer.write_batch(apart)
     return sink.getvalue()
@@ -60,15 +60,15 @@ def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
         batch, forms = reader.read_next_batch(), [f.metadata or {} for f in reader.schema]
         end = list(reader)  # up to the mark of its end
     assert not end
-    texts: dict[str, pa.Buffer] = {}
+    strings: dict[str, pa.Buffer] = {}
     if any(form.get(b"form") == b"text" for form in forms):
         with pa.ipc.open_stream(source) as reader:
-            texts = {
+            strings = {
                 name: column[0].as_buffer()
                 for name, column in zip(reader.schema.names, reader.read_next_batch().columns, strict=True)
             }
     columns = tuple(
-        restored(field.type, column, form, texts.get(str(i)))
+        restored(field.type, column, form, strings.get(str(i)))
         for i, (field, column, form) in enumerate(zip(schema, batch.columns, forms, strict=True))
     )
     return Batch(schema, columns, rows)

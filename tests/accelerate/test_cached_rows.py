@@ -27,7 +27,7 @@ COMPUTED = "cached rows are read by Spark"
 
 @pytest.fixture
 def files(spark, tmp_path):
-    """A folder of Parquet files with a folder for each p."""
+    """A directory of Parquet files with a directory for each p."""
     path = str(tmp_path / "files")
     spark.range(300).selectExpr(*COLUMNS).repartition(2).write.partitionBy("p").parquet(path)
     return path
@@ -65,8 +65,8 @@ def assert_left_to_spark(frame, reason):
 
 def a_file(path):
     return next(
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(path)
+        os.path.join(directory, name)
+        for directory, _, names in os.walk(path)
         for name in sorted(names)
         if name.endswith(".parquet")
     )
@@ -179,7 +179,7 @@ def test_a_file_that_was_written_again(spark, files, cached):
     assert sorted(map(str, query.transform(kq.kquery_plan, when="always").collect())) == expected
 
 
-def test_the_folder_that_is_gone(spark, files, cached):
+def test_the_directory_that_is_gone(spark, files, cached):
     frame = cached(spark.read.parquet(files))
     expected = sorted(map(str, grouped(frame).collect()))
     shutil.rmtree(files)

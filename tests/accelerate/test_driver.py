@@ -67,11 +67,11 @@ QUERIES = (
 
 @pytest.fixture(scope="module", autouse=True)
 def typed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("driver")
-    pq.write_table(ROWS.slice(0, 3), folder / "1.parquet")
-    pq.write_table(ROWS.slice(3), folder / "2.parquet")
-    spark.read.parquet(str(folder)).createOrReplaceTempView("typed")
-    yield folder
+    directory = tmp_path_factory.mktemp("driver")
+    pq.write_table(ROWS.slice(0, 3), directory / "1.parquet")
+    pq.write_table(ROWS.slice(3), directory / "2.parquet")
+    spark.read.parquet(str(directory)).createOrReplaceTempView("typed")
+    yield directory
     spark.catalog.dropTempView("typed")
 
 

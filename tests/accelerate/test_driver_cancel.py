@@ -38,10 +38,10 @@ SECONDS = 2.0  # one, and what a busy machine adds
 
 @pytest.fixture(scope="module", autouse=True)
 def slow(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("slow")
+    directory = tmp_path_factory.mktemp("slow")
     rows = {"k": [i % 3 for i in range(600_000)], "v": pa.array(range(600_000))}
-    pq.write_table(pa.table(rows), folder / "1.parquet", row_group_size=100_000)
-    spark.read.parquet(str(folder)).createOrReplaceTempView("slow")
+    pq.write_table(pa.table(rows), directory / "1.parquet", row_group_size=100_000)
+    spark.read.parquet(str(directory)).createOrReplaceTempView("slow")
     yield
     spark.catalog.dropTempView("slow")
 

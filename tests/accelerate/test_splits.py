@@ -1,4 +1,4 @@
-"""An expression that stays with Spark keeps no other with it: nodes are split, and the engine runs what is left."""
+"""An expression that falls back to Spark keeps no other with it: nodes are split, and the engine runs what is left."""
 
 from __future__ import annotations
 

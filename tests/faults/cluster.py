@@ -64,14 +64,14 @@ def workers() -> list[psutil.Process]:
     return sorted(forked, key=lambda p: sum(p.cpu_times()[:2]), reverse=True)[:1]
 
 
-def write_data(folder: str) -> dict[int, int]:
+def write_data(directory: str) -> dict[int, int]:
     """Four files; gives the sum of ``v`` for each ``k``."""
     numbers = np.arange(FILES * ROWS)
     keys = numbers * 7919 % GROUPS
     for i in range(FILES):
         rows = slice(i * ROWS, (i + 1) * ROWS)
         table = pa.table({"k": keys[rows], "v": numbers[rows]})
-        pq.write_table(table, f"{folder}/{i}.parquet", row_group_size=250_000)
+        pq.write_table(table, f"{directory}/{i}.parquet", row_group_size=250_000)
     sums = np.bincount(keys, weights=numbers.astype(float), minlength=GROUPS).astype(np.int64)
     largest = np.lexsort((np.arange(GROUPS), -sums))[:20]
     return {int(k): int(sums[k]) for k in largest}
@@ -128,7 +128,7 @@ def left_behind(local: str) -> list[str]:
     return sorted(p.name for p in Path(local).rglob("*kquery*"))
 
 
-def session(folder: str, local: str) -> SparkSession:
+def session(directory: str, local: str) -> SparkSession:
     return (
         kq.configure(SparkSession.builder)
         .master("local-cluster[2,1,2048]")
@@ -150,12 +150,12 @@ def session(folder: str, local: str) -> SparkSession:
     )
 
 
-def main(folder: str, local: str) -> None:
+def main(directory: str, local: str) -> None:
     warnings.simplefilter("error", kq.FallbackWarning)
-    expected = write_data(folder)
-    spark = session(folder, local)
+    expected = write_data(directory)
+    spark = session(directory, local)
     frame: Any = (
-        spark.read.parquet(folder).groupBy("k").sum("v").orderBy("sum(v)", "k", ascending=[False, True])
+        spark.read.parquet(directory).groupBy("k").sum("v").orderBy("sum(v)", "k", ascending=[False, True])
     )
 
     def answer() -> dict[int, int]:

@@ -26,10 +26,10 @@ from kquery_spark.types.batch import Batch
         "repeat(repeat(repeat(repeat('xxxxxxxxxx', 100), 100), 100), 100)",
     ],
 )  # fmt: skip
-def test_texts_of_any_size_are_declined_before_they_are_made(call: str) -> None:
+def test_strings_of_any_size_are_declined_before_they_are_made(call: str) -> None:
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"a": [1, 2], "s": ["ab", None]}))
-    with pytest.raises(Unsupported, match="Repeated or padded texts of more than 64 MiB"):
+    with pytest.raises(Unsupported, match="repeated or padded strings of more than 64 MiB"):
         context.sql(f"SELECT {call} AS x FROM t").to_arrow()
 
 

@@ -57,7 +57,7 @@ def test_decimals_of_all_doubles_are_those_of_each(source: str) -> None:
     assert _decimals(directive, array, context).equals(_exact_decimals(directive, form, array, context))
 
 
-def test_padded_and_cut_texts_count_the_characters_of_java() -> None:
+def test_padded_and_cut_strings_count_the_characters_of_java() -> None:
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"s": ["é", "😀", None, "long"], "b": [True, False, None, True]}))
     table = context.sql("SELECT format_string('%4s|%-5b|%3s', s, b, s) AS x FROM t").to_arrow()

@@ -89,7 +89,7 @@ def test_other_code_may_say_names(text: str) -> None:
 
 
 def test_a_module_with_entries_is_found(tmp_path: Path) -> None:
-    """Import the package as if the folder had one more module."""
+    """Import the package as if the directory had one more module."""
     (tmp_path / "doubling.py").write_text(
         "from kquery_spark.functions.registry import Function, register, same\n"
         "register(Function('doubled', None, same))\n"

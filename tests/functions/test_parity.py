@@ -40,7 +40,7 @@ def has_kernel(case: Case) -> bool:
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ALL])
 def test_same_answer_as_spark(case: Case, answers: dict[int, Any]) -> None:
     if not has_kernel(case):
-        pytest.skip("stays with Spark, as this pyarrow has no such kernel")
+        pytest.skip("is not supported, as this pyarrow has no such kernel")
     declined = stays_with_spark(case)
     if declined is not None:
         pytest.skip(f"stays with this Spark, which {declined}")

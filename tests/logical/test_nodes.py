@@ -66,7 +66,7 @@ def test_an_unknown_node_is_a_barrier():
     labels = [type(node).__name__ for node in walk_plan(optimized)]
     assert labels[-3:] == ["Unknown", "Sort", "Scan"], "the sort stays, and the filter stays above"
     assert "projection=[a, b, c]" in str(optimized)
-    with pytest.raises(Unsupported, match="The engine has no operator for Unknown"):
+    with pytest.raises(Unsupported, match="the engine has no operator for Unknown"):
         plan_query(optimized, EngineConfig())
 
 

@@ -45,8 +45,8 @@ class Rows(PhysicalPlan):
         start = 0
         for size in self.sizes:
             numbers = pa.array(range(start, start + size), t.LONG)
-            texts = pa.array([f"s{i % 3}" for i in range(start, start + size)]).dictionary_encode()
-            yield Batch(SCHEMA, (numbers, texts), size)
+            strings = pa.array([f"s{i % 3}" for i in range(start, start + size)]).dictionary_encode()
+            yield Batch(SCHEMA, (numbers, strings), size)
             start += size
 
 

@@ -23,7 +23,7 @@ SHARED = EngineConfig(small_bytes=0, driver_bytes=0, parallelism=3, split_bytes=
 
 @pytest.fixture(scope="module")
 def context(tmp_path_factory: pytest.TempPathFactory) -> kq.ExecutionContext:
-    folder: Path = tmp_path_factory.mktemp("shared")
+    directory: Path = tmp_path_factory.mktemp("shared")
     rng = np.random.default_rng(5)
     skewed = np.where(rng.random(ROWS) < 0.9, 7, rng.integers(0, 100, ROWS))
     table = pa.table(
@@ -42,13 +42,15 @@ def context(tmp_path_factory: pytest.TempPathFactory) -> kq.ExecutionContext:
             "same": np.zeros(ROWS, np.int64),
         }
     )
-    pq.write_table(table, folder / "t.parquet", row_group_size=2_000)
-    pq.write_table(table.slice(0, 200), folder / "small.parquet")
-    (folder / "t.csv").write_text("id,value\n" + "".join(f"{i},{i * 7919 % 30_011}\n" for i in range(ROWS)))
+    pq.write_table(table, directory / "t.parquet", row_group_size=2_000)
+    pq.write_table(table.slice(0, 200), directory / "small.parquet")
+    (directory / "t.csv").write_text(
+        "id,value\n" + "".join(f"{i},{i * 7919 % 30_011}\n" for i in range(ROWS))
+    )
     found = kq.ExecutionContext()
-    found.register_parquet("t", str(folder / "t.parquet"))
-    found.register_parquet("small", str(folder / "small.parquet"))
-    found.register_csv("lines", str(folder / "t.csv"), schema="id bigint, value bigint", header=True)
+    found.register_parquet("t", str(directory / "t.parquet"))
+    found.register_parquet("small", str(directory / "small.parquet"))
+    found.register_csv("lines", str(directory / "t.csv"), schema="id bigint, value bigint", header=True)
     return found
 
 

@@ -31,7 +31,7 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def logs(spark, tmp_path_factory) -> Path:
-    """A folder for each codec, and one with a rolled log, of the same queries."""
+    """A directory for each codec, and one with a rolled log, of the same queries."""
     root = tmp_path_factory.mktemp("logs")
     data = str(root / "data")
     spark.range(20_000).selectExpr("id % 7 AS k", "id AS v").write.parquet(data)
@@ -61,9 +61,9 @@ def queries(logs) -> dict[str, QueryReport]:
     return {query.description: query for query in qualify_logs(logs / "none").queries}
 
 
-@pytest.mark.parametrize("folder", [*CODECS[1:], "rolled"])
-def test_every_compression_says_the_same(logs, folder):
-    expected, result = qualify_logs(logs / "none"), qualify_logs(logs / folder)
+@pytest.mark.parametrize("directory", [*CODECS[1:], "rolled"])
+def test_every_compression_says_the_same(logs, directory):
+    expected, result = qualify_logs(logs / "none"), qualify_logs(logs / directory)
     assert len(result.queries) == len(QUERIES)
     assert [replace(query, application="") for query in result.queries] == [
         replace(query, application="") for query in expected.queries

@@ -61,7 +61,7 @@ def test_a_query_whose_last_stage_never_ran_shows_the_others() -> None:
     assert names(shown.plan) == ["kquery", ["kquery stage-1", ["ScanExec"]], ["kquery stage-3", ["ScanExec"]]]
 
 
-def test_redacted_texts_are_the_names_of_operators() -> None:
+def test_redacted_strings_are_the_names_of_operators() -> None:
     shown = finished_execution([SCANNED, JOINED], redacted=True)
     assert shown.description == "kquery: scan, filter, join"
     assert "#k" not in shown.plan_text

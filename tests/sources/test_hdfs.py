@@ -170,8 +170,8 @@ def test_clusters_are_reached_as_the_driver_says(monkeypatch):
 def test_a_name_that_is_no_service_is_a_host(monkeypatch):
     made = []
 
-    def client(url: str, settings: dict[str, str], folder: str | None) -> Client:
-        made.append((url, settings.get("dfs.client.failover.max.attempts"), folder))
+    def client(url: str, settings: dict[str, str], directory: str | None) -> Client:
+        made.append((url, settings.get("dfs.client.failover.max.attempts"), directory))
         if url == "hdfs://host":
             raise RuntimeError('InvalidArgument("No NameNode hosts found")')
         return Client()

@@ -49,11 +49,11 @@ Stored = Callable[[str], list[OrcSource]]
 @pytest.fixture(scope="module")
 def stored(s3_endpoint: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Stored:
     """The same file on this machine and in a bucket, by its compression."""
-    folder, fs = tmp_path_factory.mktemp("stripes"), new_bucket(s3_endpoint, "stripes")
+    directory, fs = tmp_path_factory.mktemp("stripes"), new_bucket(s3_endpoint, "stripes")
 
     @cache
     def store(compression: str) -> tuple[str, str]:
-        local = folder / f"{compression}.orc"
+        local = directory / f"{compression}.orc"
         orc.write_table(table, str(local), compression=compression, stripe_size=1 << 20)
         with fs.open_output_stream(f"stripes/{compression}.orc") as out:
             out.write(local.read_bytes())

@@ -199,9 +199,9 @@ def paged(
     s3_endpoint: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[bool, tuple[str, str]]:
     """The same file of many pages on this machine and in a bucket, by whether it has a page index."""
-    folder, fs, found = tmp_path_factory.mktemp("paged"), new_bucket(s3_endpoint, "paged"), {}
+    directory, fs, found = tmp_path_factory.mktemp("paged"), new_bucket(s3_endpoint, "paged"), {}
     for has_index in (True, False):
-        local = folder / f"{has_index}.parquet"
+        local = directory / f"{has_index}.parquet"
         pq.write_table(
             table, local, row_group_size=GROUP_ROWS, write_page_index=has_index, data_page_size=5000
         )

@@ -94,8 +94,8 @@ def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
         sentence = "Too little work for the engine to win"
         if costs.seconds_of("rows of the last sort") < 0:
             sentence = "Spark's tasks share the sort, which one task of the engine would do"
-        elif saved - costs.seconds_of("bytes of long texts exchanged") >= 0:
-            sentence = "Long texts would go from stage to stage, which takes Spark no longer"
+        elif saved - costs.seconds_of("bytes of long strings exchanged") >= 0:
+            sentence = "Long strings would go from stage to stage, which takes Spark no longer"
         return Decision(False, f"{sentence}: {numbers}.", terms=costs.terms)
     beyond = ""
     if planned.snapshot is not None:

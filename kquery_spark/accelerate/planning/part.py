@@ -101,7 +101,7 @@ def plan_part(position: Position, node: CatalystNode, imported: Imported, config
     if query.is_ordered and rows > config.sort_rows * tasks:
         where = "one task" if tasks == 1 else f"{tasks} tasks"
         raise Unsupported(
-            f"Sorting about {rows:,.0f} rows in {where} is left to Spark (spark.kquery.sortRows)."
+            f"sorting about {rows:,.0f} rows in {where} falls back to Spark (spark.kquery.sortRows)"
         )
     return Part(position, node, imported, query)
 
@@ -116,13 +116,13 @@ def _check_crossing(plan: LogicalPlan) -> None:
     for field in (field for node in crossing for field in node.schema):
         if t.has_variants(field.type):
             raise Unsupported(
-                f"Column {field.name} is a variant, and a query whose rows have variants is Spark's"
+                f"column {field.name} is a variant, and a query whose rows have variants is Spark's"
             )
         if t.has_months_within(field.type):
             raise Unsupported(MONTHS_WITHIN)
         if (name := _repeated_name(field.type)) is not None:
             raise Unsupported(
-                f"Column {field.name} has a struct with two fields named {name}, which do not cross between Spark and Arrow."
+                f"column {field.name} has a struct with two fields named {name}, which do not cross between Spark and Arrow"
             )
 
 

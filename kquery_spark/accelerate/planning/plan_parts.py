@@ -33,7 +33,7 @@ _MIN_ROWS_PER_GROUP = 8.0  # of a preaggregation, which costs more than it saves
 
 @dataclass(frozen=True)
 class PlanParts:
-    """Spark's plan, as it is or with nodes split, the parts that the engine runs, and why other nodes stay with Spark."""
+    """Spark's plan, as it is or with nodes split, the parts that the engine runs, and why other nodes fall back to Spark."""
 
     split: SplitPlan
     parts: list[Part]
@@ -53,7 +53,7 @@ def plan_parts(
     config: EngineConfig,
     delta_snapshots: DeltaSnapshots | None = None,
 ) -> PlanParts:
-    """The parts of the plan, with each node split in two that stays with Spark for some of its expressions only.
+    """The parts of the plan, with each node split in two that falls back to Spark for some of its expressions only.
 
     delta_snapshots: those of the plan's Delta tables, where Delta did not choose them.
     """

@@ -1,4 +1,4 @@
-"""Planning a Spark DataFrame: what the engine runs of it, and why the rest stays with Spark."""
+"""Planning a Spark DataFrame: what the engine runs of it, and why the rest falls back to Spark."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class PlannedQuery:
     worker_problem: str | None = None
 
     def reason_of(self, node: CatalystNode) -> str | None:
-        """Why a node of the plan stays with Spark, where it is itself the cause."""
+        """Why a node of the plan falls back to Spark, where it is itself the cause."""
         return next((reason for cause, reason in self.declined if cause is node), None)
 
     @property
@@ -83,7 +83,7 @@ def plan_frame(
     link = bridge(frame.sparkSession)
     config, costs = link.config_and_costs()
     if frame.isStreaming:
-        return _declined_query(frame, link, config, "Streaming queries are left to Spark.")
+        return _declined_query(frame, link, config, "Streaming queries fall back to Spark.")
     try:
         query = query or spark_plan(frame, link, delta_prepares=delta_prepares)
     except SPARK_ERRORS as error:  # Spark meets it again, and gives it, when the query is run
@@ -135,7 +135,7 @@ def _end_planning(query: SparkPlan) -> CatalogSnapshot | None:
 
 
 def _declined_query(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
-    """The query without parts, as all of it stays with Spark for one reason."""
+    """The query without parts, as all of it falls back to Spark for one reason."""
     return PlannedQuery(frame, link, config, CostModel(), None, None, None, (), (("Query", reason),))
 
 

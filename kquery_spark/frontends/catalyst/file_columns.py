@@ -48,7 +48,7 @@ def named_relation(node: CatalystNode) -> CatalystNode | None:
 def tracked_rows(
     root: CatalystNode, tracks_rows: Callable[[CatalystNode], bool]
 ) -> tuple[CatalystNode, str] | None:
-    """A table with row tracking of which a query reads ``_metadata``, and why the query stays with Spark.
+    """A table with row tracking of which a query reads ``_metadata``, and why the query falls back to Spark.
 
     Delta's optimizer rule for such tables gives them a new ``_metadata`` with all fields. Run again over a part of
     an optimized plan, as the engine leaves parts to Spark, expressions find other fields at their positions in it.

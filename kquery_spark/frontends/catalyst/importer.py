@@ -1,6 +1,6 @@
 """The Catalyst importer: Spark's optimized plan in, the engine's logical plan out, or the reason why not.
 
-What the engine cannot do stays with Spark, by subtree. An unsupported subtree below becomes a hand-over:
+What the engine cannot do falls back to Spark, by subtree. An unsupported subtree below becomes a hand-over:
 Spark computes its rows and feeds them to the engine. Below an unsupported node, the supported subtrees are
 accelerated one by one.
 """
@@ -80,7 +80,7 @@ class Importer:
     """Imports subtrees of one optimized plan.
 
     sources: of relations, shared by imports of the same plan. functions: reads the plan's Python functions; if None, these
-    stay with Spark.
+    fall back to Spark.
     """
 
     def __init__(

@@ -15,7 +15,7 @@ Identity = tuple[object, ...]
 
 
 def repeated_nondeterminism(root: CatalystNode) -> tuple[CatalystNode, str] | None:
-    """A plan node with a copy of another node's nondeterministic expression, and why the query stays with Spark."""
+    """A plan node with a copy of another node's nondeterministic expression, and why the query falls back to Spark."""
     seen: set[Identity] = set()
     for node in root.walk_all():
         if not node.is_plan:

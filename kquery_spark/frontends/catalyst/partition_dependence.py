@@ -37,11 +37,11 @@ def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
 def partition_dependence(node: CatalystNode) -> str | None:
     """Why what is below a plan node has to keep Spark's partitions; None where it need not."""
     if node.cls == "Sample":
-        return f"A sample {_SEEDED}, so what is below it stays with Spark."
+        return f"A sample {_SEEDED}, so what is below it falls back to Spark."
     for top in node.expressions():
         for part in top.walk():
             name, how = _EXPRESSIONS.get(part.cls, ("", ""))
             # without a seed of the user's any numbers will do
             if name and not part.fields.get("hideSeed") and not _names_own_files(part, node):
-                return f"{name} {how}, so what is below it stays with Spark."
+                return f"{name} {how}, so what is below it falls back to Spark."
     return None

@@ -198,7 +198,7 @@ def _unscaled_int64s(exact: list[decimal.Decimal | None], scale: int) -> list[in
 
 
 def _exact_decimals(values: list[float], context: CallContext) -> list[decimal.Decimal | None]:
-    """The decimals that the texts of doubles name; what has too many digits raises in ANSI mode and else is None."""
+    """The decimals that the strings of doubles name; what has too many digits raises in ANSI mode and else is None."""
     out = context.dtype
     unit = decimal.Decimal(1).scaleb(-out.scale)
     limit = decimal.Decimal(10) ** (out.precision - out.scale)

@@ -55,9 +55,9 @@ def _string_time(vector: Vector, context: CallContext) -> Data:
     return parse(vector, context, _REGULAR, _regular_times, parse_time)
 
 
-def _regular_times(texts: pa.Array) -> pa.Array:
+def _regular_times(strings: pa.Array) -> pa.Array:
     """Arrow reads no times, but timestamps."""
-    stamps = pc.binary_join_element_wise("1970-01-01 ", texts, "")
+    stamps = pc.binary_join_element_wise("1970-01-01 ", strings, "")
     return stamps.cast(pa.timestamp("ns")).view(t.LONG).view(t.TIME)
 
 

@@ -72,7 +72,7 @@ def _rewrite(plan: LogicalPlan) -> LogicalPlan:
     if isinstance(plan, Filter):
         return _filter(plan)
     if len(plan.children) != 1:
-        raise Unsupported(f"A subquery in the condition of a {type(plan).__name__} is not supported.")
+        raise Unsupported(f"a subquery in the condition of a {type(plan).__name__} is not supported")
     joined = _Joined(plan.children[0])
     replaced = {e: joined.values(e) for e in plan.expressions}
     # The child has every column of before, so it can take its place before the expressions change.
@@ -153,7 +153,7 @@ class _Joined:
             return self._scalar(expr)
         open_ended = isinstance(expr, InSubquery) and expr.nullable
         if open_ended and negated:
-            raise Unsupported("IN (SELECT ...) that can be NULL inside a larger NOT is not supported.")
+            raise Unsupported("IN (SELECT ...) that can be NULL inside a larger NOT is not supported")
         if open_ended and unknown:
             assert isinstance(expr, InSubquery)
             inner, condition = self._not_false(expr)
@@ -230,7 +230,7 @@ class _Joined:
     def _correlated_scalar(self, expr: ScalarSubquery, plan: LogicalPlan) -> Expr:
         """The value of the group that a row is compared with, or of no rows where there is no such group."""
         if not _at_most_one_row(plan):
-            raise Unsupported("A correlated subquery used as a value must be an aggregate without GROUP BY.")
+            raise Unsupported("a correlated subquery used as a value must be an aggregate without GROUP BY")
         name = plan.schema.names[0]
         empty = value_over_no_rows(plan)
         outer = {n.name: n.expr for n in expr.outer}
@@ -245,7 +245,7 @@ class _Joined:
         keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
         if len(keys) < len(terms):
             raise Unsupported(
-                f"A correlated subquery used as a value, compared by {residual}, is not supported."
+                f"a correlated subquery used as a value, compared by {residual}, is not supported"
             )
         self.plan = Join(self.plan, inner, JoinKind.LEFT, tuple(keys))
         value = self.plan.column(aliases.get(name, name))

@@ -23,7 +23,7 @@ _MAX_REMAINING_ROW_SHARE = 0.5  # share of all rows that are left, for a bound t
 def top_k_bounds(plan: LogicalPlan) -> LogicalPlan:
     """``Limit: 3`` over ``Sort: #id DESC`` over a scan whose last part has 100 rows from 900 on adds ``#id >= 900``.
 
-    Parts are row groups or folders, and pages where there are few of these. All rows have to come to the sort, so there
+    Parts are row groups or directories, and pages where there are few of these. All rows have to come to the sort, so there
     are only projections between, and nothing that can raise for the rows left out.
     """
     plan = over(plan, [top_k_bounds(c) for c in plan.children])

@@ -87,7 +87,7 @@ class Program:
                 return self._higher_order(expr)
             case UserCall():
                 return self._user_call(expr)
-        raise Unsupported(f"The engine has no program for {type(expr).__name__} expressions.")
+        raise Unsupported(f"the engine has no program for {type(expr).__name__} expressions")
 
     def _column(self, expr: Column) -> Step:
         index = self._indexes.get(expr.name)

@@ -104,7 +104,7 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     running = np.concatenate(([0.0], np.cumsum(sizes if valid is None else np.where(valid, sizes, 0.0))))
     if (running[high] - running[low]).max() > 0.999 * limit:
         raise Unsupported(
-            "Sums over windows of values so large that the order of additions decides on overflow."
+            "sums over windows of values so large that the order of additions decides on overflow"
         )
 
 

@@ -55,7 +55,7 @@ class Windowed:
         if window_function(name) is not None:
             return self._nth(call, name, ignore_nulls, args)
         if ignore_nulls:
-            raise Unsupported(f"IGNORE NULLS with {call.function} is not supported.")
+            raise Unsupported(f"IGNORE NULLS with {call.function} is not supported")
         if call.frame.whole:
             return aggregates.whole_partition(call, args, self._segments)
         return aggregates.framed(call, args, *self._frame(call.frame))
@@ -153,7 +153,7 @@ def _nth_of(call: WindowCall) -> int:
 def _whole(call: WindowCall, index: int) -> int:
     value = call.args[index]
     if not isinstance(value, Literal) or not isinstance(value.value, int):
-        raise Unsupported(f"{call.function} needs a literal whole number, not {value}.")
+        raise Unsupported(f"{call.function} needs a literal whole number, not {value}")
     return value.value
 
 

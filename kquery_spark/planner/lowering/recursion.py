@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def lower_recursion(planner: Planner, plan: Recursion) -> DistributedPlan:
     """One task runs all rounds, for no exchange runs more than once; it reads by itself what the rounds need."""
     if any(isinstance(node, Input) or node.calls_python for node in walk_plan(plan)):
-        raise Unsupported("The rounds of a recursive query only read files and rows of the query's own.")
+        raise Unsupported("the rounds of a recursive query only read files and rows of the query's own")
     whole = planner.in_one_task()
     anchor, step = whole.lower(plan.anchor).plan, whole.lower(plan.step).plan
     recursion = RecursionExec(anchor, step, plan.key, plan.limits, plan.schema)

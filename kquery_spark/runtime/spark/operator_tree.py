@@ -23,7 +23,7 @@ _Metric = tuple[str, MetricType, int]
 def finished_execution(reports: Sequence[StageReport], redacted: bool) -> FinishedExecution:
     """The execution that shows the stages of one query, below the execution of Spark that ran its tasks.
 
-    redacted: the texts have nothing but the operators' names, as the session redacts texts of plans.
+    redacted: the strings have nothing but the operators' names, as the session redacts strings of plans.
     """
     roots = _Tree({report.stage_id: report for report in reports}, redacted).roots()
     plan = (

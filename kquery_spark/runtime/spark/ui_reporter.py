@@ -27,7 +27,7 @@ from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.spark_bridge.sql_executions import (
     SqlExecutions,
     before_stop,
-    redacts_texts,
+    redacts_strings,
     shows_executions,
 )
 from kquery_spark.stages.graph import StageGraph
@@ -52,7 +52,7 @@ class UiReporter(Receiver):
         self._by_tasks: dict[
             tuple[int, int], dict[str, StageReport]
         ] = {}  # by execution and query, then by stage
-        self._by_driver: list[tuple[DriverMeter, bool]] = []  # and whether texts are redacted
+        self._by_driver: list[tuple[DriverMeter, bool]] = []  # and whether strings are redacted
         self._in_driver: set[int] = set()  # queries that run
         self._lock = threading.Lock()
         self._posting = threading.Lock()
@@ -84,7 +84,7 @@ class UiReporter(Receiver):
         """
         meter = DriverMeter(next(_driver_queries))
         try:
-            redacted = redacts_texts(link)
+            redacted = redacts_strings(link)
         except Exception:
             redacted = True
         with self._lock:
@@ -149,7 +149,7 @@ class UiReporter(Receiver):
                 return bool(self._by_tasks)
 
     def _take(self, everything: bool) -> Iterator[tuple[Reports, bool]]:
-        """The reports of each query that has ended, and whether their session redacts texts."""
+        """The reports of each query that has ended, and whether their session redacts strings."""
         with self._lock:
             by_driver, self._by_driver = self._by_driver, []
             keys = [key for key in self._by_tasks if everything or key[1] not in self._in_driver]

@@ -279,7 +279,7 @@ def _in_line_order(parts: list[list[pa.Array]], regular: Positions, strange: Pos
 def tokenized(
     lines: Iterable[bytes], options: CsvOptions, column_indexes: list[int], selected: list[int] | None
 ) -> tuple[list[pa.Array], Positions]:
-    """The texts of some columns of lines cut by Spark's rules, and how many values each line has."""
+    """The strings of some columns of lines cut by Spark's rules, and how many values each line has."""
     tokenizer = LineTokenizer(options)
     cells: list[list[str | None]] = [[] for _ in column_indexes]
     widths = []

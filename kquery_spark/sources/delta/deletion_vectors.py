@@ -53,8 +53,8 @@ def deletion_vector(
         return DeletionVector(count, nbytes, inline=_decode(where)[:nbytes])
     if storage == _BY_UUID:
         prefix, name = where[:-_UUID_LENGTH], where[-_UUID_LENGTH:]
-        folder = f"{table}/{prefix}" if prefix else table
-        path = f"{folder}/deletion_vector_{uuid.UUID(bytes=_decode(name))}.bin"
+        directory = f"{table}/{prefix}" if prefix else table
+        path = f"{directory}/deletion_vector_{uuid.UUID(bytes=_decode(name))}.bin"
     elif storage == _ABSOLUTE:
         if not urlparse(where).scheme:
             raise ValueError(f"{where} is no absolute path")

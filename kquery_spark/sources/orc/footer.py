@@ -141,7 +141,7 @@ def _ends(statistics: pb.ColumnStatistics, dtype: pa.DataType) -> tuple[Any, Any
     elif dtype == t.DATE:
         known = statistics.dates
     elif dtype == t.STRING:
-        known = statistics.texts
+        known = statistics.strings
     elif t.is_decimal(dtype):
         known = statistics.decimals
     else:

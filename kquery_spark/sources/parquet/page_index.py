@@ -25,7 +25,7 @@ from kquery_spark.types.units import MICRO_NANOS
 
 # as an index has to be read before anything else
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WIDE = Context(prec=38)
 _INTEGERS = ("INT32", "INT64")
 _FLOAT_FORMS = {("FLOAT", pa.float32()): "<f", ("DOUBLE", pa.float64()): "<d"}
@@ -177,7 +177,7 @@ def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None
         return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
     if physical in _INTEGERS:
         return _integer_decoder(dtype)
-    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _TEXTS):
+    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _STRINGS):
         return bytes
     form = _FLOAT_FORMS.get((physical, dtype))
     return None if form is None else partial(_float, form)

@@ -384,7 +384,7 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
         raise NANOSECONDS.declined(column=name, file=path)
     _check_calendar(opened, name, settings)
     if opened.may_exceed_type(name):
-        raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type.")
+        raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type")
 
 
 def _check_storage(opened: OpenFile, name: str) -> None:
@@ -395,9 +395,9 @@ def _check_storage(opened: OpenFile, name: str) -> None:
     if name.lower() in opened.ambiguous:
         raise SourceError(f"{path} has two columns {name} but for upper and lower case")
     if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):
-        raise Unsupported(f"{name} of {path} and another column have the same path, which Spark mixes up.")
+        raise Unsupported(f"{name} of {path} and another column have the same path, which Spark mixes up")
     if _is_narrow_decimal_in_bytes(opened, name):
-        raise Unsupported(f"{name} of {path} has up to 18 digits in bytes, which Spark does not read.")
+        raise Unsupported(f"{name} of {path} has up to 18 digits in bytes, which Spark does not read")
 
 
 def _is_narrow_decimal_in_bytes(opened: OpenFile, name: str) -> bool:
@@ -416,22 +416,22 @@ def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> 
     if rebase.is_refused:
         raise Unsupported(
             f"{column} of {opened.file.path} may have dates before 1582 or times before 1900, which Spark refuses to read "
-            "in EXCEPTION mode."
+            "in EXCEPTION mode"
         )
     if rebase.needs_zone and rebase.zone is None:
         zone = opened.zone_of(settings)
         raise Unsupported(
             f"{column} of {opened.file.path} may have times before 1900 in the hybrid calendar of "
-            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}."
+            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}"
         )
 
 
 def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
     leaf = opened.flat(field.name)
     if leaf is not None and leaf.logical_type.type == "ENUM":
-        raise Unsupported(f"The Parquet column {field.name} is an ENUM, which is not supported.")
+        raise Unsupported(f"the Parquet column {field.name} is an ENUM, which is not supported")
     if pa.types.is_nested(field.type) and opened.has_instants(field.name):
-        raise Unsupported(f"The Parquet column {field.name} has INT96 times inside, which is not supported.")
+        raise Unsupported(f"the Parquet column {field.name} has INT96 times inside, which is not supported")
     if field.name in opened.int96:
         return pa.field(field.name, t.timestamp(tz))
     return pa.field(field.name, t.nullable_within(spark_column_type(field, tz)))

@@ -64,7 +64,7 @@ def _constant(text: str) -> tuple[Expr, ...]:
     for part in re.findall(r"\S+ \S+", text):
         match = _PART.fullmatch(part)
         if match is None or match[2] not in _UNITS:
-            raise Unsupported(f"the constant interval {text!r} stays with Spark")
+            raise Unsupported(f"the constant interval {text!r} is not supported")
         position, unit = _UNITS[match[2]]
         counts[position] += int(Decimal(match[1]) * unit)
     return tuple(Literal(count, dtype) for count, dtype in zip(counts, _COUNT_TYPES, strict=True))

@@ -37,7 +37,7 @@ def invoke(node: CatalystNode, translate: Translator) -> Expr:
             translate.check_version(node, "to_json", args)
             if translate.facts.writes_nulls(target):
                 raise Unsupported(
-                    "to_json writes NULLs of columns that have a default, so it stays with Spark"
+                    "to_json writes NULLs of columns that have a default, so it falls back to Spark"
                 )
             return Call.of("to_json", *args, tz=writer[1])
     if node["functionName"] == "parse" and text == _TIME_PARSER and len(arguments) == 1:

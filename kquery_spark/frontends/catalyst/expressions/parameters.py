@@ -11,5 +11,5 @@ def check_parameters(node: CatalystNode, parameters: CatalystParameters, functio
     """The parameters that are accounted for; raises Unsupported for a ``function`` with another value of one."""
     for name, value in parameters.fixed:
         if name in node.fields and node[name] != value:
-            raise Unsupported(f"{function} with {name} = {node[name]} stays with Spark")
+            raise Unsupported(f"{function} with {name} = {node[name]} is not supported")
     return (*(name for name, _ in parameters.fixed), *parameters.ignored)

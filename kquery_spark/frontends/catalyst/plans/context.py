@@ -1,4 +1,4 @@
-"""One import: where handlers find their children's plans, and where what stays with Spark is written down."""
+"""One import: where handlers find their children's plans, and where what falls back to Spark is written down."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Declined(Unsupported):
 class Context:
     """The state of one import.
 
-    functions: reads Python functions; None where they stay with Spark. ``rounds`` are the keys of the recursive queries
+    functions: reads Python functions; None where they fall back to Spark. ``rounds`` are the keys of the recursive queries
     whose last rounds the plan reads so far.
     """
 
@@ -124,7 +124,7 @@ class Context:
         marks = self.names.mark(), len(self.inputs), len(self.declined)
         try:
             if entry is None:
-                raise Unsupported(f"{node.cls.rsplit('.', 1)[-1]} stays with Spark")
+                raise Unsupported(f"{node.cls.rsplit('.', 1)[-1]} is not supported")
             if entry.handler is None:
                 raise Unsupported(entry.note)
             check_expressions(node, self._otherwise)

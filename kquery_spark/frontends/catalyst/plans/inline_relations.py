@@ -30,7 +30,7 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
     relation = context.relations.read(node)
     if not isinstance(relation, LocalRows):
         raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+            relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
         raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
@@ -57,7 +57,7 @@ def range_(node: CatalystNode, context: Context) -> Scope:
     relation = context.relations.read(node)
     if not isinstance(relation, RangeRelation):
         raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+            relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
         raise Unsupported("a range that is wider than 62 bits is made by Spark")

@@ -47,7 +47,7 @@ def eval_python(node: CatalystNode, context: Context) -> Scope:
 
 
 def functions_of(context: Context, words: str) -> PythonFunctions:
-    """Reads the functions of the plan; Unsupported where they all stay with Spark."""
+    """Reads the functions of the plan; Unsupported where they all fall back to Spark."""
     if context.functions is None:
         raise Unsupported(f"{words} runs in Spark")
     return context.functions

@@ -14,11 +14,11 @@ _DIRECTIONS = {"Ascending": True, "Descending": False}
 _NULLS = {"NullsFirst": True, "NullsLast": False}
 
 
-@PLANS.handles("Sort", family="sorts", partly="a total order; sorting each partition stays with Spark")
+@PLANS.handles("Sort", family="sorts", partly="a total order; sorting each partition is not supported")
 def sort(node: CatalystNode, context: Context) -> Scope:
     """ORDER BY."""
     if not node["global"]:
-        raise Unsupported("sorting within Spark's partitions stays with Spark")
+        raise Unsupported("sorting within Spark's partitions is not supported")
     child = context.subtree(node.children[0])
     return child.over(Sort(child.plan, sort_keys(node.trees("order"), context.translator(child.columns))))
 

@@ -46,7 +46,7 @@ class ScalarSubqueries:
     ) -> Column:
         self.uses += 1
         if subquery.children:
-            raise Unsupported("a correlated scalar subquery stays with Spark")
+            raise Unsupported("a correlated scalar subquery is not supported")
         field = self._plan(subquery.tree("plan"), to_plan).schema.field(position)
         return Column(field.name, field.type, True)
 

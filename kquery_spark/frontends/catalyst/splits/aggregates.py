@@ -1,4 +1,4 @@
-"""Aggregate: moves expressions that stay with Spark into a Project above it (of results) or below it (of arguments)."""
+"""Aggregate: moves expressions that fall back to Spark into a Project above it (of results) or below it (of arguments)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Expressible:
         self._changed = changed_calls(settings)
 
     def declines(self, expression: CatalystNode) -> bool:
-        """Whether the expression, which may have aggregate functions in it, stays with Spark."""
+        """Whether the expression, which may have aggregate functions in it, falls back to Spark."""
         return not _is_left_open(expression) and self.translated(expression) is None
 
     def is_infallible(self, expression: CatalystNode) -> bool:
@@ -56,7 +56,7 @@ class Expressible:
         return self._facts.eval_mode(node)
 
     def translated(self, expression: CatalystNode) -> Expr | None:
-        """The expression in the engine, over columns named by their ids; None if it stays with Spark."""
+        """The expression in the engine, over columns named by their ids; None if it falls back to Spark."""
         if any(part.cls in self._otherwise for part in expression.walk_all()):
             return None
         try:

@@ -17,7 +17,7 @@ from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
 _PARTIAL = "kquery_partial_"
-# Types whose equal values are one to every function, as 0.0 and -0.0 are not, nor texts of a collation.
+# Types whose equal values are one to every function, as 0.0 and -0.0 are not, nor strings of a collation.
 _GROUPED = frozenset(
     {"string", "boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"}
 )

@@ -1,4 +1,4 @@
-"""Project: the columns that the engine can compute below those that stay with Spark."""
+"""Project: the columns that the engine can compute below those that fall back to Spark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewrites Spark's plan until no node mixes expressions of the engine with expressions that stay with Spark."""
+"""Rewrites Spark's plan until no node mixes expressions of the engine with expressions that fall back to Spark."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class SplitPlan:
 
 
 def is_splittable(node: CatalystNode) -> bool:
-    """Whether a node that stays with Spark may do so for one of its expressions."""
+    """Whether a node that falls back to Spark may do so for one of its expressions."""
     return node.cls in SPLITS.entries
 
 

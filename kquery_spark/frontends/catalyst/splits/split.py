@@ -1,4 +1,4 @@
-"""The table of splits: how a plan node with an expression that stays with Spark is split in two."""
+"""The table of splits: how a plan node with an expression that falls back to Spark is split in two."""
 
 from __future__ import annotations
 

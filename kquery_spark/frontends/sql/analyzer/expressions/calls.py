@@ -29,7 +29,7 @@ def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if is_internal(name) or (has_aggregate(name) and aggregate_function(name).internal):
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
     if node.within_group:
-        raise Unsupported("WITHIN GROUP is not supported.")
+        raise Unsupported("WITHIN GROUP is not supported")
     if node.over is not None:
         return window_call(analyzer, node)
     aggregate = aggregate_of(name)

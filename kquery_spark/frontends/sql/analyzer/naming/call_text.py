@@ -27,12 +27,12 @@ def call(writer: NameWriter, node: ast.Call) -> str:
     if len(node.arguments) == 2 and takes_null_treatment(aggregate_of(name)):
         # Spark does not show whether NULLs are ignored
         node = replace(node, arguments=node.arguments[:1])
-    texts = [writer.text(a) for a in node.arguments]
-    special = special_call_text(name, texts)
+    strings = [writer.text(a) for a in node.arguments]
+    special = special_call_text(name, strings)
     if special is not None:
         return special
     function = function_name_text(name, ignores_nulls=node.nulls == "IGNORE")
-    text = f"{function}({_arguments(writer, name, node, texts)})"
+    text = f"{function}({_arguments(writer, name, node, strings)})"
     if node.filter is not None:
         text += f" FILTER (WHERE {writer.text(node.filter)})"
     spec = None if node.over is None else writer.context.window_spec(node.over)
@@ -41,9 +41,9 @@ def call(writer: NameWriter, node: ast.Call) -> str:
     return text
 
 
-def _arguments(writer: NameWriter, name: str, node: ast.Call, texts: list[str]) -> str:
+def _arguments(writer: NameWriter, name: str, node: ast.Call, strings: list[str]) -> str:
     """DISTINCT and the arguments, with those that Spark adds."""
-    written = ", ".join(texts)
+    written = ", ".join(strings)
     if node.distinct and isinstance(node.arguments[0], ast.Star):
         written = writer.context.star_text()
     return f"{'DISTINCT ' if node.distinct else ''}{written}{default_arguments(name, len(node.arguments))}"

@@ -21,7 +21,7 @@ def text_and_schema(node: CatalystNode, translate: Translator, name: str) -> tup
     translate.check_fields(node, *check_parameters(node, function(name).parameters, name))
     dtype = translate.type(node["schema"])
     if pa.types.is_struct(dtype) and any(field.name.lower() == CORRUPT_RECORD for field in dtype):
-        raise Unsupported(f"{name} with a column for malformed records stays with Spark")
+        raise Unsupported(f"{name} with a column for malformed records is not supported")
     if text.dtype != t.STRING:
-        raise Unsupported(f"{name} of {t.spark_name(text.dtype)} stays with Spark")
+        raise Unsupported(f"{name} of {t.spark_name(text.dtype)} is not supported")
     return text, dtype

@@ -1,4 +1,4 @@
-"""Filters on partition columns alone: Spark decides them for every folder before it reads a row."""
+"""Filters on partition columns alone: Spark decides them for every directory before it reads a row."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kquery_spark.spark_bridge.failures import error_class
 from tests.accelerate.checks import check
 
 
-def table(spark: Any, folder: Path, folders: dict[str, list[int]]) -> Any:
-    """Files with a column v in folders named by a string k."""
-    for name, rows in folders.items():
-        (folder / f"k={name}").mkdir(parents=True)
-        pq.write_table(pa.table({"v": pa.array(rows, pa.int64())}), folder / f"k={name}" / "0.parquet")
-    return spark.read.schema("v bigint, k string").parquet(str(folder))
+def table(spark: Any, directory: Path, directories: dict[str, list[int]]) -> Any:
+    """Files with a column v in directories named by a string k."""
+    for name, rows in directories.items():
+        (directory / f"k={name}").mkdir(parents=True)
+        pq.write_table(pa.table({"v": pa.array(rows, pa.int64())}), directory / f"k={name}" / "0.parquet")
+    return spark.read.schema("v bigint, k string").parquet(str(directory))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def table(spark: Any, folder: Path, folders: dict[str, list[int]]) -> Any:
     ],
 )
 @pytest.mark.parametrize("rows", [[], [5]])
-def test_an_error_for_a_folder_is_raised_whatever_is_in_it(spark, tmp_path, conditions, rows):
+def test_an_error_for_a_directory_is_raised_whatever_is_in_it(spark, tmp_path, conditions, rows):
     frame = table(spark, tmp_path / "t", {"1": [5], "x": rows})
     for condition in conditions:
         frame = frame.where(condition)
@@ -59,7 +59,7 @@ def test_an_error_for_a_folder_is_raised_whatever_is_in_it(spark, tmp_path, cond
         "k NOT IN ('x') AND k IN ('1', '12') AND 10 / CAST(k AS INT) > 1",
     ],
 )
-def test_an_error_that_no_folder_causes_is_none(spark, tmp_path, condition):
+def test_an_error_that_no_directory_causes_is_none(spark, tmp_path, condition):
     frame = table(spark, tmp_path / "t", {"1": [5, 6], "x": [7], "12": [8]})
     check(frame.where(condition), coverage=1.0)
 
@@ -77,7 +77,7 @@ def test_an_error_that_no_folder_causes_is_none(spark, tmp_path, condition):
         "CASE WHEN k > 'b' THEN false ELSE true END",
     ],
 )
-def test_other_conditions_do_not_see_the_rows_of_folders_left_out(spark, tmp_path, condition):
+def test_other_conditions_do_not_see_the_rows_of_directories_left_out(spark, tmp_path, condition):
     for name, text in (("a1", "1"), ("b2", "x")):
         (tmp_path / f"k={name}").mkdir()
         pq.write_table(pa.table({"s": [text]}), tmp_path / f"k={name}" / "0.parquet")
@@ -86,8 +86,8 @@ def test_other_conditions_do_not_see_the_rows_of_folders_left_out(spark, tmp_pat
     assert fast.collect() == frame.collect() != []
 
 
-def test_a_table_of_very_many_folders_is_sparks_where_the_filter_can_fail(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("kquery_spark.logical.folders._MAX_FOLDERS", 2)
+def test_a_table_of_very_many_directories_is_sparks_where_the_filter_can_fail(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr("kquery_spark.logical.directories._MAX_DIRECTORIES", 2)
     frame = table(spark, tmp_path / "t", {"1": [5], "2": [6], "3": [7]})
     assert check(frame.where("k LIKE '%1'")).coverage == 1.0
     assert check(frame.where("CAST(k AS INT) > 1")).coverage < 1.0
@@ -104,7 +104,7 @@ def test_a_table_of_very_many_folders_is_sparks_where_the_filter_can_fail(spark,
         "CASE WHEN k = 'a' THEN false ELSE k = 'b' END",
     ],
 )
-def test_nothing_looks_at_the_files_of_folders_that_are_left_out(spark, tmp_path, condition):
+def test_nothing_looks_at_the_files_of_directories_that_are_left_out(spark, tmp_path, condition):
     frame = table(spark, tmp_path / "t", {"a": [1], "b": [5, 6], "c": [7], "__HIVE_DEFAULT_PARTITION__": [8]})
     for name in ("a", "c", "__HIVE_DEFAULT_PARTITION__"):
         (tmp_path / "t" / f"k={name}" / "0.parquet").write_bytes(b"no Parquet file")
@@ -123,7 +123,7 @@ def test_files_that_other_conditions_may_need_are_read(spark, tmp_path, conditio
 
 
 @pytest.mark.parametrize("kind", ["date", "timestamp", "decimal(5,2)", "boolean", "double", "bigint"])
-def test_folders_of_all_types(spark, tmp_path, kind):
+def test_directories_of_all_types(spark, tmp_path, kind):
     values = {"date": "date'2020-01-01' + CAST(id AS INT)", "timestamp": "timestamp_seconds(id)"}
     key = values.get(kind, "id % 2 = 1" if kind == "boolean" else f"CAST(CAST(id AS STRING) AS {kind})")
     spark.sql(f"SELECT id, {key} AS k FROM range(3)").write.partitionBy("k").parquet(str(tmp_path / "t"))
@@ -133,7 +133,7 @@ def test_folders_of_all_types(spark, tmp_path, kind):
     check(frame.where(frame.k != wanted).selectExpr("sum(id)"), coverage=1.0)
 
 
-def test_joins_of_different_folders_of_one_table(spark, tmp_path):
+def test_joins_of_different_directories_of_one_table(spark, tmp_path):
     frame = table(spark, tmp_path / "t", {"a": [1, 2], "b": [2, 3], "c": [3, 4]})
     first, second = (frame.where(f"k = '{name}'").selectExpr("v", f"k AS k{name}") for name in "ab")
     check(first.join(second, "v"), coverage=1.0)
@@ -142,14 +142,14 @@ def test_joins_of_different_folders_of_one_table(spark, tmp_path):
     check(first.union(second).union(frame.where("k = 'd'")).groupBy("v").count(), coverage=1.0)
 
 
-def test_facts_of_files_in_some_folders(spark, tmp_path):
+def test_facts_of_files_in_some_directories(spark, tmp_path):
     frame = table(spark, tmp_path / "t", {"a": [1, 2], "b": [2, 3]})
     check(frame.where("k = 'b'").selectExpr("v", "_metadata.file_name", "_metadata.row_index"), coverage=1.0)
     check(frame.where("k = 'b' AND _metadata.file_size > 0").selectExpr("input_file_name()", "k"))
 
 
 @pytest.mark.parametrize("condition", ["CAST(k AS STRING) = '-0.0'", "k = 0", "1 / k IS NULL OR k > 0"])
-def test_folders_of_both_zeros(spark, tmp_path, condition):
+def test_directories_of_both_zeros(spark, tmp_path, condition):
     table(spark, tmp_path / "t", {"0.0": [1], "-0.0": [2], "1.0": [3]})
     frame = spark.read.schema("v bigint, k double").parquet(str(tmp_path / "t"))
     spark.conf.set("spark.sql.ansi.enabled", "false")

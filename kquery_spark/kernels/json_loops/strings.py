@@ -1,6 +1,6 @@
-"""JSON texts: the value at a path, the number of elements of an array, the names of an object.
+"""JSON strings: the value at a path, the number of elements of an array, the names of an object.
 
-The texts are read as Jackson reads them for Spark's JSON functions. A text that needs more than these loops know
+The strings are read as Jackson reads them for Spark's JSON functions. A text that needs more than these loops know
 (single quotes, escaped names on the way, surrogates, numbers that Java prints in other digits) is ODD: Python reads it.
 """
 
@@ -39,7 +39,7 @@ def json_values(
     """Write the value at a path of each text, one after the other; the number of bytes written.
 
     takes_last: of equal names the last counts. ends: where each value begins and the last one ends. out: as many bytes
-    as the texts have. status: NULL, VALUE or ODD.
+    as the strings have. status: NULL, VALUE or ODD.
     """
     done = int64(0)
     positions = np.zeros(len(indexes) + 1, np.int64)
@@ -82,7 +82,7 @@ def json_names(raw: Any, offsets: Any, ends: Any, name_bounds: Any, status: Any)
     """Write where the names of each text that is an object begin and end; the number of all names.
 
     ends: the first name of each text among all names, and the end of the last ones. name_bounds: two items for each byte
-    of the texts.
+    of the strings.
     """
     no_path = np.full(1, 0, np.int64)
     positions, bounds = np.zeros(2, np.int64), np.zeros(2, np.int64)

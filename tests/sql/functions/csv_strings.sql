@@ -1,4 +1,4 @@
--- Structs of CSV texts, and texts of structs.
+-- Structs of CSV strings, and strings of structs.
 -- MinSparkVersion: 4.0
 -- Config: spark.sql.ansi.enabled=true,false
 

@@ -1,4 +1,4 @@
-"""Objects and arrays as JSON texts, as Spark writes them."""
+"""Objects and arrays as JSON strings, as Spark writes them."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ def _write_value(
 @numba.njit(
     int64(Raw, Offsets, Offsets, Raw, Offsets, Offsets, Bytes, Numbers, Bytes), cache=True, nogil=True
 )
-def variant_texts(
+def variant_strings(
     values: Any,
     starts: Any,
     ends: Any,

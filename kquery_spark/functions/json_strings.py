@@ -1,4 +1,4 @@
-"""Functions of JSON texts: GET_JSON_OBJECT, JSON_TUPLE's fields, JSON_ARRAY_LENGTH and JSON_OBJECT_KEYS."""
+"""Functions of JSON strings: GET_JSON_OBJECT, JSON_TUPLE's fields, JSON_ARRAY_LENGTH and JSON_OBJECT_KEYS."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Vector
 
 _NULL, _VALUE, _ODD = 0, 1, 2  # what the compiled loops say of a text
-_LOADED_ROWS = 2_000  # Python takes longer for more texts than loading the compiled loops does
+_LOADED_ROWS = 2_000  # Python takes longer for more strings than loading the compiled loops does
 
 
 def _loops(rows: int) -> Any:
@@ -43,7 +43,7 @@ def _loops(rows: int) -> Any:
     return JSON_LOOPS.kernels()
 
 
-def _texts(vector: Vector, context: CallContext) -> pa.Array:
+def _strings(vector: Vector, context: CallContext) -> pa.Array:
     return vector.array(context.num_rows)
 
 
@@ -99,7 +99,7 @@ def _values_at(
     loops = _loops(context.num_rows)
     if loops is None:
         return per_distinct(one, [vector], context)
-    array = _texts(vector, context)
+    array = _strings(vector, context)
     offsets, raw = _layout(array)
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
     bounds = np.cumsum([0, *map(len, names)], dtype=np.int64)
@@ -131,15 +131,15 @@ def _is_missing(array: pa.Array, status: Any) -> Any:
 
 
 def _completed(
-    values: pa.Array, status: Any, texts: pa.Array, one: Callable[[str], Any], context: CallContext
+    values: pa.Array, status: Any, strings: pa.Array, one: Callable[[str], Any], context: CallContext
 ) -> pa.Array:
-    """The values, with Python's for the odd texts."""
+    """The values, with Python's for the odd strings."""
     odd = status == _ODD
     if not odd.any():
         return values
     odd_rows = np.flatnonzero(odd)
-    odd_texts = Vector(t.STRING, texts.take(pa.array(odd_rows)))
-    odd_values = per_distinct(one, [odd_texts], replace(context, num_rows=len(odd_rows)))
+    odd_strings = Vector(t.STRING, strings.take(pa.array(odd_rows)))
+    odd_values = per_distinct(one, [odd_strings], replace(context, num_rows=len(odd_rows)))
     indices = np.arange(len(values))
     indices[odd_rows] = len(values) + np.arange(len(odd_rows))
     reserve_gather([values], pa.array(indices))
@@ -178,7 +178,7 @@ def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
     loops = _loops(context.num_rows)
     if loops is None:
         return per_distinct(one, args, context)
-    array = _texts(args[0], context)
+    array = _strings(args[0], context)
     offsets, raw = _layout(array)
     lengths, status = np.empty(len(array), np.int64), np.empty(len(array), np.uint8)
     loops.json_lengths(raw, offsets, lengths, status)
@@ -196,7 +196,7 @@ def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
     loops = _loops(context.num_rows)
     if loops is None:
         return per_distinct(one, args, context)
-    array = _texts(args[0], context)
+    array = _strings(args[0], context)
     offsets, raw = _layout(array)
     ends, status = np.empty(len(array) + 1, np.int64), np.empty(len(array), np.uint8)
     name_bounds = np.empty(2 * int(offsets[-1] - offsets[0]) + 2, np.int64)

@@ -1,4 +1,4 @@
--- Functions of JSON texts.
+-- Functions of JSON strings.
 -- Config: spark.sql.ansi.enabled=true,false
 
 statement
@@ -41,7 +41,7 @@ SELECT get_json_object(s, '$[*][*]') AS a, get_json_object(s, '$.a.b[*].c[*]') A
 query
 SELECT id, get_json_object(replace(s, '"d"', '"d?"'), "$['d?']") AS a FROM t
 
--- a path from a column stays with Spark
+-- a path from a column falls back to Spark
 query expect_fallback(literal) context_declines(must be a literal)
 SELECT get_json_object(s, concat('$.', CAST(id AS STRING))) AS a, count(*) AS n FROM t GROUP BY 1
 

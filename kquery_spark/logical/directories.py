@@ -1,7 +1,7 @@
-"""Conditions on partition columns alone: they hold for all of a folder's rows or for none.
+"""Partition pruning: conditions on partition columns alone hold for all rows of a partition directory or for none.
 
-Spark decides them for every folder before it reads a file, whatever else the query asks of the rows: an error of theirs is
-raised for a folder without rows, too, and other conditions never see the rows of a folder that is left out.
+Spark evaluates them for every directory before it reads a file, independent of the other conditions. So their errors are
+raised even for a directory without rows, and other conditions never see the rows of a pruned directory.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from kquery_spark.expr.traverse import substitute, walk
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.types import names as t
 
-_MAX_FOLDERS = 5000  # each takes some ten microseconds of planning
+_MAX_DIRECTORIES = 5000  # each takes some ten microseconds of planning
 
 Values = tuple[Any, ...]
 
 
-def folder_values(source: Source, condition: Expr) -> list[Values] | None:
-    """The values of the columns that the condition reads, in order of their names, in the folder of each file.
+def directory_values(source: Source, condition: Expr) -> list[Values] | None:
+    """The values of the columns that the condition reads, in order of their names, in the directory of each file.
 
-    None where it reads other columns than those of folders, or is not always the same for the same values.
+    None where it reads other columns than those of directories, or is not always the same for the same values.
     """
-    columns, folders = _folders(source)
-    return _values_read(columns, folders, condition)
+    columns, directories = _directories(source)
+    return _values_read(columns, directories, condition)
 
 
-def _folders(source: Source) -> tuple[Sequence[str], list[Values]]:
+def _directories(source: Source) -> tuple[Sequence[str], list[Values]]:
     """The partition columns of a source, and their values for each file; none of a source without such columns."""
     columns: Sequence[str] = getattr(source, "partition_columns", ())
     if not columns:
@@ -41,13 +41,15 @@ def _folders(source: Source) -> tuple[Sequence[str], list[Values]]:
     return columns, [file.partition for file in files]
 
 
-def _values_read(columns: Sequence[str], folders: Sequence[Values], condition: Expr) -> list[Values] | None:
-    """As ``folder_values``; folders: the values of all ``columns`` for each file."""
+def _values_read(
+    columns: Sequence[str], directories: Sequence[Values], condition: Expr
+) -> list[Values] | None:
+    """As ``directory_values``; directories: the values of all ``columns`` for each file."""
     names = sorted(columns_of(condition))
     if not names or not set(names) <= set(columns) or not is_deterministic(condition):
         return None
     positions = [columns.index(name) for name in names]
-    return [tuple(folder[p] for p in positions) for folder in folders]
+    return [tuple(directory[p] for p in positions) for directory in directories]
 
 
 def decided(condition: Expr, values: Sequence[Values]) -> dict[Values, bool | None]:
@@ -56,33 +58,35 @@ def decided(condition: Expr, values: Sequence[Values]) -> dict[Values, bool | No
     Raises ExecutionError as the condition does; Unsupported for conditions that are not decided here.
     """
     different = list(dict.fromkeys(values))
-    if len(different) > _MAX_FOLDERS:
-        raise Unsupported(f"Conditions on more than {_MAX_FOLDERS} folders are not decided one by one.")
+    if len(different) > _MAX_DIRECTORIES:
+        raise Unsupported(
+            f"conditions on more than {_MAX_DIRECTORIES} directories are not decided one by one"
+        )
     columns = {e.name: e for e in walk(condition) if isinstance(e, Column)}
     names = sorted(columns)
     if any(t.is_fractional(column.dtype) for column in columns.values()) and _has_both_zeros(values):
-        raise Unsupported("Conditions on folders of 0.0 and of -0.0 are decided by Spark.")
+        raise Unsupported("conditions on directories of 0.0 and of -0.0 are decided by Spark")
     verdicts: dict[Values, bool | None] = {}
     for each in different:
         literals = {n: Literal(v, columns[n].dtype) for n, v in zip(names, each, strict=True)}
         filled = substitute(condition, literals)
         if not is_constant(filled):
-            raise Unsupported("A user's function of partition columns is not decided for folders.")
+            raise Unsupported("a user's function of partition columns is not decided for directories")
         verdicts[each] = evaluate_constant(filled).value
     return verdicts
 
 
-def passing_folders(
-    columns: Sequence[str], folders: Sequence[Values], conditions: Sequence[Expr]
+def passing_directories(
+    columns: Sequence[str], directories: Sequence[Values], conditions: Sequence[Expr]
 ) -> list[int]:
-    """The positions of the folders that pass those of the conditions that are on partition columns alone.
+    """Return the positions of the directories that satisfy every condition on partition columns alone.
 
-    folders: the values of all partition columns, by position of ``columns``. The conditions are decided left to right, as
-    Spark does: raises the ExecutionError that it raises for a folder; Unsupported where that is not known.
+    directories: the values of all partition columns, in the order of ``columns``. The conditions are evaluated from left
+    to right, as in Spark. Raises the ExecutionError that Spark raises for a directory, or Unsupported if it is not known.
     """
-    left, dropped = list(range(len(folders))), set[int]()
+    left, dropped = list(range(len(directories))), set[int]()
     for condition in conditions:
-        values = _values_read(columns, folders, condition)
+        values = _values_read(columns, directories, condition)
         if values is None:
             continue
         verdicts = decided(condition, [values[i] for i in left])
@@ -96,12 +100,12 @@ def _has_both_zeros(values: Iterable[Values]) -> bool:
     return len(signs) > 1
 
 
-def check_folders(source: Source, conditions: Sequence[Expr]) -> None:
-    """Raise the ExecutionError that Spark raises for a folder when it decides these conditions, left to right.
+def check_directories(source: Source, conditions: Sequence[Expr]) -> None:
+    """Raise the ExecutionError that Spark raises for a directory when it decides these conditions, left to right.
 
     conditions: the terms of a filter right above the scan. Unsupported where that is not known.
     """
-    columns, folders = _folders(source)
-    terms = [c for c in conditions if _values_read(columns, folders, c) is not None]
+    columns, directories = _directories(source)
+    terms = [c for c in conditions if _values_read(columns, directories, c) is not None]
     if any(can_raise(c) for c in terms):
-        passing_folders(columns, folders, terms)
+        passing_directories(columns, directories, terms)

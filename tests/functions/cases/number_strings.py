@@ -1,4 +1,4 @@
-"""Encodings, numbers as text, parts of texts."""
+"""Encodings, numbers formatted as strings, and parts of strings."""
 
 from __future__ import annotations
 

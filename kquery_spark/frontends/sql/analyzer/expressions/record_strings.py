@@ -19,7 +19,7 @@ from kquery_spark.types import names as t
 def _from_json(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """The record of a text, by a constant schema and without options."""
     if len(node.arguments) == 3:
-        raise Unsupported("from_json with options is not supported.")
+        raise Unsupported("from_json with options is not supported")
     if len(node.arguments) != 2:
         analyzer.fail("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] from_json takes a text and a schema", node)
     text, schema = analyzer.arguments(node)
@@ -27,7 +27,7 @@ def _from_json(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if constant is None or not isinstance(constant.value, str):
         analyzer.fail("[INVALID_SCHEMA.NON_STRING_LITERAL] the schema of from_json is a constant text", node)
     if text.dtype != t.STRING:
-        raise Unsupported(f"from_json of {t.spark_name(text.dtype)} is not supported.")
+        raise Unsupported(f"from_json of {t.spark_name(text.dtype)} is not supported")
     dtype = _record_type(constant.value, analyzer.facts.time_zone)
     check_record(dtype)
     return Call.of("from_json", text, tz=analyzer.facts.time_zone, dtype=t.nullable_within(dtype))
@@ -41,5 +41,5 @@ def _record_type(schema: str, time_zone: str) -> pa.DataType:
         node = parse_type(schema)
     dtype = None if "char" in schema.lower() else arrow_type(node, time_zone)
     if dtype is None:
-        raise Unsupported(f"from_json with the schema {schema} is not supported.")
+        raise Unsupported(f"from_json with the schema {schema} is not supported")
     return dtype
