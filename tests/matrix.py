@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from kquery_spark.spark_bridge.versions import SUPPORTED
+from kquery_spark.spark_bridge.session.versions import SUPPORTED
 from tests.scala_build import spark_home
 
 ROOT = Path(__file__).parents[1]

@@ -21,9 +21,9 @@ from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage, plan_frame
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.spark_bridge.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
-from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.relations.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy
+from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, warn_user
 
 Fallback = Literal["spark", "error"]
 When = Literal["auto", "always", "never"]

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.accelerate.planning.plan_query import plan_frame
 from kquery_spark.config.cost import CostModel
-from kquery_spark.spark_bridge.bypass import bypass
+from kquery_spark.spark_bridge.session.bypass import bypass
 
 ROWS = 2_000_000
 _REPEATS = 5

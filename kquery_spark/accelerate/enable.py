@@ -20,11 +20,11 @@ from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_pl
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.statements import run_write
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.bypass import bypass, bypassed
-from kquery_spark.spark_bridge.failures import warn_user
-from kquery_spark.spark_bridge.lazy_dataframe import SHOW, text_of
-from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
-from kquery_spark.spark_bridge.session import bridge, session_identity
+from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, text_of
+from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
+from kquery_spark.spark_bridge.session.bridge import bridge, session_identity
+from kquery_spark.spark_bridge.session.bypass import bypass, bypassed
+from kquery_spark.spark_bridge.session.failures import warn_user
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
-from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.stages import Stage
 
 ENGINE, SPARK, HANDOVER = "engine", "Spark", "hand-over"

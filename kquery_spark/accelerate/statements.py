@@ -15,9 +15,9 @@ from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import is_or_holds
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
-from kquery_spark.spark_bridge.session import Bridge, bridge, same_plan
-from kquery_spark.spark_bridge.write_statements import WriteStatement, may_write, parse_write
+from kquery_spark.spark_bridge.plan.write_statements import WriteStatement, may_write, parse_write
+from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, same_plan
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, warn_user
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from kquery_spark.cli.tables import (
     table_option,
 )
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS
-from kquery_spark.spark_bridge.query_text import check_query
+from kquery_spark.spark_bridge.plan.query_text import check_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -248,7 +248,7 @@ def fuzz(
     from kquery_spark.fuzz.run import Campaign
     from kquery_spark.fuzz.run import fuzz as run_campaign
     from kquery_spark.progress import progress
-    from kquery_spark.spark_bridge.session import bridge
+    from kquery_spark.spark_bridge.session.bridge import bridge
 
     seconds = 60.0 if seconds is None and cases is None else seconds
     campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
 from kquery_spark.cli.tables import format_of_path
 from kquery_spark.sources.formats import DEFAULT_FORMAT, format_named
-from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
+from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -13,7 +13,7 @@ import click
 
 from kquery_spark.cli.failures import Exit, Failure, reading
 from kquery_spark.sources.formats import FORMATS, format_named
-from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
+from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -45,7 +45,7 @@ from kquery_spark.runtime.local import LocalExecutor, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.hdfs import cluster_of_options, connect_clusters
+from kquery_spark.sources.hadoop.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores.connections import bucket_of, connect, store_of_options
 from kquery_spark.types.names import STRING

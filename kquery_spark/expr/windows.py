@@ -11,9 +11,9 @@ from typing_extensions import override
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Case, Expr, Literal
 from kquery_spark.expr.properties import can_raise
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 from kquery_spark.types.decimals import NARROW_PRECISION
 from kquery_spark.types.str_enum import StrEnum

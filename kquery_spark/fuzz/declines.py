@@ -10,10 +10,10 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical.node_map import NodeMap
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.relations import RelationReader
-from kquery_spark.spark_bridge.session import bridge
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.settings import session_settings
 
 
 def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.expr.constants import storage
-from kquery_spark.functions.hashes import murmur3_hash
+from kquery_spark.functions.encoding.hashes import murmur3_hash
 from kquery_spark.sources.bucketing import BucketSpec
 from kquery_spark.types.vector import Int64s, Vector
 

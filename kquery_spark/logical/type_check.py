@@ -25,8 +25,8 @@ from kquery_spark.expr import (
 )
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.functions import casts
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.logical.aggregate import Aggregate
 from kquery_spark.logical.filter import Filter
 from kquery_spark.logical.generate import Generate, Generator

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, SortKey, columns_of
-from kquery_spark.functions.windows import window_function
+from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on, names_of_columns
 
 

@@ -8,7 +8,7 @@ from functools import partial
 from typing import NamedTuple
 
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.fetching import InBackground, Release, nothing_to_release
+from kquery_spark.sources.prefetch.fetching import InBackground, Release, nothing_to_release
 from kquery_spark.types.vector import Int64s
 
 # more than the next split only of small ones, whose requests take longer than what they fetch

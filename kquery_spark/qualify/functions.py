@@ -12,7 +12,7 @@ from kquery_spark.functions.aggregate_registry import AggregateFunction, aggrega
 from kquery_spark.functions.call_form import registered_names
 from kquery_spark.functions.registry import Function, functions
 from kquery_spark.qualify.calls import calls_in
-from kquery_spark.spark_bridge.versions import patch_version
+from kquery_spark.spark_bridge.session.versions import patch_version
 
 # Words before parentheses in physical plans that are not function calls: parts of windows, lambdas and partitionings, and
 # wrappers that Spark's optimizer adds to keys and sums, which the engine does not need.

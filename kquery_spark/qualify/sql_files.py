@@ -10,8 +10,8 @@ from kquery_spark.errors import SourceError
 from kquery_spark.qualify.estimate import Saving
 from kquery_spark.qualify.judgement import Runs
 from kquery_spark.qualify.report import Outcome, Qualification, QueryReport, ReportNode
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
-from kquery_spark.spark_bridge.query_text import is_query
+from kquery_spark.spark_bridge.plan.query_text import is_query
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Release, nothing_to_release
+from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 

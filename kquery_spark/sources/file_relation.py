@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from kquery_spark.sources.bucketing import BucketSpec
-from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
 
 
 @dataclass(frozen=True)

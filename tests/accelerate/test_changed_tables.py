@@ -15,8 +15,8 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate import api
 from kquery_spark.compiler import compile as compile_module
-from kquery_spark.spark_bridge import catalog_snapshot
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.relations import catalog_snapshot
+from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.conftest import in_faults, settings
 
 

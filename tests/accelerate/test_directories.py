@@ -11,7 +11,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.accelerate.checks import check
 
 

@@ -20,7 +20,7 @@ from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.runtime.spark import driver
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.conftest import in_faults, settings
 
 IN_DRIVER = {"spark.kquery.driverBytes": "8m"}

@@ -21,8 +21,8 @@ from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.run_control import RunControl
 from kquery_spark.runtime.spark import driver
-from kquery_spark.spark_bridge import cancellation
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.session import cancellation
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
 from tests.conftest import in_faults, settings
 

@@ -11,7 +11,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import kquery_spark as kq
 from kquery_spark.frontends.catalyst.file_options import IGNORED
-from kquery_spark.spark_bridge.session_settings import IRRELEVANT
+from kquery_spark.spark_bridge.session.settings import IRRELEVANT
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION, settings
 

@@ -18,8 +18,8 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.runtime.spark import ui_reporter as reporter_module
-from kquery_spark.spark_bridge.session import bridge
-from kquery_spark.spark_bridge.sql_executions import SqlExecutions
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.ui.sql_executions import SqlExecutions
 from tests.conftest import settings
 from tests.event_logs import logged_events
 

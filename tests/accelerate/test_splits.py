@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
 from tests.accelerate.checks import check, view_of_files
 from tests.conftest import settings
 

@@ -13,8 +13,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.accelerate import statements
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge import write_statements
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.plan import write_statements
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.conftest import in_faults, settings, uncompiled
 
 GROUPS = "SELECT k, count(*) AS n, sum(x) AS x FROM sql_rows GROUP BY k"

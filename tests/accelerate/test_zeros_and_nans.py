@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from kquery_spark import ExecutionContext, kquery_plan
 from kquery_spark.expr import Column, Expr, Literal
 from kquery_spark.frontends.catalyst.versions import changed_calls
-from kquery_spark.spark_bridge.session_settings import EXPECTED, SessionSettings
+from kquery_spark.spark_bridge.session.settings import EXPECTED, SessionSettings
 from tests.conftest import SPARK_BEFORE_4_3
 
 OTHER_NAN = np.array([0xFFF8000000000001], np.uint64).view(np.float64)[0]

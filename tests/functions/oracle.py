@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.spark_bridge.crossing_types import comparable_table, converted_columns
-from kquery_spark.spark_bridge.pyspark_names import spark_schema_of
-from kquery_spark.spark_bridge.row_errors import unconverted_errors
+from kquery_spark.spark_bridge.frames.crossing_types import comparable_table, converted_columns
+from kquery_spark.spark_bridge.frames.pyspark_names import spark_schema_of
+from kquery_spark.spark_bridge.plan.row_errors import unconverted_errors
 from kquery_spark.types import names as t
 from tests.conftest import SPARK_VERSION, settings, uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type

@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.functions.decimal_parts import decimal_parts
-from kquery_spark.functions.format_directives import Directive, directives
-from kquery_spark.functions.format_string import _decimals, _exact_decimals
-from kquery_spark.functions.number_formats import number_format
+from kquery_spark.functions.math.decimal_parts import decimal_parts
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.functions.strings.format_directives import Directive, directives
+from kquery_spark.functions.strings.format_string import _decimals, _exact_decimals
+from kquery_spark.functions.strings.number_formats import number_format
 from kquery_spark.kernels.text import null_mask
 from kquery_spark.types import names as t
 

@@ -27,8 +27,8 @@ OUTSIDE = sorted(
 ALLOWED = {
     "frontends/dataframe/builder.py": "kinds of joins: left and right",
     "planner/lowering/__init__.py": "modules: aggregate and window",
-    "spark_bridge/plan_facts.py": "names of types: array and map",
-    "spark_bridge/sql_executions.py": "kinds of metrics: sum and size",
+    "spark_bridge/plan/plan_facts.py": "names of types: array and map",
+    "spark_bridge/ui/sql_executions.py": "kinds of metrics: sum and size",
 }
 #: Functions with the names of types (``int(x)``) do not count: types are listed in many places.
 NAMES = registered_names() - {form.name for form in special_forms() if isinstance(form, CastFunction)}

@@ -11,9 +11,9 @@ import pytest
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import CAST_CHANGES
-from kquery_spark.functions.math_functions import _needs_arrow
+from kquery_spark.functions.math.math_functions import _needs_arrow
 from kquery_spark.functions.registry import COLUMN, functions
-from kquery_spark.spark_bridge.versions import patch_version
+from kquery_spark.spark_bridge.session.versions import patch_version
 from kquery_spark.types import names as t
 from tests.conftest import SPARK_VERSION
 from tests.functions.cases import ALL

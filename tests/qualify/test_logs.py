@@ -16,7 +16,7 @@ from kquery_spark.qualify.judgement import ONLY_PASSES_ROWS_ON, Runs
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Outcome, QueryReport
 from kquery_spark.qualify.text import render_text
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 from tests.event_logs import logged_events
 
 CODECS = ("none", "lz4", "zstd", "snappy", "lzf")

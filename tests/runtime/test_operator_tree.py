@@ -5,8 +5,8 @@ from __future__ import annotations
 from kquery_spark.physical.operators import Metrics
 from kquery_spark.runtime.spark.operator_reports import OperatorReport, StageReport
 from kquery_spark.runtime.spark.operator_tree import finished_execution
-from kquery_spark.spark_bridge.sql_executions import PlanNode
-from kquery_spark.spark_bridge.task_execution import SparkExecution
+from kquery_spark.spark_bridge.session.task_execution import SparkExecution
+from kquery_spark.spark_bridge.ui.sql_executions import PlanNode
 
 TASKS = SparkExecution(7, 5, redacted=False)
 

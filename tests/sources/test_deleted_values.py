@@ -13,7 +13,7 @@ import pytest
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.deleted_values import WithoutDeletedValues
+from kquery_spark.sources.deletes.equality_deletes import WithoutDeletedValues
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile, read_tasks
 from kquery_spark.stages.serialization import from_bytes, to_bytes

@@ -22,8 +22,8 @@ from kquery_spark.fuzz.tables import TYPES_OF
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import Format, PathsRead, decline_options
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS, format_named
-from kquery_spark.spark_bridge.file_writes import FILE_FORMATS
-from kquery_spark.spark_bridge.session_settings import EXPECTED, IRRELEVANT
+from kquery_spark.spark_bridge.relations.file_writes import FILE_FORMATS
+from kquery_spark.spark_bridge.session.settings import EXPECTED, IRRELEVANT
 
 PACKAGE = Path(__file__).parents[2] / "kquery_spark"
 SOURCES = PACKAGE / "sources"
@@ -37,19 +37,19 @@ ALLOWED = {
     "context/iceberg_table.py": "Iceberg's tables are Parquet files, as far as the engine reads them",
     "sources/delta/": "Delta's tables are Parquet files with field ids",
     "sources/iceberg/": "Iceberg's tables are Parquet files, as far as the engine reads them",
-    "spark_bridge/delta.py": "Delta's tables are Parquet files",
+    "spark_bridge/relations/delta.py": "Delta's tables are Parquet files",
     "fuzz/": "decides by itself what to write in which format: drawn from the entries, it would miss an error in one",
     "sources/formats.py": "the list of the entries",
-    "spark_bridge/hdfs_features.py": "has an example for the page of sources",
-    "spark_bridge/object_store_features.py": "has an example for the page of sources",
+    "spark_bridge/hadoop/hdfs_features.py": "has an example for the page of sources",
+    "spark_bridge/hadoop/object_store_features.py": "has an example for the page of sources",
     **dict.fromkeys(
-        ("spark_bridge/hadoop_google.py", "sources/object_stores/google.py"),
+        ("spark_bridge/hadoop/google.py", "sources/object_stores/google.py"),
         "Google's files of credentials are JSON, which names of settings and of files say",
     ),
     **dict.fromkeys(
         (
-            *("functions/json_paths.py", "functions/json_strings.py", "functions/json_writing.py"),
-            *("functions/variant_parsing.py", "functions/variants.py"),
+            *("functions/json/paths.py", "functions/json/reading.py", "functions/json/writing.py"),
+            *("functions/variant/parsing.py", "functions/variant/functions.py"),
             *(
                 "kernels/json_documents.py",
                 "kernels/json_loops/",
@@ -64,7 +64,7 @@ ALLOWED = {
         "JSON strings are values of functions, whatever format their table has",
     ),
     **dict.fromkeys(
-        ("functions/csv_writing.py", "frontends/catalyst/expressions/csv_values.py"),
+        ("functions/json/csv_writing.py", "frontends/catalyst/expressions/csv_values.py"),
         "CSV strings are values of functions, too",
     ),
 }
@@ -75,11 +75,11 @@ ENCODINGS = {
         "--json",
         "json_file",
     },
-    "functions/hyperloglog.py": {"hyperloglog_bias.json"},
+    "functions/aggregate/hyperloglog.py": {"hyperloglog_bias.json"},
     "service/server.py": {"What decides the meaning of queries here, as JSON."},
-    "spark_bridge/hybrid_zones.py": {"/julian-gregorian-rebase-micros.json"},
-    "spark_bridge/plan_facts.py": {" are in the JSON of Spark's plan", "json"},
-    "spark_bridge/file_listing.py": {"json"},
+    "spark_bridge/session/hybrid_zones.py": {"/julian-gregorian-rebase-micros.json"},
+    "spark_bridge/plan/plan_facts.py": {" are in the JSON of Spark's plan", "json"},
+    "spark_bridge/relations/file_listing.py": {"json"},
 }
 
 

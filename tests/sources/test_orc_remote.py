@@ -15,11 +15,11 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
-from kquery_spark.sources import byte_ranges, fetched_ranges, fetching
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.source import OrcSource, orc_source
-from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.prefetch import byte_ranges, fetched_ranges, fetching
+from kquery_spark.sources.prefetch.read_counts import read_counts
 from tests.s3 import new_bucket, storage_options
 
 ROWS = 200_000

@@ -17,8 +17,8 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.sources.hybrid_calendar import gregorian_days
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 

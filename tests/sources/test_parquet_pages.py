@@ -18,7 +18,6 @@ from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.logical.pruning import comparable, possible_rows, sized_splits
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.page_index import PageIndex, placed_pages
@@ -26,6 +25,7 @@ from kquery_spark.sources.parquet.pages import placed
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.parquet.thrift_compact import I32, I64, LIST, STRUCT, integer, listed, struct
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s

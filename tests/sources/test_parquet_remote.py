@@ -20,17 +20,17 @@ from kquery_spark.physical import fetch_ahead
 from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
-from kquery_spark.sources import byte_ranges, fetched_pieces, fetched_ranges, fetching
 from kquery_spark.sources.base import ColumnRange, Split
-from kquery_spark.sources.byte_ranges import ByteRange
-from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
-from kquery_spark.sources.fetched_ranges import FetchedRanges
+from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions, DeletionVector
+from kquery_spark.sources.deletes.live_rows import KEPT_POSITIONS, LiveRows
 from kquery_spark.sources.input_file import InputFile
-from kquery_spark.sources.live_rows import KEPT_POSITIONS, LiveRows
 from kquery_spark.sources.parquet import chunk_pages, codes, page_index
 from kquery_spark.sources.parquet import source as parquet_source_module
 from kquery_spark.sources.parquet.open_files import forget_file, open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.prefetch import byte_ranges, fetched_pieces, fetched_ranges, fetching
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
 from kquery_spark.types import names as t
 from tests.s3 import new_bucket, storage_options
 

@@ -11,7 +11,7 @@ import pytest
 import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark.errors import SourceError
-from kquery_spark.spark_bridge.failures import engine_failure, error_class
+from kquery_spark.spark_bridge.session.failures import engine_failure, error_class
 from kquery_spark.task_errors import task_error
 from tests.conftest import settings
 

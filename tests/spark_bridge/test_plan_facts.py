@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
 from tests.conftest import SPARK_VERSION, settings
 
 MODES = {

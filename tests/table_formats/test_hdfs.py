@@ -13,8 +13,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import KQueryError
-from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
+from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.hdfs import Cluster, hdfs_cluster
@@ -271,7 +271,7 @@ def test_what_the_client_cannot_follow_stays_with_spark(spark, directory, settin
 def test_no_client_or_another_user(spark, directory, monkeypatch):
     frame = spark.read.parquet(f"{directory}/parquet").groupBy("k").count()
     with monkeypatch.context() as patch:
-        patch.setattr("kquery_spark.spark_bridge.hdfs.has_client", lambda: False)
+        patch.setattr("kquery_spark.spark_bridge.hadoop.hdfs.has_client", lambda: False)
         (reason,) = declined(frame)
         assert "the driver's Python has no package hdfs-native; pip install 'kquery-spark[hdfs]'" in reason
     with monkeypatch.context() as patch:

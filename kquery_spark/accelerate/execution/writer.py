@@ -13,15 +13,19 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, SparkSession
 
 from kquery_spark.sources.files import local_path
-from kquery_spark.spark_bridge.file_writes import (
+from kquery_spark.spark_bridge.frames.intercepted_writer import (
+    InterceptedTableWriter,
+    InterceptedWriter,
+    Write,
+)
+from kquery_spark.spark_bridge.relations.file_writes import (
     FILE_FORMATS,
     TRANSACTIONAL_FORMATS,
     leaves_nothing,
     remove_empty,
     table_target,
 )
-from kquery_spark.spark_bridge.intercepted_writer import InterceptedTableWriter, InterceptedWriter, Write
-from kquery_spark.spark_bridge.session import same_plan
+from kquery_spark.spark_bridge.session.bridge import same_plan
 
 _TO_A_PATH = FILE_FORMATS | {"save"}
 _CREATE_METHODS = frozenset({"create", "replace", "createOrReplace"})

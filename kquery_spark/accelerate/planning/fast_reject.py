@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from kquery_spark.frontends.catalyst.importer import PASS_ROWS_ON
-from kquery_spark.spark_bridge.plan_shape import has_subqueries, leaf_bytes, node_names
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.plan.plan_shape import has_subqueries, leaf_bytes, node_names
+from kquery_spark.spark_bridge.session.bridge import Bridge
 
 # What imports as a node that ``decide`` finds no gain in, or does not import at all.
 _PASS_ROWS_ON = PASS_ROWS_ON | {

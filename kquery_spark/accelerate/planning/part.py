@@ -16,8 +16,8 @@ from kquery_spark.frontends.catalyst.importer import Imported
 from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import MONTHS_WITHIN
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import MONTHS_WITHIN
 from kquery_spark.types import names as t
 
 Position = tuple[int, ...]

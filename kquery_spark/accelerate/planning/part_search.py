@@ -10,7 +10,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Importer, does_work, may_work
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 DeclinedNode = tuple[CatalystNode, str]
 """A node that falls back to Spark, and why."""

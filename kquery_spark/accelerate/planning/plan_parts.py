@@ -22,11 +22,11 @@ from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.runtime.spark.probe import workers_have_hdfs_client
 from kquery_spark.sources.base import Source
-from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.relations import RelationReader
-from kquery_spark.spark_bridge.session import Bridge
-from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.relations.delta_snapshots import DeltaSnapshots
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 _MIN_ROWS_PER_GROUP = 8.0  # of a preaggregation, which costs more than it saves with fewer
 

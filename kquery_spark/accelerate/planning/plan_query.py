@@ -16,12 +16,12 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.splits import SplitPlan
 from kquery_spark.runtime.spark.probe import worker_problem
-from kquery_spark.spark_bridge.catalog_snapshot import CatalogSnapshot, SparkPlan, spark_plan
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations.catalog_snapshot import CatalogSnapshot, SparkPlan, spark_plan
+from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.session.settings import session_settings
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from kquery_spark.sources.delta.features import ROW_TRACKING
 from kquery_spark.sources.file_columns import INPUT_FILE, METADATA, metadata_column
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 INPUT_FILE_COLUMNS = {
     "InputFileName": (-1, INPUT_FILE),

@@ -24,9 +24,9 @@ from kquery_spark.frontends.catalyst.plans.context import Relations
 from kquery_spark.frontends.catalyst.scope import exactly
 from kquery_spark.frontends.catalyst.support import Level, Row
 from kquery_spark.frontends.catalyst.wanted import Wanted
+from kquery_spark.functions.aggregate.windows import window_functions
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
-from kquery_spark.functions.windows import window_functions
 from kquery_spark.logical import (
     Input,
     LogicalPlan,
@@ -38,10 +38,10 @@ from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.recursion import unbound_rounds
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.text_format import TIME_PARSER
-from kquery_spark.spark_bridge.plan_facts import Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.session_settings import (
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.session.settings import (
     FORMAT_PREFIXES,
     LEAVES_OUT_NULLS,
     PRECISION_LOSS,

@@ -8,7 +8,7 @@ above makes the copies differ, so that each would be computed with values of its
 from __future__ import annotations
 
 from kquery_spark.frontends.catalyst.partition_dependence import NONDETERMINISTIC
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 Identity = tuple[object, ...]
 """What a nondeterministic expression and its copies have in common."""

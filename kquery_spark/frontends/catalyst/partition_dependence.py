@@ -6,7 +6,7 @@ An accelerated part gives its rows in other partitions than Spark's own plan wou
 from __future__ import annotations
 
 from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, named_relation
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _NUMBERED = "is computed from the partition that Spark's own plan has a row in"
 _SEEDED = "draws a sequence of its own for each of Spark's partitions"

@@ -16,9 +16,9 @@ from kquery_spark.functions.registry import COLUMN, Function, for_catalyst, func
 from kquery_spark.sources.csv.format import CSV
 from kquery_spark.sources.json.format import JSON
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import LEAVES_OUT_NULLS, PRECISION_LOSS, SessionSettings
-from kquery_spark.spark_bridge.versions import patch_version
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session.settings import LEAVES_OUT_NULLS, PRECISION_LOSS, SessionSettings
+from kquery_spark.spark_bridge.session.versions import patch_version
 from kquery_spark.types import names as t
 
 # Those that parse, or print, times by a pattern.

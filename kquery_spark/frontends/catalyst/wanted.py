@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kquery_spark.frontends.catalyst.file_columns import input_file_expressions, named_relation
 from kquery_spark.sources.file_columns import METADATA
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Nodes that read what their expressions name and nothing else of their children.
 _NARROW = frozenset({"Project", "Aggregate", "Expand"})

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.casts.strings import WHITESPACE, parse
 from kquery_spark.functions.casts.table import TIME_DECIMALS, cast_rule
 from kquery_spark.functions.casts.temporal import whole_seconds
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t

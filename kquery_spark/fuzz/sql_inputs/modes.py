@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kquery_spark.fuzz.sql_inputs.parse import SqlInput
 from kquery_spark.fuzz.sql_inputs.tables import POSTGRES_FUNCTIONS
-from kquery_spark.spark_bridge.session_settings import EXCLUDED_RULES, OPTIMIZER_RULES
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, OPTIMIZER_RULES
 
 Mode = Literal["as-is", "parquet", "unfolded"]
 MODES: tuple[Mode, ...] = ("as-is", "parquet", "unfolded")

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Column, Expr, Literal
-from kquery_spark.functions.variant_paths import parse_variant_path
+from kquery_spark.functions.variant.paths import parse_variant_path
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Scan
 from kquery_spark.logical.plan import over
 from kquery_spark.types import names as t

@@ -24,7 +24,7 @@ class ListAgg(Accumulator):
     """Strings or binaries that are not NULL, joined by the second argument.
 
     If ``ordered``, the first argument is a struct of the value and its sort keys, and the third says the direction of
-    each key (``functions/listagg.py``). States: the values, or these structs, and the constants.
+    each key (``functions/aggregate/listagg.py``). States: the values, or these structs, and the constants.
     """
 
     def __init__(self, ordered: bool) -> None:

@@ -29,7 +29,7 @@ from kquery_spark.physical.split_columns import (
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
 from kquery_spark.types.vector import Int64s

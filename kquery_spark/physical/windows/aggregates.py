@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import WindowCall
-from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.decimal_kernels import out_of_range
+from kquery_spark.functions.math import decimal_kernels as dk
+from kquery_spark.functions.math.decimal_kernels import out_of_range
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels.integer_order import runs
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce

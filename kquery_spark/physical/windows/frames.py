@@ -9,7 +9,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Frame, FrameUnit, Literal, SortKey
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.expr.windows import check_months, check_range
-from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels import civil
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import as_integers

@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Frame, Literal, SortKey, WindowCall
+from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.windows import window_function
 from kquery_spark.physical.windows import aggregates
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.physical.windows.segments import Segments

@@ -32,10 +32,10 @@ from kquery_spark.runtime.spark.ui_reporter import ui_reporter
 from kquery_spark.runtime.spark.worker import TOO_MUCH, RowExchange, StageRun
 from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.spark_bridge.arrow_collection import collect_batches
-from kquery_spark.spark_bridge.cancellation import cancellable
-from kquery_spark.spark_bridge.failures import unless_result_too_large
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.frames.arrow_collection import collect_batches
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.cancellation import cancellable
+from kquery_spark.spark_bridge.session.failures import unless_result_too_large
 from kquery_spark.stages import Stage
 from kquery_spark.task_errors import task_error
 

@@ -14,9 +14,13 @@ from typing_extensions import override
 from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.spark.result_table import result_table
-from kquery_spark.spark_bridge.arrow_collection import collect_batches, max_result_bytes, with_session_tags
-from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.arrow_collection import (
+    collect_batches,
+    max_result_bytes,
+    with_session_tags,
+)
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.stages.payload import decode_payload
 
 

@@ -19,11 +19,11 @@ from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
 from kquery_spark.runtime.spark.ui_reporter import ui_reporter
 from kquery_spark.runtime.spark.worker import RowEncoding, RowExchange, StageTask
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.sources.hdfs import clusters_named_in
+from kquery_spark.sources.hadoop.hdfs import clusters_named_in
 from kquery_spark.sources.object_stores.connections import stores_named_in
-from kquery_spark.spark_bridge.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, SparkPlans
-from kquery_spark.spark_bridge.crossing_types import converted_columns, crossing_type
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.frames.crossing_types import converted_columns, crossing_type
+from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, SparkPlans
+from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 

@@ -14,7 +14,7 @@ from kquery_spark.physical.operators import TaskContext
 from kquery_spark.runtime.spark.metering import ListParam
 from kquery_spark.runtime.spark.operator_reports import SplitCount, StageReport, split_counts, stage_report
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.spark_bridge.task_execution import execution_of_task
+from kquery_spark.spark_bridge.session.task_execution import execution_of_task
 from kquery_spark.stages.graph import Stage
 
 Reports = list[StageReport]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, ReadExec, ScanExec, TaskContext
 from kquery_spark.runtime.spark.metering import walk_operators
-from kquery_spark.spark_bridge.task_execution import SparkExecution
+from kquery_spark.spark_bridge.session.task_execution import SparkExecution
 from kquery_spark.stages.graph import Stage
 
 SplitCount = tuple[int, int]

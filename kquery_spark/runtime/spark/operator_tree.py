@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from kquery_spark.physical.operators.scan import BYTES_READ
 from kquery_spark.physical.spill import SPILLED_BYTES
 from kquery_spark.runtime.spark.operator_reports import OperatorReport, StageReport
-from kquery_spark.spark_bridge.sql_executions import FinishedExecution, MetricType, PlanNode
+from kquery_spark.spark_bridge.ui.sql_executions import FinishedExecution, MetricType, PlanNode
 
 _MAX_DESCRIPTION_LENGTH = 200
 _MAX_TEXT_LENGTH = 1000

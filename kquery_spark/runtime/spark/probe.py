@@ -18,12 +18,12 @@ import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql.types import StringType, StructField, StructType
 
-from kquery_spark.spark_bridge.arrow_collection import collect_batches
-from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION, SparkPlans
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
-from kquery_spark.spark_bridge.interpreter import interpreter_of
-from kquery_spark.spark_bridge.job_descriptions import described_jobs
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.frames.arrow_collection import collect_batches
+from kquery_spark.spark_bridge.plan.catalyst_plans import STAGE_FUNCTION, SparkPlans
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.session.interpreter import interpreter_of
+from kquery_spark.spark_bridge.ui.job_descriptions import described_jobs
 
 _VERSION = str(sys.modules["kquery_spark"].__version__)
 _MAX_PROBE_TASKS = 16  # that ask, each a core of a worker
@@ -118,7 +118,7 @@ def versions_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
         import kquery_spark.runtime.spark.worker  # noqa: F401
 
         version = str(sys.modules["kquery_spark"].__version__)
-        from kquery_spark.sources.hdfs import CLIENT, has_client
+        from kquery_spark.sources.hadoop.hdfs import CLIENT, has_client
 
         client = CLIENT if has_client() else ""
     except ImportError as missing:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from kquery_spark.spark_bridge.pyspark_names import arrow_schema_of
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_schema_of
 from kquery_spark.types.arrow_types import cast_table
 from kquery_spark.types.names import nullable_within
 

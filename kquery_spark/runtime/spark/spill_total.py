@@ -10,7 +10,7 @@ from typing_extensions import override
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.physical.spill import SPILLED_BYTES
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.spark_bridge.task_metrics import add_spilled_bytes
+from kquery_spark.spark_bridge.ui.task_metrics import add_spilled_bytes
 from kquery_spark.stages.graph import Stage
 
 

@@ -23,8 +23,8 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.runtime.spark.operator_meter import DriverMeter, Inbox, OperatorMeter, Receiver, Reports
 from kquery_spark.runtime.spark.operator_reports import StageReport, split_counts
 from kquery_spark.runtime.spark.operator_tree import finished_execution
-from kquery_spark.spark_bridge.session import Bridge
-from kquery_spark.spark_bridge.sql_executions import (
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.ui.sql_executions import (
     SqlExecutions,
     before_stop,
     redacts_strings,

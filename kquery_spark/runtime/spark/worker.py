@@ -30,9 +30,9 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
+from kquery_spark.sources.deletes.live_rows import KEPT_POSITIONS
 from kquery_spark.sources.footers import PARQUET_FOOTERS
-from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters
-from kquery_spark.sources.live_rows import KEPT_POSITIONS
+from kquery_spark.sources.hadoop.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
 from kquery_spark.stages.graph import Stage, reads

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
-from kquery_spark.functions.parsing import wall_clock
+from kquery_spark.functions.datetime.parsing import wall_clock
 from kquery_spark.kernels import civil, zones
 from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.options import CsvOptions

@@ -8,7 +8,7 @@ import uuid
 from urllib.parse import unquote, urlparse
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.deletion_vectors import MAX_BYTES, DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import MAX_BYTES, DeletionVector
 
 _INLINE, _BY_UUID, _ABSOLUTE, _RELATIVE = "i", "u", "p", "r"
 _UUID_LENGTH = 20  # characters in base 85

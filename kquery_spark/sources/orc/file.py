@@ -15,9 +15,6 @@ import pyarrow.orc as pa_orc
 from kquery_spark.errors import SourceError
 from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.byte_ranges import ByteRange, ReaderAsFile
-from kquery_spark.sources.fetched_pieces import FetchedPieces
-from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.files import check_unchanged, local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.kept_values import KeptValues
@@ -28,6 +25,9 @@ from kquery_spark.sources.orc.footer import (
     orc_tail,
     stripe_footer,
 )
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ReaderAsFile
+from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
+from kquery_spark.sources.prefetch.fetching import Release
 
 _INDEX_STREAMS = (6, 7, 8)  # Stream.Kind: row indexes and Bloom filters, which pyarrow does not read
 _READER_BYTES = 16 << 10  # of a file's end, which pyarrow reads in the hope that it has the footer

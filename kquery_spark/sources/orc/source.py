@@ -17,7 +17,6 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
-from kquery_spark.sources.fetching import Release, nothing_to_release
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -31,6 +30,7 @@ from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_
 from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.file import OrcContent, open_orc, orc_content, remote_orc
 from kquery_spark.sources.orc.footer import OrcFacts
+from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.units import DAY_MICROS

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.coded import PackedCodes
 from kquery_spark.sources.parquet.pages import (
     DATA_V2,
@@ -25,6 +24,7 @@ from kquery_spark.sources.parquet.pages import (
     Page,
 )
 from kquery_spark.sources.parquet.thrift_compact import varint
+from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 from kquery_spark.types.vector import Int64s
 
 MAX_DICTIONARY_VALUES = (1 << 16) - 1  # the code behind the last value is that of NULL

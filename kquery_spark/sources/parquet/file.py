@@ -15,10 +15,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.coded import Codes, PackedCodes
-from kquery_spark.sources.fetched_pieces import FetchedPieces
-from kquery_spark.sources.fetching import Release
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.parquet.calendar import (
     CORRECTED,
@@ -43,7 +40,10 @@ from kquery_spark.sources.parquet.footer import (
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, footer_reads
-from kquery_spark.sources.read_counts import count_read
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
+from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
+from kquery_spark.sources.prefetch.fetching import Release
+from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0

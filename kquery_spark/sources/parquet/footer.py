@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 MAGIC = b"PAR1"
 TAIL_BYTES = 8  # footer length and magic

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.input_file import shared_input
 from kquery_spark.sources.kept_values import KeptValues
 from kquery_spark.sources.parquet.footer import ChunkIndexes, chunk_indexes
 from kquery_spark.sources.parquet.pages import Pages
 from kquery_spark.sources.parquet.thrift_compact import Cursor
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.units import MICRO_NANOS
 
 # as an index has to be read before anything else

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.functions.variant_reading import loops, variant_array
+from kquery_spark.functions.variant.reading import loops, variant_array
 from kquery_spark.kernels import variants as v
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.types import names as t

@@ -16,7 +16,6 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Release, nothing_to_release
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -44,6 +43,7 @@ from kquery_spark.sources.parquet.variants import (
     shredded_parts,
     variant_column,
 )
+from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import spark_column_type

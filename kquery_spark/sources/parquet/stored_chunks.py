@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.parquet.footer import TAIL_BYTES
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 _FOOTER_READ_BYTES = 64 << 10  # the end of a file, which pyarrow reads in the hope that it has the footer
 

@@ -15,8 +15,8 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import support_table
 from kquery_spark.frontends.catalyst.support import Level
 from kquery_spark.frontends.catalyst.support_page import support_page
-from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.relations import RelationReader
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from tests.conftest import settings
 from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
 

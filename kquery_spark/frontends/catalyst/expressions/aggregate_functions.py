@@ -9,15 +9,15 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal, columns_of
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import Translator, check_loops
+from kquery_spark.functions.aggregate.hyperloglog import precision_of
+from kquery_spark.functions.aggregate.listagg import directions
 from kquery_spark.functions.aggregate_registry import (
     AggregateFunction,
     aggregate_for_catalyst,
     aggregate_function,
 )
-from kquery_spark.functions.hyperloglog import precision_of
-from kquery_spark.functions.listagg import directions
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 #: Where a typed aggregate keeps its state in Spark's buffers: nothing to do with its value.

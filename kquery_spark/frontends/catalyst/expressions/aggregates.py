@@ -7,8 +7,8 @@ from kquery_spark.expr import AggregateCall, Call, Expr
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import IGNORED_FIELDS, aggregated
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, AggregateSink, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
-from kquery_spark.spark_bridge.literal_values import scalar
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.plan.literal_values import scalar
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
 

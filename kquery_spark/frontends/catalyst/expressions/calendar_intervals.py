@@ -8,9 +8,9 @@ from decimal import Decimal
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.functions import calendar_intervals
+from kquery_spark.functions.datetime import calendar_intervals
 from kquery_spark.functions.registry import function
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 from kquery_spark.types.units import SECOND_MICROS
 

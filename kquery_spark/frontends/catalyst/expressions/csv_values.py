@@ -7,7 +7,7 @@ from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.record_strings import text_and_schema
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.sources.csv.structs import check_fields, encoded_parameters, record_options
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 

@@ -10,7 +10,7 @@ from kquery_spark.frontends.catalyst.expressions.record_strings import text_and_
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, require_loops
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.sources.json.structs import check_record
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 

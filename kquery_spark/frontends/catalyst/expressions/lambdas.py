@@ -9,9 +9,9 @@ from kquery_spark.expr import Call, Case, Column, Expr, Literal
 from kquery_spark.expr.folds import finished
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.functions.higher_order import higher_order_classes, higher_order_for_catalyst
+from kquery_spark.functions.nested.higher_order import higher_order_classes, higher_order_for_catalyst
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 _OWN_HANDLERS = ("ArrayAggregate", "ArraySort")

@@ -6,9 +6,9 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.functions.casts import check_cast
+from kquery_spark.functions.datetime.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 _ZERO = Literal(0, t.INT)

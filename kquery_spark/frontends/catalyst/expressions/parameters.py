@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.registry import CatalystParameters
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 def check_parameters(node: CatalystNode, parameters: CatalystParameters, function: str) -> tuple[str, ...]:

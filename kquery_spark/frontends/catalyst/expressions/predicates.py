@@ -11,8 +11,8 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
 from kquery_spark.functions.registry import for_catalyst
-from kquery_spark.spark_bridge.literal_values import scalar
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.literal_values import scalar
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 

@@ -10,7 +10,7 @@ from kquery_spark.frontends.catalyst.expressions.parameters import check_paramet
 from kquery_spark.frontends.catalyst.expressions.translator import Translator
 from kquery_spark.frontends.catalyst.versions import CORRUPT_RECORD
 from kquery_spark.functions.registry import function
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.months import month_count
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
-from kquery_spark.functions.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_over
 from kquery_spark.functions.registry import (
     COLUMN,
     EvalMode,
@@ -22,13 +22,13 @@ from kquery_spark.functions.registry import (
     for_java_method,
     function,
 )
-from kquery_spark.spark_bridge.plan_tree import (
+from kquery_spark.spark_bridge.plan.plan_tree import (
     CHAR_UTILITIES,
     EXPRESSION_CLASSES,
     JAVA_METHOD_OWNERS,
     CatalystNode,
 )
-from kquery_spark.spark_bridge.spark_types import is_variant
+from kquery_spark.spark_bridge.plan.spark_types import is_variant
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 

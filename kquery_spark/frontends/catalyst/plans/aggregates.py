@@ -28,7 +28,7 @@ from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Aggregate, GroupPython, LogicalPlan
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.logical.session_windows import aggregate_sessions
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 class _Calls(AggregateSink):

@@ -21,13 +21,13 @@ from kquery_spark.logical import Input
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_relation import FileRelation
-from kquery_spark.spark_bridge.hybrid_zones import HybridZones
-from kquery_spark.spark_bridge.plan_facts import Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.relations import Relation
-from kquery_spark.spark_bridge.session_settings import SessionSettings
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.relations.leaves import Relation
+from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 
 class Relations(Protocol):

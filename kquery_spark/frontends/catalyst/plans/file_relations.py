@@ -26,24 +26,24 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.bucketing import Bucketing, bucketed_files
-from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.file_features import FILE_COLUMN
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import check_unchanged, local_path, modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.live_rows import LiveRows
-from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.partitions import plain_value
-from kquery_spark.sources.renamed import RenamedColumns
-from kquery_spark.spark_bridge.cached_rows import (
+from kquery_spark.sources.views.numbered_rows import NumberedRows
+from kquery_spark.sources.views.renamed import RenamedColumns
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations.cached_rows import (
     CACHE_OF_CHANGED_FILES,
     CACHE_OF_OTHER_FORMAT,
     CACHE_OF_REMOTE_FILES,
 )
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import CACHE, CachedFiles, OtherRelation
-from kquery_spark.spark_bridge.session_settings import (
+from kquery_spark.spark_bridge.relations.leaves import CACHE, CachedFiles, OtherRelation
+from kquery_spark.spark_bridge.session.settings import (
     BUCKETING,
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.functions.registry import function
 from kquery_spark.logical import Expand, Generate, Projection
 from kquery_spark.logical.generate import Generator
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _GENERATORS = {
     "Explode": Generator.EXPLODE,

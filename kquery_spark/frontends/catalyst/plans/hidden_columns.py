@@ -18,7 +18,7 @@ from kquery_spark.sources.file_columns import (
 from kquery_spark.sources.file_columns import ROW_INDEX as ROW_INDEX_FIELD
 from kquery_spark.sources.file_features import FILE_BLOCKS, FILE_COLUMN
 from kquery_spark.sources.file_relation import FileRelation
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 ROW_INDEX = metadata_column(ROW_INDEX_FIELD)

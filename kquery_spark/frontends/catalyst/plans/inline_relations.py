@@ -11,9 +11,9 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.ranges import RangeSource
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import LocalRows, OtherRelation, RangeRelation
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.relations.leaves import LocalRows, OtherRelation, RangeRelation
 
 # Every task carries the rows with it, and so does the query's plan.
 _MAX_INLINE_VALUES = 20_000

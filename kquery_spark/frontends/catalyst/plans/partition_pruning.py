@@ -11,7 +11,7 @@ from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
 from kquery_spark.logical.directories import passing_directories
 from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.sources.partitions import plain_value
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 def prune_partitions(relation: FileRelation, node: CatalystNode, context: Context) -> FileRelation:

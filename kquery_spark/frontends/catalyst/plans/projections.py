@@ -11,7 +11,7 @@ from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
 from kquery_spark.logical.directories import check_directories
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import takes_rows_in_order
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _SESSION = "spark.sessionWindow"
 

@@ -7,7 +7,7 @@ from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context, Declined
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Aggregate, Input, LogicalPlan, Projection, Union
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 @PLANS.handles("Union", family="set operations", partly="by position")

@@ -8,7 +8,7 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Sort
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _DIRECTIONS = {"Ascending": True, "Descending": False}
 _NULLS = {"NullsFirst": True, "NullsLast": False}

@@ -16,10 +16,10 @@ from kquery_spark.frontends.catalyst.plans.python_aggregates import calls_python
 from kquery_spark.frontends.catalyst.plans.python_windows import window_of_functions
 from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
 from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.functions.aggregate.windows import window_for_catalyst
 from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
-from kquery_spark.functions.windows import window_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 
 _LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
 

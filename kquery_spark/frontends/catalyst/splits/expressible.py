@@ -10,10 +10,10 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls
-from kquery_spark.spark_bridge.plan_facts import EvalMode, Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import SessionSettings
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_facts import EvalMode, Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 # Filters that Spark adds on its own account, and that the engine leaves out.
 _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})

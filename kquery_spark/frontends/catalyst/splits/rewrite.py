@@ -11,11 +11,11 @@ from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.frontends.catalyst.splits import aggregates, filters, preaggregation, projections
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible
 from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS, SPLITS, Splits
-from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 __all__ = ["aggregates", "filters", "preaggregation", "projections"]
 

@@ -14,7 +14,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_over
 from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, Function, function
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import as_floats, common_type

@@ -10,14 +10,14 @@ from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate.extreme_rows import check_count
+from kquery_spark.functions.aggregate.hyperloglog import precision_of
 from kquery_spark.functions.aggregate_registry import (
     aggregate_function,
     ignoring_nulls,
     overloaded,
     takes_null_treatment,
 )
-from kquery_spark.functions.extreme_rows import check_count
-from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.types import names as t
 
 # Spark's class of error for an aggregate function in a clause that has none.

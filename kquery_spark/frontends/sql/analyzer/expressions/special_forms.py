@@ -16,7 +16,7 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.functions.call_form import registered_names, trim_function
-from kquery_spark.functions.higher_order import HigherOrderFunction
+from kquery_spark.functions.nested.higher_order import HigherOrderFunction
 from kquery_spark.functions.registry import (
     EvalMode,
     date_field_function,

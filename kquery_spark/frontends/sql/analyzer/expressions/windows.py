@@ -11,8 +11,8 @@ from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionA
 from kquery_spark.frontends.sql.analyzer.expressions.window_frames import frame_of
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import has_aggregate, window_function_of
-from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 
 # Spark's class of error for a window function in a clause that has none.

@@ -11,10 +11,10 @@ from kquery_spark.frontends.sql.analyzer.naming.function_text import (
 )
 from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWriter
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate.windows import aggregate_of, window_function
 from kquery_spark.functions.aggregate_registry import takes_null_treatment
 from kquery_spark.functions.call_form import trim_function
 from kquery_spark.functions.special_forms import time_window_function
-from kquery_spark.functions.windows import aggregate_of, window_function
 from kquery_spark.types import names as t
 
 
