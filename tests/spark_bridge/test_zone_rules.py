@@ -10,7 +10,8 @@ from kquery_spark import kquery_plan
 from kquery_spark.fuzz.settings import applied
 from kquery_spark.kernels import zones
 from kquery_spark.kernels.zones import ZoneTable, table_of_this_machine
-from kquery_spark.spark_bridge.session.bridge import bridge, zone_rules
+from kquery_spark.spark_bridge.session import zone_rules
+from kquery_spark.spark_bridge.session.bridge import bridge
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 from kquery_spark.verify import compare_tables
 
