@@ -17,7 +17,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
 from kquery_spark.logical.bucket_pruning import possible_buckets
 from kquery_spark.logical.directories import decided, directory_values
-from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
+from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
 from kquery_spark.types import names as t
 from kquery_spark.types.units import MICRO_NANOS
 from kquery_spark.types.vector import Int64s
@@ -63,14 +63,14 @@ def possible_rows(
     if not all(_possible(_Splits(source, [split]), condition)[0] for condition in late):
         return np.zeros(0, np.int64)
     filters = [*filters, *late]
-    known = source.stretches(split, sorted(columns_of(*filters)))
+    known = source.page_statistics(split, sorted(columns_of(*filters)))
     if known is None:
         return None
     lengths = np.diff(known.starts)
-    stretches = _Stretches(known, lengths.tolist())
+    page_statistics = _Stretches(known, lengths.tolist())
     possible = np.ones(len(lengths), np.bool_)
     for condition in filters:
-        possible &= np.array(_possible(stretches, condition), np.bool_)
+        possible &= np.array(_possible(page_statistics, condition), np.bool_)
     if lengths[possible].sum() > _MAX_KEPT_ROW_SHARE * known.starts[-1]:
         return None
     return np.flatnonzero(np.repeat(possible, lengths))
@@ -156,7 +156,7 @@ class _Splits:
 class _Stretches:
     """Those of one split, of which the directory was looked at."""
 
-    known: RowStretches
+    known: PageStatistics
     rows: list[int]
 
     def ranges(self, column: str) -> Sequence[ColumnRange | None]:

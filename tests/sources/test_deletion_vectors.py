@@ -211,7 +211,7 @@ class TestLiveRows:
         for split in source.splits():
             (batch,) = source.read(split, ["x", "n"])
             for i, name in enumerate(("x", "n")):
-                column = source.coded(split, name)
+                column = source.dictionary_column(split, name)
                 values, some = batch.columns[i].to_pylist(), np.arange(0, batch.num_rows, 11)
                 assert column.take(None).to_pylist() == values
                 assert column.take(some).to_pylist() == values[::11]
@@ -219,4 +219,6 @@ class TestLiveRows:
                 assert column.rows_where(selected).tolist() == [k for k, v in enumerate(values) if v == 3]
                 assert column.rows_where(selected, some).tolist() == [k for k in some if values[k] == 3]
                 few = np.array([5, 17, 40_000])
-                assert source.coded(split, name, few).take(few).to_pylist() == [values[k] for k in few]
+                assert source.dictionary_column(split, name, few).take(few).to_pylist() == [
+                    values[k] for k in few
+                ]

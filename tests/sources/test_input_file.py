@@ -54,9 +54,9 @@ def test_no_file_is_mapped(tmp_path, kind):
     batches = source.read(split, ["k", "v"])
     next(batches)
     if kind == "parquet":
-        source.stretches(split, ["v"])
-        coded = source.coded(split, "k")
-        assert coded is None or coded.values.type == pa.int64()
+        source.page_statistics(split, ["v"])
+        dictionary_column = source.dictionary_column(split, "k")
+        assert dictionary_column is None or dictionary_column.values.type == pa.int64()
     assert str(tmp_path) not in Path("/proc/self/maps").read_text()
 
 

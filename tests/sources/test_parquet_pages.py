@@ -244,7 +244,7 @@ def test_what_pages_are_said_to_hold_is_in_them(tmp_path, dictionaries):
         opened = open_file(source.files[0])
         columns = [c for c in source.schema.names if opened.pages.ranges(split.pieces[0], c) is not None]
         assert set(columns) == set(source.schema.names) - NO_RANGES
-        known = source.stretches(split, columns)
+        known = source.page_statistics(split, columns)
         assert known is not None
         (whole,) = source.read(split, list(known.ranges))
         rows = whole.to_arrow()
@@ -333,7 +333,7 @@ def test_nulls_of_a_page_are_not_those_of_a_part_of_it(tmp_path):
 
 def test_dates_and_times_of_literals_are_those_of_statistics(tmp_path):
     source = write(tmp_path / "f.parquet", clustered(), use_dictionary=False)
-    known = source.stretches(source.splits()[0], ["day", "ts"])
+    known = source.page_statistics(source.splits()[0], ["day", "ts"])
     assert known is not None
     assert known.ranges["day"][0].low == comparable(date(1970, 1, 1), t.DATE)
     assert known.ranges["ts"][0].low == comparable(

@@ -21,9 +21,9 @@ from kquery_spark.frontends.catalyst.file_columns import tracked_rows
 from kquery_spark.frontends.catalyst.nondeterminism import repeated_nondeterminism
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
+from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.scope import exactly
 from kquery_spark.frontends.catalyst.support import Level, Row
-from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.functions.aggregate.windows import window_functions
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
@@ -106,7 +106,7 @@ class Importer:
         for name, value in self._settings.unexpected().items():
             if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
-        columns_read = Wanted.of(node)
+        columns_read = RequiredColumns.of(node)
         context = Context(
             self._facts, self._relations, self._settings, self._sources, columns_read, self._functions
         )

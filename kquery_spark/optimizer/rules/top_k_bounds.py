@@ -126,7 +126,7 @@ def _finer_parts(source: Source, order: _Order, rows: int) -> list[_Part | None]
 
 def _page_parts(source: Source, split: Split, order: _Order) -> list[_Part | None] | None:
     """The pages of a split as parts; None if it has more than one piece or nothing is known of its pages."""
-    pages = source.stretches(split, [order.name]) if len(split.pieces) == 1 else None
+    pages = source.page_statistics(split, [order.name]) if len(split.pieces) == 1 else None
     if pages is None:
         return None
     return list(map(order.part, pages.ranges[order.name], np.diff(pages.starts).tolist()))

@@ -57,7 +57,7 @@ def cut(
     if len(text) > _MAX_OFFSET or (quoted and options.has_escapes(block)):
         return None
     quote = ord(options.quote) if quoted else -1
-    empty = not options.tells_empty_values(pruned)
+    empty = not options.distinguishes_empty_values(pruned)
     ends, data = _scratch.of(len(text) + kernels.SLACK)
     lines = kernels.separators(text, ord(options.delimiter), quote, empty, width, ends)
     if lines < 0:

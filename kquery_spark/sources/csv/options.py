@@ -78,7 +78,7 @@ class CsvOptions:
         """Whether a block has an escape other than the quote itself."""
         return not self.doubles_quotes and self.escape.encode() in block
 
-    def tells_empty_values(self, pruned: bool) -> bool:
+    def distinguishes_empty_values(self, pruned: bool) -> bool:
         """Whether Spark tells a quoted empty value from none, or skips columns (``pruned``) by a rule of its own."""
         return self.null_value != self.empty_value or (pruned and self.doubles_quotes)
 

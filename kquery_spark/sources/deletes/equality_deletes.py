@@ -18,8 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
-from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
-from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.views.base import SourceView
 from kquery_spark.types.batch import Batch, pick
@@ -94,11 +94,13 @@ class WithoutDeletedValues(SourceView):
         return super().fetch(split, list(dict.fromkeys([*keys, *columns])))  # of all rows
 
     @override
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
         return None
 
     @override
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
         return None
 
     @override

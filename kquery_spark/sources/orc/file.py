@@ -17,7 +17,7 @@ from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import check_unchanged, local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.orc.footer import (
     END_BYTES,
     Tail,
@@ -142,8 +142,8 @@ class RemoteOrc:
         return self._footers[stripe]
 
 
-_REMOTE: KeptValues[DataFile, RemoteOrc] = KeptValues(_MAX_KEPT_BYTES)
-_CONTENTS: KeptValues[DataFile, OrcContent] = KeptValues(_MAX_KEPT_BYTES)  # of files of this machine
+_REMOTE: LruCache[DataFile, RemoteOrc] = LruCache(_MAX_KEPT_BYTES)
+_CONTENTS: LruCache[DataFile, OrcContent] = LruCache(_MAX_KEPT_BYTES)  # of files of this machine
 
 
 def remote_orc(file: DataFile) -> RemoteOrc | None:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.input_file import shared_input
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.parquet.footer import ChunkIndexes, chunk_indexes
 from kquery_spark.sources.parquet.pages import Pages
 from kquery_spark.sources.parquet.thrift_compact import Cursor
@@ -39,7 +39,7 @@ _INDEX_LISTS: dict[int, Callable[[Cursor], Any]] = {
 }
 
 
-_REGIONS: KeptValues[tuple[DataFile, ByteRange], memoryview] = KeptValues(64 << 20)
+_REGIONS: LruCache[tuple[DataFile, ByteRange], memoryview] = LruCache(64 << 20)
 """Parts of files with the indexes of many chunks."""
 
 

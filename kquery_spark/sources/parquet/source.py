@@ -13,9 +13,9 @@ from typing_extensions import override
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
+from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
-from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -250,7 +250,9 @@ class ParquetSource(Source):
         return opened.hold(group, self._parts(opened, whole), [pages for pages in paged if pages is not None])
 
     @override
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
         """Of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
         kernel_module = FILE_LOOPS.kernels() if self.compiled else None
@@ -259,12 +261,12 @@ class ParquetSource(Source):
         (group,) = split.pieces
         if rows is not None and opened.pages.holding(group, column, rows) is not None:
             return None
-        parts = opened.coded(group, column)
+        parts = opened.dictionary_column(group, column)
         if parts is None:
             return None
         chunk, stored = parts
         values = self._array(opened, column, pa.chunked_array([stored]))
-        return CodedColumn(
+        return DictionaryColumn(
             values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
@@ -274,7 +276,7 @@ class ParquetSource(Source):
         )
 
     @override
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
         """Pages, where the file has a column index."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
@@ -284,7 +286,7 @@ class ParquetSource(Source):
         if not known:
             return None
         starts = np.unique(np.concatenate([ends for ends, _ in known.values()]))
-        return RowStretches(starts, {c: _for_each(starts, *pages) for c, pages in known.items()})
+        return PageStatistics(starts, {c: _for_each(starts, *pages) for c, pages in known.items()})
 
     def _fields(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self.table_schema.field(c) for c in columns])

@@ -9,8 +9,8 @@ from typing import ClassVar
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
-from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
@@ -71,12 +71,14 @@ class SourceView(Source):
         return self.source.fetch(split, columns, rows)
 
     @override
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
-        return self.source.coded(split, column, rows)
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
+        return self.source.dictionary_column(split, column, rows)
 
     @override
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        return self.source.stretches(split, columns)
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
+        return self.source.page_statistics(split, columns)
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:

@@ -10,8 +10,8 @@ from typing import ClassVar
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
-from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s
@@ -84,14 +84,16 @@ class ConcatenatedSource(Source):
         return source.fetch(own, columns, rows)
 
     @override
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
         source, own = self._in_source(split)
-        return source.coded(own, column, rows)
+        return source.dictionary_column(own, column, rows)
 
     @override
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
         source, own = self._in_source(split)
-        return source.stretches(own, columns)
+        return source.page_statistics(own, columns)
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:

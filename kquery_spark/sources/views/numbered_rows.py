@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Split
+from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Split
 from kquery_spark.sources.bucketing import Bucketing
-from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.views.base import SourceView
 from kquery_spark.types import names as t
@@ -78,13 +78,15 @@ class NumberedRows(SourceView):
         return super().fetch(split, self._stored(columns), rows)
 
     @override
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
-        return None if column == self.name else super().coded(split, column, rows)
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
+        return None if column == self.name else super().dictionary_column(split, column, rows)
 
     @override
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
         stored = self._stored(columns)
-        return super().stretches(split, stored) if stored else None
+        return super().page_statistics(split, stored) if stored else None
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:

@@ -9,8 +9,8 @@ from functools import cached_property
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.sources.base import ColumnRange, RowStretches, Split
-from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.base import ColumnRange, PageStatistics, Split
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release
 from kquery_spark.sources.views.base import SourceView
 from kquery_spark.types.batch import Batch
@@ -57,20 +57,27 @@ class RenamedColumns(SourceView):
         return self.source.fetch(split, [self._stored[column] for column in columns], rows)
 
     @override
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
-        coded = self.source.coded(split, self._stored[column], rows)
-        if coded is None:
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
+        dictionary_column = self.source.dictionary_column(split, self._stored[column], rows)
+        if dictionary_column is None:
             return None
         old = self.source.schema.field(self._stored[column]).type
-        return replace(coded, values=renamed_array(coded.values, old, self.table_schema.field(column).type))
+        return replace(
+            dictionary_column,
+            values=renamed_array(dictionary_column.values, old, self.table_schema.field(column).type),
+        )
 
     @override
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
         stored = {self._stored[column]: column for column in columns}
-        stretches = self.source.stretches(split, list(stored))
-        if stretches is None:
+        page_statistics = self.source.page_statistics(split, list(stored))
+        if page_statistics is None:
             return None
-        return RowStretches(stretches.starts, {stored[n]: known for n, known in stretches.ranges.items()})
+        return PageStatistics(
+            page_statistics.starts, {stored[n]: known for n, known in page_statistics.ranges.items()}
+        )
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:

@@ -12,11 +12,11 @@ from kquery_spark.errors import PlanError, Unsupported, UnsupportedQuery
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
+from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.rounds import reads_last_round
 from kquery_spark.frontends.catalyst.scope import Names, Scope
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
-from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
@@ -102,14 +102,14 @@ class Context:
         relations: Relations,
         settings: SessionSettings,
         sources: NodeMap[Source],
-        wanted: Wanted,
+        required: RequiredColumns,
         functions: PythonFunctions | None = None,
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.settings = settings
         self.sources = sources
-        self.wanted = wanted
+        self.required = required
         self.functions = functions
         self.names = Names()
         self.inputs: list[Handover] = []

@@ -1,4 +1,4 @@
-"""Values that this process keeps by a key, bounded by what they take in memory."""
+"""A cache of this process that is bounded by bytes."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Generic, Protocol, TypeVar
 
 
 class Sized(Protocol):
-    """Something whose size is known."""
+    """A value that knows its size."""
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory, about."""
+        """Approximate size in memory."""
         ...
 
 
@@ -21,8 +21,8 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V", bound=Sized)
 
 
-class KeptValues(Generic[K, V]):
-    """Values by key, of which those that were not used for longest go first."""
+class LruCache(Generic[K, V]):
+    """Thread-safe LRU cache with a byte limit. The newest value stays even if it alone exceeds the limit."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -32,11 +32,11 @@ class KeptValues(Generic[K, V]):
 
     @property
     def nbytes(self) -> int:
-        """What all of them take."""
+        """Total size of the cached values."""
         return self._nbytes
 
     def get(self, key: K) -> V | None:
-        """The value of a key, if it is kept."""
+        """Return the cached value of a key and mark it as used, or None."""
         with self._lock:
             value = self._values.get(key)
             if value is not None:
@@ -44,7 +44,7 @@ class KeptValues(Generic[K, V]):
             return value
 
     def put(self, key: K, value: V) -> None:
-        """Keep a value, the newest even when it alone takes more than all may."""
+        """Add or replace a value and evict the least recently used values until the rest fits."""
         with self._lock:
             self._forget(key)
             self._values[key] = value
@@ -53,7 +53,7 @@ class KeptValues(Generic[K, V]):
                 self._nbytes -= self._values.popitem(last=False)[1].nbytes
 
     def forget(self, key: K) -> None:
-        """Let go of the value of a key, if it is kept."""
+        """Remove the value of a key, if it is cached."""
         with self._lock:
             self._forget(key)
 

@@ -1,4 +1,4 @@
-"""While a task reads one split of a scan, the next ones are fetched from the other filesystem that they are on."""
+"""Prefetch: while a task decodes one split of a scan, background threads fetch the next splits from a remote filesystem."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.prefetch.fetching import InBackground, Release, nothing_to_release
 from kquery_spark.types.vector import Int64s
 
-# more than the next split only of small ones, whose requests take longer than what they fetch
+# Small splits are fetched several at a time, because the latency of their requests exceeds the transfer time.
 _MAX_SPLITS_AHEAD, _MAX_BYTES_AHEAD = 8, 64 << 20
 
 
-class Wanted(NamedTuple):
-    """Columns of a split to fetch. rows: the only ones that can be read; None for all."""
+class PrefetchRequest(NamedTuple):
+    """Columns of a split to fetch. rows: positions of the rows that may be read, in rising order; None for all rows."""
 
     columns: Sequence[str]
     rows: Int64s | None = None
 
 
-def fetched_ahead(
-    source: Source, splits: Sequence[Split], wanted: Callable[[Split], Wanted | None]
+def prefetched_splits(
+    source: Source, splits: Sequence[Split], prefetch_request: Callable[[Split], PrefetchRequest | None]
 ) -> Generator[Split, None, None]:
-    """The splits, each of which the caller reads before it asks for the next one.
+    """Yield the splits in order and fetch the following ones in the background.
 
-    wanted: what will probably be read of a split; None where statistics rule out all of its rows. Other threads call it, as
-    it may have to look at a footer.
+    The caller must read a split before it asks for the next one, because its fetched bytes are released then.
+
+    prefetch_request: returns the columns and rows that will probably be read from a split, or None if statistics exclude
+    all of its rows. Background threads call it, because it may have to read a footer.
     """
     if not splits or not source.is_remote(splits[0]):
         yield from splits
         return
-    ahead = _Ahead(source, splits, wanted)
+    ahead = _Ahead(source, splits, prefetch_request)
     try:
         for split in splits:
             release = ahead.next()
@@ -46,18 +48,21 @@ def fetched_ahead(
 
 
 class _Ahead:
-    """What is fetched of splits, in their order, before they are read."""
+    """The fetches that were started and not consumed yet, in the order of the splits."""
 
     def __init__(
-        self, source: Source, splits: Sequence[Split], wanted: Callable[[Split], Wanted | None]
+        self,
+        source: Source,
+        splits: Sequence[Split],
+        prefetch_request: Callable[[Split], PrefetchRequest | None],
     ) -> None:
         self._source = source
-        self._wanted = wanted
+        self._prefetch_request = prefetch_request
         self._left = deque(splits)
         self._begun: deque[tuple[Split, InBackground[Release]]] = deque()
 
     def next(self) -> Release:
-        """What lets go of the next split, once its columns are asked for; those after it may be, too."""
+        """Wait until the next split has been requested, start further fetches, and return the function that releases it."""
         self._begin()
         release = self._begun[0][1].result()
         self._begun.popleft()
@@ -65,7 +70,7 @@ class _Ahead:
         return release
 
     def close(self) -> None:
-        """Let go of all that nobody read."""
+        """Release every fetch that was started and not read."""
         for _, fetch in self._begun:
             fetch.abandon(lambda release: release())
 
@@ -79,10 +84,10 @@ class _Ahead:
             return True
         last, fetch = self._begun[-1]
         if last.file == split.file and not fetch.is_done:
-            return False  # the file is being opened
+            return False  # wait for the first split of this file, which opens it and reads the footer
         nbytes = split.nbytes + sum(begun.nbytes for begun, _ in self._begun)
         return len(self._begun) < _MAX_SPLITS_AHEAD and nbytes <= _MAX_BYTES_AHEAD
 
     def _fetch(self, split: Split) -> Release:
-        parts = self._wanted(split)
+        parts = self._prefetch_request(split)
         return nothing_to_release if parts is None else self._source.fetch(split, *parts)

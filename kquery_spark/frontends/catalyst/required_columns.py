@@ -1,4 +1,4 @@
-"""What a plan reads of its leaves, so that scans start narrow and plans print short, and what nobody sees of its nodes."""
+"""Columns and metadata that a plan needs from each leaf, so that scans read only these."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from kquery_spark.frontends.catalyst.file_columns import input_file_expressions,
 from kquery_spark.sources.file_columns import METADATA
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
-# Nodes that read what their expressions name and nothing else of their children.
+# Nodes that read only the columns that their expressions name.
 _NARROW = frozenset({"Project", "Aggregate", "Expand"})
-# Nodes that pass on what is read above them.
+# Nodes that pass their child's columns through: they need what their parent needs.
 _PASSING = frozenset(
     {
         "Filter",
@@ -29,11 +29,11 @@ _PASSING = frozenset(
         "RebalancePartitions",
     }
 )
-# Nodes above which nobody sees in which partitions the rows below are; so is a Sort of all rows.
+# Nodes above which the partitioning of the rows below is not observable. A global Sort is another.
 _REDISTRIBUTING = frozenset({"Aggregate", "Join", "Window", "Distinct"})
-# Nodes whose work users spread over tasks by the partitions below.
+# Nodes whose work users distribute over tasks by the partitioning below them.
 _CALLING = frozenset({"BatchEvalPython", "ArrowEvalPython", "BatchEvalPythonUDTF", "ArrowEvalPythonUDTF"})
-# As these, nodes that read all columns and pass on none.
+# Nodes that depend on the partitioning too; they read all columns and pass none through.
 _MAPPING = frozenset(
     {
         *("MapInPandas", "MapInArrow", "PythonMapInArrow"),
@@ -45,14 +45,17 @@ _ONE_SIDED = frozenset({"LeftSemi", "LeftAnti"})
 
 
 @dataclass
-class Wanted:
-    """Expression ids that some node reads, and the leaves (by identity) all of whose columns are read.
+class RequiredColumns:
+    """Columns and metadata that the plan needs from each leaf.
 
-    ``metadata``: the ordinals of the fields of each ``_metadata`` attribute that are read, None for a read of all.
-    ``named``: by a leaf's identity, the classes of expressions that name the file being read, which is one of the leaf's.
-    ``redistributed``: nodes (by identity) whose partitions nobody sees.
-    ``conditions``: by a leaf's identity, the condition of the filter right above it.
-    ``filters``: there is one. ``null_filters``: it has a condition that NULL may pass and a value may not.
+    ids: expression ids of the attributes that some node reads.
+    whole: leaves (by identity) of which all columns are read.
+    metadata: for each ``_metadata`` attribute, the ordinals of the fields that are read; None stands for all fields.
+    named: for each leaf (by identity), the classes of expressions such as ``input_file_name()`` that refer to its files.
+    redistributed: nodes (by identity) whose partitioning is not observable.
+    conditions: for each leaf (by identity), the condition of the Filter directly above it.
+    filters: True if the plan has a Filter.
+    null_filters: True if some Filter has a condition that NULL may pass although a value may not.
     """
 
     ids: set[int] = field(default_factory=set)
@@ -65,8 +68,8 @@ class Wanted:
     null_filters: bool = False
 
     @classmethod
-    def of(cls, root: CatalystNode) -> Wanted:
-        """The columns that a plan reads to produce all of its output."""
+    def of(cls, root: CatalystNode) -> RequiredColumns:
+        """Collect what the plan needs to produce all of its output columns."""
         columns_read = cls()
         stack = [(root, True, False)]
         while stack:
@@ -87,11 +90,11 @@ class Wanted:
         return columns_read
 
     def __call__(self, leaf: CatalystNode, attribute: CatalystNode) -> bool:
-        """Whether a column of a leaf is read."""
+        """True if a column of a leaf is read."""
         return attribute["exprId"] in self.ids or id(leaf) in self.whole
 
     def _expressions(self, node: CatalystNode) -> list[CatalystNode]:
-        """Adds what a node's expressions read; returns the plans of their subqueries, still to be visited."""
+        """Add what the expressions of a node read; returns the plans of their subqueries, which are visited later."""
         plans = []
         if node.cls == "Filter":
             self.filters = True
@@ -101,7 +104,9 @@ class Wanted:
         if naming and (relation := named_relation(node)) is not None:
             self.named.setdefault(id(relation), set()).update(naming)
         for tree in node.expressions():
-            ordinals: dict[int, int] = {}  # of fields, by the identity of the attribute below
+            ordinals: dict[
+                int, int
+            ] = {}  # field ordinals by the identity of the attribute below GetStructField
             for part in tree.walk():
                 if part.cls == "GetStructField":
                     ordinals[id(part.children[0])] = part["ordinal"]
@@ -124,7 +129,7 @@ def _prefers_null(part: CatalystNode) -> bool:
 
 
 def _children(node: CatalystNode, everything: bool) -> list[bool]:
-    """Whether all columns of each child are read."""
+    """For each child: True if all of its columns are read."""
     if node.cls in _NARROW:
         # an Expand's projections may be lost in the JSON
         return [node.fields.get("projections", ()) is None] * len(node.children)

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
+from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_splits
 from kquery_spark.sources.base import Source, Split
 
 
@@ -53,7 +53,7 @@ def until(condition: Callable[[], bool]) -> bool:
 def test_of_small_splits_several_are_fetched_ahead():
     source = Files(1 << 20)
     splits = [split for split in source.splits() if split.pieces == (0,)]
-    reading = fetched_ahead(source, splits, lambda split: Wanted([]))
+    reading = prefetched_splits(source, splits, lambda split: PrefetchRequest([]))
     first = threading.Thread(target=lambda: next(reading))
     first.start()
     assert until(lambda: len(source.fetched) == 8)
@@ -72,7 +72,7 @@ def test_of_large_splits_few_are_fetched_ahead(nbytes, ahead):
     source = Files(nbytes)
     source.opens.set()
     splits = [split for split in source.splits() if split.pieces == (0,)]
-    reading = fetched_ahead(source, splits, lambda split: Wanted([]))
+    reading = prefetched_splits(source, splits, lambda split: PrefetchRequest([]))
     next(reading)
     assert until(lambda: len(source.fetched) == 1 + ahead)
     assert list(reading) == splits[1:]
@@ -81,7 +81,7 @@ def test_of_large_splits_few_are_fetched_ahead(nbytes, ahead):
 
 def test_a_file_is_opened_once_by_the_first_of_its_splits():
     source = Files(1 << 20)
-    reading = fetched_ahead(source, source.splits(), lambda split: Wanted([]))
+    reading = prefetched_splits(source, source.splits(), lambda split: PrefetchRequest([]))
     first = threading.Thread(target=lambda: next(reading))
     first.start()
     assert until(lambda: source.fetched == [(0, 0)])
