@@ -53,7 +53,7 @@ def test_rows_are_brought_in_the_order_of_the_file(large: SparkSession, query: s
     fast: Any = kquery_plan(frame)
     assert fast is not frame
     explained = kq.explain(frame)
-    assert explained.accelerated and "takes them as Arrow" in str(explained)
+    assert explained.accelerated and "receives them as Arrow" in str(explained)
     table = fast.toArrow()
     assert table.equals(frame.toArrow().sort_by("n"))
     assert (np.diff(table["n"].to_numpy()) > 0).all()

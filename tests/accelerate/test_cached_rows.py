@@ -320,7 +320,7 @@ def test_where_little_is_done_with_numbers_of_a_cache(spark, tmp_path, cached):
     little, more = frame.groupBy("k").agg(F.sum("x")), frame.groupBy("id").agg(F.sum("x"))
     for query in (little, more, frame.groupBy("k").count()):
         check(query, coverage=1.0)
-    sentence = "Spark has the numbers in its cache, and little is done with them"
+    sentence = "Spark's cache holds the decoded numbers, and the query does little with them"
     assert sentence in str(kq.explain(little))
     assert sentence not in str(kq.explain(more))
     assert sentence not in str(kq.explain(frame.groupBy("k").count()))

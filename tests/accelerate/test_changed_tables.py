@@ -54,7 +54,7 @@ def test_an_action_reads_what_was_inserted_before_it(spark, table, numbers):
     frame, derived = fast(plain), fast(plain).select("*")
     grouped = fast(plain.groupBy("k").count())
     fast(plain).createOrReplaceTempView("changed_v")
-    assert "What is made of the rows is Spark's" in str(kq.explain(grouped))
+    assert "Operations on top of the result run in Spark" in str(kq.explain(grouped))
     before = rows(grouped)
     spark.sql("INSERT INTO changed_t VALUES (1000, 99), (1001, 99)")
     assert rows(grouped) == before  # as Spark's own frame, whose plan has listed the files

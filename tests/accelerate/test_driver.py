@@ -223,7 +223,7 @@ def test_tiny_queries_are_the_drivers_and_all_else_of_them_is_sparks(spark: Any,
         (decision,) = kq.explain(frame).decisions
         assert decision.driver_only
         assert "in the driver when rows are brought there" in str(kq.explain(frame))
-        assert "brings the rows to the driver runs it there" in str(kq.explain(fast))
+        assert "collects the rows runs it in the driver" in str(kq.explain(fast))
         fast.write.parquet(str(tmp_path / "out"))
         assert sorted(map(repr, spark.read.parquet(str(tmp_path / "out")).collect())) == sorted(
             map(repr, frame.collect())

@@ -67,7 +67,7 @@ def test_more_rows_than_the_setting_allows_are_left_to_spark(sorted_tables: Spar
     with settings(sorted_tables, {"spark.kquery.sortRows": "100000"}):
         explained = kq.explain(query)
         assert not explained.accelerated
-        assert "sorting about 400,000 rows in one task falls back to Spark" in str(explained)
+        assert "sorting about 400,000 rows in one task exceeds" in str(explained)
     assert kq.explain(query).accelerated
 
 
@@ -168,7 +168,7 @@ def test_what_is_made_of_more_rows_than_a_task_may_sort_is_sparks(ordered: DataF
         assert frame.collect() == ordered.collect()
         assert frame.limit(7).toArrow().equals(ordered.limit(7).toArrow())
         assert "MapInArrow" not in _plan(frame.limit(7))
-        assert "What is made of the sorted rows is Spark's" in str(kq.explain(frame))
+        assert "Operations on top of the sorted result run in Spark" in str(kq.explain(frame))
     assert "MapInArrow" in _plan(shared(ordered).limit(7))
 
 
@@ -189,7 +189,7 @@ def test_rows_in_a_task_are_bounded_not_rows_in_all(sorted_tables: SparkSession)
     with settings(sorted_tables, {**SHARED, "spark.kquery.sortRows": "250000"}):
         assert kq.explain(query).accelerated
     with settings(sorted_tables, {**SHARED, "spark.kquery.sortRows": "150000"}):
-        assert "in 2 tasks falls back to Spark" in str(kq.explain(query))
+        assert "in 2 tasks exceeds" in str(kq.explain(query))
 
 
 def test_a_context_on_spark_shares_sorts_as_well(ordered: DataFrame) -> None:
