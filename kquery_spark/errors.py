@@ -54,6 +54,10 @@ class FallbackWarning(UserWarning):
     """The engine failed, in planning or at run time, and Spark ran the query instead; the text says what failed."""
 
 
+class ConfigWarning(UserWarning):
+    """A ``spark.kquery.*`` setting of a session cannot be used; the message says what is right and which default holds."""
+
+
 class SqlError(PlanError):
     """SQL text that cannot be understood, with a position (1-based line and column) and a caret."""
 

@@ -34,14 +34,20 @@ class RunControl:
     """Counts what the tasks of one run produce and stops them; any thread may call any method.
 
     max_rows, max_bytes: of all operators' output together. None: no limit. within: the control of a run that this one is a
-    part of, whose limits hold.
+    part of, whose limits hold. small_batches: True if operators should make small batches though large ones are faster, as a
+    run should whose memory many others share.
     """
 
     def __init__(
-        self, max_rows: int | None = None, max_bytes: int | None = None, within: RunControl | None = None
+        self,
+        max_rows: int | None = None,
+        max_bytes: int | None = None,
+        within: RunControl | None = None,
+        small_batches: bool = False,
     ) -> None:
         self.max_rows: int | None = max_rows if within is None else within.max_rows
         self.max_bytes: int | None = max_bytes if within is None else within.max_bytes
+        self.small_batches: bool = small_batches if within is None else within.small_batches
         self._within = within
         self.rows = 0
         self.nbytes = 0
@@ -128,3 +134,9 @@ def bounding_control() -> RunControl | None:
     """The control of this run if it limits bytes."""
     control = _CURRENT.get()
     return control if control is not None and control.max_bytes is not None else None
+
+
+def needs_small_batches() -> bool:
+    """True if this run limits bytes or shares its memory: operators should make small batches."""
+    control = _CURRENT.get()
+    return control is not None and (control.small_batches or control.max_bytes is not None)

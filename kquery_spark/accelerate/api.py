@@ -52,8 +52,6 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     try:
         with collection_paused():
             result = _planned(frame, fallback, when)
-    except ConfigError:
-        raise
     except Exception as error:
         if fallback == "error":
             raise

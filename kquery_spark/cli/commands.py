@@ -153,6 +153,11 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
 @click.option(
     "--query-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop queries that take longer."
 )
+@click.option(
+    "--read-ahead-mib",
+    type=click.IntRange(min=1),
+    help="Memory of all results together that clients have not taken yet, in MiB. [default: 256]",
+)
 @click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
 def serve(
     tables: tuple[TableSpec, ...],
@@ -164,6 +169,7 @@ def serve(
     tls_key: str | None,
     max_queries: int | None,
     query_seconds: float | None,
+    read_ahead_mib: int | None,
     log_level: str,
 ) -> None:
     """Serve tables to Arrow Flight and Flight SQL clients (ADBC, kq.connect) until interrupted."""
@@ -173,7 +179,7 @@ def serve(
     spark = None if engine == LOCAL else own_session("kquery-spark serve", log_level)
     context = kq.ExecutionContext(spark)
     register_locally(context, tables)
-    serve_tables(context, address, max_queries, query_seconds)
+    serve_tables(context, address, max_queries, query_seconds, read_ahead_mib)
 
 
 @cli.command(name="run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})

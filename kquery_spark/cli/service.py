@@ -6,6 +6,7 @@ import ipaddress
 import os
 import signal
 import stat
+import threading
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def serve_tables(
     address: Address,
     running_queries: int | None = None,
     query_seconds: float | None = None,
+    read_ahead_mib: int | None = None,
 ) -> None:
     """Serve until SIGINT or SIGTERM; queries that run are finished first."""
     try:
@@ -77,17 +79,19 @@ def serve_tables(
     limits = ServiceLimits(query_seconds=query_seconds)
     if running_queries is not None:
         limits = replace(limits, running_queries=running_queries)
+    if read_ahead_mib is not None:
+        limits = replace(limits, read_ahead_bytes=read_ahead_mib << 20)
     try:
         service = QueryService(context, address.location, token=token, tls=tls, limits=limits)
     except OSError as error:
         raise Failure(Exit.USAGE, f"cannot listen at {address.location}: {error}") from error
-    # Flight stops for the signals that Python handles; what the handlers do comes after it
+    ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+        signal.signal(number, lambda *_: ended.set())
     bound_address = replace(address, port=service.port)
     tables = ", ".join(context.table_names())
     click.echo(f"serving {tables} at {bound_address.location}; Ctrl+C ends it")
-    service.serve()
+    service.serve_until(ended)
     click.echo("ended")
 
 

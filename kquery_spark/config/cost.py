@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
-from kquery_spark.config.names import camel_case, setting
+from kquery_spark.config.names import camel_case, setting, shortened
 from kquery_spark.errors import ConfigError
 
 COST_PREFIX = "spark.kquery.cost."
@@ -93,5 +93,5 @@ def _seconds(key: str, text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise ConfigError(f"{key} must be a number that is not negative, not {text!r}")
+        raise ConfigError(f"{key} must be a number that is not negative, not {shortened(text)}")
     return value

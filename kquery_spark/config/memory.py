@@ -13,13 +13,12 @@ applies ``spark.executor.pyspark.memory`` to each worker as RLIMIT_AS. An explic
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
+from kquery_spark.config.cgroups import cgroup_directories, read_text
 from kquery_spark.config.engine import DEFAULT_MAX_MEMORY_BYTES, EngineConfig
 
 LEAST_MEMORY_BYTES = 16 << 20
@@ -65,7 +64,7 @@ class ProcessLimits:
         """As they are now; ``root`` has ``proc`` and ``sys/fs/cgroup``."""
         used_of = [(limit, _cgroup_use(directory)) for limit, directory in _limited_cgroups(root)]
         limit, used = min(used_of, key=lambda pair: pair[0] - pair[1], default=(0, 0))
-        sizes = _text(root / "proc/self/statm").split()
+        sizes = read_text(root / "proc/self/statm").split()
         page = os.sysconf("SC_PAGE_SIZE")
         address, resident, shared = (int(n) * page for n in (sizes + ["0"] * 3)[:3])
         return ProcessLimits(
@@ -117,48 +116,30 @@ def _address_limit() -> int:
 
 @cache
 def _physical(root: Path) -> int:
-    return _field(_text(root / "proc/meminfo"), "MemTotal:") * 1024
+    return _field(read_text(root / "proc/meminfo"), "MemTotal:") * 1024
 
 
 @cache
 def _limited_cgroups(root: Path) -> list[tuple[int, Path]]:
     """The cgroups of this process that have a memory limit, with the limit, which is assumed not to change."""
     limits = []
-    for directory in _cgroup_directories(root):
+    for directory in cgroup_directories("memory", root):
         limit = _number(directory / "memory.max") or _number(directory / "memory.limit_in_bytes")
         if 0 < limit < _UNLIMITED_BYTES:
             limits.append((limit, directory))
     return limits
 
 
-def _cgroup_directories(root: Path) -> Iterator[Path]:
-    """The cgroups of memory that this process is in, version 2 or 1, from its own up to the root that it sees."""
-    base = root / "sys/fs/cgroup"
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        _, controllers, path = ([*line.split(":", 2), "", ""])[:3]
-        if controllers == "":
-            top = base
-        elif "memory" in controllers.split(","):
-            top = base / "memory"
-        else:
-            continue
-        directory = top / path.lstrip("/")
-        while directory != top and top in directory.parents:
-            yield directory
-            directory = directory.parent
-        yield top
-
-
 def _cgroup_use(directory: Path) -> int:
     """What a cgroup uses, less the pages of files that it can drop."""
     used = _number(directory / "memory.current") or _number(directory / "memory.usage_in_bytes")
-    statistics = _text(directory / "memory.stat")
+    statistics = read_text(directory / "memory.stat")
     files = _field(statistics, "total_inactive_file") or _field(statistics, "inactive_file")
     return max(0, used - files)
 
 
 def _number(path: Path) -> int:
-    text = _text(path).strip()
+    text = read_text(path).strip()
     return int(text) if text.isdigit() else 0  # "max": no limit
 
 
@@ -168,9 +149,3 @@ def _field(text: str, name: str) -> int:
         if len(words) > 1 and words[0] == name and words[1].isdigit():
             return int(words[1])
     return 0
-
-
-def _text(path: Path) -> str:
-    with contextlib.suppress(OSError, UnicodeDecodeError):
-        return path.read_text()
-    return ""

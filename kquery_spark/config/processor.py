@@ -7,6 +7,8 @@ import sys
 from importlib.metadata import version
 from pathlib import Path
 
+from kquery_spark.config.cgroups import cpu_quota
+
 _SETTING = "NPY_DISABLE_CPU_FEATURES"
 _CPUINFO = Path("/proc/cpuinfo")
 _ZEN_3_AND_4 = 25  # the processor family of AMD's; of these only Zen 4 has AVX-512
@@ -14,11 +16,13 @@ _OLD_NAMES = "AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL"  # b
 _NAMES = "X86_V4 AVX512_ICL AVX512_SPR"
 
 
-def available_cores() -> int:
-    """Cores this process may use, which in a container or under ``taskset`` are fewer than the machine's."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+def available_cores(root: Path = Path("/")) -> int:
+    """Cores that this process may use: in a container or under ``taskset`` fewer than the machine's.
+
+    root: see ``cgroup_directories``.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, cpu_quota(root) or cores)
 
 
 def sort_quickly() -> None:

@@ -11,11 +11,10 @@ from pathlib import Path
 
 from kquery_spark.config.cost import COST_PREFIX, CostModel
 from kquery_spark.config.engine import PREFIX, EngineConfig
-from kquery_spark.config.names import DescribedSetting, described_settings
+from kquery_spark.config.names import DescribedSetting, described_settings, value_text
 from kquery_spark.config.spark_settings import OPTIONAL, SETTINGS
 
 _START, _END = "<!-- settings -->", "<!-- end of settings -->"
-_BYTE_UNITS = ((2**30, "g"), (2**20, "m"), (2**10, "k"))
 
 
 def settings_tables() -> str:
@@ -48,24 +47,8 @@ def with_tables(page: str) -> str:
 
 
 def _table(settings: Iterable[DescribedSetting]) -> str:
-    rows = (f"| `{s.name}` | `{_shown(s)}` | {s.description} |" for s in settings)
+    rows = (f"| `{s.name}` | `{value_text(s.name, s.default) or ' '}` | {s.description} |" for s in settings)
     return "\n".join(["| setting | default | |", "|---|---|---|", *rows, ""])
-
-
-def _shown(setting: DescribedSetting) -> str:
-    """The default as it is written in a setting."""
-    value = setting.default
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, tuple):
-        return ",".join(value) or " "
-    if isinstance(value, float):
-        return f"{value:.3g}"
-    if isinstance(value, int) and setting.name.endswith("Bytes"):
-        for size, unit in _BYTE_UNITS:
-            if value and value % size == 0:
-                return f"{value // size}{unit}"
-    return str(value)
 
 
 def main(path: str) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.context.table_metadata import as_source_errors
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions
@@ -43,6 +44,12 @@ def delta_source(path: str, version: int | None, time_zone: str, options: Mappin
     options: those of ``register_parquet``, as deltalake takes them, too.
     """
     table = _opened(path, version, options)
+    with as_source_errors(f"the Delta table {path} cannot be read"):
+        return _source_of(path, table, time_zone)
+
+
+def _source_of(path: str, table: Any, time_zone: str) -> Source:
+    """The rows of an opened table."""
     features = set(table.protocol().reader_features or ())
     if not features <= _FEATURES:
         raise SourceError(
@@ -81,16 +88,13 @@ def delta_source(path: str, version: int | None, time_zone: str, options: Mappin
 def _opened(path: str, version: int | None, options: Mapping[str, Any] | None) -> Any:
     try:
         from deltalake import DeltaTable
-        from deltalake.exceptions import DeltaError
     except ImportError:
         raise SourceError(_INSTALL) from None
     strings = None if options is None else {name: str(value) for name, value in options.items()}
     if strings is not None and str(strings.get("aws_endpoint_url", "")).startswith("http://"):
         strings.setdefault("aws_allow_http", "true")
-    try:
+    with as_source_errors(f"cannot open the Delta table {path}"):
         return DeltaTable(path.replace("s3a://", "s3://", 1), version=version, storage_options=strings)
-    except (DeltaError, OSError, ValueError) as error:
-        raise SourceError(f"cannot open the Delta table {path}: {error}") from None
 
 
 def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataFile, ...]:

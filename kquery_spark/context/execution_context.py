@@ -38,16 +38,18 @@ from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.functions.user import UserFunction
+from kquery_spark.kernels.utf8 import printable
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.runtime.executor import Executor
-from kquery_spark.runtime.local import LocalExecutor, Stop
+from kquery_spark.runtime.local import LocalExecutor, ReadAheadBudget, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.hadoop.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores.connections import bucket_of, connect, store_of_options
+from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
@@ -84,11 +86,13 @@ class ExecutionContext:
             _check_zone(time_zone)
             self._config = config or EngineConfig(parallelism=available_cores())
             self._facts = SessionFacts(time_zone, ansi, case_sensitive)
+            limit_requests(self._config.request_seconds)
             return
         from kquery_spark.context.on_spark import session_facts
 
         facts, settings = session_facts(spark)
         self._config, self._facts = config or settings, facts
+        limit_requests(self._config.request_seconds)
 
     # --- tables -----------------------------------------------------------------------------------------
 
@@ -238,14 +242,19 @@ class ExecutionContext:
         """The rows of a resolved query."""
         return self._executor(analyzed).table()
 
-    def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
+    def stream(
+        self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
         """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for.
 
-        stop: ends the query early. A query on Spark does not look at it.
+        stop: ends the query early. budget: bounds what is computed ahead of the reader, together with other queries.
+        A query on Spark looks at neither.
         """
-        return self._executor(analyzed, stop).reader()
+        return self._executor(analyzed, stop, budget).reader()
 
-    def _executor(self, analyzed: Analyzed, stop: Stop | None = None) -> Executor:
+    def _executor(
+        self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
+    ) -> Executor:
         """Compile a resolved query for where this context runs queries: in this process, or on Spark."""
         if self._spark is not None:
             from kquery_spark.context.on_spark import spark_executor
@@ -253,7 +262,8 @@ class ExecutionContext:
             return spark_executor(self._spark, analyzed, self._config)
         with _limited_depth():
             graph = compile_query(analyzed.plan, self._config).graph
-        return LocalExecutor(graph, self._config, _result_schema(graph.result.plan.schema, analyzed), stop)
+        schema = _result_schema(graph.result.plan.schema, analyzed)
+        return LocalExecutor(graph, self._config, schema, stop, budget=budget)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
         """A resolved query as a lazy Spark DataFrame."""
@@ -400,7 +410,7 @@ class _Session(Session):
             c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown
         ]
         named = tuple(Named(e, c.name) for e, c in zip(strings, shown, strict=True))
-        table = self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names)))
+        table = printable(self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names))))
         columns = [
             [
                 "NULL" if v is None else v if isinstance(v, str) else nested_text(v, c.type)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from kquery_spark.context.table_metadata import as_source_errors
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.iceberg.name_mapping import PROPERTY
@@ -47,18 +48,31 @@ def iceberg_table_source(
     table: a ``pyiceberg.table.Table``, or the path of a table's metadata file. options: as of ``register_parquet``.
     """
     opened = _opened(table, options) if isinstance(table, str) else table
-    scan = opened.scan(snapshot_id=snapshot)
-    try:
+    _decode_within_bounds()
+    with as_source_errors(f"the Iceberg table {_name(opened)} cannot be read"):
+        scan = opened.scan(snapshot_id=snapshot)
         fields = read_schema(scan.projection().model_dump_json())
         schema = pa.schema([_arrow_field(field, time_zone) for field in fields])
         files = [_planned(task, opened.specs()) for task in scan.plan_files()]
         source = iceberg_source(schema, fields, files, _local, partial(opened.properties.get, PROPERTY))
-    except Unsupported as error:
-        raise SourceError(f"the Iceberg table {opened.name()} cannot be read: {error.reason}") from None
-    except (ValueError, OSError) as error:  # pyiceberg's for a snapshot that is not there
-        raise SourceError(f"the Iceberg table {opened.name()} cannot be read: {error}") from None
-    source.check_files(schema.names)
+        source.check_files(schema.names)
     return source
+
+
+def _decode_within_bounds() -> None:
+    """Have pyiceberg decode manifests by its decoder in Python.
+
+    The compiled one does not check lengths, so a damaged manifest makes it read beyond its buffer and ends the process.
+    """
+    from pyiceberg.avro import file
+    from pyiceberg.avro.decoder import StreamingBinaryDecoder
+
+    vars(file)["new_decoder"] = StreamingBinaryDecoder
+
+
+def _name(table: Any) -> str:
+    """The table's name in its catalog; the path of its metadata for a table without one."""
+    return ".".join(map(str, table.name()))
 
 
 def _opened(path: str, options: Mapping[str, Any] | None) -> Any:
@@ -67,10 +81,8 @@ def _opened(path: str, options: Mapping[str, Any] | None) -> Any:
     except ImportError:
         raise SourceError(_INSTALL) from None
     properties = {_PROPERTIES.get(name.lower(), name): str(value) for name, value in (options or {}).items()}
-    try:
+    with as_source_errors(f"cannot open the Iceberg table {path}"):
         return StaticTable.from_metadata(path, properties)
-    except (OSError, ValueError) as error:
-        raise SourceError(f"cannot open the Iceberg table {path}: {error}") from None
 
 
 def _local(path: str) -> str:

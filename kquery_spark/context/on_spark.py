@@ -36,6 +36,7 @@ from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from kquery_spark.spark_bridge.session.bridge import Bridge, bridge
+from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
 from kquery_spark.stages import StageGraph
 
@@ -113,7 +114,7 @@ def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig
     The rows are collected as payloads, unless the query reads tables of the driver or Arrow's large types are wanted.
     """
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
-    large = spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true"
+    large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
     payloads = None
     if len(query.schema) and not query.inputs and not large:
         payloads = Payloads(query.payload_frame, query.graph.result.plan.schema, query.schema)

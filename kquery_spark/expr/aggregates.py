@@ -12,6 +12,7 @@ from kquery_spark.expr.nodes import Case, Column, Expr
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions.aggregate_registry import AggregateFunction, aggregate_function
 from kquery_spark.functions.registry import EvalMode
+from kquery_spark.kernels.ordered_bytes import has_floats
 from kquery_spark.types import names as t
 from kquery_spark.types.decimals import MAX_PRECISION
 
@@ -57,6 +58,20 @@ class AggregateCall(Expr):
     def is_distinct(self) -> bool:
         """Whether DISTINCT matters to the call: a group's rows must be seen together then."""
         return self.distinct and not self.entry.duplicate_free
+
+    @property
+    def can_lose_partial_sums(self) -> bool:
+        """True if the sum of a part of a group may exceed 38 digits, which makes the sum of the group NULL, too."""
+        return self.entry.adds and t.is_decimal(self.args[0].dtype) and not _sum_fits(self.args[0].dtype)
+
+    @property
+    def is_mergeable(self) -> bool:
+        """True if the results of a group's parts, merged in any order, are the result of its rows, but for rounding.
+
+        False if the order of rows decides, also that of 0.0 and -0.0, of which min and max give the first.
+        """
+        depends_on_order = self.entry.ordered or (bool(self.entry.extreme) and has_floats(self.args[0].dtype))
+        return not depends_on_order and not self.can_lose_partial_sums
 
     @property
     def raises(self) -> bool:

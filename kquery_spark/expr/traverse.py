@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 
 from kquery_spark.expr.nodes import Column, Expr
+from kquery_spark.run_control import check_run
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
     """The expression and everything below it, parents first, left to right."""
+    check_run()
     pending = [expr]
     while pending:
         node = pending.pop()
@@ -20,6 +22,7 @@ def transform(expr: Expr, rule: Callable[[Expr], Expr]) -> Expr:
     """Rewrite bottom-up: children first, then ``rule`` on the node rebuilt from them."""
     children = expr.children
     if children:
+        check_run()
         changed = [transform(c, rule) for c in children]
         if any(a is not b for a, b in zip(changed, children, strict=True)):
             expr = expr.with_children(changed)

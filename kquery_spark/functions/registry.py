@@ -13,8 +13,9 @@ from typing import Final
 
 import pyarrow as pa
 
-from kquery_spark.errors import ExecutionError, PlanError
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8, RowRule, needs_care, run_with_care
 from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.names import spark_name
@@ -172,6 +173,7 @@ class Function:
     loops: the compiled loops without which it is much slower than Spark, so that Spark keeps it until they are there.
     java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be.
     changes: what earlier releases of Spark answer otherwise.
+    invalid_utf8: what it does with strings that are not valid UTF-8, or a function that computes such rows one by one.
     """
 
     name: str
@@ -208,6 +210,7 @@ class Function:
     java: tuple[JavaMethod, ...] = ()
     parameters: CatalystParameters = NO_PARAMETERS
     changes: tuple[VersionChange, ...] = ()
+    invalid_utf8: InvalidUtf8 | RowRule = InvalidUtf8.DECLINED
 
     @property
     def is_comparison(self) -> bool:
@@ -325,7 +328,7 @@ def call(entry: Function, args: Sequence[Vector], context: CallContext) -> Vecto
     """Run a function over vectors, choosing the cheapest correct way.
 
     All-literal calls run on one row. A dictionary column as the only column of a NULL-propagating function runs
-    on the dictionary's values; should a value raise that no row refers to, it runs again on the rows.
+    on the dictionary's values; should a value raise or be declined that no row refers to, it runs again on the rows.
     """
     if args and all(a.is_scalar for a in args):
         # one argument becomes a column of one row, so that a kernel always has a column and finds its options as scalars
@@ -346,6 +349,16 @@ def _one(vector: Vector) -> pa.Array:
 def _kernel(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
     if not entry.encoded:
         args = [Vector(a.dtype, a.plain()) for a in args]
+    if needs_care(entry.invalid_utf8, args):
+        rule, dtype = entry.invalid_utf8, context.dtype
+        return run_with_care(
+            entry.name, rule, lambda valid: _bounded(entry, valid, context), args, dtype, context.num_rows
+        )
+    return _bounded(entry, args, context)
+
+
+def _bounded(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
+    """Run the kernel within the limits of the run."""
     control = bounding_control()
     if control is None:
         return entry.kernel(args, context)
@@ -373,7 +386,7 @@ def _lift(entry: Function, args: Sequence[Vector], context: CallContext) -> Data
     inner = CallContext(context.dtype, context.mode, context.tz, len(column.dictionary))
     try:
         data = _kernel(entry, lifted, inner)
-    except ExecutionError:
+    except (ExecutionError, Unsupported):
         return None
     if isinstance(data, pa.Scalar):
         return None

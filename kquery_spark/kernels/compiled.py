@@ -29,6 +29,7 @@ _STARTED = "started"
 _FAILED = "failed"
 _STALE_LOCK_SECONDS = 300.0  # seconds after which another process's compilation counts as dead
 _RETRY_SECONDS = 86_400.0  # seconds after which what could not be compiled is tried again
+_SHARED_SOURCE = "thrift_scan.py"  # compiled by a package, and run without numba, too
 _WARMUP_CALLS = 100  # column chunks or blocks of text; reading these takes less than importing numba
 _NEVER = float("inf")
 _POLL_SECONDS = 1.0  # seconds between two looks for the result
@@ -146,7 +147,8 @@ def _cache_directory(module_name: str) -> Path | None:
         return None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     try:
-        code = b"".join(part.read_bytes() for part in sorted(Path(spec.origin).parent.glob("*.py")))
+        sources = [*sorted(Path(spec.origin).parent.glob("*.py")), Path(__file__).with_name(_SHARED_SOURCE)]
+        code = b"".join(source.read_bytes() for source in sources)
         parts = (
             version("numba"),
             version("llvmlite"),

@@ -10,6 +10,7 @@ from kquery_spark.errors import ExecutionError
 from kquery_spark.kernels.elements import Mask, codes, list_offsets, of_type
 from kquery_spark.kernels.integer_order import first_rows
 from kquery_spark.kernels.ordered_bytes import normalized
+from kquery_spark.kernels.utf8 import replaced
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s
@@ -46,7 +47,8 @@ def built(
     if len(wrong):
         if missing[wrong[0]]:
             raise ExecutionError("NULL_MAP_KEY", "Cannot use null as map key.")
-        raise ExecutionError("DUPLICATED_MAP_KEY", f"Duplicate map key {keys[int(wrong[0])]} was found.")
+        key = replaced(keys.slice(int(wrong[0]), 1))[0]
+        raise ExecutionError("DUPLICATED_MAP_KEY", f"Duplicate map key {key} was found.")
     sizes = np.bincount(rows[first], minlength=len(nulls))
     if len(first) < len(rows):
         _, group = np.unique(marks, return_inverse=True)

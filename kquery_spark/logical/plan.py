@@ -12,6 +12,7 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Column, Expr, columns_of
 from kquery_spark.expr.properties import can_raise
+from kquery_spark.run_control import check_run
 from kquery_spark.types.names import spark_name
 
 #: Taken for the rows of an input of which nothing is known.
@@ -178,6 +179,7 @@ def format_plan(plan: Any, indent: int = 0) -> str:
 
 def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
     """The node and everything below it, parents first."""
+    check_run()
     yield plan
     for child in plan.children:
         yield from walk_plan(child)
@@ -185,6 +187,7 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 def transform_plan(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite bottom-up: children first, then ``rule`` on the node with its new children."""
+    check_run()
     return rule(over(plan, [transform_plan(c, rule) for c in plan.children]))
 
 

@@ -133,7 +133,13 @@ def _may_be_in_list(tested: Expr, value: Literal) -> bool:
 
 
 def _distinct(terms: list[Expr]) -> list[Expr]:
-    return [x for i, x in enumerate(terms) if x not in terms[:i] or not is_deterministic(x)]
+    seen: set[Expr] = set()
+    distinct = []
+    for term in terms:
+        if term not in seen or not is_deterministic(term):
+            distinct.append(term)
+        seen.add(term)
+    return distinct
 
 
 def _is(expr: Expr, value: bool) -> bool:

@@ -49,6 +49,8 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     distinct = [call for call in plan.calls if call.is_distinct]
     if any(call.condition is not None and call.entry.keeps_nulls for call in distinct):
         return None
+    if _can_lose_sums(plan) and not sums_by_distinct_value(plan) and len(set(map(_arguments, distinct))) == 1:
+        return None
     sets = _ValueSets(distinct)
     level = sets.first_level(plan, child)
     again = _again(plan, level.plain, sets)
@@ -63,6 +65,21 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
 
     first = AggregateExec(level.child, level.keys + level.values, level.plain, Phase.PARTIAL)
     return TwoLevels(first, keys, values, second, last)
+
+
+def sums_by_distinct_value(plan: Aggregate) -> bool:
+    """True if Spark adds up the sums of each distinct value, one of which may exceed 38 digits where the total does not.
+
+    So it does beside DISTINCT calls of the same arguments without a FILTER (AggUtils.planAggregateWithOneDistinct); for
+    others it repeats the rows instead (RewriteDistinctAggregates).
+    """
+    distinct = [call for call in plan.calls if call.is_distinct]
+    arguments = {call.args for call in distinct}
+    return len(arguments) == 1 and all(call.condition is None for call in distinct) and _can_lose_sums(plan)
+
+
+def _can_lose_sums(plan: Aggregate) -> bool:
+    return any(call.can_lose_partial_sums and not call.is_distinct for call in plan.calls)
 
 
 class _ValueSets:

@@ -34,6 +34,9 @@ class Levels:
 def grouping_levels(plan: Aggregate) -> Levels | None:
     """How to group by sets of keys without repeating rows; None where a row is not the same in each repetition.
 
+    Also None for aggregates that are not mergeable: `try_sum` of decimal(38, 0) over (6e37, 6e37) of one group and
+    (-6e37, -6e37) of another is NULL for either group and 0 for both together.
+
     One of the sets must have all the keys: nobody asks for such groups otherwise, and there may be as many as rows.
     """
     expand = plan.child
@@ -88,9 +91,9 @@ def _column_count(grouping_set: Sequence[Expr]) -> int:
 def _below_expand(plan: Aggregate, values: dict[str, tuple[Expr, ...]]) -> tuple[Named, ...] | None:
     """The aggregates over what is below the Expand.
 
-    None where one is DISTINCT or needs a column that differs between repetitions.
+    None where one is DISTINCT, cannot be merged from finer groups or needs a column that differs between repetitions.
     """
-    if any(call.is_distinct for call in plan.calls):
+    if any(call.is_distinct or not call.is_mergeable for call in plan.calls):
         return None
     same = {name: exprs[0] for name, exprs in values.items() if len(set(exprs)) == 1}
     aggregates = []

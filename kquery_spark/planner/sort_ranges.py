@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, SourceError
 from kquery_spark.expr import Column, Expr, UserCall, columns_of, walk
 from kquery_spark.expr.properties import is_deterministic
+from kquery_spark.kernels.utf8 import invalid_rows, is_valid
 from kquery_spark.logical import Scan, Sort, computed_from
 from kquery_spark.logical.pruning import comparable, prune
 from kquery_spark.physical.expr import Program
@@ -156,4 +157,6 @@ def _some(vector: Vector) -> Vector:
 def _sorted(values: _Values) -> list[Any]:
     if isinstance(values, np.ndarray):
         return list(np.sort(values).tolist())
+    if not is_valid(values):
+        values = values.filter(pa.array(~invalid_rows(values)))  # Python's strings are valid UTF-8
     return list(values.take(pc.sort_indices(values)).to_pylist())

@@ -7,10 +7,24 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kquery_spark.qualify.event_files import Event, EventLog, EventReader
+from kquery_spark.qualify.fields import (
+    MalformedEvent,
+    amount,
+    child,
+    items,
+    printable,
+    records,
+    required_number,
+    string,
+    whole_number,
+)
 from kquery_spark.qualify.plan import PhysicalNode, read_plan
 from kquery_spark.runtime.spark.operator_tree import ENGINE_NODE
 
 _EXECUTION_ID = "spark.sql.execution.id"
+_MAX_VERSION_CHARACTERS = 40
+_MAX_NAME_CHARACTERS = 200
+_MAX_DESCRIPTION_CHARACTERS = 10_000
 _SQL_METRIC = "sql"  # the metadata of accumulators that are metrics of plan nodes
 
 
@@ -25,14 +39,26 @@ class StageWork:
     shuffle_bytes: int = 0
     accumulators: set[int] = field(default_factory=set)
 
-    def add(self, event: Event) -> None:
-        """Add a finished task, successful or not."""
-        metrics = event.get("Task Metrics") or {}
+    def add(self, event: Event, values: dict[int, float]) -> None:
+        """Add a finished task, successful or not, and its updates of metrics to ``values``."""
+        metrics = child(event, "Task Metrics")
+        run, cpu = amount(metrics, "Executor Run Time"), amount(metrics, "Executor CPU Time")
+        read = amount(child(metrics, "Input Metrics"), "Bytes Read")
+        written = amount(child(metrics, "Shuffle Write Metrics"), "Shuffle Bytes Written")
+        updates = [
+            (required_number(update, "ID"), update.get("Update"))
+            for update in records(child(event, "Task Info"), "Accumulables")
+            if update.get("Metadata") == _SQL_METRIC and "Update" in update
+        ]
+        # nothing of an event that is malformed counts, so all fields are read first
         self.tasks += 1
-        self.run_seconds += metrics.get("Executor Run Time", 0) / 1e3
-        self.cpu_seconds += metrics.get("Executor CPU Time", 0) / 1e9
-        self.bytes_read += (metrics.get("Input Metrics") or {}).get("Bytes Read", 0)
-        self.shuffle_bytes += (metrics.get("Shuffle Write Metrics") or {}).get("Shuffle Bytes Written", 0)
+        self.run_seconds += run / 1e3
+        self.cpu_seconds += cpu / 1e9
+        self.bytes_read += read
+        self.shuffle_bytes += written
+        for accumulator, update in updates:
+            self.accumulators.add(accumulator)
+            _add(values, accumulator, update)
 
 
 @dataclass
@@ -72,7 +98,9 @@ class Application:
     """Reads a log once, as a stream, and yields each query when it ends.
 
     Only the queries that run at the current point of the log are in memory, with sums over their tasks. After the last one,
-    ``truncated`` tells whether the log was cut off, and ``other_task_seconds`` has the time of tasks outside of queries.
+    ``truncated`` tells whether the log was cut off, ``other_task_seconds`` has the time of tasks outside of queries,
+    ``malformed`` and ``too_long`` are the numbers of events that were skipped, and ``first_problem`` is a clause about the
+    first malformed one.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -81,6 +109,9 @@ class Application:
         self.id = ""
         self.spark_version = ""
         self.truncated = False
+        self.malformed = 0
+        self.too_long = 0
+        self.first_problem = ""
         self.other_task_seconds = 0.0
         self._running: dict[int, QueryRun] = {}
         self._query_of: dict[int, int] = {}  # by stage
@@ -90,87 +121,114 @@ class Application:
         """The queries in the order in which they end, then those that never ended."""
         reader = EventReader(self.log)
         for event in reader:
-            name = event["Event"].rpartition(".")[2]
-            if name == "SparkListenerSQLExecutionEnd":
-                ended = self._running.pop(int(event["executionId"]), None)
-                if ended is not None:
-                    ended.end = event["time"] / 1e3
-                    ended.error = str(event.get("errorMessage") or "")
-                    yield ended
-            elif handler := _HANDLERS.get(name):
-                handler(self, event)
+            try:
+                ended = self._ended_by(event)
+            except MalformedEvent as error:
+                self.malformed += 1
+                name = printable(event["Event"][:_MAX_NAME_CHARACTERS])
+                self.first_problem = self.first_problem or f"{name}: {error}"
+                continue
+            if ended is not None:
+                yield ended
         self.truncated = reader.truncated
+        self.malformed += reader.malformed
+        self.too_long = reader.too_long
         yield from self._running.values()
         self._running.clear()
 
+    def _ended_by(self, event: Event) -> QueryRun | None:
+        """Handle an event; the query that ends by it."""
+        name = event["Event"].rpartition(".")[2]
+        if name == "SparkListenerSQLExecutionEnd":
+            return self._execution_end(event)
+        if handler := _HANDLERS.get(name):
+            handler(self, event)
+        return None
+
     def _log_start(self, event: Event) -> None:
-        self.spark_version = str(event.get("Spark Version", ""))
+        self.spark_version = string(event, "Spark Version", _MAX_VERSION_CHARACTERS)
 
     def _application_start(self, event: Event) -> None:
-        self.name = str(event.get("App Name", ""))
-        self.id = str(event.get("App ID", ""))
+        self.name, self.id = (string(event, name, _MAX_NAME_CHARACTERS) for name in ("App Name", "App ID"))
 
     def _execution_start(self, event: Event) -> None:
-        number = int(event["executionId"])
-        plan = read_plan(event.get("sparkPlanInfo") or {})
+        number, start = required_number(event, "executionId"), required_number(event, "time")
+        if number in self._running:
+            raise MalformedEvent(f"query {number} starts while it runs")
+        plan = read_plan(child(event, "sparkPlanInfo"))
         if plan.name.startswith(ENGINE_NODE):
             return  # what the engine did for another execution, or in the driver
-        description = str(event.get("description") or "")
-        self._running[number] = QueryRun(number, description, event["time"] / 1e3, plan)
+        description = string(event, "description", _MAX_DESCRIPTION_CHARACTERS)
+        self._running[number] = QueryRun(number, description, start / 1e3, plan)
+
+    def _execution_end(self, event: Event) -> QueryRun | None:
+        number, end = required_number(event, "executionId"), required_number(event, "time")
+        error = string(event, "errorMessage", _MAX_DESCRIPTION_CHARACTERS)
+        ended = self._running.pop(number, None)
+        if ended is not None:
+            ended.end, ended.error = end / 1e3, error
+        return ended
 
     def _plan_update(self, event: Event) -> None:
-        run = self._running.get(int(event["executionId"]))
+        run = self._running.get(required_number(event, "executionId"))
         if run is not None and event.get("sparkPlanInfo"):
-            run.plan = read_plan(event["sparkPlanInfo"])
+            run.plan = read_plan(child(event, "sparkPlanInfo"))
 
     def _driver_updates(self, event: Event) -> None:
-        run = self._running.get(int(event["executionId"]))
+        run = self._running.get(required_number(event, "executionId"))
+        updates = [_driver_update(update) for update in items(event, "accumUpdates")]
         if run is not None:
-            for update in event.get("accumUpdates", ()):
-                _add(run.values, int(update[0]), update[1])
+            for accumulator, update in updates:
+                _add(run.values, accumulator, update)
 
     def _job_start(self, event: Event) -> None:
-        number = (event.get("Properties") or {}).get(_EXECUTION_ID)
-        if number is None or int(number) not in self._running:
+        number = whole_number(child(event, "Properties"), _EXECUTION_ID)
+        if number is None or number not in self._running:
             return
-        stages = [int(stage) for stage in event.get("Stage IDs", ())]
-        self._stages_of[int(event["Job ID"])] = stages
-        self._query_of.update(dict.fromkeys(stages, int(number)))
+        job = required_number(event, "Job ID")
+        stages = [required_number({"Stage IDs": stage}, "Stage IDs") for stage in items(event, "Stage IDs")]
+        self._stages_of[job] = stages
+        self._query_of.update(dict.fromkeys(stages, number))
 
     def _job_end(self, event: Event) -> None:
-        for stage in self._stages_of.pop(int(event["Job ID"]), ()):
+        for stage in self._stages_of.pop(required_number(event, "Job ID"), ()):
             self._query_of.pop(stage, None)
 
     def _stage_end(self, event: Event) -> None:
-        info = event.get("Stage Info") or {}
-        run = self._run_of(info.get("Stage ID"))
-        begin, end = info.get("Submission Time"), info.get("Completion Time")
+        info = child(event, "Stage Info")
+        run = self._run_of(whole_number(info, "Stage ID"))
+        begin, end = whole_number(info, "Submission Time"), whole_number(info, "Completion Time")
         if run is not None and begin is not None and end is not None:
             run.spans.append((begin / 1e3, end / 1e3))
 
     def _task_end(self, event: Event) -> None:
-        run = self._run_of(event.get("Stage ID"))
-        if run is None:
-            self.other_task_seconds += (event.get("Task Metrics") or {}).get("Executor Run Time", 0) / 1e3
-            return
-        work = run.stages.setdefault(int(event["Stage ID"]), StageWork())
-        work.add(event)
-        for update in (event.get("Task Info") or {}).get("Accumulables", ()):
-            if update.get("Metadata") == _SQL_METRIC and "Update" in update:
-                work.accumulators.add(int(update["ID"]))
-                _add(run.values, int(update["ID"]), update["Update"])
+        stage = whole_number(event, "Stage ID")
+        run = self._run_of(stage)
+        if run is None or stage is None:
+            self.other_task_seconds += amount(child(event, "Task Metrics"), "Executor Run Time") / 1e3
+        else:
+            run.stages.setdefault(stage, StageWork()).add(event, run.values)
 
-    def _run_of(self, stage: Any) -> QueryRun | None:
-        return self._running.get(self._query_of.get(stage, -1))
+    def _run_of(self, stage: int | None) -> QueryRun | None:
+        number = None if stage is None else self._query_of.get(stage)
+        return None if number is None else self._running.get(number)
+
+
+def _driver_update(update: Any) -> tuple[int, Any]:
+    """An accumulator and what is added to it, which Spark writes as a list of the two."""
+    if not isinstance(update, list) or len(update) < 2:
+        raise MalformedEvent("accumUpdates has an element that is not a pair")
+    return required_number({"accumUpdates": update[0]}, "accumUpdates"), update[1]
 
 
 def _add(values: dict[int, float], accumulator: int, update: Any) -> None:
+    """Add to an accumulator; Spark's other accumulators, whose updates are not numbers, are left out."""
     try:
-        amount = float(update)
-    except (TypeError, ValueError):
+        added = whole_number({"Update": update}, "Update")
+    except MalformedEvent:
         return
-    if amount > 0:  # sizes begin at -1
-        values[accumulator] = values.get(accumulator, 0.0) + amount
+    if added is not None and added > 0:  # sizes begin at -1
+        values[accumulator] = values.get(accumulator, 0.0) + added
 
 
 _HANDLERS: Mapping[str, Any] = {

@@ -41,17 +41,18 @@ def task_seconds(
 
 def _fragments(plan: PhysicalNode) -> Iterator[list[PhysicalNode]]:
     """The plan cut at its exchanges; each exchange belongs to the nodes below, which write to it."""
-    fragment: list[PhysicalNode] = []
-    stack: list[PhysicalNode] = [plan]
-    below: list[PhysicalNode] = []
-    while stack:
-        node = stack.pop()
-        fragment.append(node)
-        for child in node.children:
-            (below if child.is_exchange or child.name == "Subquery" else stack).append(child)
-    yield fragment
-    for exchange in below:
-        yield from _fragments(exchange)
+    tops = [plan]
+    while tops:
+        fragment: list[PhysicalNode] = []
+        stack = [tops.pop()]
+        below: list[PhysicalNode] = []
+        while stack:
+            node = stack.pop()
+            fragment.append(node)
+            for child in node.children:
+                (below if child.is_exchange or child.name == "Subquery" else stack).append(child)
+        yield fragment
+        tops += reversed(below)
 
 
 def _metrics(fragment: Sequence[PhysicalNode]) -> set[int]:

@@ -5,10 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from kquery_spark.qualify.fields import MalformedEvent
+
 _ATTRIBUTE_END = re.compile(r"#\d+L?")
 _PARENTHESIS = re.compile(r"[()]")
 _PARENTHESIS_OR_SEPARATOR = re.compile(r"[(),\[\]]")
 _BRACKET_OR_ALIAS = re.compile(r"[()\[\]]| AS ")
+_NAME_CHARACTERS = re.compile(r"[\w$.]*")
+_NAME_START = re.compile(r"[A-Za-z_$]")
+# Each level of parentheses copies and scans what is inside. A chain of 1,000 ORs has half of this.
+_MAX_SCANNED_CHARACTERS = 12_000_000
 # What Spark prints before the phases of an aggregate function.
 _PHASES = ("partial_", "merge_", "finalmerge_")
 
@@ -16,8 +22,11 @@ _PHASES = ("partial_", "merge_", "finalmerge_")
 def calls_in(text: str) -> Iterator[str]:
     """The functions that a text calls, in lower case, and for aggregates without the phase.
 
-    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count.
+    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count. MalformedEvent for a text that nests
+    deeper than an expression of a query.
     """
+    if _depth(text) * len(text) > _MAX_SCANNED_CHARACTERS:
+        raise MalformedEvent("an expression nests too deeply")
     stack = [_calls_of_text(text)]  # a chain of many ORs nests too deeply for recursion
     while stack:
         call = next(stack[-1], None)
@@ -28,6 +37,15 @@ def calls_in(text: str) -> Iterator[str]:
         if name:
             yield _function(name)
         stack.append(_calls_of_text(arguments))
+
+
+def _depth(text: str) -> int:
+    """How deeply the parentheses of a text nest."""
+    depth = most = 0
+    for match in _PARENTHESIS.finditer(text):
+        depth += 1 if match[0] == "(" else -1
+        most = max(most, depth)
+    return most
 
 
 def _calls_of_text(text: str) -> Iterator[tuple[str, str]]:
@@ -63,8 +81,11 @@ def _function(name: str) -> str:
 
 
 def _name_before(item: str, start: int, opening: int) -> str:
-    match = re.search(r"[A-Za-z_$][\w$.]*$", item[start:opening])
-    return match[0] if match else ""
+    # from the end: a search from the start takes quadratic time
+    match = _NAME_CHARACTERS.match(item[start:opening][::-1])
+    word = "" if match is None else match[0][::-1]
+    first = _NAME_START.search(word)
+    return "" if first is None else word[first.start() :]
 
 
 def _is_attribute(item: str) -> bool:

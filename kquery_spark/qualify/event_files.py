@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from kquery_spark.errors import SourceError
-from kquery_spark.qualify.codecs import CODECS, Decoder, Malformed, Truncated, plain
+from kquery_spark.qualify.codecs import CODECS, Decoder, Malformed, plain
+from kquery_spark.qualify.fields import MalformedEvent
+from kquery_spark.qualify.lines import LineSplitter
 
 Event = dict[str, Any]
 
@@ -54,7 +56,13 @@ class EventLog:
 
 def find_logs(path: str | Path) -> list[EventLog]:
     """The logs at a path: a file, the directory of a rolled log, or a directory of both; SourceError if there are none."""
-    path = Path(path)
+    try:
+        return _find_logs(Path(path))
+    except OSError as error:
+        raise SourceError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _find_logs(path: Path) -> list[EventLog]:
     if not path.exists():
         raise SourceError(f"path does not exist: {path}")
     if path.is_file():
@@ -88,11 +96,17 @@ def _rolled(directory: Path) -> EventLog:
 
 
 class EventReader:
-    """Reads the events of a log one by one; afterwards ``truncated`` tells whether the log was cut off."""
+    """Reads the events of a log one by one.
+
+    Afterwards ``truncated`` tells whether the log was cut off, ``malformed`` is the number of lines with JSON that is not an
+    event or cannot be read, and ``too_long`` the number of lines that are too long to read. These lines are skipped.
+    """
 
     def __init__(self, log: EventLog) -> None:
         self._log = log
         self.truncated = False
+        self.malformed = 0
+        self.too_long = 0
 
     def __iter__(self) -> Iterator[Event]:
         for file in self._log.files:
@@ -100,7 +114,7 @@ class EventReader:
 
     def _events(self, file: Path, is_last: bool) -> Iterator[Event]:
         number = 0
-        unread: str | None = None  # a line that is no event, wrong unless it is the last
+        unread: str | None = None  # a line that is not JSON, wrong unless it is the last
         for line in self._lines(file):
             if unread is not None:
                 raise SourceError(unread)
@@ -108,13 +122,15 @@ class EventReader:
             if not line.strip() or (line.startswith(_UNREAD) and line.endswith(b"}")):
                 continue
             try:
-                event = json.loads(line)
-                if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
-                    raise ValueError("a line of it is no event")
-            except ValueError as error:
-                unread = f"{file} is no event log of Spark: line {number}: {error}"
+                event = _event(line)
+            except (json.JSONDecodeError, MalformedEvent) as error:
+                problem = f"{file} is no event log of Spark: line {number}: {error}"
                 if number == 1:
-                    raise SourceError(unread) from None
+                    raise SourceError(problem) from None
+                if isinstance(error, MalformedEvent):
+                    self.malformed += 1
+                else:
+                    unread = problem
                 continue
             yield event
         if unread is not None:
@@ -126,23 +142,31 @@ class EventReader:
 
     def _lines(self, file: Path) -> Iterator[bytes]:
         decode = _decoder(file)
-        begun: list[bytes] = []
+        splitter = LineSplitter()
         try:
             with open(file, "rb") as stream:
-                for chunk in decode(stream):
-                    first, *others = chunk.split(b"\n")
-                    begun.append(first)
-                    for other in others:
-                        yield b"".join(begun)
-                        begun = [other]
-        except Truncated:
-            self.truncated = True
+                yield from splitter.lines(decode(stream), os.fstat(stream.fileno()).st_size)
         except Malformed as error:
             raise SourceError(f"cannot decompress {file}: {error}") from None
         except OSError as error:
             raise SourceError(f"cannot read {file}: {error.strerror or error}") from None
-        if rest := b"".join(begun):
-            yield rest
+        self.truncated = self.truncated or splitter.truncated
+        self.too_long += splitter.too_long
+
+
+def _event(line: bytes) -> Event:
+    """The event of a line; JSONDecodeError for a line that is not JSON."""
+    try:
+        event = json.loads(line)
+    except json.JSONDecodeError:
+        raise
+    except RecursionError:
+        raise MalformedEvent("it nests too deeply") from None
+    except ValueError as error:  # bytes that are not UTF-8, or a number of thousands of digits
+        raise MalformedEvent(str(error)) from None
+    if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
+        raise MalformedEvent("a line of it is no event")
+    return event
 
 
 def _decoder(file: Path) -> Decoder:

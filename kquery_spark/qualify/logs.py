@@ -12,7 +12,9 @@ from kquery_spark.qualify.application import Application, QueryRun
 from kquery_spark.qualify.attribution import task_seconds
 from kquery_spark.qualify.estimate import estimate
 from kquery_spark.qualify.event_files import find_logs
+from kquery_spark.qualify.fields import MalformedEvent, printable
 from kquery_spark.qualify.judgement import JudgedNode, judge
+from kquery_spark.qualify.lines import MAX_LINE_BYTES
 from kquery_spark.qualify.report import (
     ApplicationReport,
     Outcome,
@@ -37,41 +39,59 @@ def qualify_logs(
     unreadable: list[SourceError] = []
     for log in find_logs(path):
         application = Application(log)
+        reports: list[QueryReport] = []
+        without_tasks = too_deep = 0
         try:
-            reports = [
-                _query(application, run, costs, config) if run.stages else None
-                for run in application.queries()
-            ]
+            for run in application.queries():
+                if not run.stages:
+                    without_tasks += 1
+                    continue
+                try:
+                    reports.append(_query(application, run, costs, config))
+                except (MalformedEvent, RecursionError):
+                    too_deep += 1
         except SourceError as error:
             unreadable.append(error)
             continue
-        with_tasks = [report for report in reports if report is not None]
-        queries += with_tasks
-        left_out += len(reports) - len(with_tasks)
-        applications.append(_application(application))
+        queries += reports
+        left_out += without_tasks
+        applications.append(_application(application, too_deep))
     if not applications:
         raise unreadable[0]
-    return Qualification(tuple(applications), tuple(queries), left_out, tuple(map(str, unreadable)))
-
-
-def _application(application: Application) -> ApplicationReport:
-    return ApplicationReport(
-        application.id or application.log.path.name,
-        application.name,
-        application.spark_version,
-        str(application.log.path),
-        application.other_task_seconds,
-        tuple(_notes(application)),
+    return Qualification(
+        tuple(applications), tuple(queries), left_out, tuple(printable(str(error)) for error in unreadable)
     )
 
 
-def _notes(application: Application) -> Iterator[str]:
+def _application(application: Application, too_deep: int) -> ApplicationReport:
+    return ApplicationReport(
+        _id(application),
+        application.name,
+        application.spark_version,
+        printable(str(application.log.path)),
+        application.other_task_seconds,
+        tuple(_notes(application, too_deep)),
+    )
+
+
+def _id(application: Application) -> str:
+    return application.id or printable(application.log.path.name)
+
+
+def _notes(application: Application, too_deep: int) -> Iterator[str]:
     if application.log.is_running:
         yield "the application was running when its log was copied"
     if application.log.is_compacted:
         yield "the history server compacted the log, so queries that had ended by then are missing"
     if application.truncated:
         yield "the end of the log is cut off"
+    if application.malformed:
+        first = f", the first of them {application.first_problem}" if application.first_problem else ""
+        yield f"{application.malformed:,} malformed events are left out{first}"
+    if application.too_long:
+        yield f"{application.too_long:,} events of more than {MAX_LINE_BYTES >> 20} MiB are left out"
+    if too_deep:
+        yield f"{too_deep:,} queries with plans or expressions that nest too deeply are left out"
     minor = minor_version(application.spark_version)
     if minor is None or ".".join(map(str, minor)) not in SUPPORTED:
         version = application.spark_version or "of an unknown version"
@@ -84,7 +104,7 @@ def _query(application: Application, run: QueryRun, costs: CostModel, config: En
     result = estimate(run, judged, seconds, costs, config)
     outcome = Outcome.RUNNING if run.seconds is None else Outcome.FAILED if run.error else Outcome.ENDED
     return QueryReport(
-        application.id or application.log.path.name,
+        _id(application),
         run.number,
         run.description,
         outcome,

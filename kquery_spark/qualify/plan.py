@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+
+from kquery_spark.qualify.fields import MalformedEvent, Record, child, records, required_number, string
 
 _ROWS = "number of output rows"
 # Nodes that only wrap others: generated code, adaptive execution, subqueries.
@@ -20,6 +21,9 @@ _WRAPPERS = frozenset(
 _EXCHANGES = frozenset({"Exchange", "BroadcastExchange"})
 _CODEGEN = re.compile(r"WholeStageCodegen \(\d+\)$")
 _COLUMN = re.compile(r"#(\d+)")
+_MAX_NAME_CHARACTERS = 200
+_MAX_TEXT_CHARACTERS = 1 << 16  # Spark itself cuts lists of expressions; to analyze more takes too much time
+_CUT_OFF_MARK = "... 1 more fields"  # as Spark writes it
 _CUT_OFF = re.compile(r"\.\.\. \d+ more fields")
 
 
@@ -72,12 +76,28 @@ class PhysicalNode:
             stack += reversed(node.children)
 
 
-def read_plan(info: Mapping[str, Any]) -> PhysicalNode:
-    """The tree of a ``sparkPlanInfo``; missing fields are empty."""
+def read_plan(info: Record) -> PhysicalNode:
+    """The tree of a ``sparkPlanInfo``; missing fields are empty. MalformedEvent for one that is not a plan."""
+    try:
+        return _read_node(info)
+    except RecursionError:
+        raise MalformedEvent("its plan nests too deeply") from None
+
+
+def _read_node(info: Record) -> PhysicalNode:
+    children = tuple([_read_node(one) for one in records(info, "children")])
+    text = string(info, "simpleString", _MAX_TEXT_CHARACTERS)
+    if len(text) == _MAX_TEXT_CHARACTERS:
+        text += _CUT_OFF_MARK
+    metadata = child(info, "metadata")
     return PhysicalNode(
-        str(info.get("nodeName", "")).strip(),
-        str(info.get("simpleString", "")),
-        tuple(read_plan(child) for child in info.get("children", ())),
-        {str(key): str(value) for key, value in (info.get("metadata") or {}).items()},
-        {m["name"]: m["accumulatorId"] for m in info.get("metrics", ()) if "accumulatorId" in m},
+        string(info, "nodeName", _MAX_NAME_CHARACTERS).strip(),
+        text,
+        children,
+        {name: string(metadata, name, _MAX_TEXT_CHARACTERS) for name in metadata},
+        {
+            string(metric, "name"): required_number(metric, "accumulatorId")
+            for metric in records(info, "metrics")
+            if "accumulatorId" in metric
+        },
     )

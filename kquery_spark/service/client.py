@@ -15,7 +15,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Scan
 from kquery_spark.logical.subqueries import walk_with_subqueries
-from kquery_spark.runtime.local import Stop
+from kquery_spark.runtime.local import ReadAheadBudget, Stop
 from kquery_spark.service.failures import raised_here
 from kquery_spark.service.requests import PlanRequest
 from kquery_spark.sources.memory import MemorySource
@@ -73,8 +73,13 @@ class RemoteContext(ExecutionContext):
         with raised_here(self._location):
             return self._act("trace" if trace else "explain", _sent(analyzed))
 
-    def stream(self, analyzed: Analyzed, stop: Stop | None = None) -> pa.RecordBatchReader:
-        """Send a resolved query and read its rows batch by batch; closing the reader ends it, ``stop`` is not looked at."""
+    def stream(
+        self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
+        """Send a resolved query and read its rows batch by batch; closing the reader ends it.
+
+        ``stop`` and ``budget`` have no effect: the service has its own.
+        """
         with raised_here(self._location):
             reader = self._client.do_get(flight.Ticket(_sent(analyzed)), self._options)
             schema = reader.schema

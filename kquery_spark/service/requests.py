@@ -22,7 +22,7 @@ from kquery_spark.logical import Input, LogicalPlan, Scan
 from kquery_spark.logical.subqueries import transform_with_subqueries
 from kquery_spark.logical.type_check import check_types
 from kquery_spark.physical.operators import PhysicalPlan
-from kquery_spark.runtime.local import Stop
+from kquery_spark.runtime.local import ReadAheadBudget, Stop
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service import metadata
 from kquery_spark.sources.base import Source
@@ -64,8 +64,10 @@ class Request(Protocol):
     def schema(self, context: ExecutionContext) -> pa.Schema:
         """The answer's columns; nothing is run."""
 
-    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
-        """The answer, batch by batch, until ``stop`` is set."""
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
+        """The answer, batch by batch, until ``stop`` is set; ``budget`` bounds what is ahead of the client."""
 
     def explain(self, context: ExecutionContext, trace: bool) -> str:
         """How it is answered; ``trace``: and what each optimizer rule did to it."""
@@ -87,8 +89,10 @@ class SqlRequest(Request):
         return context.sql(self.text).schema
 
     @override
-    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
-        return context.stream(context.sql(self.text).analyzed, stop)
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
+        return context.stream(context.sql(self.text).analyzed, stop, budget)
 
     @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
@@ -133,8 +137,10 @@ class PlanRequest(Request):
         return pa.schema([f.with_name(n) for f, n in zip(plan.schema, names, strict=True)])
 
     @override
-    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
-        return context.stream(self.resolved(context), stop)
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
+        return context.stream(self.resolved(context), stop, budget)
 
     @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
@@ -180,7 +186,9 @@ class MetadataRequest(Request):
         return self._table(context).schema
 
     @override
-    def answer(self, context: ExecutionContext, stop: Stop) -> pa.RecordBatchReader:
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
         return self._table(context).to_reader()
 
     def _table(self, context: ExecutionContext) -> pa.Table:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NoReturn
 
@@ -13,12 +14,13 @@ from pyarrow import flight
 import kquery_spark
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.runtime.local import Stop
 from kquery_spark.service import flight_sql_pb2 as pb
-from kquery_spark.service.answers import Answers, ServiceLimits, stop_for
+from kquery_spark.service.answers import Answers, Query, ServiceLimits
 from kquery_spark.service.failures import as_flight_errors
+from kquery_spark.service.freed_memory import FreedMemory
 from kquery_spark.service.requests import Request, packed, parsed, read_request, unpacked
 
+_RELEASE_POLL_SECONDS = 0.5
 _ACTIONS = {
     "session": "What decides the meaning of queries here, as JSON.",
     "explain": "The plans and stages of a plan or of SQL, as text.",
@@ -57,6 +59,16 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             tls_certificates=[tls] if tls else None,
         )
 
+    def serve_until(self, ended: threading.Event) -> None:
+        """Block until ``ended`` is set, then finish the queries that run; call it from the main thread.
+
+        As ``serve``, and this thread returns the memory of ended queries to the system meanwhile.
+        """
+        freed = FreedMemory()
+        while not ended.wait(_RELEASE_POLL_SECONDS):
+            self._answers.release_memory(freed)
+        self.shutdown()
+
     def list_flights(self, context: Any, criteria: bytes) -> Iterator[flight.FlightInfo]:
         """One entry a table."""
         with as_flight_errors():
@@ -66,19 +78,25 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
         """The columns of an answer and the ticket to get it with; nothing runs before that."""
         with as_flight_errors():
-            return self._info(descriptor)
+            return self._answers.plan(_query(context), lambda: self._info(descriptor))
 
     def get_schema(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
         """The columns of an answer."""
         with as_flight_errors():
-            return flight.SchemaResult(self._read(_command(descriptor)).schema(self._tables))
+            return self._answers.plan(
+                _query(context),
+                lambda: flight.SchemaResult(self._read(_command(descriptor)).schema(self._tables)),
+            )
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.GeneratorStream:
         """Run the ticket's request; streams batches as they are computed, and stops when the client disconnects."""
         with as_flight_errors():
-            stop = stop_for(context.is_cancelled)
-            answer = self._read(ticket.ticket).answer(self._tables, stop)
-        return flight.GeneratorStream(answer.schema, self._batches(answer, stop))
+            query = _query(context)
+            answer = self._answers.plan(
+                query,
+                lambda: self._read(ticket.ticket).answer(self._tables, query.stop, self._answers.budget),
+            )
+        return flight.GeneratorStream(answer.schema, self._batches(answer, query))
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
         """Refused: the service is read only."""
@@ -93,7 +111,8 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         """Run one of ``list_actions``."""
         with as_flight_errors():
             self._check_size(action.body.size)
-            return iter(self._act(action.type, action.body.to_pybytes()))
+            kind, body = action.type, action.body.to_pybytes()
+            return iter(self._answers.plan(_query(context), lambda: self._act(kind, body)))
 
     def _act(self, kind: str, body: bytes) -> list[flight.Result]:
         if kind == "session":
@@ -125,9 +144,9 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         endpoint = flight.FlightEndpoint(request.ticket, [])
         return flight.FlightInfo(request.schema(self._tables), descriptor, [endpoint], -1, -1)
 
-    def _batches(self, answer: pa.RecordBatchReader, stop: Stop) -> Iterator[pa.RecordBatch]:
+    def _batches(self, answer: pa.RecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
         with as_flight_errors():
-            yield from self._answers.stream(answer, stop)
+            yield from self._answers.stream(answer, query)
 
     def _read(self, data: bytes) -> Request:
         self._check_size(len(data))
@@ -138,6 +157,10 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             raise PlanError(
                 f"a request of {size} bytes is too large; this service takes {self._limits.request_bytes}"
             )
+
+
+def _query(context: Any) -> Query:
+    return Query(context.is_cancelled)
 
 
 def _command(descriptor: flight.FlightDescriptor) -> bytes:

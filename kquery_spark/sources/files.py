@@ -22,6 +22,7 @@ from kquery_spark.sources.hadoop.hdfs import INSTALL, authority_of, cluster_of, 
 from kquery_spark.sources.object_stores.connections import error_text, reach, store_of
 from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
+from kquery_spark.sources.request_limit import within_limit
 from kquery_spark.types import names as t
 
 # ``dbfs:/a`` too; a name with a colon is no scheme, and neither is the letter of a drive
@@ -241,6 +242,9 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
     same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     prefix, inner_prefix = path[: len(path) - same], inner[: len(inner) - same]
     try:
+        listed = within_limit(
+            path, lambda: [pair for root in _remote_roots(fs, inner) for pair in _remote_files(fs, root)]
+        )
         return [
             (
                 DataFile(
@@ -251,8 +255,7 @@ def _remote(path: str) -> list[tuple[DataFile, str]]:
                 ),
                 relative,
             )
-            for root in _remote_roots(fs, inner)
-            for info, relative in _remote_files(fs, root)
+            for info, relative in listed
         ]
     except (pa.ArrowException, OSError) as error:
         raise SourceError(f"cannot list {path}: {error_text(error, path)}") from None
@@ -307,8 +310,13 @@ def _hive_values(relative: str, path: str) -> dict[str, str | None]:
         raise SourceError(f"{path} is below directories of which only some are partitions")
     for part in named:
         key, value = part.split("=", 1)
-        values[unquote(key)] = None if value == _HIVE_NULL else unquote(value)
+        values[_unescaped(key)] = None if value == _HIVE_NULL else _unescaped(value)
     return values
+
+
+def _unescaped(name: str) -> str:
+    """A name of a partition directory as Spark's ``unescapePathName`` reads it: ``%E9`` is the character U+00E9."""
+    return unquote(name, encoding="latin-1")
 
 
 def constant(value: Any, dtype: pa.DataType, length: int) -> pa.Array:

@@ -7,6 +7,7 @@ mapping would show, about 0.1 ms per megabyte, which is little beside decoding.
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections import OrderedDict
@@ -30,10 +31,15 @@ from kquery_spark.sources.files import (
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
 from kquery_spark.sources.prefetch.read_counts import count_read
+from kquery_spark.sources.request_limit import within_limit
 
 R = TypeVar("R")
 
+_CHECKED_BYTES = (
+    64 << 20
+)  # reads of more, which damaged metadata may ask for, are checked against the file's size
 _MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
+_OPEN_FILES_DIVISOR = 4  # of the files that a process may open, for the user's own files and sockets
 
 
 class InputFile:
@@ -53,11 +59,11 @@ class InputFile:
         check_unchanged(file)
         try:
             if local is not None:
-                self.native: Any = pa.OSFile(local)
+                self.native: Any = _open_local(local)
             else:
                 self._remote = filesystem(file.path)
                 fs, inner = self._remote
-                self.native = fs.open_input_file(inner)
+                self.native = within_limit(file.path, lambda: fs.open_input_file(inner))
                 store = store_of(file.path)
                 if store is not None:
                     store.check_opened(self.native)
@@ -82,7 +88,8 @@ class InputFile:
         if self._remote is None:
             return changed_error(self.file.path) if is_changed(self.file, self._status()) else None
         try:
-            check_remote(self.file, *self._remote)
+            fs, inner = self._remote
+            within_limit(self.file.path, lambda: check_remote(self.file, fs, inner))
         except SourceError as error:
             return error
         return None
@@ -108,6 +115,9 @@ class InputFile:
         """Exactly so many bytes as they were when planned, or SourceError; ValueError for a negative offset."""
         if min(nbytes, offset) < 0:
             raise ValueError(f"there are no {nbytes} bytes at {offset}")
+        if nbytes > _CHECKED_BYTES and offset + nbytes > self.size():  # before memory is allocated
+            self.check_unchanged()
+            raise SourceError(f"{self.file.path} ends at byte {self.size()}, which is too early")
         try:
             data = self.read_unchecked(nbytes, offset)
         except SourceError:
@@ -122,10 +132,13 @@ class InputFile:
     def read_unchecked(self, nbytes: int, offset: int) -> bytes:
         """Up to so many bytes as they are now, which are not counted; ``check_unchanged`` says if they are as planned."""
         try:
-            data: bytes = self.native.read_at(nbytes, offset)
+            data: bytes = self._limited(lambda: self.native.read_at(nbytes, offset))
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot read {self.file.path}: {error_text(error, self.file.path)}") from None
         return data
+
+    def _limited(self, request: Callable[[], R]) -> R:
+        return request() if self.is_local else within_limit(self.file.path, request)
 
     def opened_as(self, format_name: str, opening: Callable[[], R], *, checked: bool = False) -> R:
         """What ``opening`` makes of this file; SourceError where that is no file of the format, or not the planned one.
@@ -133,7 +146,7 @@ class InputFile:
         checked: it only looks at bytes that ``read_at`` gave, which are as planned.
         """
         try:
-            reader = opening()
+            reader = opening() if checked else self._limited(opening)
         except (OSError, pa.ArrowException) as error:
             self.check_unchanged()
             cause = error_text(error, self.file.path)
@@ -145,6 +158,31 @@ class InputFile:
     def size(self) -> int:
         """Bytes of the file."""
         return int(self.native.size())
+
+
+def _open_local(path: str) -> pa.OSFile:
+    """Open a file; where the process has too many open, close those that are kept for later reads, and try again."""
+    try:
+        return pa.OSFile(path)
+    except OSError as error:
+        if error.errno not in (errno.EMFILE, errno.ENFILE):
+            raise
+    with _lock:
+        _shared.clear()
+    return pa.OSFile(path)
+
+
+def _max_open_files() -> int:
+    """The handles to keep: fewer where the process may open few files."""
+    try:
+        import resource
+
+        soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    except (ImportError, OSError):  # not a Unix
+        return _MAX_OPEN_FILES
+    if soft < 0:  # unlimited
+        return _MAX_OPEN_FILES
+    return min(_MAX_OPEN_FILES, soft // _OPEN_FILES_DIVISOR)
 
 
 _shared: OrderedDict[DataFile, InputFile] = OrderedDict()
@@ -161,7 +199,7 @@ def shared_input(file: DataFile) -> InputFile:
     opened = InputFile(file)
     with _lock:
         shared = _shared.setdefault(file, opened)  # another thread may have been faster
-        while len(_shared) > _MAX_OPEN_FILES:
+        while len(_shared) > _max_open_files():
             _shared.popitem(last=False)
     return shared
 

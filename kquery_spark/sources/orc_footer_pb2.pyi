@@ -6,16 +6,20 @@ from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Map
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class PostScript(_message.Message):
-    __slots__ = ("footer_length", "compression", "metadata_length", "writer_version")
+    __slots__ = ("footer_length", "compression", "block_size", "version", "metadata_length", "writer_version")
     FOOTER_LENGTH_FIELD_NUMBER: _ClassVar[int]
     COMPRESSION_FIELD_NUMBER: _ClassVar[int]
+    BLOCK_SIZE_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
     METADATA_LENGTH_FIELD_NUMBER: _ClassVar[int]
     WRITER_VERSION_FIELD_NUMBER: _ClassVar[int]
     footer_length: int
     compression: int
+    block_size: int
+    version: _containers.RepeatedScalarFieldContainer[int]
     metadata_length: int
     writer_version: int
-    def __init__(self, footer_length: _Optional[int] = ..., compression: _Optional[int] = ..., metadata_length: _Optional[int] = ..., writer_version: _Optional[int] = ...) -> None: ...
+    def __init__(self, footer_length: _Optional[int] = ..., compression: _Optional[int] = ..., block_size: _Optional[int] = ..., version: _Optional[_Iterable[int]] = ..., metadata_length: _Optional[int] = ..., writer_version: _Optional[int] = ...) -> None: ...
 
 class Metadata(_message.Message):
     __slots__ = ("stripes",)
@@ -30,24 +34,28 @@ class StripeStatistics(_message.Message):
     def __init__(self, columns: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ...) -> None: ...
 
 class Footer(_message.Message):
-    __slots__ = ("stripes", "types", "statistics", "calendar")
+    __slots__ = ("stripes", "types", "rows", "statistics", "calendar")
     STRIPES_FIELD_NUMBER: _ClassVar[int]
     TYPES_FIELD_NUMBER: _ClassVar[int]
+    ROWS_FIELD_NUMBER: _ClassVar[int]
     STATISTICS_FIELD_NUMBER: _ClassVar[int]
     CALENDAR_FIELD_NUMBER: _ClassVar[int]
     stripes: _containers.RepeatedCompositeFieldContainer[StripeInformation]
     types: _containers.RepeatedCompositeFieldContainer[Type]
+    rows: int
     statistics: _containers.RepeatedCompositeFieldContainer[ColumnStatistics]
     calendar: int
-    def __init__(self, stripes: _Optional[_Iterable[_Union[StripeInformation, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[Type, _Mapping]]] = ..., statistics: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., calendar: _Optional[int] = ...) -> None: ...
+    def __init__(self, stripes: _Optional[_Iterable[_Union[StripeInformation, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[Type, _Mapping]]] = ..., rows: _Optional[int] = ..., statistics: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., calendar: _Optional[int] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("subtypes", "field_names")
+    __slots__ = ("kind", "subtypes", "field_names")
+    KIND_FIELD_NUMBER: _ClassVar[int]
     SUBTYPES_FIELD_NUMBER: _ClassVar[int]
     FIELD_NAMES_FIELD_NUMBER: _ClassVar[int]
+    kind: int
     subtypes: _containers.RepeatedScalarFieldContainer[int]
     field_names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, subtypes: _Optional[_Iterable[int]] = ..., field_names: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, kind: _Optional[int] = ..., subtypes: _Optional[_Iterable[int]] = ..., field_names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
     __slots__ = ("values", "integers", "strings", "decimals", "dates", "timestamps", "has_null")
@@ -114,10 +122,18 @@ class StripeInformation(_message.Message):
     def __init__(self, offset: _Optional[int] = ..., index_length: _Optional[int] = ..., data_length: _Optional[int] = ..., footer_length: _Optional[int] = ..., rows: _Optional[int] = ...) -> None: ...
 
 class StripeFooter(_message.Message):
-    __slots__ = ("streams",)
+    __slots__ = ("streams", "encodings")
     STREAMS_FIELD_NUMBER: _ClassVar[int]
+    ENCODINGS_FIELD_NUMBER: _ClassVar[int]
     streams: _containers.RepeatedCompositeFieldContainer[Stream]
-    def __init__(self, streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ...) -> None: ...
+    encodings: _containers.RepeatedCompositeFieldContainer[ColumnEncoding]
+    def __init__(self, streams: _Optional[_Iterable[_Union[Stream, _Mapping]]] = ..., encodings: _Optional[_Iterable[_Union[ColumnEncoding, _Mapping]]] = ...) -> None: ...
+
+class ColumnEncoding(_message.Message):
+    __slots__ = ("kind",)
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    kind: int
+    def __init__(self, kind: _Optional[int] = ...) -> None: ...
 
 class Stream(_message.Message):
     __slots__ = ("kind", "column", "length")

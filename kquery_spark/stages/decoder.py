@@ -10,6 +10,7 @@ from itertools import accumulate, pairwise, repeat
 from typing import Any
 
 from kquery_spark.errors import SerializationError
+from kquery_spark.run_control import check_run
 from kquery_spark.stages import references as refs
 from kquery_spark.stages.arrow_forms import read_schema, read_table
 from kquery_spark.stages.plan_pb2 import Block, EnumMember, Layout, PlanMessage
@@ -144,7 +145,10 @@ class Decoder:
                 raise SerializationError(f"{form.name}.{name} has a value of the wrong kind")
         try:
             rows = zip(*columns, strict=True) if width else repeat((), count)
-            nodes = [form.cls(*row) for row in rows]
+            nodes = []
+            for row in rows:
+                check_run()  # a node may check all that is below it
+                nodes.append(form.cls(*row))
             if form.check is not None:
                 for node in nodes:
                     form.check(node)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.kernels.utf8 import is_valid
 from kquery_spark.types import names as t
 
 TOLERANCE = 1e-9
@@ -127,6 +128,8 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _values(data: pa.Array) -> Iterable[Any]:
+    if pa.types.is_string(data.type) and not is_valid(data):
+        data = data.cast(t.BINARY)
     comparable = _without_times(data.type)
     return (data if comparable == data.type else data.cast(comparable)).to_pylist()  # type: ignore[no-any-return]
 

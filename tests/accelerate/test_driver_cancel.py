@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
+import sys
 import threading
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,12 +22,13 @@ from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.physical.operators import ScanExec
+from kquery_spark.physical.worker_cache import worker_cache
 from kquery_spark.run_control import RunControl
 from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge.session import cancellation
 from kquery_spark.spark_bridge.session.failures import error_class
 from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
-from tests.conftest import in_faults, settings
+from tests.conftest import in_faults, settings, some
 
 QUERY = "SELECT k, count(*) AS c, sum(v) AS s FROM slow GROUP BY k ORDER BY k"
 ENDLESS = (
@@ -155,6 +159,89 @@ def test_what_cancels_a_job_cancels_work_in_the_driver(
         assert not tasks() and not cancellation._running
         scans.on = False
         assert [row.c for row in fast.collect()] == [200_000] * 3
+
+
+@pytest.fixture
+def endless(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A join of 10^20 rows that threads of the driver compute, without a limit and without a scan that waits."""
+    monkeypatch.setattr(Part, "is_bounded", True)
+    monkeypatch.setattr(driver, "MAX_DRIVER_SECONDS", 600.0)
+    monkeypatch.setattr(driver, "_MAX_ROWS", 1 << 80)
+    monkeypatch.setattr(driver, "_MAX_BYTES", 1 << 80)
+    with settings(spark, BY_THREADS):
+        fast = spark.sql(ENDLESS).transform(kquery_plan, when="always", fallback="error")
+        work = execution_of(fast).placement.driver
+        assert work is not None and work._threaded() is not None
+        yield fast
+
+
+def joins() -> bool:
+    """Whether a thread of the engine is in a join at this moment."""
+    frames = sys._current_frames()
+    stacks = (traceback.extract_stack(frames[t.ident]) for t in tasks() if t.ident in frames)
+    return any("/physical/joins/" in frame.filename for stack in stacks for frame in stack)
+
+
+def arrow_bytes() -> int:
+    """Arrow memory that this process holds, without what it keeps for further queries."""
+    worker_cache().clear()
+    gc.collect()
+    return int(pa.total_allocated_bytes())
+
+
+def wait_until(condition: Callable[[], Any]) -> None:
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def plain_error(spark: Any, prepare: Callable[[Any], Any], cancel: Callable[[Any], Any]) -> Any:
+    """What plain Spark raises for a query of one stage that is cancelled in the same way."""
+    endless = spark.range(10**15).selectExpr("max(id % 7) AS m")
+    running = Running(endless.collect, lambda: prepare(spark))
+    wait_until(spark.sparkContext.statusTracker().getActiveJobsIds)
+    deadline = time.monotonic() + 60
+    cancel(spark)
+    while not running.ends(1):  # the cancel came between two jobs
+        assert time.monotonic() < deadline
+        cancel(spark)
+    return running.error
+
+
+@pytest.mark.parametrize("name", some(CANCELS, 1))
+def test_a_join_that_does_not_end_is_cancelled_as_in_spark(spark: Any, endless: Any, name: str):
+    prepare, _, cancel = CANCELS[name]
+    before = arrow_bytes()
+    running = Running(endless.collect, lambda: prepare(spark))
+    wait_until(joins)
+    cancel(spark)
+    assert running.ends(SECONDS)
+    assert not tasks() and not cancellation._running
+    assert arrow_bytes() - before < 1 << 20
+    assert error_class(running.error) == "SPARK_JOB_CANCELLED"  # type: ignore[arg-type]
+    if name != "interruptTag":  # by which Spark 4.3 cancelled nothing of another thread
+        expected = plain_error(spark, prepare, cancel)
+        assert type(running.error) is type(expected)
+        assert error_class(running.error) == error_class(expected)  # type: ignore[arg-type]
+    assert spark.range(3).count() == 3
+
+
+def test_ctrl_c_stops_a_join_that_does_not_end(spark: Any, endless: Any):
+    before = arrow_bytes()
+    begun, interrupted = threading.Event(), list[float]()
+    watch = threading.Thread(target=lambda: (wait_until(joins), begun.set()))
+    timer = threading.Thread(target=_interrupt, args=(begun, interrupted))
+    watch.start()
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        endless.collect()
+    assert time.monotonic() - interrupted[0] < SECONDS
+    watch.join()
+    timer.join()
+    assert not tasks() and not cancellation._running
+    assert arrow_bytes() - before < 1 << 20
+    assert spark.range(3).count() == 3
 
 
 @pytest.mark.parametrize(

@@ -162,15 +162,6 @@ def test_not_a_dataframe(thing):
         kquery_plan(thing)
 
 
-def test_a_bad_setting_is_named(spark, tables):
-    spark.conf.set("spark.kquery.batchRows", "many")
-    try:
-        with pytest.raises(ConfigError, match=r"spark\.kquery\.batchRows must be a whole number.*'many'"):
-            spark.sql(GROUPED).transform(kquery_plan)
-    finally:
-        spark.conf.unset("spark.kquery.batchRows")
-
-
 def test_spark_connect_is_declined_in_words():
     # a class named as Spark Connect's, because its dependencies (grpc) need not be installed
     frame = type("DataFrame", (), {"__module__": "pyspark.sql.connect.dataframe"})()

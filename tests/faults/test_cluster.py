@@ -1,4 +1,4 @@
-"""Processes of a cluster that are killed in the middle of a query: Spark runs their tasks elsewhere, the answer is the same."""
+"""Processes of a cluster that are killed while a task runs in them: Spark runs the task elsewhere, the answer is the same."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ pytestmark = pytest.mark.skipif(
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
     """What a run of cluster.py printed, by fault."""
-    data, local = (str(tmp_path_factory.mktemp(name)) for name in ("data", "local"))
+    directories = [str(tmp_path_factory.mktemp(name)) for name in ("data", "local", "scratch")]
     script = Path(__file__).with_name("cluster.py")
     run = subprocess.run(
-        [sys.executable, str(script), data, local],
+        [sys.executable, str(script), *directories],
         env={**os.environ, **worker_environment()}, capture_output=True, text=True, timeout=900,
     )  # fmt: skip
     assert run.returncode == 0, run.stderr[-4000:]
@@ -37,8 +37,29 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_answer_survives(reports: dict[str, dict[str, Any]], fault: str) -> None:
     report = reports[fault]
-    assert report["killed"] == 1
+    assert report["killed"]
     assert report["right"]
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_kill_ended_a_task_of_the_stage(reports: dict[str, dict[str, Any]], fault: str) -> None:
+    """By Spark's event log: the task that held failed, and it belongs to this query and to a stage of this kind."""
+    report = reports[fault]
+    assert report["group"] == fault
+    assert report["stage_of_task"]
+    assert "MapInArrow" in report["operators"]
+    assert bool(report["parents"]) is ("reduce" in fault)
+    if fault.startswith("an executor"):
+        assert report["ended"] == "ExecutorLostFailure"
+    else:
+        assert report["ended"] == "ExceptionFailure"  # "Python worker exited unexpectedly (crashed)"
+        assert "Python worker exited unexpectedly" in report["description"]
+
+
+@pytest.mark.parametrize("fault", [fault for fault in FAULTS if "engine" in fault])
+def test_tasks_spilled(reports: dict[str, dict[str, Any]], fault: str) -> None:
+    """Otherwise the next test could not fail."""
+    assert reports[fault]["spilled"] > 0
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, "stop"])

@@ -55,7 +55,7 @@ def test_blocks_are_read_by_their_place(tmp_path: Path, monkeypatch: pytest.Monk
     first, second = store.append(pa.py_buffer(b"abc")), store.append(pa.py_buffer(b"defgh"))
     assert store.read(second, 5).to_pybytes() == b"defgh"
     assert store.read(first, 3).to_pybytes() == b"abc"
-    with pytest.raises(SpillError, match=f"{tmp_path} was cut"):
+    with pytest.raises(SpillError, match=f"truncated a file in the scratch directory {tmp_path}"):
         store.read(second, 6)
     store.close()
 
@@ -72,7 +72,7 @@ def test_a_file_has_no_name_and_only_its_owner_may_read_it(
     store.append(MEGABYTE)
     (link,) = open_files(tmp_path)
     assert list(tmp_path.iterdir()) == [] and link.endswith("(deleted)")
-    assert os.fstat(store._file.fileno()).st_mode & 0o777 == 0o600
+    assert os.fstat(store._files[0].handle.fileno()).st_mode & 0o777 == 0o600
     store.close()
     assert open_files(tmp_path) == []
 
@@ -99,7 +99,7 @@ def test_a_read_only_disk_is_passed_over_or_named(
 ) -> None:
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     use(monkeypatch, small_disk)
-    with pytest.raises(SpillError, match=f"no scratch directory .*{small_disk}: Read-only"):
+    with pytest.raises(SpillError, match=f"scratch directory {small_disk}: Read-only.*spark.local.dir"):
         SpillStore()
     use(monkeypatch, small_disk, tmp_path)
     stores = [SpillStore() for _ in range(3)]
@@ -123,6 +123,42 @@ def test_a_full_disk_is_named_and_is_empty_again_at_once(
     with pytest.raises(SpillError, match=f"{small_disk}: No space left on device; make room there"):
         spill_megabytes(batch)
     assert free(small_disk) == before
+
+
+def test_blocks_go_to_the_next_disk_when_one_is_full(
+    tmp_path: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use(monkeypatch, small_disk, tmp_path)
+    before = free(small_disk)
+    for _ in range(2):  # each directory is the first one once
+        store = SpillStore()
+        blocks = [pa.py_buffer(bytes([i]) * (1 << 20)) for i in range(40)]
+        places = [store.append(block) for block in blocks]
+        assert all(store.read(p, 1 << 20).equals(b) for p, b in zip(places, blocks, strict=True))
+        store.close()
+    assert free(small_disk) == before and open_files(tmp_path) == []
+
+
+def test_the_advice_is_about_the_directory_that_is_used(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    batch = batch_of(list(range(1 << 17)))
+    use(monkeypatch, small_disk)
+    with pytest.raises(SpillError, match=r"spark\.local\.dir"):
+        spill_megabytes(batch)
+    monkeypatch.delenv("SPARK_LOCAL_DIRS")
+    monkeypatch.setattr(tempfile, "tempdir", str(small_disk))
+    with pytest.raises(SpillError, match=f"{small_disk}: No space left on device.*TMPDIR"):
+        spill_megabytes(batch)
+
+
+def test_no_temporary_directory_is_an_error_of_spilling(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose root file system is read-only."""
+    monkeypatch.delenv("SPARK_LOCAL_DIRS", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: ["/proc", "/nowhere"])
+    with pytest.raises(SpillError, match=r"No usable temporary directory found in .*/proc.*TMPDIR"):
+        SpillStore()
 
 
 def test_many_runs_are_one_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """Hostile clients of a service that runs as a process of its own: mutated requests of every kind, bytes that are no request.
 
-``python -m tests.service.hostile 100000 --seed 1`` sends so many; the test suite sends a few hundred.
+``python -m tests.service.hostile 100000 --seed 1 --seconds 3600`` sends that many, or as many as the time allows; every
+call has a limit of its own. The test suite sends a few hundred.
 """
 
 from __future__ import annotations
@@ -207,11 +208,17 @@ class Report:
     unforeseen: Counter[str] = field(default_factory=Counter)
     findings: list[str] = field(default_factory=list)
     facts: list[str] = field(default_factory=list)
+    slowest: tuple[float, str] = (0.0, "none")
+
+    def add(self, state: str, kind: str, number: int, seconds: float) -> None:
+        """Count a request that ended like this."""
+        self.outcomes[state] += 1
+        self.slowest = max(self.slowest, (seconds, f"request {number}, {kind}"))
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.outcomes.most_common())
         lines = [f"{sum(self.outcomes.values())} requests: {counts}; {len(self.findings)} findings"]
-        lines += self.facts
+        lines += [f"slowest: {self.slowest[1]}, {self.slowest[0]:.1f} s", *self.facts]
         lines += [f"not one of our own errors: {n} x {text}" for text, n in self.unforeseen.most_common(40)]
         return "\n".join([*lines, *self.findings[:20]])
 
@@ -224,16 +231,22 @@ class Attack:
         self._plans, self._commands = _plan_tickets(), _flight_sql()
         self._client = flight.FlightClient(server.location)
 
-    def send(self, count: int, check_every: int = 1000) -> Report:
-        """Send so many; the server has to be the same process, of bounded memory, and answer a valid request afterwards."""
+    def send(self, count: int, check_every: int = 1000, seconds: float = 7200.0) -> Report:
+        """Send ``count`` requests, or as many as ``seconds`` allow.
+
+        The server has to be the same process, of bounded memory, and answer a valid request afterwards.
+        """
         server, report = self.server, self.report
         resident, start = server.status("VmRSS"), time.monotonic()
         for number in range(count):
+            if time.monotonic() - start > seconds:
+                break
             kind = self.chance.choices(
                 ("plan", "flight sql", "sql", "action", "header", "raw"), (40, 20, 20, 8, 8, 4)
             )[0]
+            begun = time.monotonic()
             state = self._one(kind, number)
-            report.outcomes[state] += 1
+            report.add(state, kind, number, time.monotonic() - begun)
             if number % check_every == check_every - 1 and not server.answers():
                 report.findings.append(f"no answer after request {number}: {server.log()[-2000:]}")
                 break
@@ -374,9 +387,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=7200.0, help="run time (default: 7200)")
     options = parser.parse_args()
     with running_server() as server:
-        report = Attack(server, options.seed).send(options.count)
+        report = Attack(server, options.seed).send(options.count, seconds=options.seconds)
     print(report)
     sys.exit(bool(report.findings))
 

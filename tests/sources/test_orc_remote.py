@@ -16,6 +16,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
 from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.source import OrcSource, orc_source
 from kquery_spark.sources.prefetch import byte_ranges, fetched_ranges, fetching
@@ -41,6 +42,14 @@ def table() -> pa.Table:
             "last": pa.array(numbers.random(ROWS) < 0.5, mask=null),
         }
     )
+
+
+@pytest.fixture(autouse=True)
+def large_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files and stripes of all sizes are read as large ones are, except where a test says otherwise."""
+    monkeypatch.setattr(orc_file, "_SMALL_FILE_BYTES", 0)
+    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 100)
+    monkeypatch.setattr(orc_file, "_REMOTE", LruCache(1 << 20))
 
 
 Stored = Callable[[str], list[OrcSource]]
@@ -98,8 +107,7 @@ def test_all_that_pyarrow_reads_is_fetched_before(stored, monkeypatch, columns):
     release()
 
 
-def test_a_scan_reads_only_the_streams_of_its_columns(stored, table, monkeypatch):
-    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 100)
+def test_a_scan_reads_only_the_streams_of_its_columns(stored, table):
     _, there = stored("uncompressed")
     read = []
     for columns in (("id",), ("id", "unique")):
@@ -113,7 +121,6 @@ def test_a_scan_reads_only_the_streams_of_its_columns(stored, table, monkeypatch
 
 def test_nothing_waits_for_a_thread_that_waits(stored, monkeypatch):
     """The threads that fetch are a few; those that begin a fetch must not wait for others of them."""
-    monkeypatch.setattr(orc_file, "_REMOTE", type(orc_file._REMOTE)(1 << 20))
     _, there = stored("zlib")
     with ThreadPoolExecutor(1) as one, ThreadPoolExecutor(1) as other:
         for module in (fetching, fetched_ranges):
@@ -126,7 +133,6 @@ def test_nothing_waits_for_a_thread_that_waits(stored, monkeypatch):
 
 def test_a_tail_that_is_not_understood_is_left_to_pyarrow(stored, monkeypatch):
     monkeypatch.setattr(orc_file, "orc_tail", lambda file, size: None)
-    monkeypatch.setattr(orc_file, "_REMOTE", type(orc_file._REMOTE)(1 << 20))
     here, there = stored("zlib")
     split = here.splits()[1]
     there.fetch(split, ["id"])()
@@ -142,3 +148,63 @@ def test_a_file_that_is_replaced_is_an_error(s3_endpoint, stored):
         out.write(b"ORC" * 1000)
     with pytest.raises(SourceError, match=r"stripes/zlib\.orc .*(changed|too early)"):
         next(there.read(second, ["id"]))
+
+
+@pytest.fixture
+def requests(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """The position and size of each request for bytes of an object, from now on."""
+    made: list[tuple[str, int]] = []
+    read = InputFile.read_unchecked
+
+    def read_unchecked(self: InputFile, nbytes: int, offset: int) -> bytes:
+        made.append((offset, nbytes))
+        return read(self, nbytes, offset)
+
+    monkeypatch.setattr(InputFile, "read_unchecked", read_unchecked)
+    return made
+
+
+def test_a_small_file_takes_two_requests(stored, table, requests, monkeypatch):
+    monkeypatch.setattr(orc_file, "_SMALL_FILE_BYTES", 16 << 20)
+    _, there = stored("zstd")
+    splits = there.splits()
+    for columns in (["id"], ["text", "unique"], []):
+        for split in splits:
+            there.fetch(split, columns)()
+            (batch,) = there.read(split, columns)
+            assert batch.num_rows == split.rows
+    size = there.files[0].size
+    assert requests == [(size - (64 << 10), 64 << 10), (0, size)]
+
+
+def test_a_small_stripe_takes_one_request(stored, requests, monkeypatch):
+    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 1 << 20)
+    _, there = stored("snappy")
+    splits = there.splits()[:-1]
+    for split in splits:
+        next(there.read(split, ["id", "unique"]))
+    assert len(requests) == 1 + len(splits)
+
+
+@pytest.mark.parametrize("small_bytes", [0, 16 << 20])
+def test_the_error_of_a_request_is_raised_as_it_is_and_the_request_is_made_again(
+    stored, monkeypatch, small_bytes
+):
+    monkeypatch.setattr(orc_file, "_SMALL_FILE_BYTES", small_bytes)
+    monkeypatch.setattr(orc_file, "_SMALL_FILES", LruCache(64 << 20))
+    _, there = stored("lz4")
+    split = there.splits()[0]
+
+    def no_answer(self: InputFile, nbytes: int, offset: int) -> bytes:
+        raise SourceError(f"no answer about {self.file.path}")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(InputFile, "read_unchecked", no_answer)
+        with pytest.raises(SourceError, match=r"^no answer about s3://stripes/lz4\.orc$"):
+            next(there.read(split, ["id"]))
+        failing.setattr(orc_file, "orc_tail", lambda file, size: None)  # so that pyarrow makes the requests
+        monkeypatch.setattr(orc_file, "_REMOTE", LruCache(1 << 20))
+        with pytest.raises(SourceError, match=r"^no answer about s3://stripes/lz4\.orc$"):
+            next(there.read(split, ["id"]))
+    monkeypatch.setattr(orc_file, "_REMOTE", LruCache(1 << 20))
+    assert next(there.read(split, ["id"])).num_rows == split.rows

@@ -20,7 +20,7 @@ from kquery_spark.logical.pruning import comparable, possible_rows, sized_splits
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.page_index import PageIndex, placed_pages
+from kquery_spark.sources.parquet.page_index import placed_pages
 from kquery_spark.sources.parquet.pages import placed
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.parquet.stored_chunks import range_of
@@ -151,7 +151,7 @@ def test_some_rows_are_those_of_the_whole(tmp_path, codec, version, dictionaries
 def check_places(source: ParquetSource) -> None:
     """The pages of all chunks are where the headers and the page index say, which agree."""
     opened = open_file(source.files[0])
-    index, compared = PageIndex(source.files[0], opened._footer), 0
+    index, compared = opened.pages._index, 0
     for split, (column, leaf) in product(source.splits(), opened._flat.items()):
         (group,) = split.pieces
         headers = opened.pages.headers(group, column)

@@ -1,6 +1,5 @@
 """What a thread reads of files is counted as the system and Arrow see it."""
 
-import io
 import re
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.sources.files import list_files
 from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks, footer_reads
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks
 from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.sources.text import line_blocks
 
@@ -65,35 +64,6 @@ def test_bytes_of_lines(tmp_path, name):
     file, counted = data_file(path), read_counts()
     assert sum(map(len, line_blocks(file, 0, file.size))) == 1_000_000
     assert read_counts().since(counted).nbytes == file.size
-
-
-class Recorded(io.BytesIO):
-    """A file that knows which ranges were read."""
-
-    def __init__(self, content):
-        super().__init__(content)
-        self.ranges = []
-
-    def read(self, size=-1):
-        start = self.tell()
-        content = super().read(size)
-        self.ranges.append((start, len(content)))
-        return content
-
-
-def test_reads_of_a_footer():
-    sink = io.BytesIO()
-    pq.write_table(pa.table({f"c{i}": [i] for i in range(2000)}), sink)
-    for content in (sink.getvalue(), written_small()):
-        file = Recorded(content)
-        metadata = pq.ParquetFile(pa.PythonFile(file, "r")).metadata
-        assert footer_reads(metadata, len(content)) == [size for _, size in file.ranges]
-
-
-def written_small():
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"a": [1]}), sink)
-    return sink.getvalue()
 
 
 def test_a_scan_says_what_it_read(spark, tmp_path):

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, StructField, StructType
 
+from kquery_spark import kquery_plan
 from kquery_spark.runtime.spark.worker import RowExchange, StageTask
+from kquery_spark.sources.object_stores.s3 import S3Store
 from kquery_spark.spark_bridge.plan import catalyst_plans as plans_module
 from kquery_spark.spark_bridge.plan.catalyst_plans import SparkPlans
 from kquery_spark.spark_bridge.session.bridge import bridge
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 from tests.conftest import SPARK_VERSION
+from tests.s3 import SECRET
 
 PAYLOAD = StructType(
     [
@@ -92,12 +96,34 @@ def test_a_result_can_be_joined_with_itself(spark: SparkSession, plans: SparkPla
     assert joined.columns == ["key", "text", "text"]
 
 
-def test_a_command_too_long_for_a_task_is_broadcast(
+def test_a_stage_too_long_for_a_task_is_broadcast_without_credentials(
     spark: SparkSession, plans: SparkPlans, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(plans_module, "_MAX_COMMAND_BYTES", 10)
-    made = plans.frame(mapped(plans, plans.numbers(3), RESULT))
-    assert_same(made, spark.range(0, 3, 1, 3).mapInArrow(TASK, RESULT))
+    written: list[bytes] = []
+    share = spark.sparkContext.broadcast
+
+    def broadcast(value: bytes) -> Any:
+        written.append(value)
+        return share(value)
+
+    monkeypatch.setattr(spark.sparkContext, "broadcast", broadcast)
+    store = S3Store("bucket", (("secret_key", SECRET),))
+    task = replace(TASK, stage=b"a long stage", stores=(store,))
+    made = plans.mapped(plans.numbers(1), task, RESULT, plans.attributes(RESULT), "task")
+    assert written == [b"a long stage"], "Spark writes what it broadcasts to files"
+    function = made.functionExpr().func()
+    command = bytes(int(byte) % 256 for byte in function.command().mkString(",").split(","))
+    assert SECRET.encode() in command and b"a long stage" not in command
+    assert function.broadcastVars().size() == 1
+    assert not list(spark.sparkContext._pickled_broadcast_vars)
+
+
+def test_a_broadcast_stage_runs(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(plans_module, "_MAX_COMMAND_BYTES", 10)
+    fast = spark.range(0, 100, 1, 2).selectExpr("id % 7 AS k").groupBy("k").count()
+    rows = fast.transform(kquery_plan, when="always", fallback="error").collect()
+    assert sorted(map(tuple, rows)) == [(k, 15 if k < 2 else 14) for k in range(7)]
 
 
 def test_files_added_later_reach_the_workers(

@@ -1,11 +1,14 @@
 """Hostile plan bytes: mutations of valid messages, read under a watch for side effects, time and memory.
 
-``python -m tests.stages.hostile 100000 --seed 1`` reads so many; the test suite reads a few thousand.
+``python -m tests.stages.hostile 100000 --seed 1 --seconds 3600`` reads that many in a child process, or as many as the
+time allows. It ends and reports in every case: a message that does not end is a finding, and a new child goes on behind it.
+The test suite reads a few thousand in its own process.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import random
 import resource
 import signal
@@ -18,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
+from multiprocessing.connection import Connection
 from typing import Any
 
 import pyarrow as pa
@@ -39,7 +43,8 @@ from tests.stages.mutations import BYTES, PLANS, mutate
 from tests.stages.plans import CONFIGS, LOGICAL, LONG, MEMORY, STRING, A
 
 CPU_SECONDS = 10.0  # for one message, on a busy machine
-WALL_SECONDS = 120
+WALL_SECONDS = 120  # for one message; a child that takes longer is killed
+START_SECONDS = 300  # for the imports of a child, on a busy machine
 MEMORY_BYTES = 512 << 20  # more than before, for one message
 _SIDE_EFFECTS = ("import", "open", "exec", "compile", "marshal.", "pickle.", "subprocess.", "os.", "socket.",
                  "ctypes.", "shutil.", "tempfile.", "glob.", "urllib.", "mmap.", "code.__new__")  # fmt: skip
@@ -83,13 +88,14 @@ class Report:
     findings: list[str] = field(default_factory=list)
     cpu_seconds: float = 0.0
     slowest_seconds: float = 0.0
+    slowest_message: str = ""
     largest_growth_bytes: int = 0
 
     def __str__(self) -> str:
         counts = ", ".join(f"{count} {kind}" for kind, count in self.outcomes.most_common())
         lines = [
             f"{sum(self.outcomes.values())} messages: {counts}; {len(self.findings)} findings",
-            f"{self.cpu_seconds:.0f} CPU seconds, slowest message {self.slowest_seconds:.2f}; "
+            f"{self.cpu_seconds:.0f} CPU seconds, slowest message {self.slowest_seconds:.2f} ({self.slowest_message}); "
             f"peak memory grew at most {self.largest_growth_bytes >> 20} MiB by one message",
         ]
         return "\n".join([*lines, *self.findings[:20]])
@@ -146,34 +152,97 @@ def _no_hang(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
+@dataclass(frozen=True)
+class Reading:
+    """How reading one message ended. wrong: what must not have happened."""
+
+    label: str
+    kind: str
+    wrong: list[str]
+    cpu_seconds: float
+    growth_bytes: int
+
+
 def read_hostile(count: int, seed: int) -> Report:
-    """Read so many mutated messages of one seed; ``findings`` is empty when nothing was wrong."""
-    chance, originals, report, watching = random.Random(seed), corpus(), Report(), watch()
-    for data in originals:  # what a first message imports is no finding
+    """Read ``count`` mutated messages of one seed in this process; ``findings`` is empty when nothing was wrong."""
+    report = Report()
+    for reading in _readings(0, count, seed):
+        _add(report, reading)
+    return report
+
+
+def read_in_children(count: int, seed: int, seconds: float, wall_seconds: float = WALL_SECONDS) -> Report:
+    """As ``read_hostile``, in child processes and for at most ``seconds``.
+
+    A message that takes more than ``wall_seconds`` or kills its child is a finding; the next child continues behind it.
+    """
+    report, end, number = Report(), time.monotonic() + seconds, 0
+    while number < count and time.monotonic() < end:
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        child = multiprocessing.get_context("spawn").Process(
+            target=_send_readings, args=(sender, number, count, seed), daemon=True
+        )
+        child.start()
+        sender.close()
+        patience = float(START_SECONDS)
+        while number < count:
+            if not receiver.poll(max(0.0, min(patience, end - time.monotonic()))):
+                if time.monotonic() < end:
+                    report.findings.append(f"seed {seed} message {number}: no end after {patience:g} s")
+                    number += 1
+                break
+            try:
+                reading = receiver.recv()
+            except EOFError:
+                child.join()
+                report.findings.append(f"seed {seed} message {number}: the child ended with {child.exitcode}")
+                number += 1
+                break
+            _add(report, reading)
+            number += 1
+            patience = wall_seconds
+            if number % 10_000 == 0:
+                counts = f"{number} messages, {report.cpu_seconds:.0f} CPU s, {len(report.findings)} findings"
+                print(counts, file=sys.stderr, flush=True)
+        child.kill()
+        child.join()
+        receiver.close()
+    return report
+
+
+def _send_readings(sender: Connection, start: int, count: int, seed: int) -> None:
+    for reading in _readings(start, count, seed):
+        sender.send(reading)
+
+
+def _readings(start: int, count: int, seed: int) -> Iterator[Reading]:
+    originals, watching = corpus(), watch()
+    for data in originals:  # what a first message imports is not a finding
         to_bytes(from_bytes(data, object))
-    for number in range(count):
-        if number and number % 10_000 == 0:
-            print(
-                f"{number} messages, {report.cpu_seconds:.0f} CPU s, {len(report.findings)} findings",
-                file=sys.stderr,
-            )
-        name, data = mutate(chance, originals, (*BYTES, *PLANS, *PLANS))
-        peak, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
+    for number in range(start, count):
+        # each message has a generator of its own, so that it can be made again without those before it
+        name, data = mutate(random.Random(f"{seed} {number}"), originals, (*BYTES, *PLANS, *PLANS))
+        peak, begun = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.thread_time()
         with watching.watching() as events:
             outcome = _outcome(data)
-        seconds = time.thread_time() - start
+        seconds = time.thread_time() - begun
         growth = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak) << 10
-        report.cpu_seconds += seconds
-        report.slowest_seconds = max(report.slowest_seconds, seconds)
-        report.largest_growth_bytes = max(report.largest_growth_bytes, growth)
         kind, _, detail = outcome.partition(": ")
-        report.outcomes[kind] += 1
         wrong = [detail] if detail else []
         wrong += [f"side effect {event}" for event in events]
         wrong += [f"{seconds:.1f} CPU seconds"] if seconds > CPU_SECONDS else []
         wrong += [f"{growth >> 20} MiB"] if growth > MEMORY_BYTES else []
-        report.findings += [f"seed {seed} message {number} ({name}, {len(data)} bytes): {w}" for w in wrong]
-    return report
+        label = f"seed {seed} message {number} ({name}, {len(data)} bytes)"
+        yield Reading(label, kind, wrong, seconds, growth)
+
+
+def _add(report: Report, reading: Reading) -> None:
+    report.outcomes[reading.kind] += 1
+    report.cpu_seconds += reading.cpu_seconds
+    if reading.cpu_seconds > report.slowest_seconds:
+        report.slowest_seconds, report.slowest_message = reading.cpu_seconds, reading.label
+    report.largest_growth_bytes = max(report.largest_growth_bytes, reading.growth_bytes)
+    report.findings += [f"{reading.label}: {wrong}" for wrong in reading.wrong]
 
 
 def _outcome(data: bytes) -> str:
@@ -223,9 +292,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--seconds", type=float, default=7200.0, help="run time (default: 7200)")
     options = parser.parse_args()
     start = time.monotonic()
-    report = read_hostile(options.count, options.seed)
+    report = read_in_children(options.count, options.seed, options.seconds)
     print(
         f"{report}\n{time.monotonic() - start:.0f} s, pyarrow {pa.__version__}, Python {sys.version.split()[0]}"
     )

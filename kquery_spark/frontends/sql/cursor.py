@@ -8,6 +8,7 @@ from typing import NoReturn, TypeVar
 
 from kquery_spark.errors import SqlError
 from kquery_spark.frontends.sql.tokens import Kind, Token, tokenize
+from kquery_spark.run_control import check_run
 
 #: How deep parentheses, CASE, function calls and prefix operators may nest (a subquery counts two or three).
 #: A level costs about ten frames of Python's default thousand.
@@ -53,6 +54,7 @@ class Cursor:
 
     def advance(self) -> Token:
         """Read one token."""
+        check_run()
         token = self.tokens[self.index]
         if token.kind is not Kind.END:
             self.index += 1

@@ -8,6 +8,7 @@ from enum import Enum
 
 from kquery_spark.errors import SqlError
 from kquery_spark.frontends.sql.literals import unescape
+from kquery_spark.run_control import check_run
 
 
 class Kind(Enum):
@@ -70,6 +71,7 @@ def tokenize(sql: str) -> list[Token]:
     tokens: list[Token] = []
     pos, in_hint = 0, False
     while pos < len(sql):
+        check_run()
         if match := _SPACE.match(sql, pos) or _LINE_COMMENT.match(sql, pos):
             pos = match.end()
         elif sql.startswith("/*+", pos):

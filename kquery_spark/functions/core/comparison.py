@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import (
     CallContext,
@@ -181,6 +182,7 @@ def _entry(name: str, catalyst: str, operator: Operator, selectivity: float | No
         coerce=coerce_comparison,
         operator=operator,
         selectivity=selectivity,
+        invalid_utf8=InvalidUtf8.BYTES,
     )
 
 
@@ -198,6 +200,7 @@ def _null_test(
         selectivity=selectivity,
         takes_variants=True,
         calls=CallForm(shape=(1, shown)),
+        invalid_utf8=InvalidUtf8.BYTES,
     )
 
 
@@ -220,6 +223,7 @@ register_internal(
         operator=Operator("<=>", flipped="eq_null_safe", equality=True),
         aliases=("equal_null",),
         calls=TWO_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )
 register(

@@ -15,6 +15,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.functions import casts
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.kernels.ordered_bytes import can_order
@@ -161,6 +162,7 @@ register(
         coerce=coerce_comparison,
         lazy=True,
         calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     # Catalyst turns NULLIF and NVL2 into If(EqualTo / IsNotNull ...): the importer sees Case nodes
     Function(
@@ -175,6 +177,7 @@ register(
         evaluates=(0, 1),
         lazy=True,
         calls=TWO_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "nvl2",
@@ -186,6 +189,7 @@ register(
         coerce=_coerce_nvl2,
         lazy=True,
         calls=THREE_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "nanvl",
@@ -209,6 +213,7 @@ register(
         nullable="all",
         encoded=True,
         coerce=coerce_comparison,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "least",
@@ -220,5 +225,6 @@ register(
         nullable="all",
         encoded=True,
         coerce=coerce_comparison,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )

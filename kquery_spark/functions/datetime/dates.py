@@ -13,6 +13,7 @@ from kquery_spark.functions.call_form import THREE_COLUMNS, TWO_COLUMNS, CallFor
 from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.datetime.date_fields import coerce_stamp, ints, is_stamp, local
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
@@ -313,6 +314,7 @@ register(
         evaluates=(0, 1),
         raises=ANSI_RAISES,
         coerce=cast_to(t.DATE, t.STRING),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "make_date",
@@ -332,6 +334,7 @@ register(
         arity=(2, 2),
         nullable="always",
         coerce=cast_to(t.DATE, t.STRING),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     # children (format, timestamp); timeZoneId is the Call's tz
     Function(
@@ -343,6 +346,7 @@ register(
         arity=(2, 2),
         nullable="always",
         coerce=lambda types: [t.STRING, types[1] if t.is_timestamp(types[1]) else t.timestamp("UTC")],
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "months_between",

@@ -18,6 +18,7 @@ from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import day_number, packed
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.datetime.calendar_names import HALVES_OF_DAY, MONTHS, MONTHS_SHORT
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
@@ -366,6 +367,7 @@ register_internal(
         arity=(2, 2),
         raises=_ANSI,
         check_values=_check,
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )
 register(
@@ -382,5 +384,6 @@ register(
         aliases=("to_unix_timestamp",),
         calls=CallForm(adds=(1, _DEFAULT_PATTERN)),
         alias_calls=(("to_unix_timestamp", CallForm(columns=(0, 1), adds=(1, _DEFAULT_PATTERN))),),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

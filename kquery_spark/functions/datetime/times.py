@@ -12,6 +12,7 @@ from kquery_spark.functions.call_form import THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.casts.times import parse_time, time_array
 from kquery_spark.functions.core.attempts import in_mode
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -245,6 +246,7 @@ register(
         coerce=cast_to(t.STRING),
         calls=TWO_COLUMNS,  # the second is the format, with which it falls back to Spark
         changes=(VersionChange("keeps no more than microseconds", lambda types, _: types[0] == t.STRING),),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "time_diff",

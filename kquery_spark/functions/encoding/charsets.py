@@ -10,6 +10,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.core.attempts import in_mode
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
@@ -103,6 +104,7 @@ register(
         coerce=cast_to(t.STRING),
         check_values=_check_encoded,
         changes=_REPLACES,
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "decode",

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallForm
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
@@ -25,6 +26,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.kernels import utf8_string
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT32_MAX
 from kquery_spark.types.vector import Data, Vector
@@ -238,8 +240,16 @@ register(
         parameters=CatalystParameters(fixed=(("failOnError", False),)),
         raises=frozenset(EvalMode),
         coerce=cast_to(_S),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
-    Function("soundex", _soundex, accept(_S, _S), catalyst=("SoundEx",), coerce=cast_to(_S)),
+    Function(
+        "soundex",
+        _soundex,
+        accept(_S, _S),
+        catalyst=("SoundEx",),
+        coerce=cast_to(_S),
+        invalid_utf8=utf8_string.soundex,
+    ),
     Function("bin", _bin, accept(_S, t.LONG), catalyst=("Bin",), coerce=cast_to(t.LONG)),
     Function(
         "format_number",
@@ -270,6 +280,7 @@ register(
                 patches=((4, 2, 1),),
             ),
         ),
+        invalid_utf8=utf8_string.overlay,
     ),
     Function(
         "elt",
@@ -283,6 +294,7 @@ register(
         foldable=False,
         lazy=True,
         calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     # ElementAt over StringSplitSQL, with an empty text for parts that are not there
     Function(
@@ -294,5 +306,6 @@ register(
         raises=frozenset(EvalMode),
         coerce=cast_to(_S, _S, _I),
         calls=THREE_COLUMNS,
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.call_form import ALL_COLUMNS
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import (
     CallContext,
@@ -279,6 +280,7 @@ register(
         arity=(1, None),
         nullable="never",
         encoded=True,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "xxhash64",
@@ -290,6 +292,7 @@ register(
         arity=(1, None),
         nullable="never",
         encoded=True,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     # the children are binary: a string argument arrives below a cast
     Function("md5", _digest("md5"), accept(t.STRING, t.BINARY), catalyst=("Md5",), coerce=_BYTES),

@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, cast_to, register
 from kquery_spark.functions.strings.basics import from_hexadecimal
 from kquery_spark.types import names as t
@@ -56,5 +57,6 @@ register(
         coerce=cast_to(t.STRING),
         check_values=_check,
         calls=CallForm(columns=(0, 1)),
+        invalid_utf8=InvalidUtf8.REPLACED,
     )
 )

@@ -12,6 +12,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.core.attempts import in_mode
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
@@ -139,6 +140,7 @@ register(
         java=(JavaMethod("UrlCodec", "encode", ((1, "UTF-8"),)), JavaMethod("UrlCodec", "encode")),
         nullable="always",
         coerce=cast_to(t.STRING),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     # the second argument says whether what cannot be decoded raises, and was the character set in 3.5
     Function(
@@ -153,6 +155,7 @@ register(
         nullable="always",
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
         coerce=cast_to(t.STRING),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "parse_url",
@@ -164,5 +167,6 @@ register(
         coerce=cast_to(t.STRING),
         check_values=_check_part,
         calls=CallForm(columns=(0, 1, 2)),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

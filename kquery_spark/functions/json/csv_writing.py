@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.json.writing import WHOLE_MINUTES, plain_text
 from kquery_spark.functions.registry import CallContext, Function, register
 from kquery_spark.kernels.text import if_else
@@ -59,4 +60,13 @@ def _type(types: Sequence[pa.DataType]) -> pa.DataType:
     return t.STRING
 
 
-register(Function("to_csv", _to_csv, _type, nullable="always", changes=(WHOLE_MINUTES,)))
+register(
+    Function(
+        "to_csv",
+        _to_csv,
+        _type,
+        nullable="always",
+        changes=(WHOLE_MINUTES,),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    )
+)

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.functions.casts.floats import java_text
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.json.paths import check_path, has_question_mark, parse_path
 from kquery_spark.functions.registry import (
     CallContext,
@@ -235,6 +236,7 @@ register(
                 "finds nothing for a name in quotes with a question mark", has_question_mark, (4, 0)
             ),
         ),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "json_array_length",
@@ -245,6 +247,7 @@ register(
         nullable="always",
         loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "json_object_keys",
@@ -255,6 +258,7 @@ register(
         nullable="always",
         loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )
 register_internal(
@@ -266,5 +270,6 @@ register_internal(
         arity=(2, 2),
         nullable="always",
         loops=JSON_LOOPS,
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

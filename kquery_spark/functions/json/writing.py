@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.datetime.date_fields import local
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
@@ -180,4 +181,13 @@ def _check_type(dtype: pa.DataType) -> None:
         raise Unsupported(f"to_json of {t.spark_name(dtype)} is not supported")
 
 
-register(Function("to_json", _to_json, _type, nullable="always", changes=(WHOLE_MINUTES,)))
+register(
+    Function(
+        "to_json",
+        _to_json,
+        _type,
+        nullable="always",
+        changes=(WHOLE_MINUTES,),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    )
+)

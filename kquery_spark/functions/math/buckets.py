@@ -21,6 +21,12 @@ def _doubles(vector: Vector, length: int) -> Any:
     return vector.array(length).fill_null(0.0).to_numpy(zero_copy_only=False)
 
 
+def _java_longs(values: Any) -> Any:
+    """Doubles as Java casts them to long: NaN as 0, what is outside of the range as its end."""
+    inside = np.where(values < 2.0**63, np.nan_to_num(values, nan=0.0), 0.0).astype(np.int64)
+    return np.where(values >= 2.0**63, INT64_MAX, inside)
+
+
 def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
     """The bucket of a value among equal ones between two ends; NULL for ends or counts that make none."""
     n = context.num_rows
@@ -43,7 +49,7 @@ def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
         behind = np.where(up, value >= end, value <= end)
         away = np.where(up, value - start, start - value)
         inside = count.astype(np.float64) * away / np.where(up, end - start, start - end)
-        bucket = np.where(before | behind | bad, 0.0, inside).astype(np.int64) + 1
+        bucket = _java_longs(np.where(before | behind | bad, 0.0, inside)) + np.int64(1)
     bucket = np.where(before, 0, np.where(behind, count + np.int64(1), bucket))
     return pa.array(np.where(bad, 0, bucket), mask=bad)
 

@@ -143,10 +143,13 @@ def _narrow_result(exact: Data, scale: int, context: CallContext, check: bool = 
 
 
 def check_range(data: Data, context: CallContext) -> Data:
-    """Raise or give NULL where a narrow value has more digits than the context's type."""
-    limit = 10**context.dtype.precision
-    if magnitude(data) < limit:
-        return data
+    """Raise or give NULL where a narrow value has more digits than the context's type.
+
+    Widens values among which is -2^63, the one bigint that no narrow decimal may be: its absolute value exceeds int64.
+    """
+    limit, largest = 10**context.dtype.precision, magnitude(data)
+    if largest < limit:
+        return data if largest <= INT64_MAX else widen(data, context.dtype)
     if context.mode is EvalMode.ANSI:
         raise out_of_range(context)
     inside = pc.and_(pc.less(data, limit), pc.greater(data, -limit))

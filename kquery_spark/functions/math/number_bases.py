@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
@@ -93,6 +94,7 @@ register(
         evaluates=(0, 1, 2),
         raises=ANSI_RAISES,
         coerce=cast_to(t.STRING, t.INT),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "luhn_check",
@@ -101,5 +103,6 @@ register(
         java=(JavaMethod("ExpressionImplUtils", "isLuhnNumber"),),
         nullable="always",
         coerce=cast_to(t.STRING),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

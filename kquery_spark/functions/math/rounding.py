@@ -27,6 +27,7 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
+from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
 # Zeros of the power of ten that decimals are rounded to; for some billions of them Spark raises an error.
@@ -177,6 +178,11 @@ def _coerce_whole(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [dtype if t.is_decimal(dtype) else t.LONG if t.is_integral(dtype) else t.DOUBLE]
 
 
+def _has_room(data: Data, unit: int) -> bool:
+    """True if the multiples of ``unit`` next to the values fit int64, as the values do."""
+    return unit == 0 or dk.magnitude(data) + unit <= INT64_MAX
+
+
 def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
     """A decimal, up or down to so many decimal places."""
     vector, scale = args[0], max(args[1].data.as_py(), _COARSEST)
@@ -188,7 +194,7 @@ def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
         return dk.to_wide(vector, context)
     unit, tens = 10 ** (source.scale - scale), 10 ** max(-scale, 0)
     try:
-        if vector.is_narrow and unit < 10**18:
+        if vector.is_narrow and unit < 10**18 and _has_room(vector.data, unit if scale < 0 else 0):
             raw = np.asarray(dk.as_int64(vector.data))
             whole = (-(-raw // unit) if up else raw // unit) * tens
             mask = pc.is_null(vector.data) if vector.data.null_count else None

@@ -13,6 +13,7 @@ from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import ALL_COLUMNS
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
@@ -259,6 +260,7 @@ register_internal(
         nullable="field",
         reads_field=True,
         result_of=_field_type,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     # GetArrayStructFields(child, ..., ordinal, ...): likewise
     Function(
@@ -269,6 +271,7 @@ register_internal(
         arity=(2, 2),
         result_of=_field_of_each_type,
         reads_field=True,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )
 register(
@@ -281,6 +284,7 @@ register(
         nullable="never",
         result_of=_struct_type,
         calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )
 register_internal(
@@ -296,6 +300,7 @@ register_internal(
         evaluates=(0, 1),
         raises=ANSI_RAISES,
         coerce=_zero_based,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "get_map_value",
@@ -305,6 +310,7 @@ register_internal(
         arity=(2, 2),
         nullable="always",
         evaluates=(0, 1),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )
 register(
@@ -319,6 +325,7 @@ register(
         nullable="always",
         evaluates=(0, 1),
         raises=frozenset(EvalMode),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "size",
@@ -327,6 +334,7 @@ register(
         catalyst=("Size",),
         parameters=CatalystParameters(ignored=("legacySizeOfNull",)),
         aliases=("cardinality", "array_size"),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "array_contains",
@@ -337,6 +345,7 @@ register(
         coerce=element_of,
         nullable="always",
         evaluates=(0, 1),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "array",
@@ -348,7 +357,16 @@ register(
         arity=(0, None),
         nullable="never",
         coerce=_one_type,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
-    Function("map_keys", _map_part(True), _part_type(True), catalyst=("MapKeys",)),
-    Function("map_values", _map_part(False), _part_type(False), catalyst=("MapValues",)),
+    Function(
+        "map_keys", _map_part(True), _part_type(True), catalyst=("MapKeys",), invalid_utf8=InvalidUtf8.BYTES
+    ),
+    Function(
+        "map_values",
+        _map_part(False),
+        _part_type(False),
+        catalyst=("MapValues",),
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
 )

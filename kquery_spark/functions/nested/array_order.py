@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.nested.arrays import array_rule, is_orderable
 from kquery_spark.functions.nested.higher_order import (
     HigherOrderFunction,
@@ -98,7 +99,11 @@ _SHOWN = (
     "namedlambdavariable(), namedlambdavariable())"
 )
 
-register_internal(Function("sort_nulls_last", _sort, array_rule("array_sort", same, is_orderable)))
+register_internal(
+    Function(
+        "sort_nulls_last", _sort, array_rule("array_sort", same, is_orderable), invalid_utf8=InvalidUtf8.BYTES
+    )
+)
 register_higher_order(
     HigherOrderFunction(
         "array_sort",

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, TWO_COLUMNS
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -164,6 +165,7 @@ register(
         coerce=_coerce_insert,
         calls=TWO_COLUMNS,
         evaluates=(0, 1, 2),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     *(
         Function(
@@ -174,11 +176,12 @@ register(
             arity=(2, 2),
             nullable="first",
             coerce=element_of,
+            invalid_utf8=InvalidUtf8.BYTES,
         )
         for name, position, cls in (("array_append", -1, "ArrayAppend"), ("array_prepend", 1, "ArrayPrepend"))
     ),
     # Catalyst's is a higher-order function
-    Function("array_compact", _compact, _compact_type, foldable=False),
+    Function("array_compact", _compact, _compact_type, foldable=False, invalid_utf8=InvalidUtf8.BYTES),
     Function(
         "arrays_zip",
         _zip,
@@ -187,5 +190,6 @@ register(
         arity=(2, None),
         result_of=_zip_type,
         calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )

@@ -11,6 +11,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS
 from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.nested.arrays import array_rule, is_orderable, wrong_types
 from kquery_spark.functions.registry import CallContext, Function, TypeRule, register, same
 from kquery_spark.functions.strings.basics import dense_mask
@@ -193,8 +194,17 @@ register(
         _distinct,
         array_rule("array_distinct", same, is_orderable),
         catalyst=("ArrayDistinct",),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
-    Function("array_union", _union, _union_type, catalyst=("ArrayUnion",), arity=(2, 2), calls=TWO_COLUMNS),
+    Function(
+        "array_union",
+        _union,
+        _union_type,
+        catalyst=("ArrayUnion",),
+        arity=(2, 2),
+        calls=TWO_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
     Function(
         "array_intersect",
         _common(True),
@@ -202,6 +212,7 @@ register(
         catalyst=("ArrayIntersect",),
         arity=(2, 2),
         calls=TWO_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "array_except",
@@ -210,6 +221,7 @@ register(
         catalyst=("ArrayExcept",),
         arity=(2, 2),
         calls=TWO_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "arrays_overlap",
@@ -220,6 +232,7 @@ register(
         calls=TWO_COLUMNS,
         nullable="always",
         evaluates=(0, 1),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "array_position",
@@ -228,6 +241,7 @@ register(
         catalyst=("ArrayPosition",),
         arity=(2, 2),
         coerce=element_of,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "array_remove",
@@ -236,5 +250,6 @@ register(
         catalyst=("ArrayRemove",),
         arity=(2, 2),
         coerce=element_of,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
 from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
@@ -23,6 +24,7 @@ from kquery_spark.functions.registry import (
     same,
 )
 from kquery_spark.functions.strings.basics import coerce_concat, concat, concat_type, dense_mask, numbers
+from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.elements import (
     check_size,
     codes,
@@ -249,6 +251,7 @@ register(
         catalyst=("SortArray",),
         arity=(1, 2),
         calls=CallForm(adds=(1, ", true")),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     *(
         Function(
@@ -257,6 +260,7 @@ register(
             array_rule(name, lambda types: types[0].value_type, is_orderable),
             catalyst=(cls,),
             nullable="always",
+            invalid_utf8=InvalidUtf8.BYTES,
         )
         for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
     ),
@@ -269,6 +273,7 @@ register(
         coerce=_coerce_concat,
         operator=Operator(spellings=("||",)),
         calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "reverse",
@@ -276,6 +281,7 @@ register(
         array_rule("reverse", same, _reversible),
         catalyst=("Reverse",),
         coerce=lambda types: types if is_array(types[0]) else [t.STRING],
+        invalid_utf8=utf8_string.reverse,
     ),
     Function(
         "slice",
@@ -286,6 +292,7 @@ register(
         calls=THREE_COLUMNS,
         changes=(VersionChange("gives no element where start and length together pass 2147483647"),),
         raises=_ANY,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "flatten",
@@ -293,6 +300,7 @@ register(
         array_rule("flatten", lambda types: types[0].value_type, _nested_array),
         catalyst=("Flatten",),
         nullable="elements",
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "array_join",
@@ -300,6 +308,7 @@ register(
         array_rule("array_join", lambda types: t.STRING, _text_array, t.is_string),
         catalyst=("ArrayJoin",),
         arity=(2, 3),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "array_repeat",
@@ -310,6 +319,9 @@ register(
         calls=TWO_COLUMNS,
         nullable="rest",
         evaluates=(1, 0),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
-    Function("map_entries", _entries, _entries_type, catalyst=("MapEntries",)),
+    Function(
+        "map_entries", _entries, _entries_type, catalyst=("MapEntries",), invalid_utf8=InvalidUtf8.BYTES
+    ),
 )

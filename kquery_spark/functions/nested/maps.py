@@ -12,6 +12,7 @@ from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, TWO_COLUMNS, CallForm
 from kquery_spark.functions.core.comparison import coerce_comparison
 from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     COLUMN,
@@ -226,6 +227,7 @@ register(
         coerce=_coerce_map,
         calls=ALL_COLUMNS,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "map_from_arrays",
@@ -237,6 +239,7 @@ register(
         raises=ALWAYS_RAISES,
         calls=TWO_COLUMNS,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "map_from_entries",
@@ -247,6 +250,7 @@ register(
         nullable="elements",
         raises=ALWAYS_RAISES,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "map_concat",
@@ -259,6 +263,7 @@ register(
         foldable=False,
         calls=ALL_COLUMNS,
         changes=_ZEROS,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
         "str_to_map",
@@ -271,5 +276,6 @@ register(
         check_values=_check_delimiters,
         coerce=cast_to(t.STRING),
         calls=CallForm((0, 1, 2), adds=(1, ", ,, :"), shape=(2, "str_to_map({0}, {1}, :)")),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
@@ -25,6 +26,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.text import Characters, build, gather, if_else, layout, null_mask
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
@@ -341,10 +343,16 @@ _PADDING_CHANGE = (
 
 register(
     text_entry(
-        "length", _length, _I, "Length", (stringy,), aliases=("char_length", "character_length", "len")
+        "length",
+        _length,
+        _I,
+        "Length",
+        (stringy,),
+        aliases=("char_length", "character_length", "len"),
+        invalid_utf8=utf8_string.length,
     ),
-    text_entry("octet_length", _octet_length, _I, "OctetLength", (stringy,)),
-    text_entry("bit_length", _bit_length, _I, "BitLength", (stringy,)),
+    text_entry("octet_length", _octet_length, _I, "OctetLength", (stringy,), invalid_utf8=InvalidUtf8.BYTES),
+    text_entry("bit_length", _bit_length, _I, "BitLength", (stringy,), invalid_utf8=InvalidUtf8.BYTES),
     # Catalyst's Substring always has three children; substr(s, p) has Int.MaxValue as the third
     text_entry(
         "substring",
@@ -363,10 +371,29 @@ register(
                 patches=((4, 0, 5), (4, 1, 4), (4, 2, 1)),
             ),
         ),
+        invalid_utf8=utf8_string.substring,
     ),
     # LEFT and RIGHT reach the importer as Substring and If(... Substring)
-    text_entry("left", _left, _first, "", (stringy, _I), coerce=_coerce_substring, calls=TWO_COLUMNS),
-    text_entry("right", _right, _S, "", (_S, _I), nullable="always", calls=TWO_COLUMNS),
+    text_entry(
+        "left",
+        _left,
+        _first,
+        "",
+        (stringy, _I),
+        coerce=_coerce_substring,
+        calls=TWO_COLUMNS,
+        invalid_utf8=utf8_string.left,
+    ),
+    text_entry(
+        "right",
+        _right,
+        _S,
+        "",
+        (_S, _I),
+        nullable="always",
+        calls=TWO_COLUMNS,
+        invalid_utf8=utf8_string.right,
+    ),
     # the second argument holds the characters to remove: Catalyst's children are (srcStr, trimStr), SQL's order for
     # ltrim/rtrim(trimStr, str) is the other way round
     text_entry(
@@ -379,9 +406,28 @@ register(
         aliases=("btrim",),
         calls=_trimming("BOTH"),
         alias_calls=(("btrim", TWO_COLUMNS),),
+        invalid_utf8=utf8_string.trim,
     ),
-    text_entry("ltrim", _trim("left"), _S, "StringTrimLeft", (_S, _S), (1, 2), calls=_trimming("LEADING")),
-    text_entry("rtrim", _trim("right"), _S, "StringTrimRight", (_S, _S), (1, 2), calls=_trimming("TRAILING")),
+    text_entry(
+        "ltrim",
+        _trim("left"),
+        _S,
+        "StringTrimLeft",
+        (_S, _S),
+        (1, 2),
+        calls=_trimming("LEADING"),
+        invalid_utf8=utf8_string.trim_left,
+    ),
+    text_entry(
+        "rtrim",
+        _trim("right"),
+        _S,
+        "StringTrimRight",
+        (_S, _S),
+        (1, 2),
+        calls=_trimming("TRAILING"),
+        invalid_utf8=utf8_string.trim_right,
+    ),
     text_entry(
         "concat_ws",
         _concat_ws,
@@ -391,16 +437,35 @@ register(
         (1, None),
         nullable="first",
         calls=CallForm(columns_from=1),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
-    text_entry("repeat", _repeat, _S, "StringRepeat", (_S, _I), calls=TWO_COLUMNS),
+    text_entry(
+        "repeat", _repeat, _S, "StringRepeat", (_S, _I), calls=TWO_COLUMNS, invalid_utf8=InvalidUtf8.BYTES
+    ),
     text_entry("space", _space, _S, "StringSpace", (_I,)),
     text_entry(
-        "lpad", _pad(True), _S, "StringLPad", (_S, _I, _S), (2, 3), calls=_PADDING, changes=_PADDING_CHANGE
+        "lpad",
+        _pad(True),
+        _S,
+        "StringLPad",
+        (_S, _I, _S),
+        (2, 3),
+        calls=_PADDING,
+        changes=_PADDING_CHANGE,
+        invalid_utf8=utf8_string.lpad,
     ),
     text_entry(
-        "rpad", _pad(False), _S, "StringRPad", (_S, _I, _S), (2, 3), calls=_PADDING, changes=_PADDING_CHANGE
+        "rpad",
+        _pad(False),
+        _S,
+        "StringRPad",
+        (_S, _I, _S),
+        (2, 3),
+        calls=_PADDING,
+        changes=_PADDING_CHANGE,
+        invalid_utf8=utf8_string.rpad,
     ),
-    text_entry("ascii", _ascii, _I, "Ascii"),
+    text_entry("ascii", _ascii, _I, "Ascii", invalid_utf8=utf8_string.ascii_code),
     text_entry("chr", _chr, _S, "Chr", (t.LONG,), aliases=("char",)),
     text_entry(
         "hex",
@@ -411,6 +476,7 @@ register(
         coerce=lambda types: [
             t.LONG if t.is_numeric(types[0]) else types[0] if stringy(types[0]) else t.STRING
         ],
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
     # Catalyst's failOnError is false for the SQL function; with it the class is to_binary(..., 'hex')
     text_entry(
@@ -420,5 +486,6 @@ register(
         "Unhex",
         nullable="always",
         parameters=CatalystParameters(fixed=(("failOnError", False),)),
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )

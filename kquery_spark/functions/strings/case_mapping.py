@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import CallContext, Function, VersionChange, accept, cast_to, register
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -87,8 +88,24 @@ def _initcap(args: Sequence[Vector], context: CallContext) -> Data:
 _RULE = accept(t.STRING, t.STRING)
 
 register(
-    Function("upper", _upper, _RULE, catalyst=("Upper",), coerce=cast_to(t.STRING), aliases=("ucase",)),
-    Function("lower", _lower, _RULE, catalyst=("Lower",), coerce=cast_to(t.STRING), aliases=("lcase",)),
+    Function(
+        "upper",
+        _upper,
+        _RULE,
+        catalyst=("Upper",),
+        coerce=cast_to(t.STRING),
+        aliases=("ucase",),
+        invalid_utf8=InvalidUtf8.VALIDATED,
+    ),
+    Function(
+        "lower",
+        _lower,
+        _RULE,
+        catalyst=("Lower",),
+        coerce=cast_to(t.STRING),
+        aliases=("lcase",),
+        invalid_utf8=InvalidUtf8.VALIDATED,
+    ),
     Function(
         "initcap",
         _initcap,
@@ -96,5 +113,6 @@ register(
         catalyst=("InitCap",),
         coerce=cast_to(t.STRING),
         changes=(VersionChange("maps each first character to one character", since=(4, 0)),),
+        invalid_utf8=InvalidUtf8.VALIDATED,
     ),
 )

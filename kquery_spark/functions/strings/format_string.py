@@ -17,6 +17,7 @@ from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.casts.floats import round_scaled
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
@@ -216,5 +217,6 @@ register(
         aliases=("printf",),
         calls=CallForm(columns_from=1),
         alias_calls=(("printf", CallForm(columns_from=0)),),
+        invalid_utf8=InvalidUtf8.REPLACED,
     )
 )

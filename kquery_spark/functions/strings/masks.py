@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
@@ -90,6 +91,7 @@ register(
                 lambda _, values: any(v is not None for v in values[4:]),
             ),
         ),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "quote",
@@ -99,5 +101,6 @@ register(
         nullable="always",
         coerce=cast_to(t.STRING),
         changes=(VersionChange("has no such function", since=(4, 1)),),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     COLUMN,
@@ -372,6 +373,7 @@ register(
         **_LIKE,
         selectivity=TEXT_MATCH_SELECTIVITY,
         calls=CallForm(columns=(0, 1), shape=(2, "{0} LIKE {1}")),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     # Catalyst turns ILIKE into Like(Lower(s), lower(pattern))
     pattern_function(
@@ -381,6 +383,7 @@ register(
         "ILike",
         **_LIKE,
         calls=CallForm(columns=(0, 1), shape=(3, "ilike({0}, {1})")),
+        invalid_utf8=InvalidUtf8.VALIDATED,
     ),
     pattern_function(
         _rlike,
@@ -391,6 +394,7 @@ register(
         aliases=("regexp", "regexp_like"),
         selectivity=TEXT_MATCH_SELECTIVITY,
         calls=CallForm(columns=(0, 1), upper=True),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     pattern_function(
         _regexp_replace,
@@ -403,6 +407,7 @@ register(
         result=t.STRING,
         kinds=(t.STRING, t.STRING, t.STRING, t.INT),
         calls=CallForm(adds=(3, ", 1")),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     pattern_function(
         _regexp_extract,
@@ -414,6 +419,7 @@ register(
         kinds=(t.STRING, t.STRING, t.INT),
         raises=ANSI_RAISES,
         calls=CallForm(adds=(2, ", 1")),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     pattern_function(
         _split,
@@ -424,5 +430,6 @@ register(
         result=pa.list_(pa.field("element", t.STRING, False)),
         kinds=(t.STRING, t.STRING, t.INT),
         calls=CallForm(columns=(0, 2), adds=(2, ", -1")),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, VersionChange, register
 from kquery_spark.functions.strings.basics import joint_mask
 from kquery_spark.functions.strings.matching import (
@@ -134,6 +135,7 @@ register(
         raises=ALWAYS_RAISES,
         safe_for=lambda _, values: _has_group(values[1], values[2] if len(values) > 2 else 1),
         calls=CallForm(columns=(0, 1), adds=(2, ", 1")),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     # Spark reads the third argument, a group, only to give NULL for NULL
     pattern_function(
@@ -150,5 +152,6 @@ register(
                 "counts a character past 16 bits as two", patches=((4, 0, 5), (4, 1, 4), (4, 2, 1))
             ),
         ),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

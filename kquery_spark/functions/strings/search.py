@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8, RowRule
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,
@@ -20,7 +21,7 @@ from kquery_spark.functions.registry import (
     register,
 )
 from kquery_spark.functions.strings.basics import TEXT_MATCH_SELECTIVITY, text_entry
-from kquery_spark.kernels import substrings
+from kquery_spark.kernels import substrings, utf8_string
 from kquery_spark.kernels.text import Characters, null_mask
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
@@ -159,10 +160,17 @@ def _find_in_set(args: Sequence[Vector], context: CallContext) -> Data:
 _S, _I = t.STRING, t.INT
 
 
-def _test(name: str, kernel: Kernel, catalyst: str) -> Function:
-    """A condition on where one text is in another."""
+def _test(name: str, kernel: Kernel, catalyst: str, invalid_utf8: RowRule) -> Function:
+    """A condition on where one string is in another."""
     return text_entry(
-        name, kernel, t.BOOL, catalyst, (_S, _S), selectivity=TEXT_MATCH_SELECTIVITY, calls=TWO_COLUMNS
+        name,
+        kernel,
+        t.BOOL,
+        catalyst,
+        (_S, _S),
+        selectivity=TEXT_MATCH_SELECTIVITY,
+        calls=TWO_COLUMNS,
+        invalid_utf8=invalid_utf8,
     )
 
 
@@ -176,7 +184,7 @@ _NUL_CHANGE = VersionChange(
 )
 
 register(
-    text_entry("instr", _instr, _I, "StringInstr", (_S, _S)),
+    text_entry("instr", _instr, _I, "StringInstr", (_S, _S), invalid_utf8=utf8_string.instr),
     text_entry(
         "locate",
         _locate,
@@ -189,6 +197,7 @@ register(
         aliases=("position",),
         calls=CallForm(columns=(1,), adds=(2, ", 1")),
         alias_calls=(("position", CallForm(columns=(0, 1, 2), adds=(2, ", 1"))),),
+        invalid_utf8=utf8_string.locate,
     ),
     text_entry(
         "replace",
@@ -198,12 +207,44 @@ register(
         (_S, _S, _S),
         (2, 3),
         calls=CallForm(columns=(0, 1, 2), adds=(2, ", ")),
+        invalid_utf8=utf8_string.replace,
     ),
-    text_entry("translate", _translate, _S, "StringTranslate", (_S, _S, _S), changes=(_NUL_CHANGE,)),
-    _test("contains", _contains, "Contains"),
-    _test("startswith", _starts_with, "StartsWith"),
-    _test("endswith", _ends_with, "EndsWith"),
-    text_entry("substring_index", _substring_index, _S, "SubstringIndex", (_S, _S, _I)),
-    text_entry("find_in_set", _find_in_set, _I, "FindInSet", (_S, _S), calls=TWO_COLUMNS),
-    text_entry("levenshtein", _levenshtein, _I, "Levenshtein", (_S, _S), calls=TWO_COLUMNS),
+    text_entry(
+        "translate",
+        _translate,
+        _S,
+        "StringTranslate",
+        (_S, _S, _S),
+        changes=(_NUL_CHANGE,),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+    _test("contains", _contains, "Contains", invalid_utf8=bytes.__contains__),
+    _test("startswith", _starts_with, "StartsWith", invalid_utf8=bytes.startswith),
+    _test("endswith", _ends_with, "EndsWith", invalid_utf8=bytes.endswith),
+    text_entry(
+        "substring_index",
+        _substring_index,
+        _S,
+        "SubstringIndex",
+        (_S, _S, _I),
+        invalid_utf8=utf8_string.substring_index,
+    ),
+    text_entry(
+        "find_in_set",
+        _find_in_set,
+        _I,
+        "FindInSet",
+        (_S, _S),
+        calls=TWO_COLUMNS,
+        invalid_utf8=utf8_string.find_in_set,
+    ),
+    text_entry(
+        "levenshtein",
+        _levenshtein,
+        _I,
+        "Levenshtein",
+        (_S, _S),
+        calls=TWO_COLUMNS,
+        invalid_utf8=utf8_string.levenshtein,
+    ),
 )

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     ANSI_RAISES,
@@ -94,6 +95,7 @@ register_internal(
         changes=_SINCE_4_0,
         coerce=cast_to(t.STRING),
         java=(*_parses(True), *_parses(False)),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "variant_get",
@@ -105,6 +107,7 @@ register_internal(
         loops=VARIANT_LOOPS,
         changes=_SINCE_4_0,
         check_values=check_variant_path,
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
     Function(
         "is_variant_null",
@@ -115,5 +118,6 @@ register_internal(
         changes=_SINCE_4_0,
         java=(JavaMethod("VariantExpressionEvalUtils", "isVariantNull"),),
         raises=ALWAYS_RAISES,
+        invalid_utf8=InvalidUtf8.BYTES,
     ),
 )

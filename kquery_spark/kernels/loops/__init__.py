@@ -3,6 +3,7 @@
 Only ``compiled.py`` imports it.
 """
 
+from kquery_spark.kernels.loops.footers import scan
 from kquery_spark.kernels.loops.parquet import codes, codes_of, matching, matching_of, where
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
@@ -13,6 +14,7 @@ __all__ = [
     "field_strings",
     "matching",
     "matching_of",
+    "scan",
     "separators",
     "where",
 ]

@@ -77,8 +77,11 @@ def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -
 
 def _split(terms: Sequence[Expr], test: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:
     """The terms that pass the test, and the others."""
-    passing = [term for term in terms if test(term)]
-    return passing, [term for term in terms if term not in passing]
+    passing: list[Expr] = []
+    others: list[Expr] = []
+    for term in terms:
+        (passing if test(term) else others).append(term)
+    return passing, others
 
 
 def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:

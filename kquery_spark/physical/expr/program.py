@@ -23,6 +23,7 @@ from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, EvalMode, call
 from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.expr import lambdas
+from kquery_spark.run_control import check_run
 from kquery_spark.sources.json import structs as _structs  # noqa: F401  has FROM_JSON's entry
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -69,6 +70,7 @@ class Program:
         return remembered
 
     def _compile_node(self, expr: Expr) -> Step:
+        check_run()
         match expr:
             case Column():
                 return self._column(expr)
@@ -116,6 +118,7 @@ class Program:
         arguments = self._arguments(expr.args, entry.evaluation_order(len(expr.args)), zero_ends)
 
         def run(batch: Batch, memo: Memo) -> Vector:
+            check_run()
             return call(entry, arguments(batch, memo), CallContext(dtype, mode, tz, batch.num_rows))
 
         return run
@@ -351,6 +354,7 @@ def _choose(
     *forms, result = alike([_form(v, dtype, narrow) for v in vectors], dtype)
     reserve_repeats([*forms, result], num_rows)
     for test, form in zip(reversed(tests), reversed(forms), strict=True):
+        check_run()
         result = if_else(pc.fill_null(test, False), form, result)
     return Vector(dtype, result)
 

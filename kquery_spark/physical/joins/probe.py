@@ -14,7 +14,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.joins.build_side import BuildSide
 from kquery_spark.physical.joins.join_table import JoinTable, Matches
 from kquery_spark.physical.joins.pair_condition import PairCondition
-from kquery_spark.run_control import bounding_control
+from kquery_spark.run_control import bounding_control, check_run, needs_small_batches
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector
@@ -38,7 +38,7 @@ class Probe:
         self._plan = plan
         self._built, self._table = side
         self._control = bounding_control()
-        self.pairs_at_once = MAX_PAIRS if self._control is None else _MAX_BOUNDED_PAIRS
+        self.pairs_at_once = _MAX_BOUNDED_PAIRS if needs_small_batches() else MAX_PAIRS
         # for NOT IN: of all build rows, though this side may be one of several partitions
         self.has_build_rows = self._built.num_rows > 0
         self.has_null_key = self._table.has_null_key
@@ -93,6 +93,11 @@ class Probe:
             matched |= counts > 0
             self._mark_by_keys(codes, counts)
             return
+        if self._condition is None and not self._output_sources:
+            matched |= counts > 0
+            self._mark_by_keys(codes, counts)
+            yield from self._counted(int(counts.sum()))
+            return
         for start, stop in _slices(counts, self.pairs_at_once):
             self._reserve_pairs(counts[start:stop])
             matches = self._table.matches(codes[start:stop], counts[start:stop])
@@ -105,6 +110,14 @@ class Probe:
                 self.marks[matches.build] = True
             if not self._one_sided:
                 yield self._joined(batch, matches)
+
+    def _counted(self, pairs: int) -> Iterator[Batch]:
+        """Output rows of a join whose consumer reads no columns, such as ``count(*)``: the pairs need not be made."""
+        while pairs > 0:
+            check_run()
+            rows = min(pairs, self.pairs_at_once)
+            yield Batch(self._plan.output, (), rows)
+            pairs -= rows
 
     def _mark_by_keys(self, codes: Int64s, counts: Int64s) -> None:
         """Mark the build rows that have probe rows' keys, without making the pairs if there are too many."""

@@ -159,7 +159,7 @@ class JoinExec(BinaryExec):
         limit = task.config.memory_bytes
         schema = self.left.schema if self.build is BuildSide.LEFT else self.right.schema
         joining = Probe(self, self._table(schema, []), probe_plan.schema)
-        joining.pairs_at_once = min(MAX_PAIRS, max(1024, limit // 64))
+        joining.pairs_at_once = min(joining.pairs_at_once, max(1024, limit // 64))
         marks = None if joining.marks is None else np.zeros(built.rows, np.bool_)
         for block in coalesced(probe_plan.run(task), MAX_PAIRS, limit // 4):
             matched = np.zeros(block.num_rows, np.bool_)

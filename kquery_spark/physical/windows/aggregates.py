@@ -16,9 +16,11 @@ from kquery_spark.functions.math.decimal_kernels import out_of_range
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels.integer_order import runs
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
+from kquery_spark.physical.aggregates.moments import CentralMoments
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import (
+    are_short,
     fold_ranges,
     merge_ranges,
     pieces,
@@ -188,9 +190,11 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
 
 
 def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> list[Vector]:
-    """Any other aggregate: states of single rows merged."""
+    """Any other aggregate: states of single rows merged, or those of moments as Spark adds rows."""
     n, accumulate = len(low), accumulator_of(call)
     arrays = [Vector(a.dtype, a.physical(n)) if not a.is_scalar else a for a in args]
+    if isinstance(accumulate, CentralMoments) and are_short(low, high):
+        return accumulate.of_ranges(Vector(args[0].dtype, args[0].physical(n)), low, high)
     rows = np.arange(n, dtype=np.int64)
     context = context_of(call, n)
     states = accumulate.update(arrays, Groups(rows, n, rows), context)

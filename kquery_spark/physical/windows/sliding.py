@@ -16,7 +16,7 @@ import pyarrow as pa
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.aggregates import Accumulator
 from kquery_spark.physical.keys import Groups
-from kquery_spark.run_control import bounding_control
+from kquery_spark.run_control import needs_small_batches
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
@@ -61,7 +61,7 @@ def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
         return _running_sums(
             values, starts, ends, np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(low))), high
         )
-    if int(lengths.sum()) > _MAX_ADDITIONS_PER_ROW * len(values) or int(lengths.max()) > _LONG_FRAME_ROWS:
+    if not are_short(low, high):
         return fold_ranges(values, low, high, np.add, 0.0)
     result = np.zeros(len(low), values.dtype)
     with np.errstate(all="ignore"):
@@ -69,6 +69,13 @@ def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
             rows = np.flatnonzero(lengths > offset)
             result[rows] += values[low[rows] + offset]
     return result
+
+
+def are_short(low: Int64s, high: Int64s) -> bool:
+    """True if frames hold so few rows that adding these one by one is worth the time."""
+    lengths = high - low
+    few = int(lengths.sum()) <= _MAX_ADDITIONS_PER_ROW * len(lengths)
+    return few and int(lengths.max(initial=0)) <= _LONG_FRAME_ROWS
 
 
 def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s, high: Int64s) -> np.ndarray:
@@ -163,7 +170,7 @@ def pieces(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, Int64s
     lengths = high - low
     ends = np.cumsum(lengths)
     start, n = 0, len(low)
-    at_once = _MAX_PAIRS if bounding_control() is None else _MAX_BOUNDED_PAIRS
+    at_once = _MAX_BOUNDED_PAIRS if needs_small_batches() else _MAX_PAIRS
     while start < n:
         done = int(ends[start - 1]) if start else 0
         stop = max(start + 1, int(np.searchsorted(ends, done + at_once, side="right")))

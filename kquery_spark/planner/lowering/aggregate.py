@@ -14,7 +14,7 @@ from kquery_spark.physical.operators import (
     Phase,
     PhysicalPlan,
 )
-from kquery_spark.planner.distinct import TwoLevels, two_levels
+from kquery_spark.planner.distinct import TwoLevels, sums_by_distinct_value, two_levels
 from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution, single_or_split
 from kquery_spark.planner.grouping_sets import grouping_levels
 from kquery_spark.planner.lowering.registry import lowers
@@ -49,7 +49,7 @@ def _aggregate(planner: Planner, plan: Aggregate) -> DistributedPlan:
         return DistributedPlan(
             AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.SHARED
         )
-    if child.groups_by(tuple(k.expr for k in plan.keys)):
+    if child.groups_by(tuple(k.expr for k in plan.keys)) and not sums_by_distinct_value(plan):
         return _in_place(child, plan)
     if any(call.is_distinct for call in plan.calls):
         return _distinct(planner, plan, child)

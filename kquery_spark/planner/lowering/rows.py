@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kquery_spark.expr import Column, Expr
+import pyarrow as pa
+
+from kquery_spark.expr import Column, Expr, walk
 from kquery_spark.logical import Expand, Filter, Generate, Projection, SingleRow
+from kquery_spark.physical.joins.probe import ONE_SIDED
 from kquery_spark.physical.operators import (
     ExpandExec,
     FilterExec,
     GenerateExec,
+    JoinExec,
     ProjectionExec,
     SingleRowExec,
 )
+from kquery_spark.physical.operators.base import PhysicalPlan
 from kquery_spark.planner.distribution import DistributedPlan, single_or_split
 from kquery_spark.planner.lowering.registry import lowers
 
@@ -36,7 +42,15 @@ def lower_projection(planner: Planner, plan: Projection) -> DistributedPlan:
 def projected(child: DistributedPlan, plan: Projection) -> DistributedPlan:
     """A projection over its planned input, whose keys it may rename."""
     columns: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
-    return child.renamed(ProjectionExec(child.plan, plan.exprs), columns.get)
+    return child.renamed(ProjectionExec(_without_unread_pairs(child.plan, plan), plan.exprs), columns.get)
+
+
+def _without_unread_pairs(child: PhysicalPlan, plan: Projection) -> PhysicalPlan:
+    """A join without output columns where the projection reads none, as below ``count(*)``: it counts pairs only then."""
+    if not isinstance(child, JoinExec) or child.kind in ONE_SIDED:
+        return child
+    reads_columns = any(isinstance(part, Column) for e in plan.exprs for part in walk(e.expr))
+    return child if reads_columns else replace(child, output=pa.schema([]))
 
 
 @lowers(Expand)

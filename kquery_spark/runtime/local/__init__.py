@@ -1,6 +1,7 @@
 """Stages in one process, tasks in threads."""
 
 from kquery_spark.runtime.local.executor import LocalExecutor
+from kquery_spark.runtime.local.read_ahead import ReadAheadBudget
 from kquery_spark.runtime.local.stop import Stop
 
-__all__ = ["LocalExecutor", "Stop"]
+__all__ = ["LocalExecutor", "ReadAheadBudget", "Stop"]

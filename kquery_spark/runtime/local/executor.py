@@ -5,13 +5,11 @@ Arrow and numpy release the interpreter lock in their kernels, so threads use th
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Generator, Iterator, Mapping
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from queue import Empty, Full, Queue
 from typing import TypeVar
 
 import pyarrow as pa
@@ -22,6 +20,7 @@ from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.runtime.executor import Executor
+from kquery_spark.runtime.local.read_ahead import POLL_SECONDS, ReadAhead, ReadAheadBudget
 from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.runtime.task_meter import TaskMeter
@@ -33,16 +32,13 @@ Inputs = Mapping[str, Callable[[], Iterator[Batch]]]
 Exchanged = dict[str, list[list[Batch]]]
 R = TypeVar("R")
 
-_BATCHES_AHEAD = 4  # of each running task, before they are consumed
-_STOP_POLL_SECONDS = 0.1
-"""How often a waiting thread checks whether to stop; Python handles Ctrl-C then, too."""
-
 
 class LocalExecutor(Executor):
     """Runs stages one after another, the tasks of each in a pool of threads.
 
     schema: the result's names and nullability (default: the last stage's). stop: ends the query early, from any thread.
-    inputs: the batches that hand-over leaves read, by key. meter: takes what operators do.
+    inputs: the batches that hand-over leaves read, by key. meter: takes what operators do. budget: for what streamed results
+    are ahead of their consumer, shared with other queries.
     """
 
     def __init__(
@@ -53,6 +49,7 @@ class LocalExecutor(Executor):
         stop: Stop | None = None,
         inputs: Inputs | None = None,
         meter: TaskMeter | None = None,
+        budget: ReadAheadBudget | None = None,
     ) -> None:
         self._graph = graph
         self._config = config
@@ -60,6 +57,7 @@ class LocalExecutor(Executor):
         self._stop = stop
         self._inputs = inputs or {}
         self._meter = meter
+        self._budget = budget or ReadAheadBudget()
 
     @override
     def table(self) -> pa.Table:
@@ -81,7 +79,9 @@ class LocalExecutor(Executor):
         """
         with (
             _threads(self._config, self._stop, self._meter) as threads,
-            closing(_stream_tasks(threads, self._graph.result, self._result_tasks(threads))) as stream,
+            closing(
+                _stream_tasks(threads, self._graph.result, self._result_tasks(threads), self._budget)
+            ) as stream,
         ):
             for batch in stream:
                 rows = batch.to_arrow()
@@ -150,11 +150,11 @@ def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> 
 
 def _ended(futures: list[Future[R]], stop: Stop | None) -> tuple[set[Future[R]], set[Future[R]]]:
     """The tasks that are done and the others, once all are done or one has failed; raises if the query is stopped."""
-    done, waiting = wait(futures, _STOP_POLL_SECONDS, return_when=FIRST_EXCEPTION)
+    done, waiting = wait(futures, POLL_SECONDS, return_when=FIRST_EXCEPTION)
     while waiting and not any(f.exception() for f in done):
         if stop is not None:
             stop.check()
-        done, waiting = wait(futures, _STOP_POLL_SECONDS, return_when=FIRST_EXCEPTION)
+        done, waiting = wait(futures, POLL_SECONDS, return_when=FIRST_EXCEPTION)
     return done, waiting
 
 
@@ -167,57 +167,35 @@ def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[
 
 
 def _stream_tasks(
-    threads: _Threads, stage: Stage, contexts: list[TaskContext]
+    threads: _Threads, stage: Stage, contexts: list[TaskContext], budget: ReadAheadBudget
 ) -> Generator[Batch, None, None]:
     """The tasks start in the order in which they are read, so the one that is waited for always runs."""
-    stopped, stop = threading.Event(), threads.stop
-    ahead: list[Queue[Batch | BaseException | None]] = [Queue(_BATCHES_AHEAD) for _ in contexts]
+    ahead = ReadAhead(len(contexts), budget, threads.stop)
 
-    def put(queue: Queue[Batch | BaseException | None], item: Batch | BaseException | None) -> bool:
-        while not (stopped.is_set() or (stop is not None and stop.is_set())):
-            try:
-                queue.put(item, timeout=_STOP_POLL_SECONDS)
-                return True
-            except Full:
-                continue
-        return False
-
-    def produce(context: TaskContext, queue: Queue[Batch | BaseException | None]) -> None:
+    def produce(task: int, context: TaskContext) -> None:
         try:
             with closing(stage.plan.run(context)) as batches:
-                for batch in batches:
-                    if not put(queue, batch):
-                        return
-            put(queue, None)
+                while ahead.wait_for_room(task):
+                    batch = next(batches, None)
+                    if batch is None:
+                        return ahead.end(task)
+                    ahead.put(task, batch)
         except BaseException as error:
-            put(queue, error)
+            ahead.end(task, error)
         finally:
             if threads.meter is not None:
                 threads.meter.add(stage, context, 0)
 
+    tasks = range(len(contexts))
+    for task in tasks:
+        threads.submit(produce, task, contexts[task])
+    contexts.clear()  # a stopped query frees its input though its consumer may never ask again
     try:
-        for pair in zip(contexts, ahead, strict=True):
-            threads.submit(produce, *pair)
-        for queue in ahead:
-            while (item := _next(queue, stop)) is not None:
-                if isinstance(item, BaseException):
-                    if stop is not None and stop.is_set():
-                        stop.check()
-                    raise item
-                yield item
+        for task in tasks:
+            while (batch := ahead.next(task)) is not None:
+                yield batch
     finally:
-        stopped.set()
-
-
-def _next(queue: Queue[Batch | BaseException | None], stop: Stop | None) -> Batch | BaseException | None:
-    """What a task hands over next; raises when the query has to end."""
-    while True:
-        if stop is not None:
-            stop.check()
-        try:
-            return queue.get(timeout=_STOP_POLL_SECONDS)
-        except Empty:
-            continue
+        ahead.close()
 
 
 def _contexts(stage: Stage, config: EngineConfig, exchanged: Exchanged, inputs: Inputs) -> list[TaskContext]:

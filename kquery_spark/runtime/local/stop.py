@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 from kquery_spark.errors import ExecutionError
@@ -16,12 +17,14 @@ class Stop:
     """Set from any thread; the query's tasks look at ``control``, which it cancels.
 
     poll: asked now and then by the thread that consumes the result, for whatever only that thread may ask (whether a
-    client is still connected); a text stops the query and says why.
+    client is still connected); a text stops the query and says why. small_batches: as of ``RunControl``.
     """
 
-    def __init__(self, poll: Callable[[], str] = _never) -> None:
-        self.control = RunControl()
+    def __init__(self, poll: Callable[[], str] = _never, small_batches: bool = False) -> None:
+        self.control = RunControl(small_batches=small_batches)
         self._poll = poll
+        self._lock = threading.Lock()
+        self._callbacks: list[Callable[[], None]] = []
 
     @property
     def reason(self) -> str:
@@ -30,8 +33,21 @@ class Stop:
 
     def set(self, reason: str) -> None:
         """End the query; the first reason counts."""
-        if not self.is_set():
+        with self._lock:
+            if self.is_set():
+                return
             self.control.cancel(reason)
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            callback()
+
+    def on_set(self, callback: Callable[[], None]) -> None:
+        """Call ``callback`` once the query has to end, from the thread that ends it; at once if it has ended."""
+        with self._lock:
+            if not self.is_set():
+                self._callbacks.append(callback)
+                return
+        callback()
 
     def is_set(self) -> bool:
         """Whether the query has to end."""
@@ -39,9 +55,11 @@ class Stop:
 
     def check(self) -> None:
         """Raise where the query has to end; for the consuming thread."""
-        if not self.is_set():
-            reason = self._poll()
-            if not reason:
-                return
+        self.poll()
+        if self.is_set():
+            raise ExecutionError("OPERATION_CANCELED", f"The query was stopped: {self.reason}.")
+
+    def poll(self) -> None:
+        """End the query if the consuming thread, which calls this, finds a reason to."""
+        if not self.is_set() and (reason := self._poll()):
             self.set(reason)
-        raise ExecutionError("OPERATION_CANCELED", f"The query was stopped: {self.reason}.")

@@ -10,7 +10,7 @@ import ctypes
 import gc
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cache
 from typing import TYPE_CHECKING
@@ -35,6 +35,7 @@ from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.hadoop.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
+from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.stages.graph import Stage, reads
 from kquery_spark.stages.payload import decode_payload, encode, one_cell, partitioned, result_pieces
 from kquery_spark.stages.serialization import from_bytes
@@ -44,6 +45,7 @@ from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
     from kquery_spark.runtime.task_meter import TaskMeter
+    from kquery_spark.spark_bridge.plan.catalyst_plans import SharedBytes
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
 TOO_MUCH = -1
@@ -134,11 +136,12 @@ class RowExchange:
 class StageTask:
     """Callable given to ``mapInArrow``.
 
-    stage and config: serialized. container: what the driver knows of the memory of executors. stores and clusters: how the
-    buckets and the clusters of HDFS are reached that the stage reads. zones: those that are not as each machine's data say.
+    stage and config: serialized; a large stage is delivered beside the task. container: what the driver knows of the memory
+    of executors. stores and clusters: how the buckets and the clusters of HDFS are reached that the stage reads. zones:
+    those that are not as each machine's data say.
     """
 
-    stage: bytes
+    stage: bytes | SharedBytes
     config: bytes
     rows: RowExchange
     meter: TaskMeter | None = None
@@ -154,17 +157,23 @@ class StageTask:
         except Exception as error:
             raise task_error(error) from error
 
+    def with_shared_part(self, share: Callable[[bytes], SharedBytes]) -> StageTask:
+        """The task whose stage Spark delivers once to each executor, by a file; how stores are reached stays in the task."""
+        return self if not isinstance(self.stage, bytes) else replace(self, stage=share(self.stage))
+
     def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         tune_process()
+        config = from_bytes(self.config, EngineConfig)
+        limit_requests(config.request_seconds)
         connect(self.stores)
         connect_clusters(self.clusters)
         adopt(*self.zones)
-        config = from_bytes(self.config, EngineConfig)
         retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes + KEPT_POSITIONS.nbytes
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_heap(config.memory_bytes)
         meters = (SparkSpillMeter(), *(() if self.meter is None else (self.meter,)))
-        return StageRun(_stage(self.stage), config, self.rows, SeveralMeters(meters))(batches)
+        data = self.stage if isinstance(self.stage, bytes) else self.stage.value
+        return StageRun(_stage(data), config, self.rows, SeveralMeters(meters))(batches)
 
 
 @dataclass(frozen=True)

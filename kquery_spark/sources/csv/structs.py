@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -131,5 +132,6 @@ register_internal(
         raises=ALWAYS_RAISES,
         safe_for=lambda _, values: '"FAILFAST"' not in str(values[1]).upper(),
         parameters=CatalystParameters(ignored=("schema", "options", "requiredSchema")),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

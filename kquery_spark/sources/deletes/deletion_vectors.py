@@ -15,7 +15,9 @@ import pyarrow as pa
 
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.roaring import read_positions
-from kquery_spark.sources.files import filesystem
+from kquery_spark.sources.files import filesystem, local_path
+from kquery_spark.sources.object_stores.connections import error_text
+from kquery_spark.sources.request_limit import within_limit
 from kquery_spark.types.vector import Int64s
 
 MAX_BYTES = 1 << 31
@@ -75,12 +77,13 @@ def _read(vector: DeletionVector) -> bytes:
     path = vector.path
     if path is None or not 4 <= vector.nbytes < MAX_BYTES or vector.offset < 0:
         raise _damaged(vector, "the table does not say where it is")
-    fs, inner = filesystem(path)
     try:
-        with fs.open_input_file(inner) as file:
-            framed = file.read_at(vector.nbytes + 8, vector.offset)
+        if local_path(path) is None:
+            framed = within_limit(path, lambda: _bytes_of(vector, path))
+        else:
+            framed = _bytes_of(vector, path)
     except (pa.ArrowException, OSError) as error:
-        raise SourceError(f"cannot read {vector.title}: {error}") from None
+        raise SourceError(f"cannot read {vector.title}: {error_text(error, path)}") from None
     if len(framed) < vector.nbytes + 8:
         raise _damaged(vector, "the file ends within it")
     (length,), data, (checksum,) = (
@@ -93,6 +96,15 @@ def _read(vector: DeletionVector) -> bytes:
     if zlib.crc32(data) != checksum:
         raise _damaged(vector, "its checksum is another")
     return bytes(data)
+
+
+def _bytes_of(vector: DeletionVector, path: str) -> bytes:
+    """The vector with its frame, as far as the file has it."""
+    fs, inner = filesystem(path)
+    with fs.open_input_file(inner) as file:
+        size = min(vector.nbytes + 8, max(file.size() - vector.offset, 0))  # damaged sizes may be gigabytes
+        data: bytes = file.read_at(size, vector.offset)
+    return data
 
 
 def _damaged(vector: DeletionVector, why: str) -> SourceError:

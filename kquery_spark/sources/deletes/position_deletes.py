@@ -16,6 +16,8 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.files import filesystem
+from kquery_spark.sources.parquet.checked_footer import checked_reader
+from kquery_spark.sources.parquet.footer import read_footer
 from kquery_spark.types.vector import Int64s
 
 # Files that are kept in memory, as one may speak of all data files of a partition, which are read one after the other.
@@ -53,7 +55,10 @@ def _read(path: str) -> dict[str, Int64s]:
     parts: defaultdict[str, list[Int64s]] = defaultdict(list)
     try:
         with fs.open_input_file(inner) as opened:
-            file = pq.ParquetFile(opened, read_dictionary=["file_path"])
+            footer = read_footer(opened)
+            metadata = None if footer is None else checked_reader(footer, opened.size()).metadata
+            # without a footer pyarrow raises its error
+            file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=["file_path"])
             for group in range(file.num_row_groups):
                 for data_path, positions in _of_group(file, group, path):
                     parts[data_path].append(positions)

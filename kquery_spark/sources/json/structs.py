@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
@@ -88,5 +89,6 @@ register(
         calls=CallForm(shape=(2, "from_json({0})")),
         parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
         changes=(VersionChange("rewrites numbers and objects that are read as strings", since=(4, 0)),),
+        invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

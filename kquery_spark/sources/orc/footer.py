@@ -17,16 +17,27 @@ from google.protobuf.message import DecodeError
 from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import ColumnRange
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY
+from kquery_spark.sources.orc.checks import (
+    MAX_BLOCK_BYTES,
+    check_post_script,
+    check_stripe,
+    check_stripe_places,
+    check_types,
+)
+from kquery_spark.sources.orc.lengths import check_lengths
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.types import names as t
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
+_LENGTH = 2  # Stream.Kind
+_VERSION_1_ENCODINGS = (0, 1)  # ColumnEncoding.Kind: DIRECT and DICTIONARY
+_CODECS_OF_PYARROW = (3, 6)  # LZO and Brotli
 _MIN_WRITER_VERSION = 1  # HIVE-8732: the highest values in statistics of writers before may be wrong
 END_BYTES = 64 << 10
 """Of the end of a file, which mostly has all of its tail."""
 
-_NOT_UNDERSTOOD = (DecodeError, IndexError, ValueError, OSError, zlib.error, pa.ArrowException)
+_DAMAGED = (DecodeError, IndexError, ValueError, OSError, zlib.error, pa.ArrowException)
 # A bare LZ4 block does not say how long it will be, a frame need not: the header of one with blocks of up to 4 MiB.
 _LZ4_FRAME = bytes.fromhex("04224d18607073")
 
@@ -98,24 +109,27 @@ class Tail:
 
 
 def orc_tail(file: ByteReader, size: int) -> Tail | None:
-    """The tail of a file of so many bytes; None where it cannot be understood."""
+    """The tail of a file with this number of bytes; None for a codec that only pyarrow reads, ValueError for damage."""
     try:
         end = bytes(file.read_at(min(END_BYTES, size), max(size - END_BYTES, 0)))
         length = end[-1] + 1
         post = pb.PostScript.FromString(end[-length:-1])
         nbytes = int(post.metadata_length) + int(post.footer_length) + length
+        if not length <= nbytes <= size:
+            raise ValueError(f"its tail has {nbytes} of {size} bytes")
+        check_post_script(post)
+        if post.compression in _CODECS_OF_PYARROW:
+            return None
         if nbytes > len(end):
             end = bytes(file.read_at(nbytes, size - nbytes))
         parts = end[len(end) - nbytes : len(end) - length]
-        metadata, footer = parts[: post.metadata_length], parts[post.metadata_length :]
-        return Tail(
-            post.compression,
-            pb.Footer.FromString(_decompressed(footer, post.compression)),
-            _metadata(metadata, post),
-            nbytes - int(post.metadata_length),
-        )
-    except _NOT_UNDERSTOOD:
-        return None
+        metadata, data = parts[: post.metadata_length], parts[post.metadata_length :]
+        footer = pb.Footer.FromString(_decompressed(data, post.compression))
+        check_types(footer.types)
+        check_stripe_places(footer, size - nbytes)
+        return Tail(post.compression, footer, _metadata(metadata, post), nbytes - int(post.metadata_length))
+    except _DAMAGED as error:
+        raise ValueError(f"its tail is damaged: {error}") from None
 
 
 def _metadata(data: bytes, post: pb.PostScript) -> pb.Metadata:
@@ -159,14 +173,34 @@ def _ends(statistics: pb.ColumnStatistics, dtype: pa.DataType) -> tuple[Any, Any
         return None, None
 
 
-def stripe_footer(file: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter | None:
-    """A stripe's footer; None where it cannot be understood."""
+def stripe_footer(file: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter:
+    """A stripe's footer, or ValueError where it is damaged."""
+    described = tail.footer.stripes[stripe]
+    place = footer_of_stripe(described)
     try:
-        place = footer_of_stripe(tail.footer.stripes[stripe])
         data = bytes(file.read_at(place.size, place.start))
-        return pb.StripeFooter.FromString(_decompressed(data, tail.codec))
-    except _NOT_UNDERSTOOD:
-        return None
+        footer = pb.StripeFooter.FromString(_decompressed(data, tail.codec))
+        check_stripe(described, footer, len(tail.footer.types))
+    except _DAMAGED as error:
+        raise ValueError(f"the footer of stripe {stripe} is damaged: {error}") from None
+    return footer
+
+
+def check_lengths_of_stripe(
+    file: ByteReader, tail: Tail, stripe: int, footer: pb.StripeFooter, columns: Sequence[str]
+) -> None:
+    """Check the lengths of strings, lists and maps in columns of a stripe; ValueError for damaged ones."""
+    numbers = tail.numbers(columns)
+    start = tail.footer.stripes[stripe].offset
+    for stream in footer.streams:
+        if stream.kind == _LENGTH and (numbers is None or stream.column in numbers):
+            try:
+                data = _decompressed(bytes(file.read_at(stream.length, start)), tail.codec)
+                encoding = footer.encodings[stream.column].kind
+                check_lengths(data, is_version_1=encoding in _VERSION_1_ENCODINGS)
+            except _DAMAGED as error:
+                raise ValueError(f"column {stream.column} of stripe {stripe} is damaged: {error}") from None
+        start += stream.length
 
 
 def footer_of_stripe(stripe: pb.StripeInformation) -> ByteRange:
@@ -200,16 +234,24 @@ def _decompressed(data: bytes, codec: int) -> bytes:
 
 
 def _chunk(chunk: bytes, codec: int) -> bytes:
+    """The content of a compressed chunk, which is bounded because a damaged one may expand to gigabytes."""
     match codec:
         case 1:
-            return zlib.decompress(chunk, -15)
+            inflated = zlib.decompressobj(-15)
+            data = inflated.decompress(chunk, MAX_BLOCK_BYTES)
+            if not inflated.eof:
+                raise ValueError("a compressed chunk has no end")
+            return data
         case 2:
-            return bytes(pa.decompress(chunk, _length(chunk), codec="snappy", asbytes=True))
+            length = _length(chunk)
+            if length > MAX_BLOCK_BYTES:
+                raise ValueError(f"a compressed chunk has {length} bytes")
+            return bytes(pa.decompress(chunk, length, codec="snappy", asbytes=True))
         case 4:
             framed = b"".join((_LZ4_FRAME, len(chunk).to_bytes(4, "little"), chunk, bytes(4)))
-            return bytes(pa.CompressedInputStream(pa.BufferReader(framed), "lz4").read())
+            return bytes(pa.CompressedInputStream(pa.BufferReader(framed), "lz4").read(MAX_BLOCK_BYTES))
         case 5:
-            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read())
+            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(MAX_BLOCK_BYTES))
     raise ValueError(f"no codec {codec}")
 
 

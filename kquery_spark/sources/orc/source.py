@@ -267,7 +267,7 @@ def _is_wall_clock(dtype: pa.DataType) -> bool:
 
 def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
     """Whether ``OrcSource`` converts a file's column to the type of the table's; see ``_convert``."""
-    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode(errors="replace")
     if t.is_timestamp(dtype):
         return _is_wall_clock(field.type)
     if dtype == t.TIMESTAMP_NTZ:
@@ -291,7 +291,7 @@ def _narrowest(schema: pa.Schema) -> str:
 
 def spark_field(field: pa.Field, tz: str) -> pa.Field:
     """A column of an ORC file as Spark types it; Unsupported where that cannot be read exactly."""
-    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode()
+    declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode(errors="replace")
     if declared == "timestamp_ntz" and pa.types.is_int64(field.type):
         return pa.field(field.name, t.TIMESTAMP_NTZ)
     if _is_wall_clock(field.type):

@@ -15,7 +15,7 @@ import pyarrow as pa
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.parquet.footer import flat_elements
-from kquery_spark.sources.parquet.page_index import PageIndex
+from kquery_spark.sources.parquet.page_index import PageIndex, chunk_indexes
 from kquery_spark.sources.parquet.pages import CODECS, Page, PagedColumn, Pages, pages_of, placed
 from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.prefetch.byte_ranges import ByteReader
@@ -141,7 +141,11 @@ class ChunkPages:
 
     @cached_property
     def _index(self) -> PageIndex:
-        return PageIndex(self._file, self._footer())
+        footer, metadata = self._footer(), self._metadata
+        return PageIndex(
+            self._file,
+            [] if footer is None else chunk_indexes(footer, metadata.num_row_groups, metadata.num_columns),
+        )
 
     @cached_property
     def _elements(self) -> dict[str, bytes]:

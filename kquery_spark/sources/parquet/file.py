@@ -29,17 +29,16 @@ from kquery_spark.sources.parquet.calendar import (
     may_be_old,
     time_leaves,
 )
+from kquery_spark.sources.parquet.checked_footer import checked_reader
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
 from kquery_spark.sources.parquet.codes import DictionaryChunk, coded_chunk
 from kquery_spark.sources.parquet.footer import (
-    MAGIC,
-    as_file,
     plain_integers,
     read_footer,
 )
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks, footer_reads
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetching import Release
@@ -96,16 +95,15 @@ class OpenFile:
         )
 
     def _reader_of_footer(self) -> pq.ParquetFile:
-        """A reader that knows the footer. pyarrow raises the errors of files that have none."""
-        file = self._input
-        opening = partial(pq.ParquetFile, coerce_int96_timestamp_unit="us")
-        if not file.is_local and self._footer is not None:
-            footer = pa.BufferReader(MAGIC + as_file(self._footer))
-            return file.opened_as("Parquet", lambda: opening(footer), checked=True)
-        reader = file.opened_as("Parquet", lambda: opening(file.native))
-        for nbytes in footer_reads(reader.metadata, self.file.size):
-            count_read(nbytes)
-        return reader
+        """A reader that knows the footer, which is checked; pyarrow raises the errors of files that have none."""
+        file, footer = self._input, self._footer
+        try:
+            if footer is None:
+                file.opened_as("Parquet", lambda: pq.ParquetFile(file.native))
+                raise ValueError("it has no plain footer")
+            return file.opened_as("Parquet", lambda: checked_reader(footer, file.size()), checked=True)
+        except ValueError as error:
+            raise SourceError(f"cannot read {self.file.path} as Parquet: {error}") from None
 
     @property
     def nbytes(self) -> int:
@@ -313,6 +311,8 @@ class OpenFile:
         table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
         for column in self.int96.intersection(columns):
             _check_int96(reader("s"), group, column)
+        for column in set(self._dictionaries).intersection(columns):
+            _check_indices(table[column])
         return table
 
     def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
@@ -339,11 +339,13 @@ class OpenFile:
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
             stored = self._reader_of(group, [part for column in columns for part in column.stored])
-            data = file_of_pages(stored, columns, schema)
-            reader = _reader_of_pages(data, [n for n in names if n in self._dictionaries])
+            file = file_of_pages(stored, columns, schema)
+            reader = _reader_of_pages(file, [n for n in names if n in self._dictionaries])
             for name in self.int96.intersection(names):
-                _check_int96(_reader_of_pages(data, [], "s"), 0, name)
+                _check_int96(_reader_of_pages(file, [], "s"), 0, name)
             found = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
+            for data in found:
+                _check_indices(data)
             if any(len(data) != c.at.lengths.sum() for data, c in zip(found, columns, strict=True)):
                 raise ValueError("its pages have other numbers of rows than its page index says")
             return found
@@ -396,6 +398,14 @@ def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str], int96_unit: s
     return pq.ParquetFile(
         pa.BufferReader(data), read_dictionary=list(dictionaries), coerce_int96_timestamp_unit=int96_unit
     )
+
+
+def _check_indices(column: pa.ChunkedArray) -> None:
+    """Raise ValueError for dictionary indices behind the last value, which pyarrow does not compare with the dictionary."""
+    for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
+        highest = pc.max(chunk.indices.view(pa.uint32())).as_py()  # negative ones are large then
+        if highest is not None and highest >= len(chunk.dictionary):
+            raise ValueError("a page has indices that its dictionary lacks")
 
 
 def _check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:

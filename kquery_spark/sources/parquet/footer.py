@@ -8,21 +8,28 @@ byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact proto
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Protocol
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kquery_spark.sources.input_file import InputFile
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
-from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 
 MAGIC = b"PAR1"
+PHYSICAL_TYPES = (
+    "BOOLEAN",
+    "INT32",
+    "INT64",
+    "INT96",
+    "FLOAT",
+    "DOUBLE",
+    "BYTE_ARRAY",
+    "FIXED_LEN_BYTE_ARRAY",
+)
 TAIL_BYTES = 8  # footer length and magic
 _END_BYTES = 64 << 10
-_SCHEMA, _ROW_GROUPS = 2, 4  # of FileMetaData
-_CHUNKS = 1  # RowGroup.columns
-_INDEXES = (4, 5, 6, 7)  # of ColumnChunk: offset and length of the offset index, of the column index
+_SCHEMA = 2  # of FileMetaData
 _TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 3, 4, 5, 6  # of SchemaElement
 _ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # converted type, scale, precision, logical type
 _REPEATED = 2  # FieldRepetitionType.REPEATED
@@ -30,19 +37,26 @@ _INTEGERS = (1, 2)  # Type.INT32, Type.INT64
 _DECIMAL = 5  # ConvertedType.DECIMAL
 
 
-def read_footer(file: InputFile) -> bytes | None:
+class SizedReader(ByteReader, Protocol):
+    """An open file of which the size is known."""
+
+    def size(self) -> int:
+        """Its bytes."""
+        ...
+
+
+def read_footer(file: SizedReader) -> bytes | None:
     """The serialized FileMetaData; None for an encrypted footer or no Parquet, for which pyarrow raises the error."""
     size = file.size()
     if size < TAIL_BYTES:
         return None
-    end = file.read_at(
-        min(_END_BYTES, size), max(size - _END_BYTES, 0)
-    )  # one read, as it mostly has all of the footer
+    # one read, as it mostly has all of the footer
+    end = bytes(file.read_at(min(_END_BYTES, size), max(size - _END_BYTES, 0)))
     length = int.from_bytes(end[-TAIL_BYTES:-4], "little")
     if end[-4:] != MAGIC or length > size - TAIL_BYTES:
         return None
     if length > len(end) - TAIL_BYTES:
-        return file.read_at(length, size - TAIL_BYTES - length)
+        return bytes(file.read_at(length, size - TAIL_BYTES - length))
     return end[len(end) - TAIL_BYTES - length : len(end) - TAIL_BYTES]
 
 
@@ -75,44 +89,6 @@ def flat_elements(footer: bytes) -> dict[str, bytes]:
     """The serialized SchemaElement of each flat column by its name, decimals of integers as integers."""
     cursor = _at_schema(footer)
     return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
-
-
-class ChunkIndexes(NamedTuple):
-    """Where the two indexes of a chunk's pages are: of their values, and of their places. Of size 0 where there is none."""
-
-    column: ByteRange
-    offset: ByteRange
-
-
-def chunk_indexes(footer: bytes) -> list[list[ChunkIndexes]]:
-    """The indexes of each chunk of each row group."""
-    cursor = Cursor(footer)
-    for field, kind, _ in cursor.fields():
-        if field == _ROW_GROUPS:
-            return [_indexes_of_group(cursor) for _ in range(cursor.list_size())]
-        cursor.skip(kind)
-    return []
-
-
-def _indexes_of_group(cursor: Cursor) -> list[ChunkIndexes]:
-    indexes: list[ChunkIndexes] = []
-    for field, kind, _ in cursor.fields():
-        if field == _CHUNKS:
-            indexes = [_indexes_of_chunk(cursor) for _ in range(cursor.list_size())]
-        else:
-            cursor.skip(kind)
-    return indexes
-
-
-def _indexes_of_chunk(cursor: Cursor) -> ChunkIndexes:
-    values = dict.fromkeys(_INDEXES, 0)
-    for field, kind, _ in cursor.fields():
-        if field in values:
-            values[field] = cursor.zigzag()
-        else:
-            cursor.skip(kind)
-    offset, offset_size, column, column_size = (values[field] for field in _INDEXES)
-    return ChunkIndexes(ByteRange(column, column_size), ByteRange(offset, offset_size))
 
 
 def _at_schema(footer: bytes) -> Cursor:
@@ -171,7 +147,7 @@ def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:
         if field in (_TYPE, _REPETITION, _CHILDREN, _CONVERTED_TYPE):
             values[field] = cursor.zigzag()
         elif field == _NAME:
-            name = cursor.binary().decode()
+            name = cursor.binary().decode(errors="replace")  # the root may have any name
         else:
             cursor.skip(kind)
         fields.append((field, kind, cursor.data[first : cursor.at]))

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
 from functools import cached_property, partial
 from struct import calcsize, unpack
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,7 @@ import pyarrow as pa
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.input_file import shared_input
 from kquery_spark.sources.lru_cache import LruCache
-from kquery_spark.sources.parquet.footer import ChunkIndexes, chunk_indexes
+from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, footer_tables
 from kquery_spark.sources.parquet.pages import Pages
 from kquery_spark.sources.parquet.thrift_compact import Cursor
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
@@ -27,6 +27,7 @@ from kquery_spark.types.units import MICRO_NANOS
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
 _STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WIDE = Context(prec=38)
+_MAX_DECIMAL_BYTES = 16
 _INTEGERS = ("INT32", "INT64")
 _FLOAT_FORMS = {("FLOAT", pa.float32()): "<f", ("DOUBLE", pa.float64()): "<d"}
 _PAGE_LOCATIONS = 1  # of OffsetIndex
@@ -43,6 +44,24 @@ _REGIONS: LruCache[tuple[DataFile, ByteRange], memoryview] = LruCache(64 << 20)
 """Parts of files with the indexes of many chunks."""
 
 
+class ChunkIndexes(NamedTuple):
+    """Where the two indexes of a chunk's pages are: of their values, and of their places. Of size 0 where there is none."""
+
+    column: ByteRange
+    offset: ByteRange
+
+
+def chunk_indexes(footer: bytes, num_groups: int, num_leaves: int) -> list[list[ChunkIndexes]]:
+    """The indexes of each chunk of each row group."""
+    columns = [Chunk.COLUMN_INDEX, Chunk.COLUMN_INDEX_SIZE, Chunk.OFFSET_INDEX, Chunk.OFFSET_INDEX_SIZE]
+    chunks = footer_tables(footer, num_groups, num_leaves).chunks[:, :, columns]
+    chunks = np.where(chunks == ABSENT, 0, chunks)
+    return [
+        [ChunkIndexes(ByteRange(*chunk[:2]), ByteRange(*chunk[2:])) for chunk in group]
+        for group in chunks.tolist()
+    ]
+
+
 class PageIndex:
     """The page index of a file.
 
@@ -50,9 +69,9 @@ class PageIndex:
     group where it is large. The methods raise ValueError for what is not where the footer says, or is no index.
     """
 
-    def __init__(self, file: DataFile, footer: bytes | None) -> None:
+    def __init__(self, file: DataFile, indexes: list[list[ChunkIndexes]]) -> None:
         self._file = file
-        self._groups = [] if footer is None else chunk_indexes(footer)
+        self._groups = indexes
 
     def ranges(self, group: int, leaf: int, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
         """The values of each page of a chunk; None where the chunk has no index, or for other types. dtype: Arrow's."""
@@ -122,7 +141,8 @@ def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
     are_in_order = (
         chunk.start <= offsets[0]
         and (offsets[1:] >= offsets[:-1] + sizes[:-1]).all()
-        and (sizes[:-1] > 0).all()
+        and (offsets[:-1] <= chunk.end).all()
+        and ((sizes[:-1] > 0) & (sizes[:-1] <= chunk.size)).all()
         and starts[0] == 0
         and (starts[1:] > starts[:-1]).all()
     )
@@ -173,8 +193,7 @@ def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnR
 def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
     """What makes a value of the bytes of a statistic."""
     if pa.types.is_decimal(dtype):
-        order: Literal["little", "big"] = "little" if physical in _INTEGERS else "big"
-        return lambda data: Decimal(int.from_bytes(data, order, signed=True)).scaleb(-dtype.scale, _WIDE)
+        return partial(_decimal, "little" if physical in _INTEGERS else "big", dtype.scale)
     if physical in _INTEGERS:
         return _integer_decoder(dtype)
     if physical == "BYTE_ARRAY" and any(test(dtype) for test in _STRINGS):
@@ -192,7 +211,15 @@ def _integer_decoder(dtype: pa.DataType) -> Callable[[bytes], int] | None:
     return _signed if pa.types.is_signed_integer(dtype) or pa.types.is_date32(dtype) else None
 
 
+def _decimal(order: Literal["little", "big"], scale: int, data: bytes) -> Decimal:
+    if len(data) > _MAX_DECIMAL_BYTES:
+        raise ValueError("a statistic of a column index has the wrong length")
+    return Decimal(int.from_bytes(data, order, signed=True)).scaleb(-scale, _WIDE)
+
+
 def _signed(data: bytes) -> int:
+    if len(data) not in (4, 8):
+        raise ValueError("a statistic of a column index has the wrong length")
     return int.from_bytes(data, "little", signed=True)
 
 

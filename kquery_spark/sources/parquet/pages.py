@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.sources.parquet.footer import MAGIC, as_file
+from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.thrift_compact import (
     BINARY,
     FALSE,
@@ -37,7 +37,7 @@ DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
 _HEADER_BYTES = 1 << 9
 _MAX_HEADER_BYTES = 1 << 20
-_TYPES = ("BOOLEAN", "INT32", "INT64", "INT96", "FLOAT", "DOUBLE", "BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY")
+_MAX_PAGE_NUMBER = (1 << 31) - 1  # of bytes or values: page headers have 32-bit integers
 CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # LZ4 is the name of two
 _ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # readers go by those of the pages
 _VERSION = 2
@@ -200,11 +200,13 @@ def _page_header(cursor: Cursor) -> PageHeader:
         else:
             cursor.skip(type_)
     values = inner.get(1, -1)
-    if min(kind, values, size, raw_size) < 0:
+    if min(kind, values, size, raw_size) < 0 or max(values, size, raw_size) > _MAX_PAGE_NUMBER:
         raise ValueError("a page's header lacks its type, its size or its number of values")
     if not version_2:
         return PageHeader(kind, values, size, raw_size, inner.get(2, -1), inner.get(3, -1), 0, True)
     level_bytes, compressed = inner.get(5, 0) + inner.get(6, 0), bool(inner.get(7, 1))
+    if min(inner.get(5, 0), inner.get(6, 0)) < 0 or level_bytes > min(size, raw_size):
+        raise ValueError("a page's header has more bytes of levels than the page has")
     return PageHeader(kind, values, size, raw_size, inner.get(4, -1), RLE, level_bytes, compressed)
 
 
@@ -269,7 +271,7 @@ def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) ->
     """The ColumnChunk of pages at ``data``, after their dictionary, both of them ``size`` bytes."""
     chunk = column.chunk
     values = [
-        (1, I32, integer(_TYPES.index(chunk.physical_type))),
+        (1, I32, integer(PHYSICAL_TYPES.index(chunk.physical_type))),
         (2, LIST, listed(I32, [integer(e) for e in _ENCODINGS])),
         (3, LIST, listed(BINARY, [binary(column.name.encode())])),
         (4, I32, integer(CODECS[chunk.compression])),

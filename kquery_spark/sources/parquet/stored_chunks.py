@@ -1,4 +1,4 @@
-"""Where column chunks lie in a Parquet file, and which reads of a local file pyarrow makes for its footer."""
+"""Where column chunks lie in a Parquet file."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from kquery_spark.sources.parquet.footer import TAIL_BYTES
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
-
-_FOOTER_READ_BYTES = 64 << 10  # the end of a file, which pyarrow reads in the hope that it has the footer
 
 
 class StoredChunks:
@@ -44,12 +41,6 @@ class StoredChunks:
                 range_of(row_group.column(i)) for i, p in leaves if p == column or p.startswith(f"{column}.")
             ]
         return self._chunks[key]
-
-
-def footer_reads(metadata: Any, file_size: int) -> list[int]:
-    """The bytes of each read of a footer: once more where the first read has only a part of it."""
-    tail, footer = min(_FOOTER_READ_BYTES, file_size), metadata.serialized_size
-    return [tail] if footer + TAIL_BYTES <= tail else [tail, footer]
 
 
 def _first_part(path: str) -> str:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
+_MAX_DEPTH = 64  # of structs and lists in each other, as in Thrift's own readers
+_MAX_INTEGER = (1 << 64) - 1
+
 Field = tuple[int, int, bytes]
 """Id, type and encoded value of a struct's field."""
 
@@ -19,6 +22,7 @@ class Cursor:
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data = data
         self.at = at
+        self._depth = 0
 
     def byte(self) -> int:
         """One byte."""
@@ -33,6 +37,8 @@ class Cursor:
         while True:
             byte = self.byte()
             value |= (byte & 0x7F) << shift
+            if value > _MAX_INTEGER or shift > 63:
+                raise ValueError("the footer has an integer of more than 64 bits")
             if byte < 0x80:
                 return value
             shift += 7
@@ -52,8 +58,14 @@ class Cursor:
 
     def list_size(self) -> int:
         """The header of a list whose element type is known."""
-        head = self.byte()
-        return head >> 4 if head >> 4 != 15 else self.varint()
+        return self._size_after(self.byte())
+
+    def _size_after(self, head: int) -> int:
+        """The size of a list by the first byte of its header; each element takes a byte at least."""
+        size = head >> 4 if head >> 4 != 15 else self.varint()
+        if size > len(self.data) - self.at:
+            raise ValueError("the footer ends in the middle of a list")
+        return size
 
     def fields(self) -> Iterator[tuple[int, int, int]]:
         """Id, type and offset of the value of each field of a struct; the caller reads or skips the value."""
@@ -68,9 +80,11 @@ class Cursor:
     def skip(self, kind: int) -> None:
         """Pass over a value."""
         skip = _SKIPS.get(kind)
-        if skip is None:
-            raise ValueError(f"the footer has a value of unknown type {kind}")
+        if skip is None or self._depth >= _MAX_DEPTH:
+            raise ValueError(f"the footer has a value of unknown type {kind}, or nested too deeply")
+        self._depth += 1
         skip(self)
+        self._depth -= 1
 
     def _advance(self, size: int) -> None:
         self.at += size
@@ -81,13 +95,14 @@ class Cursor:
 
     def _skip_list(self) -> None:
         head = self.byte()
-        size = head >> 4 if head >> 4 != 15 else self.varint()
-        for _ in range(size):
+        for _ in range(self._size_after(head)):
             self._skip_element(head & 15)
 
     def _skip_map(self) -> None:
         size = self.varint()
         kinds = self.byte() if size else 0
+        if size > len(self.data) - self.at:
+            raise ValueError("the footer ends in the middle of a map")
         for _ in range(size):
             self._skip_element(kinds >> 4)
             self._skip_element(kinds & 15)

@@ -22,9 +22,13 @@ class ByteReader(Protocol):
 
 
 class ReaderAsFile:
-    """Bytes that are read by position as a file of Python's, for ``pyarrow.PythonFile``."""
+    """Bytes that are read by position as a file of Python's, for ``pyarrow.PythonFile``.
+
+    failure: the error of the last ``read``, if it failed. ORC's C++ library replaces it by one that contains a traceback.
+    """
 
     closed = False
+    failure: Exception | None = None
 
     def __init__(self, reader: ByteReader, size: int) -> None:
         self._reader = reader
@@ -33,7 +37,11 @@ class ReaderAsFile:
 
     def read(self, nbytes: int) -> bytes | memoryview:
         """Up to so many bytes, fewer at the end."""
-        data = self._reader.read_at(min(nbytes, self._size - self._at), self._at)
+        try:
+            data = self._reader.read_at(min(nbytes, self._size - self._at), self._at)
+        except Exception as error:
+            self.failure = error
+            raise
         self._at += len(data)
         return data
 
@@ -48,6 +56,24 @@ class ReaderAsFile:
 
     def close(self) -> None:
         """Nothing is open."""
+
+
+class KnownBytes:
+    """A reader that serves some bytes from memory and the others from another reader. Any thread may use it.
+
+    known: pairs of a position and the bytes from there on.
+    """
+
+    def __init__(self, reader: ByteReader, known: Iterable[tuple[int, bytes]]) -> None:
+        self._reader = reader
+        self._known = list(known)
+
+    def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
+        """Exactly this number of bytes."""
+        for start, data in self._known:
+            if start <= offset and offset + nbytes <= start + len(data):
+                return memoryview(data)[offset - start : offset - start + nbytes]
+        return self._reader.read_at(nbytes, offset)
 
 
 class ByteRange(NamedTuple):

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from kquery_spark.spark_bridge.session.bridge import bridge
-from kquery_spark.spark_bridge.session.byte_sizes import parse_bytes
+from kquery_spark.spark_bridge.session.setting_values import parse_bytes
 
 
 def collect_batches(frame: Any) -> list[pa.RecordBatch]:

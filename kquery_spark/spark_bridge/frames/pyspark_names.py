@@ -18,13 +18,11 @@ from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import cast_table
 
 try:
-    from pyspark.core.rdd import _prepare_for_python_RDD as prepare_for_python_rdd
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
     from pyspark.util import PythonEvalType
 except ImportError:  # before 4.0
     from pyspark import rdd as _rdd
 
-    prepare_for_python_rdd = _rdd._prepare_for_python_RDD
     PythonEvalType = _rdd.PythonEvalType  # type: ignore[attr-defined,misc]
     ClassicDataFrame = DataFrame  # type: ignore[assignment,misc]
 
@@ -36,7 +34,6 @@ __all__ = [
     "arrow_table",
     "error_condition",
     "frame_of",
-    "prepare_for_python_rdd",
     "spark_schema_of",
     "to_arrow",
 ]

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import pyarrow as pa
 from pyspark.serializers import CloudPickleSerializer
@@ -20,7 +20,6 @@ from pyspark.sql.types import StructType
 from kquery_spark.spark_bridge.frames.pyspark_names import (
     ClassicDataFrame,
     PythonEvalType,
-    prepare_for_python_rdd,
 )
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.containers import container_facts
@@ -29,6 +28,23 @@ from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 """What ``mapInArrow`` takes."""
 
+
+class SharedBytes(Protocol):
+    """Bytes that Spark delivers to each executor once, beside the tasks."""
+
+    @property
+    def value(self) -> bytes:
+        """The bytes, in a worker."""
+
+
+@runtime_checkable
+class DivisibleTask(Protocol):
+    """A task that can be sent in two parts."""
+
+    def with_shared_part(self, share: Callable[[bytes], SharedBytes]) -> ArrowFunction:
+        """The task whose large part is shared. That part has no secrets, as Spark writes it to files."""
+
+
 STAGE_FUNCTION = "kquery "
 """How the names of the engine's own functions begin in Spark's plans; no name of a Python function has a space."""
 _SQL = "org.apache.spark.sql."
@@ -36,7 +52,7 @@ _PLANS = f"{_SQL}catalyst.plans.logical."
 _EXPRESSIONS = f"{_SQL}catalyst.expressions."
 _FUNCTION = "org.apache.spark.api.python.SimplePythonFunction"
 NO_BROADCASTS: Mapping[int, Any] = MappingProxyType({})
-_MAX_COMMAND_BYTES = 1 << 20  # PySpark broadcasts longer commands
+_MAX_COMMAND_BYTES = 1 << 20  # as in PySpark, which broadcasts longer commands
 
 
 class SparkPlans:
@@ -157,9 +173,17 @@ class SparkPlans:
         context = self._spark.sparkContext
         interpreter = interpreter_of(context)
         pickler: Any = CloudPickleSerializer
-        command, of_command = pickler().dumps((task, schema)), ()
-        if len(command) >= _MAX_COMMAND_BYTES:
-            command, of_command, *_ = prepare_for_python_rdd(context, (task, schema))
+        command, shared = pickler().dumps((task, schema)), list[Any]()
+        if len(command) >= _MAX_COMMAND_BYTES and isinstance(task, DivisibleTask):
+
+            def share(data: bytes) -> SharedBytes:
+                broadcast = context.broadcast(data)
+                shared.append(broadcast._jbroadcast)
+                return broadcast
+
+            command = pickler().dumps((task.with_shared_part(share), schema))
+            # pickling notes each broadcast there, for PySpark to deliver it with its own next function
+            context._pickled_broadcast_vars.clear()
         environment = interpreter.environment_with(context.environment, for_functions)
         includes: list[str] = context._python_includes or []
         return self._jvm.new(
@@ -169,6 +193,6 @@ class SparkPlans:
             self._jvm.java_list(includes),
             interpreter.executable,
             context.pythonVer,
-            self._jvm.java_list([*of_command, *(self._broadcasts[variable] for variable in broadcasts)]),
+            self._jvm.java_list([*shared, *(self._broadcasts[variable] for variable in broadcasts)]),
             context._javaAccumulator,
         )

@@ -16,6 +16,7 @@ from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.relations.file_writes import WriteTarget, named_target
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.session.setting_values import is_true
 
 _INSERT, _INSERT_DIRECTORY = "InsertIntoStatement", "InsertIntoDir"
 _CREATE, _REPLACE, _WITH = "CreateTableAsSelect", "ReplaceTableAsSelect", "UnresolvedWith"
@@ -117,7 +118,7 @@ def _provider(spec: Any, link: Bridge) -> str:
     if spec.provider().isDefined():
         return str(spec.provider().get())
     conf = link.spark.conf
-    if spec.serde().isDefined() or conf.get("spark.sql.legacy.createHiveTableByDefault", "false") == "true":
+    if spec.serde().isDefined() or is_true(conf.get("spark.sql.legacy.createHiveTableByDefault", "false")):
         return "hive"
     return str(conf.get("spark.sql.sources.default"))
 

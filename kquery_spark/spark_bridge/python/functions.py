@@ -37,6 +37,7 @@ from kquery_spark.spark_bridge.python.table_evaluation import TableEvaluation
 from kquery_spark.spark_bridge.python.table_state import handler_of
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
+from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.spark_bridge.session.versions import minor_version
 from kquery_spark.types import names as t
 
@@ -110,7 +111,7 @@ class PythonFunctions:
     @cached_property
     def _profiled(self) -> bool:
         context = self._link.spark.sparkContext
-        on = any(str(context.getConf().get(name, "false")).lower() == "true" for name in _PROFILES)
+        on = any(is_true(context.getConf().get(name, "false")) for name in _PROFILES)
         return on or bool(self._link.conf.contains(_PROFILER))
 
     @cached_property
@@ -228,7 +229,7 @@ class PythonFunctions:
     @property
     def empties_no_task(self) -> bool:
         """Whether Spark makes no task of a shuffle's empty partitions, unless all of them are."""
-        return all(self._link.conf.getConfString(name) == "true" for name in _COALESCING)
+        return all(is_true(self._link.conf.getConfString(name)) for name in _COALESCING)
 
     def _table_settings(
         self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
@@ -246,14 +247,14 @@ class PythonFunctions:
 
     def _arrow_settings(self, kind: PythonKind) -> dict[str, str]:
         """The settings for workers of a kind that crosses as Arrow, as a value that can be pickled."""
-        if self._link.conf.contains(_LARGE_TYPES) and self._link.conf.getConfString(_LARGE_TYPES) == "true":
+        if self._link.conf.contains(_LARGE_TYPES) and is_true(self._link.conf.getConfString(_LARGE_TYPES)):
             raise Unsupported(f"{kind.words} runs in Spark while Arrow's large types are on")
         return dict(self._settings)
 
     def _pickling(self, results: pa.Schema) -> Pickling:
         """How the session's JVM pickles values; the JVM is asked about maps only if there are any."""
         chooses = (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
-        as_bytes = chooses and self._link.conf.getConfString(_BINARY_AS_BYTES) == "true"
+        as_bytes = chooses and is_true(self._link.conf.getConfString(_BINARY_AS_BYTES))
         return Pickling(as_bytes, any(map(has_maps, results.types)) and self._oversizes_put_all)
 
     @cached_property

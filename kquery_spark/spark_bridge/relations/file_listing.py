@@ -37,14 +37,26 @@ def listed_files(
         (f"{_SOURCES}HadoopFsRelation", "location"),
         (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
     )
-    return files_of(listed.apply(source), source, relation, jvm)
+    return in_reading_order(files_of(listed.apply(source), source, relation, jvm), relation)
+
+
+def in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> tuple[ListedFile, ...]:
+    """The files in the order in which Spark's scan reads them: larger files first, but for buckets.
+
+    The order decides the ties of ``min_by``, and which zero is the key of a group. If Spark cuts a file into several
+    parts, it reads the last one, which is smaller, after files of more bytes (``FileSourceScanExec.createReadRDD``).
+    """
+    if relation.bucket_spec is not None:
+        return files
+    return tuple(sorted(files, key=lambda file: -file.size))
 
 
 def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files of a Delta table, with the rows that are deleted in them."""
     files = files_of(directories, source, relation, jvm)
     vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
-    return tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
+    known = tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
+    return in_reading_order(known, relation)
 
 
 def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:

@@ -26,7 +26,12 @@ from kquery_spark.spark_bridge.relations import delta
 from kquery_spark.spark_bridge.relations.cached_rows import COMPUTED_CACHE, cached_scan
 from kquery_spark.spark_bridge.relations.column_defaults import existence_defaults
 from kquery_spark.spark_bridge.relations.delta_snapshots import DeltaSnapshots
-from kquery_spark.spark_bridge.relations.file_listing import files_of, listed_files, schema_columns
+from kquery_spark.spark_bridge.relations.file_listing import (
+    files_of,
+    in_reading_order,
+    listed_files,
+    schema_columns,
+)
 from kquery_spark.spark_bridge.relations.iceberg import IcebergScan, iceberg_scan, is_iceberg
 from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
@@ -203,7 +208,7 @@ class RelationReader:
             files = files_of(scan.directories, scan.source, described, self._jvm)
         except Unsupported as error:
             return OtherRelation(CACHE, error.reason)
-        return CachedFiles(replace(described, files=files), scan.columns)
+        return CachedFiles(replace(described, files=in_reading_order(files, described)), scan.columns)
 
     def _logical(self, source: Any) -> Relation:
         return _logical_relation(source, self._jvm, self._time_zone, self._snapshots)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,10 +11,13 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from kquery_spark.config.cost import CostModel
-from kquery_spark.config.engine import EngineConfig
-from kquery_spark.errors import KQueryError
+from kquery_spark.config.engine import PREFIX, EngineConfig
+from kquery_spark.config.tolerant import read_tolerantly, unknown_settings
+from kquery_spark.errors import ConfigWarning, KQueryError
+from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.session.failures import warn_user
 from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, session_values
 from kquery_spark.spark_bridge.session.versions import spark_api
 
@@ -29,6 +33,7 @@ _NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
     ".", "$"
 )  # as Scala names what it keeps to a class
 _SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
+_OWN_NAME = re.compile(rf"(?<=[\[ ]){re.escape(PREFIX)}[^,\]]*")  # in the string of a Java set
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
 
@@ -49,6 +54,8 @@ class Bridge:
         self.last_config: EngineConfig | None = None
         self._parallelism = spark.sparkContext.defaultParallelism
         self._warned: set[str] = set()
+        self._names: Any = None  # of all settings of the session, a view that follows them
+        self._checked_names = 0  # the hash of those that were checked for mistakes
 
     @property
     def spark(self) -> SparkSession:
@@ -69,16 +76,36 @@ class Bridge:
         return self.config_and_costs()[0]
 
     def config_and_costs(self) -> tuple[EngineConfig, CostModel]:
-        """The engine's settings and the cost model (``spark.kquery.cost.*``), read in one go."""
+        """The engine's settings and the cost model (``spark.kquery.cost.*``), read in one go.
+
+        A setting with a value that is not allowed has its default, and the user a ConfigWarning, once.
+        """
         *values, excluded = session_values(self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES), unset="")
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
         config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
+        problems = self._unknown_settings()
         if given:
-            config, costs = config.with_settings(given), costs.with_settings(given)
+            read = read_tolerantly(given, config, costs)
+            config, costs = read.config, read.costs
+            problems += read.problems
+        for problem in problems:
+            if self.warns_first_time(problem):
+                warn_user(problem, ConfigWarning)
         if any(rule in str(excluded) for rule in _FOLDING_RULES):
             config = replace(config, disabled_rules=(*config.disabled_rules, _FOLDING))
         self.last_config = config
+        limit_requests(config.request_seconds)  # planning reads footers, and the driver may run tasks
         return config, costs
+
+    def _unknown_settings(self) -> list[str]:
+        """Sentences about misspelled settings, looked for only when the session has other settings than before."""
+        if self._names is None:
+            self._names = self.conf.settings().keySet()
+        names = int(self._names.hashCode())
+        if names == self._checked_names:
+            return []
+        self._checked_names = names
+        return unknown_settings(_OWN_NAME.findall(str(self._names.toString())))
 
     def hadoop_configuration(self) -> Any:
         """Hadoop's configuration with what the session says in it."""

@@ -121,10 +121,10 @@ _LIBRARIES = (
 )
 
 
-def warn_user(message: str) -> None:
-    """Give a FallbackWarning at the line of the user's code that led here."""
+def warn_user(message: str, category: type[Warning] = FallbackWarning) -> None:
+    """Warn at the line of the user's code that led here."""
     level = 2
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, FallbackWarning, stacklevel=level)
+    warnings.warn(message, category, stacklevel=level)

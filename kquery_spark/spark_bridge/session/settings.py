@@ -12,7 +12,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.sources.formats import FORMATS
 from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
 from kquery_spark.spark_bridge.jvm.calls import Jvm
-from kquery_spark.spark_bridge.session.byte_sizes import parse_bytes
+from kquery_spark.spark_bridge.session.setting_values import is_true, parse_bytes
 from kquery_spark.spark_bridge.session.versions import Version, minor_version
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 
@@ -114,7 +114,7 @@ class SessionSettings:
 
     def is_on(self, name: str) -> bool:
         """Whether a setting that was read is true; false if this Spark does not know it."""
-        return str(self.values.get(name)).lower() == "true"
+        return is_true(self.values.get(name))
 
     @property
     def whole_file_bytes(self) -> int:
@@ -124,7 +124,7 @@ class SessionSettings:
     @property
     def last_key_wins(self) -> bool:
         """Of equal keys of a map the last one wins; else they are an error."""
-        return str(self.values.get(_MAP_KEYS)).upper() == "LAST_WIN"
+        return str(self.values.get(_MAP_KEYS)).strip().upper() == "LAST_WIN"
 
     @property
     def recursion_levels(self) -> int | None:
@@ -151,7 +151,7 @@ class SessionSettings:
             for name, expected in EXPECTED.items()
             if (not prefixes or name.startswith(prefixes))
             and self.values[name] is not None
-            and str(self.values[name]).lower() != expected.lower()
+            and str(self.values[name]).strip().lower() != expected.lower()
         }
 
 
@@ -166,9 +166,9 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     follow_zone(jvm, time_zone)
     return SessionSettings(
         version=jvm.spark_version,
-        ansi=_text(values, "spark.sql.ansi.enabled") == "true",
+        ansi=is_true(_text(values, "spark.sql.ansi.enabled")),
         time_zone=time_zone,
-        case_sensitive=_text(values, "spark.sql.caseSensitive") == "true",
+        case_sensitive=is_true(_text(values, "spark.sql.caseSensitive")),
         corrupt_record_column=_text(values, "spark.sql.columnNameOfCorruptRecord"),
         values=MappingProxyType(values),
     )

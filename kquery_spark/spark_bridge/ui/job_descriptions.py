@@ -7,12 +7,14 @@ from contextlib import contextmanager
 
 from pyspark import SparkContext
 
+from kquery_spark.spark_bridge.session.setting_values import is_true
+
 _PROPERTY = "spark.job.description"
 
 
 def draws_progress(context: SparkContext) -> bool:
     """Whether Spark draws bars of its stages on the terminal."""
-    return context.getConf().get("spark.ui.showConsoleProgress", "false") == "true"
+    return is_true(context.getConf().get("spark.ui.showConsoleProgress", "false"))
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from pyspark import SparkContext
 
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.setting_values import is_true
 
 MetricType = Literal["sum", "size", "timing"]
 """How the UI shows a value: as a number, as bytes, as milliseconds."""
@@ -57,7 +58,7 @@ class FinishedExecution:
 
 def shows_executions(context: SparkContext) -> bool:
     """Whether anybody can see SQL executions: there is a UI, or an event log."""
-    if context.getConf().get("spark.eventLog.enabled", "false") == "true":
+    if is_true(context.getConf().get("spark.eventLog.enabled", "false")):
         return True
     return context.uiWebUrl is not None
 

@@ -71,7 +71,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     attributes = [
         attribute
         for attribute in node.trees("output")
-        if context.wanted(node, attribute) and not is_metadata(attribute, relation)
+        if context.required(node, attribute) and not is_metadata(attribute, relation)
     ]
     columns = [(attribute["exprId"], attribute["name"]) for attribute in attributes]
     names = [name for _, name in columns] + [column for column in hidden.values() if column != ROW_INDEX]
@@ -98,7 +98,7 @@ def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
     columns = [
         (attribute["exprId"], name)
         for attribute, name in zip(node.trees("output"), cached.columns, strict=True)
-        if context.wanted(node, attribute)
+        if context.required(node, attribute)
     ]
     settings = context.settings.with_values(strictest)
     source = _columns_of_files(relation, settings, [name for _, name in columns], context)
@@ -133,8 +133,8 @@ def _columns_of_files(
 
 def _table_scan(relation: FileRelation, source: Source, context: Context) -> Scan:
     source = source.once("table", partial(_table_source, relation, source, context.relations.path))
-    if context.wanted.filters:
-        source = source.under_filters(context.wanted.null_filters)
+    if context.required.filters:
+        source = source.under_filters(context.required.null_filters)
     return Scan(_table_name(relation), source, files_pruned=relation.files_pruned)
 
 

@@ -26,7 +26,7 @@ _MAX_RANGE_WIDTH = 1 << 62
 def local_relation(node: CatalystNode, context: Context) -> Scope:
     """Literal rows (``VALUES``), narrowed to the columns that are read."""
     attributes = node.trees("output")
-    positions = [i for i, attribute in enumerate(attributes) if context.wanted(node, attribute)]
+    positions = [i for i, attribute in enumerate(attributes) if context.required(node, attribute)]
     relation = context.relations.read(node)
     if not isinstance(relation, LocalRows):
         raise Unsupported(

@@ -15,7 +15,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 def columns_read(node: CatalystNode, context: Context) -> list[tuple[int, str]]:
     """The ids and names of a leaf's columns that are read."""
-    return [(a["exprId"], a["name"]) for a in node.trees("output") if context.wanted(node, a)]
+    return [(a["exprId"], a["name"]) for a in node.trees("output") if context.required(node, a)]
 
 
 def leaf_scope(

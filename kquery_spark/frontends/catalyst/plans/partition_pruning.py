@@ -19,7 +19,7 @@ def prune_partitions(relation: FileRelation, node: CatalystNode, context: Contex
 
     If a condition raises an error for a directory, no file is pruned, and the filter raises the error.
     """
-    condition = context.wanted.conditions.get(id(node))
+    condition = context.required.conditions.get(id(node))
     if condition is None or not len(relation.partition_schema):
         return relation
     terms = tuple(_on_partitions(condition, _partition_columns(relation, node), context))

@@ -30,7 +30,7 @@ def same(node: CatalystNode, context: Context) -> Scope:
 )
 def repartition(node: CatalystNode, context: Context) -> Scope:
     """A distribution of rows that nobody sees."""
-    if id(node) not in context.wanted.redistributed:
+    if id(node) not in context.required.redistributed:
         raise Unsupported("repartitioning is done by Spark")
     child = context.subtree(node.children[0])
     return child.over(child.plan)  # without hidden columns, which only a Filter passes on

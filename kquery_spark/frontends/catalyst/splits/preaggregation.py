@@ -12,6 +12,7 @@ from typing import Any
 from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
 from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS
+from kquery_spark.kernels.ordered_bytes import has_floats
 from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
@@ -138,7 +139,7 @@ def _merges(call: CatalystNode, early: bool, expressible: Expressible) -> bool:
         return False
     match call.children[0].cls:
         case "Min" | "Max":
-            return True
+            return _has_one_zero(call.children[0], expressible)
         case "Count":
             return early
         case "Sum":
@@ -147,21 +148,23 @@ def _merges(call: CatalystNode, early: bool, expressible: Expressible) -> bool:
 
 
 def _never_raises(call: CatalystNode, expressible: Expressible) -> bool:
-    function = call.children[0]
-    if not all(map(expressible.is_infallible, function.children)):
-        return False
-    summed = expressible.translated(function.children[0]) if function.cls == "Sum" else None
-    return summed is None or summed.dtype != t.LONG or expressible.eval_mode(function) != "ANSI"
+    return all(map(expressible.is_infallible, call.children[0].children))
 
 
 def _sums_alike(function: CatalystNode, expressible: Expressible) -> bool:
-    """Whether a sum of sums is the sum: those of decimals have another type, and try_sum gives NULL for a part."""
+    """Whether a sum of sums is the sum: those of decimals have another type, and a part of bigints may overflow alone."""
     summed = expressible.translated(function.children[0])
     if summed is None or t.is_decimal(summed.dtype):
         return False
-    return t.is_fractional(summed.dtype) or (
-        t.is_integral(summed.dtype) and expressible.eval_mode(function) != "TRY"
-    )
+    mode = expressible.eval_mode(function)
+    can_overflow = mode == "TRY" or (summed.dtype == t.LONG and mode == "ANSI")
+    return t.is_fractional(summed.dtype) or (t.is_integral(summed.dtype) and not can_overflow)
+
+
+def _has_one_zero(function: CatalystNode, expressible: Expressible) -> bool:
+    """False for fractions: of 0.0 and -0.0, min and max give the one that comes first."""
+    value = expressible.translated(function.children[0])
+    return value is not None and not has_floats(value.dtype)
 
 
 def _only_selects(project: CatalystNode) -> bool:

@@ -15,6 +15,8 @@ from kquery_spark.logical import Expand, LogicalPlan
 from kquery_spark.types import names as t
 
 Sets = list[list[Expr]]
+_MAX_SETS = 4096
+"""Grouping sets of one query: CUBE of 13 keys has more, and CUBE of 50 more than any memory holds."""
 Resolve = Callable[[ast.Expression], Expr]
 
 
@@ -29,8 +31,15 @@ def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> Sets | None:
         return None
     sets: Sets = [[]]
     for element in group_by.elements:
-        sets = [a + b for a in sets for b in _sets(element, resolve)]
+        factors = _sets(element, resolve)
+        _check_count(len(sets) * len(factors))
+        sets = [a + b for a in sets for b in factors]
     return sets
+
+
+def _check_count(sets: int) -> None:
+    if sets > _MAX_SETS:
+        raise Unsupported(f"more than {_MAX_SETS} grouping sets are not supported")
 
 
 def _resolved(nodes: Sequence[ast.Expression], resolve: Resolve) -> list[Expr]:
@@ -58,6 +67,7 @@ def _rollup(groups: Sequence[list[Expr]]) -> Sets:
 
 def _cube(groups: Sequence[list[Expr]]) -> Sets:
     """Every choice of the groups of keys, larger ones first."""
+    _check_count(2 ** len(groups))
     return [_flat(chosen) for size in range(len(groups), -1, -1) for chosen in combinations(groups, size)]
 
 

@@ -8,7 +8,7 @@ from typing import NoReturn
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError, SqlError
+from kquery_spark.errors import PlanError, SqlError, Unsupported
 from kquery_spark.expr import Cast, Column, Expr, Named, SortKey
 from kquery_spark.expr import walk as walk_expr
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
@@ -49,6 +49,10 @@ class _CommonTable:
     may_recur: bool
 
 
+_MAX_USES_OF_CTES = 2000
+"""Each use copies the query of the table, so 20 tables that each use the one before twice would be a million queries."""
+
+
 class QueryAnalyzer:
     """Analyzes one query; holds what its parts share: the catalog, unique names, the tables of WITH."""
 
@@ -61,6 +65,7 @@ class QueryAnalyzer:
         self.relations = RelationAnalyzer(self)
         self.generators = GeneratorAnalyzer(self)
         self._ctes: _CommonTables = {}
+        self._uses_of_ctes = 0
 
     def fail(self, message: str, node: Node | None = None) -> NoReturn:
         """Raise at a node."""
@@ -79,6 +84,11 @@ class QueryAnalyzer:
         entry = self._ctes.get(self.facts.fold(name))
         if entry is None:
             return None
+        self._uses_of_ctes += 1
+        if self._uses_of_ctes > _MAX_USES_OF_CTES:
+            raise Unsupported(
+                f"more than {_MAX_USES_OF_CTES} uses of tables of WITH, counting each copy, are not supported"
+            )
         if isinstance(entry, RecursiveTable):
             return entry.relation(self)
         table = entry.table

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, TypeVar
 
+from kquery_spark.run_control import check_run
+
 
 @dataclass(frozen=True)
 class Node:
@@ -40,6 +42,7 @@ def _rewritten(value: Any, rule: Callable[[Node], Node]) -> Any:
         return _rewritten_tuple(value, rule)
     if not isinstance(value, Node):
         return value
+    check_run()
     before = {item.name: getattr(value, item.name) for item in fields(value)}
     after = {name: _rewritten(part, rule) for name, part in before.items()}
     changed = {name: part for name, part in after.items() if part is not before[name]}
@@ -55,6 +58,7 @@ def walk(root: Node) -> Iterator[tuple[Node, int]]:
     """Every node below and including ``root`` with its depth (root 1), parents first, without recursion."""
     stack = [(root, 1)]
     while stack:
+        check_run()
         node, depth = stack.pop()
         yield node, depth
         stack.extend((child, depth + 1) for child in node.children())

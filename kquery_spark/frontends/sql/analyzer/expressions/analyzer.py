@@ -22,6 +22,7 @@ from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.logical import LogicalPlan
+from kquery_spark.run_control import check_run
 from kquery_spark.types import names as t
 
 
@@ -57,6 +58,7 @@ class ExpressionAnalyzer:
 
     def expr(self, node: ast.Expression) -> Expr:
         """The resolved expression; SqlError at the innermost node that is wrong."""
+        check_run()
         handler = EXPRESSIONS.get(type(node))
         try:
             if handler is None:

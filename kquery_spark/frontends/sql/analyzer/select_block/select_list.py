@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError
-from kquery_spark.expr import Expr
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.expr import Expr, walk
 from kquery_spark.frontends.sql.analyzer.expressions.output_names import output_name
 from kquery_spark.frontends.sql.analyzer.generators import generator_of
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block.context import SelectContext, SelectItem
 from kquery_spark.frontends.sql.ast import expressions as ast
+
+_MAX_NODES = 100_000
+"""Of an expression after an alias: ``a + a AS b, b + b AS c`` and so on doubles it with each item."""
 
 
 def select_items(
@@ -35,11 +39,21 @@ def select_items(
             relation.scope, "the select list", allows_aggregates=True, allows_windows=True, aliases=aliases
         )
         expr = analyzer.expr(node)
+        if aliases:
+            _check_size(expr)
         items.append(SelectItem(output_name(node, analyzer), expr, node))
         if isinstance(node, ast.Aliased):
             key = fold(node.alias)
             aliases[key] = None if key in aliases else expr
     return relation, items
+
+
+def _check_size(expr: Expr) -> None:
+    """Refuse an expression that names of earlier items make huge: each of them stands for a copy of its expression."""
+    if next(islice(walk(expr), _MAX_NODES, None), None) is not None:
+        raise Unsupported(
+            f"names of earlier items of a select list that stand for more than {_MAX_NODES} operators are not supported"
+        )
 
 
 def _star_items(context: SelectContext, node: ast.Star, relation: ResolvedRelation) -> list[SelectItem]:

@@ -1,0 +1,59 @@
+"""Settings of a session, which a user's job must survive: one that cannot be used gives way to its default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from kquery_spark.config.cost import COST_PREFIX, CostModel
+from kquery_spark.config.engine import PREFIX, EngineConfig
+from kquery_spark.config.names import setting_values, shortened, value_text
+from kquery_spark.errors import ConfigError
+
+
+@dataclass(frozen=True)
+class ToleratedSettings:
+    """The settings to use. ``problems``: for each setting that was not used, a sentence that names it and the default."""
+
+    config: EngineConfig
+    costs: CostModel
+    problems: tuple[str, ...] = ()
+
+
+def read_tolerantly(given: Mapping[str, str], config: EngineConfig, costs: CostModel) -> ToleratedSettings:
+    """Apply the settings that have an allowed value. ``config`` and ``costs`` have the defaults."""
+    try:
+        return ToleratedSettings(config.with_settings(given), costs.with_settings(given))
+    except ConfigError:
+        pass
+    defaults = _values(config, costs)
+    problems = []
+    for name, value in given.items():
+        try:
+            config, costs = config.with_settings({name: value}), costs.with_settings({name: value})
+        except ConfigError as error:
+            default = value_text(name, defaults[name]) or "empty"
+            problems.append(f"{error}; the default, {default}, is used")
+    return ToleratedSettings(config, costs, tuple(problems))
+
+
+def unknown_settings(names: Iterable[str]) -> list[str]:
+    """A sentence about each name under ``spark.kquery.`` that is not a setting."""
+    known = list(_values(EngineConfig(), CostModel()))
+    return [
+        f"there is no setting {shortened(name)}, so it has no effect; {_suggestion(name, known)}"
+        for name in sorted(names)
+        if name.startswith(PREFIX) and name not in known
+    ]
+
+
+def _suggestion(name: str, known: list[str]) -> str:
+    lower = {one.lower(): one for one in known}
+    nearest = get_close_matches(name.lower(), lower, n=1, cutoff=0.0)
+    return f"the nearest name is {lower[nearest[0]]}"
+
+
+def _values(config: EngineConfig, costs: CostModel) -> dict[str, object]:
+    """The values of all settings by their full names."""
+    return {**setting_values(config, PREFIX), **setting_values(costs, COST_PREFIX)}

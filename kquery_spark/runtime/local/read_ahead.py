@@ -1,0 +1,154 @@
+"""ReadAhead: batches of a streamed result that tasks compute before the consumer asks for them, bounded in bytes.
+
+A task waits for room *before* it computes its next batch, so that a blocked task holds no finished batch beside its queue.
+Three rules decide:
+
+1. The task that the consumer waits for may always go on. A query therefore always ends, however little budget is left.
+2. A task may be a few batches ahead.
+3. A query may hold as many bytes as the budget still has free. One query alone uses half of the budget, and ``n`` equal
+   queries ``n / (n + 1)`` of it, so that slow readers never take all of it from those who come later.
+
+A budget that many queries share is thus exceeded by at most one batch of each query.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+
+from kquery_spark.runtime.local.stop import Stop
+from kquery_spark.types.batch import Batch
+
+POLL_SECONDS = 0.1
+"""How often a waiting thread checks whether to stop; Python handles Ctrl-C then, too."""
+OWN_BUDGET_BYTES = 512 << 20
+"""The budget of a query that shares it with no other query."""
+_BATCHES_AHEAD = 4  # of each running task
+_FIRST_BATCH_BYTES = 1 << 20  # how large a batch is expected to be before there was one
+
+
+class ReadAheadBudget:
+    """Bytes that the results of all queries together may hold before their consumers read them."""
+
+    def __init__(self, nbytes: int = OWN_BUDGET_BYTES) -> None:
+        self.nbytes = nbytes
+        self.held = 0
+        self.lock = threading.Lock()
+
+    @property
+    def free(self) -> int:
+        """Bytes that no query holds; negative when large batches exceed the budget."""
+        return self.nbytes - self.held
+
+
+class ReadAhead:
+    """Queues between the tasks of one query and its consumer, one for each task. Call ``close`` at the end.
+
+    stop: ends the waiting of both sides. As soon as it is set, queued batches are dropped, even if the consumer never asks
+    again.
+    """
+
+    def __init__(self, tasks: int, budget: ReadAheadBudget, stop: Stop | None) -> None:
+        self._budget = budget
+        self._stop = stop
+        # other queries that free budget do not notify this one, which sees it at its next poll
+        self._changed = threading.Condition(budget.lock)
+        self._queues: list[deque[Batch | BaseException | None]] = [deque() for _ in range(tasks)]
+        self._reserved = [0] * tasks
+        self._delivered = 0  # bytes of the batch that the consumer works on
+        self._held = 0  # all bytes of this query: queued, delivered and reserved
+        self._expected = _FIRST_BATCH_BYTES
+        self._awaited = -1  # the task that the consumer waits for
+        self._closed = False
+        if stop is not None:
+            stop.on_set(self.close)
+
+    def wait_for_room(self, task: int) -> bool:
+        """Wait until a task may compute its next batch; False when the query ends before."""
+        with self._changed:
+            while not (self._closed or self._may_compute(task)):
+                self._changed.wait(POLL_SECONDS)
+            if self._closed:
+                return False
+            self._reserved[task] = self._expected
+            self._hold(self._expected)
+            return True
+
+    def put(self, task: int, batch: Batch) -> None:
+        """Queue the batch that the task computed in the room it has waited for."""
+        nbytes = batch.nbytes
+        with self._changed:
+            if not self._closed:
+                self._expected = nbytes
+                self._hold(nbytes - self._reserved[task])
+                self._reserved[task] = 0
+                self._queues[task].append(batch)
+                self._changed.notify_all()
+
+    def end(self, task: int, error: BaseException | None = None) -> None:
+        """The task has no more batches."""
+        with self._changed:
+            if not self._closed:
+                self._hold(-self._reserved[task])
+                self._reserved[task] = 0
+                self._queues[task].append(error)
+                self._changed.notify_all()
+
+    def next(self, task: int) -> Batch | None:
+        """The next batch of a task, or None at its end; raises its error, or where the query has to end.
+
+        The batch before it counts as consumed.
+        """
+        self._consume()
+        while True:
+            if self._stop is not None:
+                self._stop.check()
+            with self._changed:
+                if self._queues[task]:
+                    break
+                self._awaited = task
+                self._changed.notify_all()
+                self._changed.wait(POLL_SECONDS)
+        return self._deliver(task)
+
+    def close(self) -> None:
+        """Drop all batches and end the tasks at their next batch."""
+        with self._changed:
+            self._closed = True
+            self._hold(-self._held)
+            self._delivered = 0
+            for queue in self._queues:
+                queue.clear()
+            self._changed.notify_all()
+
+    def _may_compute(self, task: int) -> bool:
+        queued = len(self._queues[task])
+        if task == self._awaited and not queued:
+            return True
+        return queued < _BATCHES_AHEAD and self._held + self._expected <= self._budget.free
+
+    def _consume(self) -> None:
+        with self._changed:
+            if self._delivered:
+                self._hold(-self._delivered)
+                self._delivered = 0
+                self._changed.notify_all()
+
+    def _deliver(self, task: int) -> Batch | None:
+        with self._changed:
+            self._awaited = -1
+            item = self._queues[task].popleft() if self._queues[task] else None
+            if isinstance(item, Batch):
+                self._delivered = item.nbytes
+                self._changed.notify_all()
+        if item is None and self._stop is not None:
+            self._stop.check()  # which may have emptied the queue
+        if isinstance(item, BaseException):
+            if self._stop is not None and self._stop.is_set():
+                self._stop.check()
+            raise item
+        return item
+
+    def _hold(self, nbytes: int) -> None:
+        self._held += nbytes
+        self._budget.held += nbytes

@@ -1,0 +1,27 @@
+"""Values of Spark's settings as Spark reads them."""
+
+from __future__ import annotations
+
+import re
+
+from kquery_spark.errors import Unsupported
+
+_SIZE = re.compile(r"([0-9]{1,19})([a-z]*)")
+_PLAIN_UNITS = {"b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2**40, "p": 2**50}
+_UNITS = {**_PLAIN_UNITS, **{f"{unit}b": size for unit, size in _PLAIN_UNITS.items() if unit != "b"}}
+
+
+def parse_bytes(text: str, unit: int = 1) -> int:
+    """The bytes of a size as Spark writes it (``128m``, ``4MB``); without a unit, in ``unit`` bytes.
+
+    Unsupported for a value that Spark does not accept either (``1.5g``): it raises its own error where it needs the setting.
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    if match is None or (match[2] and match[2] not in _UNITS):
+        raise Unsupported(f"a setting of Spark's has the size {text[:40]!a}, which Spark cannot read")
+    return int(match[1]) * (_UNITS[match[2]] if match[2] else unit)
+
+
+def is_true(text: object) -> bool:
+    """Whether a switch is on: Spark ignores case and the spaces around it, and gives the value as the user wrote it."""
+    return str(text).strip().lower() == "true"

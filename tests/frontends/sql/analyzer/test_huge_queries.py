@@ -1,0 +1,52 @@
+"""Short queries that stand for plans of any size are refused early, with an error that names what is too large."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+import kquery_spark as kq
+
+
+def cube(keys: int) -> str:
+    return f"SELECT count(*) FROM t GROUP BY CUBE({', '.join(f'id + {i}' for i in range(keys))})"
+
+
+def doubled_items(count: int) -> str:
+    items = ", ".join(f"a{i - 1} + a{i - 1} AS a{i}" for i in range(1, count))
+    return f"SELECT id AS a0, {items} FROM t"
+
+
+def doubled_tables(count: int) -> str:
+    tables = [
+        f"c{i} AS (SELECT a.id FROM c{i - 1} a JOIN c{i - 1} b ON a.id = b.id)" for i in range(1, count)
+    ]
+    return f"WITH c0 AS (SELECT id FROM t), {', '.join(tables)} SELECT count(*) AS n FROM c{count - 1}"
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        (cube(50), "more than 4096 grouping sets are not supported"),
+        (
+            cube(7) + ", CUBE(" + ", ".join(f"id - {i}" for i in range(7)) + ")",
+            "more than 4096 grouping sets",
+        ),
+        (doubled_items(100), "more than 100000 operators are not supported"),
+        (doubled_tables(30), "more than 2000 uses of tables of WITH"),
+    ],
+    ids=["CUBE", "product of CUBEs", "aliases", "WITH"],
+)
+def test_short_queries_of_huge_plans_are_refused(query: str, message: str):
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"id": [1, 2, 3]}))
+    with pytest.raises(kq.errors.KQueryError, match=message):
+        context.sql(query)
+
+
+def test_queries_of_usual_sizes_are_not():
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"id": [1, 2, 3]}))
+    assert context.sql(cube(4)).to_arrow().num_rows > 3
+    assert context.sql(doubled_items(8)).to_arrow()["a7"].to_pylist() == [128, 256, 384]
+    assert context.sql(doubled_tables(4)).to_arrow()["n"].to_pylist() == [3]

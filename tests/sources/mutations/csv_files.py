@@ -1,0 +1,5 @@
+"""CSV for the mutation campaign."""
+
+from tests.sources.mutations.text_files import CSV as FORMAT
+
+__all__ = ["FORMAT"]

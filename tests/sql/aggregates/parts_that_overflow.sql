@@ -1,0 +1,45 @@
+-- Sums of parts of a group that exceed 38 digits or 64 bits, while the sum of the group does not; and orders of rows that parts do not have.
+-- Config: spark.sql.ansi.enabled=true,false
+
+statement files=1
+CREATE TEMP VIEW t AS
+SELECT * FROM VALUES
+  (1, 'a', CAST('6e37' AS DECIMAL(38, 0)), 9223372036854775807L, -0.0D, 1),
+  (2, 'a', CAST('-6e37' AS DECIMAL(38, 0)), -9223372036854775807L, 0.0D, 3),
+  (1, 'a', CAST('6e37' AS DECIMAL(38, 0)), 5L, -1.0D, 2),
+  (2, 'b', CAST('-6e37' AS DECIMAL(38, 0)), -7L, 0.0D, 4),
+  (3, 'b', CAST('1' AS DECIMAL(38, 0)), 1L, -0.0D, 5)
+AS v(k, g, d, l, f, x)
+
+query context_declines(try_sum)
+SELECT k, grouping_id() AS i, try_sum(d) AS s, try_avg(d) AS a FROM t GROUP BY ROLLUP (k)
+
+query context_declines(try_sum)
+SELECT g, k, grouping_id() AS i, try_sum(d) AS s, try_avg(d) AS a, try_sum(l) AS l FROM t GROUP BY CUBE (g, k)
+
+-- one part overflows by itself, and so does the group that is all of it
+query context_declines(try_sum)
+SELECT k, g, grouping_id() AS i, try_sum(d) FILTER (WHERE x > 1) AS s FROM t GROUP BY GROUPING SETS ((k, g), (k), ())
+
+-- Spark itself adds up sums of each distinct value
+query context_declines(try_sum)
+SELECT g, try_sum(d) AS s, count(DISTINCT k) AS c FROM t GROUP BY g
+
+query context_declines(try_sum)
+SELECT try_sum(d) AS s, count(DISTINCT k) AS c FROM t
+
+-- here it does not
+query context_declines(try_sum)
+SELECT try_sum(d) AS s, count(DISTINCT k) AS c, count(DISTINCT g) AS h FROM t
+
+query context_declines(try_sum)
+SELECT try_sum(d) AS s, count(DISTINCT k) FILTER (WHERE x < 9) AS c FROM t
+
+query
+SELECT g, k, last(x) AS l, collect_list(x) AS c, max_by(x, d % 2) AS m FROM t GROUP BY ROLLUP (g, k)
+
+query
+SELECT k, max(f) AS m, min(f + 1) AS n FROM t GROUP BY ROLLUP (k)
+
+query
+SELECT k, grouping_id() AS i, count(*) AS c, min(x) AS n, sum(x) AS s FROM t GROUP BY ROLLUP (k)
