@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kquery_spark.errors import ConfigError, PlanError
 from kquery_spark.logical import LogicalPlan
-from kquery_spark.logical.plan import schema_text
+from kquery_spark.logical.plan import format_schema
 from kquery_spark.optimizer.rules.associative_operators import associative_operators
 from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
@@ -90,8 +90,8 @@ def _check_columns(rule: Rule, before: LogicalPlan, after: LogicalPlan) -> None:
     expected, actual = before.schema, after.schema
     if actual.names != expected.names or actual.types != expected.types:
         raise PlanError(
-            f"the optimizer rule {rule.__name__} changed the columns of the plan from ({schema_text(expected)}) to "
-            f"({schema_text(actual)}), which is a bug; spark.kquery.disabledRules={rule.__name__} does without it"
+            f"the optimizer rule {rule.__name__} changed the columns of the plan from ({format_schema(expected)}) to "
+            f"({format_schema(actual)}), which is a bug; spark.kquery.disabledRules={rule.__name__} does without it"
         )
 
 

@@ -207,7 +207,7 @@ def _is_key(plan: Aggregate, name: str) -> bool:
 
 def _copied_from(plan: LogicalPlan, column: Column) -> JoinSide | None:
     """The input, and the expression over it, that a column has its values from; of several inputs one that has its name."""
-    return plan.input_of(column) or next(
+    return plan.trace_to_input(column) or next(
         ((child, column) for child in plan.children if column.name in child.column_names), None
     )
 

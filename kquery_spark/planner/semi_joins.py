@@ -14,7 +14,7 @@ from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 
@@ -53,7 +53,7 @@ def reduced_groups(
     match plan:
         case Projection() | Filter():
             below = _over_input(plan, keys)
-            return over(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])
+            return with_new_children(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])
         case Aggregate() if is_shuffled(plan) and not any(call.raises for call in plan.calls):
             below = _over_input(plan, keys)
             if _leaves_few(built, below, estimator):
@@ -63,7 +63,7 @@ def reduced_groups(
 
 def _over_input(plan: LogicalPlan, keys: Sequence[KeyPair]) -> list[KeyPair]:
     """The keys over a node's input, those that are columns and copied from there."""
-    pairs = [(plan.input_of(key), other) for key, other in keys if isinstance(key, Column)]
+    pairs = [(plan.trace_to_input(key), other) for key, other in keys if isinstance(key, Column)]
     return [(below[1], other) for below, other in pairs if below is not None]
 
 
@@ -116,7 +116,7 @@ def _parts_with(plan: LogicalPlan, key: Expr) -> Iterator[tuple[LogicalPlan, Exp
     yield plan, key
     match plan:
         case Projection() | Filter() | Aggregate():
-            below = plan.input_of(key)
+            below = plan.trace_to_input(key)
             if below is not None:
                 yield from _parts_with(*below)
         case Join():

@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, SourceError
 from kquery_spark.expr import Column, Expr, UserCall, columns_of, walk
 from kquery_spark.expr.properties import is_deterministic
-from kquery_spark.logical import Scan, Sort, computed_from
+from kquery_spark.logical import Scan, Sort, origin_expression
 from kquery_spark.logical.pruning import comparable, prune
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.key_ranges import has_ranges, range_values
@@ -41,7 +41,7 @@ _Values = Any  # Int64s or pa.Array, as ``range_values`` gives them; pyarrow shi
 def sort_ranges(plan: Sort, count: int) -> Partitioning | None:
     """Up to ``count`` ranges of the first key with about as many rows each; None where nothing is known of its values."""
     key = plan.keys[0]
-    scanned = computed_from(plan.child, key.expr) if has_ranges(key.expr.dtype) else None
+    scanned = origin_expression(plan.child, key.expr) if has_ranges(key.expr.dtype) else None
     if scanned is None or not _may_be_sampled(scanned[1]):
         return None
     bounds = _bounds(_values(*scanned), count)

@@ -219,7 +219,7 @@ def _is_number(dtype: pa.DataType) -> bool:
 
 def _is_no_step(node: LogicalPlan) -> bool:
     """Whether a node takes Spark and the engine about the same time, as it looks at each row by itself."""
-    return node.passes_rows_on or isinstance(node, Generate | Limit | MapPython)
+    return node.is_row_wise or isinstance(node, Generate | Limit | MapPython)
 
 
 def _is_counted(node: LogicalPlan) -> bool:

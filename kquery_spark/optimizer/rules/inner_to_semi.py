@@ -8,7 +8,7 @@ from dataclasses import replace
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical import Join, JoinKind, LogicalPlan
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.optimizer.statistics import Estimator
 
 _MIN_ROW_EXPANSION = (
@@ -23,20 +23,20 @@ def inner_to_semi(plan: LogicalPlan) -> LogicalPlan:
     there; so a join need not repeat the rows of one side for each row of the other when nothing else reads the other.
     Joins that are not expected to make many rows of few stay, as either side of them can be looked up in the other.
     """
-    return _Conversion().rewrite(plan, plan.column_names, repeats_are_ignored=False)
+    return _Conversion().rewrite(plan, plan.column_names, duplicates_are_irrelevant=False)
 
 
 class _Conversion:
     def __init__(self) -> None:
         self._estimator = Estimator()
 
-    def rewrite(self, plan: LogicalPlan, needed: Set[str], repeats_are_ignored: bool) -> LogicalPlan:
-        """``needed``: the columns read above; ``repeats_are_ignored``: equal rows may as well be one."""
-        if isinstance(plan, Join) and repeats_are_ignored:
+    def rewrite(self, plan: LogicalPlan, needed: Set[str], duplicates_are_irrelevant: bool) -> LogicalPlan:
+        """``needed``: the columns read above; ``duplicates_are_irrelevant``: equal rows may as well be one."""
+        if isinstance(plan, Join) and duplicates_are_irrelevant:
             plan = self._as_semi(plan, needed)
         required = plan.required_columns(needed)
-        ignored = plan.ignores_repeats(repeats_are_ignored)
-        return over(plan, list(map(self.rewrite, plan.children, required, ignored)))
+        ignored = plan.is_duplicate_insensitive(duplicates_are_irrelevant)
+        return with_new_children(plan, list(map(self.rewrite, plan.children, required, ignored)))
 
     def _as_semi(self, join: Join, needed: Set[str]) -> Join:
         """The semi join of an inner join of which only one side's columns are read; else the join itself."""

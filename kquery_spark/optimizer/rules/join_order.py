@@ -11,7 +11,7 @@ from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
 
@@ -45,7 +45,7 @@ class _Reorder:
 
     def rewrite(self, plan: LogicalPlan) -> LogicalPlan:
         if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER):
-            return over(plan, [self.rewrite(c) for c in plan.children])
+            return with_new_children(plan, [self.rewrite(c) for c in plan.children])
         tree = _JoinTree()
         tree.add(plan)
         if tree.may_be_reordered:

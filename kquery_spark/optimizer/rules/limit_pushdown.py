@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.logical import Join, JoinKind, Limit, LogicalPlan, Projection, Scan, Union
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.sources.memory import local_source
 
 
@@ -15,7 +15,7 @@ def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
     """
     if isinstance(plan, Limit) and plan.count == 0:
         return Scan("no rows", local_source(plan.schema.empty_table()))
-    plan = over(plan, [limit_pushdown(c) for c in plan.children])
+    plan = with_new_children(plan, [limit_pushdown(c) for c in plan.children])
     return _push(plan) if isinstance(plan, Limit) else plan
 
 

@@ -9,7 +9,7 @@ from functools import reduce
 from kquery_spark.expr import AggregateCall, Call, Column, Expr, Named, columns_of, substitute, transform
 from kquery_spark.expr.properties import chain, conjunction, conjuncts, is_pure
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
-from kquery_spark.logical.plan import fresh_name, over
+from kquery_spark.logical.plan import fresh_name, with_new_children
 from kquery_spark.logical.projection import same_columns
 
 
@@ -21,7 +21,7 @@ def merged_aggregates(plan: LogicalPlan) -> LogicalPlan:
     so that all of them together are still a filter of its scan; scalar subqueries are such pairs once they are joins.
     """
     if not _crosses(plan):
-        return over(plan, [merged_aggregates(c) for c in plan.children])
+        return with_new_children(plan, [merged_aggregates(c) for c in plan.children])
     inputs = [merged_aggregates(i) for i in _inputs(plan)]
     merged = _merge_equal(inputs)
     return (
@@ -69,7 +69,7 @@ class _Member:
 
 
 def _crosses(plan: LogicalPlan) -> bool:
-    return isinstance(plan, Join) and plan.kind is JoinKind.INNER and plan.compares_nothing
+    return isinstance(plan, Join) and plan.kind is JoinKind.INNER and plan.matches_all_pairs
 
 
 def _cross(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
@@ -83,7 +83,9 @@ def _inputs(plan: LogicalPlan) -> list[LogicalPlan]:
 
 def _over(plan: LogicalPlan, inputs: Iterator[LogicalPlan]) -> LogicalPlan:
     """The tree of cross joins over other inputs."""
-    return over(plan, [_over(c, inputs) for c in plan.children]) if _crosses(plan) else next(inputs)
+    return (
+        with_new_children(plan, [_over(c, inputs) for c in plan.children]) if _crosses(plan) else next(inputs)
+    )
 
 
 def _merge_equal(inputs: list[LogicalPlan]) -> list[LogicalPlan]:

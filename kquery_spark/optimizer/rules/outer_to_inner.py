@@ -8,7 +8,7 @@ from kquery_spark.expr import Call, Cast, Column, Expr, InList
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Sort
 from kquery_spark.logical.one_row import always_one_row
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 
 
 def outer_to_inner(plan: LogicalPlan) -> LogicalPlan:
@@ -25,15 +25,15 @@ def _visit(plan: LogicalPlan, present: frozenset[str]) -> LogicalPlan:
     match plan:
         case Filter():
             needed = present.union(*(_rejecting(term) for term in conjuncts(plan.condition)))
-            return over(plan, [_visit(plan.child, needed)])
+            return with_new_children(plan, [_visit(plan.child, needed)])
         case Projection():
             below = {e.expr.name for e in plan.exprs if isinstance(e.expr, Column) and e.name in present}
-            return over(plan, [_visit(plan.child, frozenset(below))])
+            return with_new_children(plan, [_visit(plan.child, frozenset(below))])
         case Sort():
-            return over(plan, [_visit(plan.child, present)])
+            return with_new_children(plan, [_visit(plan.child, present)])
         case Join():
             return _join(plan, present)
-    return over(plan, [_visit(c, frozenset()) for c in plan.children])
+    return with_new_children(plan, [_visit(c, frozenset()) for c in plan.children])
 
 
 def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
@@ -54,7 +54,7 @@ def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
         case _:
             right = frozenset()
     children = [_visit(plan.left, left), _visit(plan.right, right)]
-    return over(plan if kind is plan.kind else replace(plan, kind=kind), children)
+    return with_new_children(plan if kind is plan.kind else replace(plan, kind=kind), children)
 
 
 def _kind_without_padding(plan: Join, left_present: bool, right_present: bool) -> JoinKind:
@@ -67,7 +67,7 @@ def _kind_without_padding(plan: Join, left_present: bool, right_present: bool) -
         kind = JoinKind.INNER if kind is JoinKind.LEFT else JoinKind.RIGHT
     if kind.pads_left and left_present:
         kind = JoinKind.INNER if kind is JoinKind.RIGHT else JoinKind.LEFT
-    if kind is JoinKind.LEFT and plan.compares_nothing and always_one_row(plan.right):
+    if kind is JoinKind.LEFT and plan.matches_all_pairs and always_one_row(plan.right):
         kind = JoinKind.INNER
     return kind
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Scan
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 
 _CONDITION_FILTERS_LEFT = (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI)
 
@@ -41,7 +41,7 @@ def _push(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
     if isinstance(plan, Join):
         plan = _release_condition(plan, *below)
     children = [_push(child, filters) for child, filters in zip(plan.children, below, strict=True)]
-    return _filtered(over(plan, children), stay)
+    return _filtered(with_new_children(plan, children), stay)
 
 
 def _into_scan(scan: Scan, terms: Sequence[Expr]) -> LogicalPlan:

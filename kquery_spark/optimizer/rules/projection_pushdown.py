@@ -7,7 +7,7 @@ from collections.abc import Set
 from kquery_spark.expr import Named
 from kquery_spark.logical import Join, LogicalPlan, Projection
 from kquery_spark.logical.join import JoinKind
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 
 
 def projection_pushdown(plan: LogicalPlan) -> LogicalPlan:
@@ -19,12 +19,12 @@ def projection_pushdown(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _prune(plan: LogicalPlan, needed: Set[str]) -> LogicalPlan:
-    node = plan.narrowed(needed)
+    node = plan.prune_columns(needed)
     inputs = zip(node.children, node.required_columns(needed), strict=True)
     children = [_prune(child, required) for child, required in inputs]
     if isinstance(node, Projection) and node.only_drops and node.schema.names == children[0].schema.names:
         return children[0]
-    pruned = over(node, children)
+    pruned = with_new_children(node, children)
     return _without_unread(pruned, needed) if pruned.carries_columns else pruned
 
 

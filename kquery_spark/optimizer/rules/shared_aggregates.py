@@ -9,7 +9,7 @@ from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.logical.pruning import needed_filters
 
 
@@ -42,7 +42,7 @@ class _Sharing:
         if first is not None:
             names = zip(first.schema.names, plan.schema.names, strict=True)
             return Projection(first, tuple(Named(first.column(old), new) for old, new in names))
-        plan = over(plan, [self.visit(c) for c in plan.children])
+        plan = with_new_children(plan, [self.visit(c) for c in plan.children])
         if form is not None and isinstance(plan, Aggregate):
             self._first[form.plan] = plan
         return plan

@@ -34,7 +34,7 @@ from kquery_spark.logical import (
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.one_row import always_one_row
-from kquery_spark.logical.plan import fresh_name, over
+from kquery_spark.logical.plan import fresh_name, with_new_children
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.logical.single_row import SingleRow
 from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery, Subquery
@@ -63,7 +63,7 @@ def _has_subquery(expr: Expr) -> bool:
 
 
 def _rewrite(plan: LogicalPlan) -> LogicalPlan:
-    plan = over(plan, [_rewrite(c) for c in plan.children])
+    plan = with_new_children(plan, [_rewrite(c) for c in plan.children])
     if not any(map(_has_subquery, plan.expressions)):
         return plan
     if isinstance(plan, LateralJoin):
@@ -276,7 +276,7 @@ def _at_most_one_row(plan: LogicalPlan) -> bool:
             return _at_most_one_row(plan.child)
         case Limit(count=1) if not is_correlated(plan):
             return True
-        case Join(kind=JoinKind.LEFT | JoinKind.INNER) if plan.compares_nothing:
+        case Join(kind=JoinKind.LEFT | JoinKind.INNER) if plan.matches_all_pairs:
             return all(map(_at_most_one_row, plan.children))
     return False
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from kquery_spark.expr import Call, Column, Expr, Literal, SortKey
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, Sort
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.logical.pruning import comparable, has_integer_order, needed_filters
 from kquery_spark.sources.base import ColumnRange, Source, Split
 
@@ -26,7 +26,7 @@ def top_k_bounds(plan: LogicalPlan) -> LogicalPlan:
     Parts are row groups or folders, and pages where there are few of these. All rows have to come to the sort, so there
     are only projections between, and nothing that can raise for the rows left out.
     """
-    plan = over(plan, [top_k_bounds(c) for c in plan.children])
+    plan = with_new_children(plan, [top_k_bounds(c) for c in plan.children])
     if isinstance(plan, Limit) and plan.count and isinstance(plan.child, Sort):
         key, pure = plan.child.keys[0], all(is_pure(k.expr) for k in plan.child.keys)
         if isinstance(key.expr, Column) and has_integer_order(key.expr.dtype) and pure:

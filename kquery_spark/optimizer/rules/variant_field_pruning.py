@@ -11,7 +11,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.functions.variant_paths import parse_variant_path
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Scan
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.types import names as t
 
 Needed = frozenset[str] | None
@@ -31,7 +31,7 @@ def _prune(plan: LogicalPlan, above: NeededFields) -> LogicalPlan:
         fields = _fields(plan, plan.source.schema, above)
         return replace(plan, source=plan.source.with_variant_fields(fields)) if fields else plan
     is_followed = isinstance(plan, Projection | Aggregate | Filter)
-    return over(
+    return with_new_children(
         plan,
         [_prune(c, _fields(plan, c.schema, above) if is_followed else {}) for c in plan.children],
     )

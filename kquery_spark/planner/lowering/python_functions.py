@@ -29,7 +29,7 @@ _ONE_TASK_ROWS = 1000  # so few are one task's, however long a function takes fo
 def lower_eval_python(planner: Planner, plan: EvalPython) -> DistributedPlan:
     """In every task."""
     child = planner.lower(plan.child)
-    return child.over(EvalPythonExec(child.plan, plan.args, plan.calls, plan.kept, plan.schema))
+    return child.over(EvalPythonExec(child.plan, plan.args, plan.calls, plan.child_columns, plan.schema))
 
 
 @lowers(MapPython)
@@ -62,7 +62,9 @@ def lower_window_python(planner: Planner, plan: WindowPython) -> DistributedPlan
     if plan.order or (order and not child.plan.clusters_by(frozenset(plan.partition))):
         child = child.over(SortExec(child.plan, order))
     over = plan.partition, plan.order, plan.frames
-    return child.over(WindowPythonExec(child.plan, *over, plan.args, plan.calls, plan.kept, plan.schema))
+    return child.over(
+        WindowPythonExec(child.plan, *over, plan.args, plan.calls, plan.child_columns, plan.schema)
+    )
 
 
 @lowers(TablePython)
@@ -75,7 +77,7 @@ def lower_table_python(planner: Planner, plan: TablePython) -> DistributedPlan:
             check_key_type(key.expr.dtype)
         child = child.over(SortExec(child.plan, plan.order))
     called = TablePythonExec(
-        child.plan, plan.args, plan.calls, keys is None, bool(keys), plan.kept, plan.schema
+        child.plan, plan.args, plan.calls, keys is None, bool(keys), plan.child_columns, plan.schema
     )
     if keys is None:
         return child.over(called)

@@ -51,7 +51,9 @@ def lower_expand(planner: Planner, plan: Expand) -> DistributedPlan:
 def lower_generate(planner: Planner, plan: Generate) -> DistributedPlan:
     """In every task."""
     child = planner.lower(plan.child)
-    return child.over(GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.kept, plan.schema))
+    return child.over(
+        GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.child_columns, plan.schema)
+    )
 
 
 @lowers(SingleRow)
