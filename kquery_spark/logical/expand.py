@@ -18,7 +18,7 @@ class Expand(UnaryPlan):
     """Outputs one row per input row and projection: 100 rows and 3 projections give 300 rows.
 
     ``names`` are the output columns. All projections have the same types. For ``ROLLUP (a, b)`` the projections are
-    ``(a, b, 0)``, ``(a, NULL, 1)`` and ``(NULL, NULL, 3)``; the last column is Spark's grouping id.
+    ``(a, b, 0)``, ``(a, NULL, 1)`` and ``(NULL, NULL, 3)``; the last column is the grouping id.
     """
 
     child: LogicalPlan

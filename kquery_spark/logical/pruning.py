@@ -66,7 +66,7 @@ def possible_rows(
     The split must have one piece. It returns None also if only a few rows can be skipped, because a selection has a cost.
     late: filters that were not known when the splits were pruned, so the whole split is tested with them first.
 
-    Example: pages of 100, 100 and 50 rows, of which only the second can pass, give the positions 100 to 199.
+    Example: if only the second of three pages of 100 rows can pass, the result is the positions 100 to 199.
     """
     if not all(_can_pass(_Splits(source, [split]), condition)[0] for condition in late):
         return np.zeros(0, np.int64)
