@@ -1,4 +1,4 @@
-"""Lowering of the nodes that stay with their input's rows."""
+"""Lowers the nodes that run in the tasks of their input, without an exchange."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ if TYPE_CHECKING:
 
 @lowers(Filter)
 def lower_filter(planner: Planner, plan: Filter) -> DistributedPlan:
-    """In every task."""
+    """Filter in every task."""
     child = planner.lower(plan.child)
-    return child.over(FilterExec(child.plan, plan.condition))
+    return child.with_plan(FilterExec(child.plan, plan.condition))
 
 
 @lowers(Projection)
 def lower_projection(planner: Planner, plan: Projection) -> DistributedPlan:
-    """In every task."""
+    """Compute the columns in every task."""
     return projected(planner.lower(plan.child), plan)
 
 
 def projected(child: DistributedPlan, plan: Projection) -> DistributedPlan:
-    """A projection over its planned input, whose keys it may rename."""
+    """Return the projection of a lowered input; the keys of its distribution get their new names."""
     columns: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
     return child.renamed(ProjectionExec(child.plan, plan.exprs), columns.get)
 
 
 @lowers(Expand)
 def lower_expand(planner: Planner, plan: Expand) -> DistributedPlan:
-    """In every task; repetitions have other values, so rows with equal keys are no longer together."""
+    """Repeat rows in every task. The new values are not distributed by the keys any more."""
     child = planner.lower(plan.child)
     expanded = ExpandExec(child.plan, plan.projections, plan.schema)
     return DistributedPlan(expanded, single_or_split(child.distribution))
@@ -49,15 +49,15 @@ def lower_expand(planner: Planner, plan: Expand) -> DistributedPlan:
 
 @lowers(Generate)
 def lower_generate(planner: Planner, plan: Generate) -> DistributedPlan:
-    """In every task."""
+    """Generate rows in every task."""
     child = planner.lower(plan.child)
-    return child.over(
+    return child.with_plan(
         GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.child_columns, plan.schema)
     )
 
 
 @lowers(SingleRow)
 def lower_single_row(planner: Planner, plan: SingleRow) -> DistributedPlan:
-    """One task sees all rows."""
+    """Check the number of rows in one task, which sees all of them."""
     child = planner.to_one_task(planner.lower(plan.child), planner.nbytes(plan.child))
-    return child.over(SingleRowExec(child.plan))
+    return child.with_plan(SingleRowExec(child.plan))
