@@ -41,6 +41,7 @@ def total_rows(source: Source) -> float:
 def _find_distinct_count(source: Source, name: str) -> float | None:
     rows = total_rows(source)
     count = _distinct_by_min_max(source, name)
+    # Without other facts, the row count of a small table is still a useful bound.
     if count is None:
         return max(1.0, rows + 1.0) if rows <= _SMALL_TABLE_ROWS else None
     return max(1.0, min(count, rows + 1.0))

@@ -111,6 +111,8 @@ class _Decorrelation:
             raise Unsupported("A subquery that selects a value of the query around it is not supported.")
         child, terms = self.pull(plan.child)
         selected = {e.name for e in plan.exprs}
+        # A column that the conditions read may already be in the output, perhaps under another name. Otherwise it is
+        # added under a name that is not used yet.
         aliases = {e.expr.name: e.name for e in plan.exprs if isinstance(e.expr, Column)}
         extra: list[Named] = []
         for name in sorted(columns_of(*terms) - aliases.keys()):
@@ -151,8 +153,11 @@ class _Decorrelation:
         child, terms = self.pull(plan.child)
         if self.outer_query is not None and any(_equality(x) is None for x in terms):
             return _aggregate_of_pairs(plan, child, terms, self.outer_query)
+        # Inner expressions that are keys already are not added a second time.
         keys = list(plan.keys)
         key_columns = {k.expr: k.column for k in plan.keys}
+        # Each condition inner = outer becomes key = outer above the aggregate. Each outer row then reads one of the
+        # groups.
         above: list[Expr] = []
         for term in terms:
             sides = _equality(term)
@@ -278,6 +283,7 @@ def _equality(term: Expr) -> tuple[Expr, Expr] | None:
     """Return (inner, outer) if the term is ``inner = outer``, where each side reads only one of the two plans; else None."""
     if not (isinstance(term, Call) and term.function == "eq"):
         return None
+    # Both orders: inner = outer, and outer = inner.
     for inner, outer in (term.args, term.args[::-1]):
         if not _reads_outer(inner) and columns_of(inner) and _reads_outer(outer) and not columns_of(outer):
             return inner, outer

@@ -134,6 +134,7 @@ def _append_values(
     """Append the values to each row of ``joined``. Rows whose conditions fail are dropped; a LEFT join makes them NULL."""
     condition = conjunction([_bind(plan, substitute(x, inner)) for x in conditions])
     bound = {name: _bind(plan, substitute(value, inner)) for name, value in values.items()}
+    # There is exactly one row for each left row here. A LEFT join keeps the left row if the condition fails, with NULLs.
     if condition is not None and plan.kind is JoinKind.LEFT:
         bound = {name: Case(((condition, value),)) for name, value in bound.items()}
     elif condition is not None:

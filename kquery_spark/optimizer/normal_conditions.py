@@ -65,6 +65,8 @@ def _negate(expr: Call) -> Expr:
 
 def _simplify_or(expr: Call) -> Expr:
     terms = _disjuncts(expr)
+    # OR evaluates its terms from left to right and stops at TRUE. A term that can raise must not be evaluated for more
+    # rows.
     if any(can_raise(x) or not is_deterministic(x) for x in terms):
         return expr
     terms = _distinct(terms)
@@ -76,6 +78,7 @@ def _simplify_or(expr: Call) -> Expr:
 
 def _factor_out(terms: list[Expr]) -> Expr:
     """Return ``a AND (x OR y)`` for ``(a AND x) OR (a AND y)``, and ``a`` for ``a OR (a AND x)``."""
+    # The terms of each side, and those that all sides have.
     sides = [conjuncts(x) for x in terms]
     shared = [x for x in sides[0] if all(x in side for side in sides[1:])]
     if not shared:
@@ -143,7 +146,6 @@ def _may_be_in_list(tested: Expr, value: Literal) -> bool:
 
 
 def _distinct(terms: list[Expr]) -> list[Expr]:
-    """Drop repeated terms, except those that are not deterministic."""
     return [x for i, x in enumerate(terms) if x not in terms[:i] or not is_deterministic(x)]
 
 

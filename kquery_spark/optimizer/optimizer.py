@@ -47,8 +47,8 @@ RULES: tuple[Rule, ...] = (
     # Fewer nodes are then between filters and scans. This must run before common_subexpressions, which it would undo.
     merge_projections,
     remove_sorts,
-    # This rule needs the filters above the joins, so it runs before pushdown. Inner joins then let more filters pass. It also
-    # turns left joins with one-row aggregates (scalar subqueries) into cross joins for merged_aggregates.
+    # This rule needs the filters above the joins, so it runs before pushdown. Inner joins let more filters pass.
+    # It also turns left joins with one-row aggregates (scalar subqueries) into cross joins for merged_aggregates.
     outer_to_inner,
     # This rule returns cross joins below a filter. The next three rules turn them into joins with keys again.
     merged_aggregates,

@@ -71,6 +71,7 @@ class Estimator:
     def _compute(self, plan: LogicalPlan) -> Estimate:
         width = row_width(plan.schema)
         if isinstance(plan, Scan):
+            # A filter that prunes splits counts twice, once by pruning and once by its selectivity.
             remaining = float(sum(split.rows for split in prune(plan.source, plan.filters)))
             rows = math.prod(map(selectivity, plan.filters), start=remaining)
             return Estimate(rows, rows * width, _scanned_bytes(plan, remaining))
@@ -122,6 +123,7 @@ class Estimator:
             return self._computed_distinct(plan, expr)
         if isinstance(plan, Scan):
             return distinct_count(plan.source, expr.name)
+        # The output of an aggregate call is a new column. Only counts have a bound.
         if isinstance(plan, Aggregate) and not _is_key(plan, expr.name):
             return self._distinct_counts(plan, expr.name)
         below = _source_of_column(plan, expr)
@@ -186,8 +188,8 @@ class Estimator:
 
         - One key divides by the smaller number of values (NDV) of both sides, which is usually that of the primary key.
         - Keys of a multi-column join are correlated, so further keys count with the square root of their NDV.
-        - Rows whose key is outside of the other side's range have no match. If a calendar covers 1900 to 2100 and sales cover
-          1998 to 2002, only 5 of 201 years of the calendar take part in the join.
+        - Rows whose key is outside of the other side's range have no match. If a calendar covers 1900 to 2100 and sales 1998
+          to 2002, only 5 of 201 years of the calendar take part in the join.
         """
         if not keys:
             return left * right

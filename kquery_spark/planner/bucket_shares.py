@@ -58,6 +58,7 @@ def find_buckets(classes: KeyClasses, config: EngineConfig) -> FileShares | None
 
     None if no input is bucketed, or if the buckets cannot keep enough tasks equally busy.
     """
+    # The candidate with the most bytes saves the largest shuffle. Small inputs are not worth the restriction.
     for candidate in sorted(_candidates(classes), key=lambda candidate: -sum(candidate.loads)):
         shares = _shares(candidate, config) if sum(candidate.loads) > config.small_bytes else None
         if shares is not None:
@@ -76,12 +77,15 @@ def _candidates(classes: KeyClasses) -> Iterator[_Candidate]:
             by_classes[key].append(_BucketedScan(scan, bucketing, tuple(splits)))
     for members in by_classes.values():
         for count in sorted({member.bucketing.spec.count for member in members}, reverse=True):
+            # A table with 8 buckets can be read as 4, but not the other way round. Each count that occurs is a candidate:
+            # a larger one has room for more tasks, a smaller one includes more tables.
             yield _Candidate([m for m in members if m.bucketing.spec.count % count == 0], count)
 
 
 def _shares(candidate: _Candidate, config: EngineConfig) -> FileShares | None:
     """Return shares for the first number of tasks for which the buckets can be divided evenly; None if there is none."""
     for count in task_counts(sum(candidate.loads), config):
+        # A task needs at least one whole bucket.
         if count > candidate.buckets:
             continue
         tasks = _assign_buckets(candidate.loads, count)

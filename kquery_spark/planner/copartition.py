@@ -54,6 +54,7 @@ class _ClusteredScan:
 def find_ranges(classes: KeyClasses, config: EngineConfig) -> FileShares | None:
     """Return ranges for the key whose clustered scans have the most bytes; None if no join or grouping key is clustered."""
     candidates = []
+    # Each class of equal columns is a candidate for the ranges, with those of its scans that are clustered by it.
     for members in classes.classes():
         scans = (_clustered_scan(scan, column) for scan, column in members)
         clustered = [c for c in scans if c is not None]
@@ -181,6 +182,7 @@ def _shares(member: _ClusteredScan, bounds: Sequence[int]) -> tuple[tuple[Split,
     for low, high, split in member.splits:
         ranges = _overlap(low, high, bounds)
         for index in ranges:
+            # A split inside of one range is read as it is. Without bounds, no row has to be compared.
             inside = len(ranges) == 1
             parts[index].append(
                 split if inside else replace(split, bounds=(member.column, edges[index], edges[index + 1]))

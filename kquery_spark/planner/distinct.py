@@ -70,6 +70,7 @@ class _FirstLevel:
 def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     """Return the two levels over ``child``; None if a DISTINCT call cannot be split."""
     distinct = [call for call in plan.calls if call.is_distinct]
+    # A FILTER turns values into NULL (see _arguments), which is wrong for functions that do not ignore NULL.
     if any(call.condition is not None and call.entry.keeps_nulls for call in distinct):
         return None
     sets = _ValueSets(distinct)
@@ -77,6 +78,8 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     second_calls = _second_level_calls(plan, level.plain, sets)
     keys, values = _columns(level.keys), _columns(level.values)
 
+    # The rows that arrive here come from several tasks, so they are merged by key and value first. Only then each value
+    # occurs once and the second level may count it. MIXED: DISTINCT calls aggregate values, the others merge states.
     def second(read: PhysicalPlan) -> PhysicalPlan:
         merged = AggregateExec(read, _named(keys + values), level.plain, Phase.MERGE)
         return AggregateExec(merged, _named(keys), second_calls, Phase.MIXED)
@@ -99,6 +102,7 @@ class _ValueSets:
     def first_level(self, plan: Aggregate, child: PhysicalPlan) -> _FirstLevel:
         """Group the child itself if there is one set, otherwise an Expand that repeats the child's rows for each set."""
         plain = tuple(n for n in plan.aggregates if not _is_distinct(n.expr))
+        # One set needs no Expand: the first level groups by the keys and the values themselves.
         if len(self._sets) == 1:
             values = tuple(map(Named, self._sets[0], self._names(0)))
             return _FirstLevel(child, plan.keys, values, plain)

@@ -45,6 +45,7 @@ def grouping_levels(plan: Aggregate) -> Levels | None:
     expand = plan.child
     if not isinstance(expand, Expand):
         return None
+    # For each column of the Expand, its expressions in all repetitions.
     values = dict(zip(expand.names, zip(*expand.projections, strict=True), strict=True))
     aggregates = _aggregates_below_expand(plan, values)
     columns = _set_columns(plan, values)
@@ -52,6 +53,8 @@ def grouping_levels(plan: Aggregate) -> Levels | None:
         return None
     keys = tuple(column.key for column in columns if column.key is not None)
     in_sets = (column.in_sets for column in columns)
+    # The set with the most keys comes first. It has to have all of them, because the other sets are merged from its
+    # groups.
     sets = sorted(zip(*in_sets, strict=True), key=_column_count, reverse=True)
     if len(sets) < 2 or not keys or _column_count(sets[0]) < len(keys):
         return None
@@ -97,6 +100,7 @@ def _aggregates_below_expand(
     """Return the aggregates over the Expand's input; None if one is DISTINCT or reads a column that repetitions change."""
     if any(call.is_distinct for call in plan.calls):
         return None
+    # Columns with the same expression in all repetitions can be computed from the Expand's input.
     same = {name: exprs[0] for name, exprs in values.items() if len(set(exprs)) == 1}
     aggregates = []
     for named in plan.aggregates:

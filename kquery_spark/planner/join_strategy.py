@@ -68,6 +68,8 @@ class JoinStrategy:
         """True if one task reads the matching rows of both sides, because the join's keys include shared keys of both."""
         if self._shares is None or plan.null_aware:
             return False
+        # The files of both sides are shared by the same ranges or buckets. Rows that agree in the shared columns are in
+        # one task; the join must compare all of these columns, and may compare others as well.
         left, right = self.shared(plan.left), self.shared(plan.right)
         return any(_are_compared(left_key, right_key, plan.keys) for left_key in left for right_key in right)
 
@@ -106,6 +108,7 @@ class JoinStrategy:
                 return _rename_keys(plan.exprs, self.shared(plan.child))
             case Aggregate():
                 return _rename_keys(plan.keys, self.shared(plan.child))
+            # A window keeps its rows in their tasks if partitions are complete there; otherwise the rows are exchanged.
             case Window() | WindowGroupLimit():
                 return self.shared(plan.child) if self.groups_together(plan.child, plan.partition) else _NONE
             case Join():
@@ -119,6 +122,7 @@ class JoinStrategy:
         build = self.build_side(plan)
         if not self.replicates(plan, build):
             return _NONE
+        # Only the probe side's rows stay in their tasks: the replicated side is in every task.
         return right if build is BuildSide.LEFT else left
 
     def build_side(self, plan: Join) -> BuildSide:
@@ -161,6 +165,7 @@ class JoinStrategy:
         """True if every task can compute the plan by itself: it is small, only reads files, and is deterministic."""
         if any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan)):
             return False
+        # All tasks must compute the same rows, or a row would match in one task and not in another.
         if not all(is_deterministic(expr) for node in walk_plan(plan) for expr in node.expressions):
             return False
         estimate, max_bytes = self._estimator.estimate(plan), self._config.broadcast_bytes

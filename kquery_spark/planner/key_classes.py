@@ -39,6 +39,7 @@ class KeyClasses:
         if number == len(self._columns):
             self._columns.append(column)
             self._parents.append(number)
+        # Follow the parents to the root. Queries have few columns, so paths are not compressed.
         while self._parents[number] != number:
             number = self._parents[number]
         return number
@@ -75,6 +76,7 @@ def key_classes(plan: LogicalPlan) -> KeyClasses:
     for node in walk_plan(plan):
         if isinstance(node, Join):
             for key in node.keys:
+                # Only columns that are copied from a scan can be matched with the files' statistics or buckets.
                 left, right = origin(node.left, key.left), origin(node.right, key.right)
                 if left is not None and right is not None:
                     classes.unite(left, right)

@@ -46,6 +46,7 @@ def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = Fals
     # (whose rows Spark has already spread over tasks).
     spread = any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan))
     one_task = scanned <= config.small_bytes and not spread
+    # File shares apply to the whole query: all co-located joins use the same ranges or buckets.
     shares = None if one_task else _shares(plan, config)
     planner = Planner(config, estimator, one_task, shares, count())
     return (planner.lower_result(plan) if shared_sort else planner.lower(plan)).plan
@@ -136,6 +137,7 @@ class Planner:
         """
         if partitioning.count == 1:
             return self.to_one_task(child, nbytes)
+        # The rows may already be where the exchange would send them, after an earlier exchange by the same keys.
         if child.hashed_by(partitioning.keys, partitioning.count):
             return child
         exchanged = ExchangeExec(child.plan, partitioning, nbytes)
@@ -161,5 +163,6 @@ class Planner:
             return self.config.shuffle_partitions
         if nbytes <= _SINGLE_TASK_SMALL_BYTES * self.config.small_bytes:
             return 1
+        # Full waves of all cores: a last wave with a single task would leave the other cores idle.
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self.config.parallelism))
         return self.config.parallelism * min(max(1, waves), _MAX_TASK_WAVES)

@@ -74,6 +74,8 @@ def reduced_groups(
         # A group without a match is not computed any more, so a call that can raise must not be skipped.
         case Aggregate() if is_shuffled(plan) and not any(call.raises for call in plan.calls):
             below = _keys_of_input(plan, keys)
+            # The new semi join is below the aggregate; the join above stays, because it also outputs columns of the built
+            # side.
             if _has_few_values(built, below, estimator):
                 return plan.with_children([_semi_join(plan.child, built, below)])
     return plan
@@ -105,6 +107,8 @@ def _reduce_side(
     replicable: Test,
 ) -> LogicalPlan:
     """Reduce ``side`` by the part of ``other`` that has the smallest share of a key's values, if it is small enough."""
+    # Every part of the other side with all values of a key can reduce this side. The one that leaves the fewest values
+    # wins, among those that are cheap to compute in every task.
     candidates = [
         (estimator.share(part, [part_key]), part, (side_key, part_key))
         for side_key, other_key in keys
@@ -137,6 +141,7 @@ def _parts_with_all_values(plan: LogicalPlan, key: Expr) -> Iterator[tuple[Logic
     yield plan, key
     match plan:
         case Projection() | Filter() | Aggregate():
+            # Filters and aggregates only remove values, so their input has all values of the output.
             below = plan.trace_to_input(key)
             if below is not None:
                 yield from _parts_with_all_values(*below)
@@ -156,6 +161,7 @@ def _sides_with_all_values(plan: Join, key: Column) -> Iterator[tuple[LogicalPla
     if not on_left and plan.kind in (JoinKind.INNER, JoinKind.RIGHT):
         yield plan.right, key
     if plan.kind is JoinKind.INNER:
+        # An inner join keeps only values that both sides of a key have, so either side has all of them.
         for pair in plan.keys:
             if key == pair.left:
                 yield plan.right, pair.right
@@ -176,6 +182,7 @@ def _semi_join(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) ->
     names = list(dict.fromkeys(k.name for _, k in keys if isinstance(k, Column)))
     if isinstance(part, Scan):
         part = _reading_only(part, names)
+    # The columns of both sides of a join need different names.
     aliases = _aliases(names, set(side.schema.names), part)
     if aliases is not None:
         part = Projection(part, tuple(Named(part.column(n), aliases[n]) for n in names))

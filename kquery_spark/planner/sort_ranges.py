@@ -76,6 +76,7 @@ def _values(scan: Scan, expr: Expr) -> list[Any]:
     source = scan.source
 
     def find() -> list[Any]:
+        # Splits that the filters prune do not reach the sort, so they must not influence the boundaries.
         splits = prune(source, scan.filters)
         try:
             from_footers = _interpolate(source, splits, expr.name) if isinstance(expr, Column) else None
@@ -143,6 +144,8 @@ def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
     program = Program([expr], pa.schema([source.schema.field(c) for c in columns]))
     samples: list[_Values] = []
     for split in _sampled_splits(splits):
+        # Planning must be quick: of a divisible split, only the first piece is read, and of other sources the first
+        # batch.
         piece = replace(split, pieces=split.pieces[:1]) if source.divisible else split
         batches = source.read(piece, columns)
         for batch in batches if source.columnar else islice(batches, 1):

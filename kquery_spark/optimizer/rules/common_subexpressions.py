@@ -51,6 +51,7 @@ def _shared_expressions(condition: Expr, above: LogicalPlan) -> list[Expr]:
     for expr in _always_computed(condition):
         if expr in above_exprs and expr not in inside:
             shared.append(expr)
+            # Its operands need no columns of their own, because they are computed inside of it.
             inside.update(walk(expr))
     return shared
 
@@ -74,6 +75,7 @@ def _always_computed(expr: Expr, raising_too: bool = True) -> Iterator[Expr]:
     if isinstance(expr, Call) and expr.entry.lazy:
         yield from _always_computed(expr.args[0], raising_too)
         return
+    # Only the argument that the function evaluates first is evaluated even if another one is NULL.
     order = expr.entry.evaluation_order(len(expr.args)) if isinstance(expr, Call) else ()
     for position, child in enumerate(expr.children):
         yield from _always_computed(child, raising_too and (not order or position == order[0]))

@@ -47,6 +47,7 @@ class _Conversion:
         if needed <= join.left.column_names:
             return replace(join, kind=JoinKind.SEMI)
         if needed <= join.right.column_names:
+            # A semi join outputs its left side, so the sides are swapped.
             keys = tuple(JoinKey(k.right, k.left, k.null_safe) for k in join.keys)
             return replace(join, left=join.right, right=join.left, kind=JoinKind.SEMI, keys=keys)
         return join

@@ -76,6 +76,7 @@ class _Reorder:
         # inputs, O(n * n) estimates are computed, not O(n * n * n).
         sizes: dict[tuple[int, int], float | None] = {}
         while len(groups) > 1:
+            # Only pairs that a key connects have a size: joining others would be a cross join.
             for left, right in combinations(groups, 2):
                 if (left, right) not in sizes:
                     sizes[left, right] = self._size(groups[left], groups[right], tree.edges)

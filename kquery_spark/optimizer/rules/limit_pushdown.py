@@ -16,6 +16,7 @@ def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
     Limit(Limit(x, 10), 5)         ->  Limit(x, 5)
     Limit(x, 0)                    ->  an empty scan                        -- nothing of x runs
     """
+    # Even a join or an aggregate below would be computed for nothing.
     if isinstance(plan, Limit) and plan.count == 0:
         return Scan("no rows", local_source(plan.schema.empty_table()))
     plan = with_new_children(plan, [limit_pushdown(c) for c in plan.children])

@@ -20,6 +20,7 @@ def merge_projections(plan: LogicalPlan) -> LogicalPlan:
 def _merge(node: LogicalPlan) -> LogicalPlan:
     while isinstance(node, Projection) and isinstance(node.child, Projection):
         below = {e.name: e.expr for e in node.child.exprs}
+        # How often the upper projection reads each column of the lower one.
         uses = Counter(c.name for e in node.exprs for c in walk(e.expr) if isinstance(c, Column))
         if not all(_can_be_inlined(below[name], count) for name, count in uses.items()):
             return node

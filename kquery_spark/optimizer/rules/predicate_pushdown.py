@@ -31,6 +31,7 @@ def predicate_pushdown(plan: LogicalPlan) -> LogicalPlan:
 
 def _push(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
     """Return the plan with ``terms``, which are over its output, applied as deep as possible."""
+    # Remove the filter and push its terms together with those from above. Its own terms come first, because it ran first.
     if isinstance(plan, Filter):
         return _push(plan.child, [*conjuncts(plan.condition), *terms])
     if isinstance(plan, Scan):
@@ -45,6 +46,7 @@ def _push(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
         for filters, condition in zip(below, pushed, strict=True):
             if condition is not None:
                 filters.append(condition)
+    # Terms of an ON condition can move down as well.
     if isinstance(plan, Join):
         plan = _release_condition(plan, *below)
     children = [_push(child, filters) for child, filters in zip(plan.children, below, strict=True)]
@@ -88,7 +90,7 @@ def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -
 
 
 def _split(terms: Sequence[Expr], test: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:
-    """Return the terms that pass the test, and the others."""
+    """The terms that pass the test, and the others."""
     passing = [term for term in terms if test(term)]
     return passing, [term for term in terms if term not in passing]
 

@@ -29,6 +29,7 @@ def _prune(plan: LogicalPlan, needed: Set[str]) -> LogicalPlan:
     node = plan.prune_columns(needed)
     inputs = zip(node.children, node.required_columns(needed), strict=True)
     children = [_prune(child, required) for child, required in inputs]
+    # After pruning, a projection often selects all columns of its child in the same order: then it is not needed.
     if isinstance(node, Projection) and node.only_drops and node.schema.names == children[0].schema.names:
         return children[0]
     pruned = with_new_children(node, children)

@@ -130,6 +130,7 @@ def _rewrite_filter(plan: Filter) -> LogicalPlan:
     for term in filter(_has_subquery, terms):
         negated = isinstance(term, Call) and term.function == "not"
         inner = term.children[0] if negated else term
+        # A subquery nested in the values of IN has to be joined first, so it becomes a column.
         if isinstance(inner, Exists | InSubquery) and not any(map(_has_subquery, inner.children)):
             joined.restrict(inner, negated)
         else:
@@ -250,6 +251,7 @@ class _SubqueryJoins:
         if is_correlated(plan):
             return self._join_correlated_scalar(expr, plan)
         name = plan.schema.names[0]
+        # Exactly one row: a cross join neither drops nor repeats rows. Possibly no row: a left join gives NULL.
         kind = JoinKind.INNER if always_one_row(plan) else JoinKind.LEFT
         inner, aliases = disjoint(plan if _at_most_one_row(plan) else SingleRow(plan), self.plan)
         self.plan = Join(self.plan, inner, kind)
@@ -275,6 +277,7 @@ class _SubqueryJoins:
         inner, aliases = disjoint(pulled, self.plan)
         condition = conjunction([bind_outer(rename_columns(x, aliases), outer) for x in terms])
         keys, residual = split_condition(condition, self.plan.schema.names, inner.schema.names)
+        # Only equalities pick one group per row. With other conditions a row could match several groups.
         if len(keys) < len(terms):
             raise Unsupported(
                 f"A correlated subquery used as a value, compared by {residual}, is not supported."
@@ -322,6 +325,8 @@ def _drop_irrelevant_for_existence(plan: LogicalPlan) -> LogicalPlan:
             case Aggregate(aggregates=()) if plan.keys:
                 plan = plan.child
             case Limit(offset=0) if plan.count is None or plan.count > 0:
+                # EXISTS needs a single row. A limit of a correlated plan applies to each outer row, and is not needed at
+                # all.
                 if not is_correlated(plan.child):
                     return Limit(plan.child, 1)
                 plan = plan.child

@@ -90,7 +90,9 @@ def _find_bound(source: Source, name: str, ascending: bool, nulls_first: bool, r
     if last is None or not _leaves_out_enough(source, parts, last):
         return None
     column = Column(name, field.type, field.nullable)
+    # A position in descending order is a negated key.
     value = Literal(last if ascending else -last, field.type)
+    # Rows with equal keys at the bound stay, because the sort may prefer any of them by its further keys.
     bound = Call.of("lteq" if ascending else "gteq", column, value)
     has_nulls = any(part is None or part.keys < part.rows for part in parts)
     return Call.of("or", Call.of("isnull", column), bound) if nulls_first and has_nulls else bound
@@ -126,6 +128,7 @@ def _finer_parts(source: Source, order: _Order, rows: int) -> list[_Part | None]
     """Return the splits as parts. If only a few of them can contain the first rows, these are replaced by their pages."""
     by_split = {split: order.part(source.ranges(split, order.name), split.rows) for split in source.splits()}
     last = _last_position(list(by_split.values()), rows)
+    # Splits that start after the position cannot contain the first rows.
     near = [s for s, part in by_split.items() if part is None or last is None or part.first <= last]
     parts = list(by_split.values())
     if not source.addressable or len(near) > _MAX_SAMPLED_SPLITS:

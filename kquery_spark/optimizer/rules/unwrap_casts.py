@@ -25,6 +25,7 @@ def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _unwrap(expr: Expr) -> Expr:
+    # A cast to the same type does nothing.
     if isinstance(expr, Cast) and expr.child.dtype == expr.to:
         return expr.child
     if isinstance(expr, Cast) and isinstance(expr.child, Cast) and _is_rounded_between(expr, expr.child):

@@ -34,6 +34,7 @@ def _prune(plan: LogicalPlan, above: FieldsByColumn) -> LogicalPlan:
     if isinstance(plan, Scan):
         fields = _fields(plan, plan.source.schema, above)
         return replace(plan, source=plan.source.with_variant_fields(fields)) if fields else plan
+    # Other nodes may pass the whole variant on, so nothing is pruned below them.
     is_followed = isinstance(plan, Projection | Aggregate | Filter)
     return with_new_children(
         plan,

@@ -57,6 +57,7 @@ def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:
             planner, plan, DistributedPlan(levels.states(child.plan), child.distribution)
         )
     child = planner.lower(plan.child)
+    # All rows of a group are read by one task from its share of the files: no states have to be exchanged.
     if child.distribution is Distribution.SHARED and planner.joins.shared(plan):
         return DistributedPlan(
             AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.SHARED
@@ -71,6 +72,8 @@ def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:
 
 def _aggregate_in_place(child: DistributedPlan, plan: Aggregate) -> DistributedPlan:
     """Aggregate groups whose rows are already in one task."""
+    # If equal keys are consecutive (after a sort or a merge), groups can be finished one after the other, without a hash
+    # table.
     in_order = child.plan.clusters_by(frozenset(k.expr for k in plan.keys))
     single = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE, in_order)
     columns = {k.expr: k.column for k in plan.keys}
@@ -81,6 +84,7 @@ def _merge_partial_states(planner: Planner, plan: Aggregate, partial: Distribute
     """Exchange the partial states and merge them into results."""
     columns = tuple(k.column for k in plan.keys)
     groups = planner.estimator.groups(plan)
+    # Merging the states of a few groups is quick, and a single task saves the start of others.
     few = not columns or groups < _MAX_SINGLE_TASK_GROUPS
     count = 1 if few else planner.reduce_tasks(groups * _STATE_BYTES)
     partitioning = Partitioning(columns, count) if count > 1 else ONE_TASK

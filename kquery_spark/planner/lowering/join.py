@@ -42,6 +42,7 @@ def lower_join(planner: Planner, plan: Join) -> DistributedPlan:
     if local is not None:
         return local
     if plan.keys and not plan.null_aware:
+        # A reduction can make a side small enough to be replicated, so the strategies without a shuffle are tried again.
         reduced = reduced_sides(plan, planner.estimator, planner.joins.replicable)
         local = None if reduced is plan else _without_shuffle(planner, reduced)
         if local is not None:
@@ -71,6 +72,7 @@ def _with_replicated_side(planner: Planner, plan: Join, build: BuildSide) -> Dis
         def is_shuffled(aggregate: Aggregate) -> bool:
             return not planner.joins.shared(aggregate)
 
+        # The build side is computed in every task anyway, so its keys can also reduce the groups of the probe side.
         probe = reduced_groups(probe, keys, built, planner.estimator, is_shuffled)
     probed = planner.lower(probe)
     built_exec = _lower_from_read_stages(planner, built, probed)
@@ -114,6 +116,7 @@ def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan
     left_bytes, right_bytes = planner.nbytes(plan.left), planner.nbytes(plan.right)
     count = planner.reduce_tasks(left_bytes + right_bytes)
     compares_keys = bool(plan.keys) and not plan.null_aware
+    # Without keys (or for NOT IN) every row may match every other, so all rows go to one task.
     if compares_keys and count > 1:
         local_larger_side = _send_to_shares(planner, plan, build)
         if local_larger_side is not None:
@@ -137,6 +140,7 @@ def _send_to_shares(planner: Planner, plan: Join, build: BuildSide) -> Distribut
     """
     for local in (BuildSide.LEFT, BuildSide.RIGHT):
         side, other = (plan.left, plan.right) if local is BuildSide.LEFT else (plan.right, plan.left)
+        # Sending the larger side would cost more than it saves.
         if planner.nbytes(other) > planner.nbytes(side):
             continue
         pairs = [(k.left, k.right) if local is BuildSide.LEFT else (k.right, k.left) for k in plan.keys]

@@ -42,6 +42,7 @@ def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
         return lower_sort(planner, plan)
     _check_keys(plan)
     first = plan.keys[0]
+    # Tasks read ranges of ascending keys, and results are concatenated in task order.
     by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
     child = (by_range or planner).lower(plan.child)
     if (
@@ -70,6 +71,7 @@ def lower_limit(planner: Planner, plan: Limit) -> DistributedPlan:
     else:
         child = planner.lower(below)
         if child.distribution is not Distribution.SINGLE:
+            # No task has to output more rows than the limit needs in total.
             if rows is not None:
                 child = DistributedPlan(LimitExec(child.plan, rows), child.distribution)
             child = planner.to_one_task(child, planner.nbytes_of_first(below, rows))
