@@ -29,9 +29,8 @@ from kquery_spark.logical.plan import with_new_children
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 
-_MAX_REDUCED_SHARE = (
-    1 / 3
-)  # a reduction that keeps a larger share of the key's values is not worth its lookups
+# A reduction that keeps a larger share of the key's values is not worth its lookups.
+_MAX_REDUCED_SHARE = 1 / 3
 # The reduced side must have at least this many bytes for each byte that the reducing side decodes.
 _MIN_REDUCED_BYTES_PER_DECODED_BYTE = 1.0
 
@@ -71,7 +70,7 @@ def reduced_groups(
         case Projection() | Filter():
             below = _keys_of_input(plan, keys)
             return with_new_children(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])
-        # A group without a match is not computed any more, so a call that can raise must not be skipped.
+        # Groups without a match are no longer computed, so calls that can raise would not raise for them.
         case Aggregate() if is_shuffled(plan) and not any(call.raises for call in plan.calls):
             below = _keys_of_input(plan, keys)
             # The new semi join is below the aggregate; the join above stays, because it also outputs columns of the built
