@@ -21,7 +21,7 @@ class Distribution(StrEnum):
     """Where the rows are.
 
     SINGLE: all rows are in one task. SPLIT: a row can be in any task. KEYED: rows with equal keys are in the same task.
-    SHARED: tasks read the files by the query's FileShares; ``JoinStrategy.shared`` knows which rows are together.
+    SHARED: tasks read the files by the query's FileShares; ``JoinStrategy.shared_keys`` knows which rows are together.
     """
 
     SINGLE = "single"
@@ -53,9 +53,11 @@ class DistributedPlan:
     def with_plan(self, plan: PhysicalPlan) -> DistributedPlan:
         """Return ``plan`` with the same distribution. Keys whose columns it does not output are lost."""
         names = set(plan.schema.names)
-        return self.renamed(plan, lambda k: k if isinstance(k, Column) and k.name in names else None)
+        return self.with_renamed_keys(
+            plan, lambda k: k if isinstance(k, Column) and k.name in names else None
+        )
 
-    def renamed(self, plan: PhysicalPlan, new: Callable[[Expr], Expr | None]) -> DistributedPlan:
+    def with_renamed_keys(self, plan: PhysicalPlan, new: Callable[[Expr], Expr | None]) -> DistributedPlan:
         """Return ``plan`` with the same distribution. ``new`` returns a key's expression over its output (None: lost)."""
         if self.distribution is not Distribution.KEYED:
             return DistributedPlan(plan, self.distribution)

@@ -70,10 +70,10 @@ class JoinStrategy:
             return False
         # The files of both sides are shared by the same ranges or buckets. Rows that agree in the shared columns are in
         # one task; the join must compare all of these columns, and may compare others as well.
-        left, right = self.shared(plan.left), self.shared(plan.right)
+        left, right = self.shared_keys(plan.left), self.shared_keys(plan.right)
         return any(_are_compared(left_key, right_key, plan.keys) for left_key in left for right_key in right)
 
-    def shared(self, plan: LogicalPlan) -> SharedKeys:
+    def shared_keys(self, plan: LogicalPlan) -> SharedKeys:
         """Return the output columns by which tasks share the files below the plan; empty if its rows will be exchanged."""
         shares = self._shares
         if shares is None:
@@ -89,13 +89,15 @@ class JoinStrategy:
         if self._shares is None or not self._shares.buckets:
             return None
         compared = {key.name: other for key, other in keys if isinstance(key, Column)}
-        bucketed = (columns for columns in self.shared(plan) if all(name in compared for name in columns))
+        bucketed = (
+            columns for columns in self.shared_keys(plan) if all(name in compared for name in columns)
+        )
         return next((tuple(compared[name] for name in columns) for columns in bucketed), None)
 
     def groups_together(self, plan: LogicalPlan, keys: Sequence[Expr]) -> bool:
         """True if all rows of the plan with equal ``keys`` are in the same task."""
         names = {key.name for key in keys if isinstance(key, Column)}
-        return any(names.issuperset(columns) for columns in self.shared(plan))
+        return any(names.issuperset(columns) for columns in self.shared_keys(plan))
 
     def _find_shared(self, plan: LogicalPlan, shares: FileShares) -> SharedKeys:
         match plan:
@@ -103,20 +105,24 @@ class JoinStrategy:
                 scan_shares = shares.scans.get(plan)
                 return _NONE if scan_shares is None else frozenset([scan_shares.columns])
             case Filter():
-                return self.shared(plan.child)
+                return self.shared_keys(plan.child)
             case Projection():
-                return _rename_keys(plan.exprs, self.shared(plan.child))
+                return _rename_keys(plan.exprs, self.shared_keys(plan.child))
             case Aggregate():
-                return _rename_keys(plan.keys, self.shared(plan.child))
+                return _rename_keys(plan.keys, self.shared_keys(plan.child))
             # A window keeps its rows in their tasks if partitions are complete there; otherwise the rows are exchanged.
             case Window() | WindowGroupLimit():
-                return self.shared(plan.child) if self.groups_together(plan.child, plan.partition) else _NONE
+                return (
+                    self.shared_keys(plan.child)
+                    if self.groups_together(plan.child, plan.partition)
+                    else _NONE
+                )
             case Join():
                 return self._shared_join(plan)
         return _NONE
 
     def _shared_join(self, plan: Join) -> SharedKeys:
-        left, right = self.shared(plan.left), self.shared(plan.right)
+        left, right = self.shared_keys(plan.left), self.shared_keys(plan.right)
         if self.is_colocated(plan):
             return _surviving_keys(plan.kind, left, right)
         build = self.build_side(plan)

@@ -24,15 +24,14 @@ from kquery_spark.planner.file_shares import FileShares
 from kquery_spark.planner.join_strategy import JoinStrategy
 from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.planner.lowering.registry import lowering_of
-from kquery_spark.planner.lowering.rows import projected
+from kquery_spark.planner.lowering.rows import with_projection
 from kquery_spark.planner.lowering.sort import lower_result_sort
 
 # Up to this share of small_bytes is shuffled to a single task: a second task costs more than it saves.
 _SINGLE_TASK_SMALL_BYTES = 0.5
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
-_MAX_TASK_WAVES = (
-    64  # tasks per core; an estimate that asks for more is probably wrong, and large tasks can spill
-)
+# Tasks per core. An estimate that asks for more is probably wrong, and large tasks can spill.
+_MAX_TASK_WAVES = 64
 
 
 def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = False) -> PhysicalPlan:
@@ -107,7 +106,7 @@ class Planner:
         """Lower the whole query. Several tasks may share its last sort."""
         match plan:
             case Projection():
-                return projected(self.lower_result(plan.child), plan)
+                return with_projection(self.lower_result(plan.child), plan)
             case Sort():
                 return lower_result_sort(self, plan)
         return self.lower(plan)

@@ -80,7 +80,7 @@ def _values(scan: Scan, expr: Expr) -> list[Any]:
         splits = prune(source, scan.filters)
         try:
             from_footers = _interpolate(source, splits, expr.name) if isinstance(expr, Column) else None
-            return _sorted(_sample(source, splits, expr) if from_footers is None else from_footers)
+            return _sort_values(_sample(source, splits, expr) if from_footers is None else from_footers)
         except (
             SourceError,
             ExecutionError,
@@ -170,7 +170,7 @@ def _thin_out(vector: Vector) -> Vector:
     return Vector(vector.dtype, data.take(pa.array(np.arange(0, len(data), step))))
 
 
-def _sorted(values: _Values) -> list[Any]:
+def _sort_values(values: _Values) -> list[Any]:
     if isinstance(values, np.ndarray):
         return list(np.sort(values).tolist())
     return list(values.take(pc.sort_indices(values)).to_pylist())

@@ -11,7 +11,7 @@ base
 * Dictionary indices are written as uint8 or uint16.
 * Columns of NULLs have no data.
 
-``restored`` returns the same values with the same Arrow type.
+``restore`` returns the same values with the same Arrow type.
 """
 
 from __future__ import annotations
@@ -63,9 +63,7 @@ def compact(data: pa.Array) -> Compact:
     return Compact(data, {})
 
 
-def restored(
-    dtype: pa.DataType, data: pa.Array, form: dict[bytes, bytes], text: pa.Buffer | None
-) -> pa.Array:
+def restore(dtype: pa.DataType, data: pa.Array, form: dict[bytes, bytes], text: pa.Buffer | None) -> pa.Array:
     """Return the column that ``compact`` compacted. dtype: its Spark type; the other arguments are the fields of Compact."""
     kind = form.get(b"form")
     if kind is None:

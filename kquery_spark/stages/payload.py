@@ -15,7 +15,7 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_order
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
-from kquery_spark.stages.compact import compact, restored
+from kquery_spark.stages.compact import compact, restore
 from kquery_spark.types.batch import Batch, concat, cut
 from kquery_spark.types.vector import Vector, decode
 
@@ -72,7 +72,7 @@ def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
                 for name, column in zip(reader.schema.names, reader.read_next_batch().columns, strict=True)
             }
     columns = tuple(
-        restored(field.type, column, form, string_bytes.get(str(i)))
+        restore(field.type, column, form, string_bytes.get(str(i)))
         for i, (field, column, form) in enumerate(zip(schema, batch.columns, forms, strict=True))
     )
     return Batch(schema, columns, rows)

@@ -16,9 +16,8 @@ from kquery_spark.logical.plan import with_new_children
 from kquery_spark.logical.pruning import comparable, has_integer_order, needed_filters
 from kquery_spark.sources.base import ColumnRange, Source, Split
 
-_MAX_SAMPLED_SPLITS = (
-    4  # page statistics are read if at most this number of splits can contain the first rows
-)
+# Page statistics are read if at most this number of splits can contain the first rows.
+_MAX_SAMPLED_SPLITS = 4
 _MAX_REMAINING_ROW_SHARE = 0.5  # a filter that leaves a larger share of all rows is not worth its evaluation
 
 

@@ -58,7 +58,7 @@ def _lower_once(planner: Planner, plan: Aggregate) -> DistributedPlan:
         )
     child = planner.lower(plan.child)
     # All rows of a group are read by one task from its share of the files: no states have to be exchanged.
-    if child.distribution is Distribution.SHARED and planner.joins.shared(plan):
+    if child.distribution is Distribution.SHARED and planner.joins.shared_keys(plan):
         return DistributedPlan(
             AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE), Distribution.SHARED
         )
@@ -77,7 +77,7 @@ def _aggregate_in_place(child: DistributedPlan, plan: Aggregate) -> DistributedP
     in_order = child.plan.clusters_by(frozenset(k.expr for k in plan.keys))
     single = AggregateExec(child.plan, plan.keys, plan.aggregates, Phase.SINGLE, in_order)
     columns = {k.expr: k.column for k in plan.keys}
-    return child.renamed(single, columns.get)
+    return child.with_renamed_keys(single, columns.get)
 
 
 def _merge_partial_states(planner: Planner, plan: Aggregate, partial: DistributedPlan) -> DistributedPlan:

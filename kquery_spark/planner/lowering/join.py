@@ -4,7 +4,7 @@
 2. with a replicated build side: only the small side is computed in every task (``_with_replicated_side``);
 3. one of these after a semi-join reduction has made a side small enough;
 4. with the smaller side sent to the tasks that read the larger side by buckets or key ranges (``_send_to_shares``);
-5. with both sides shuffled by the keys (``_shuffled``).
+5. with both sides shuffled by the keys (``_lower_shuffled``).
 """
 
 from __future__ import annotations
@@ -49,7 +49,9 @@ def lower_join(planner: Planner, plan: Join) -> DistributedPlan:
             return local
         plan = reduced
     inner = plan.kind is JoinKind.INNER
-    return _shuffled(planner, plan, (planner.joins.smaller if inner else planner.joins.build_side)(plan))
+    return _lower_shuffled(
+        planner, plan, (planner.joins.smaller if inner else planner.joins.build_side)(plan)
+    )
 
 
 def _without_shuffle(planner: Planner, plan: Join) -> DistributedPlan | None:
@@ -70,7 +72,7 @@ def _with_replicated_side(planner: Planner, plan: Join, build: BuildSide) -> Dis
             keys = [(right, left) for left, right in keys]
 
         def is_shuffled(aggregate: Aggregate) -> bool:
-            return not planner.joins.shared(aggregate)
+            return not planner.joins.shared_keys(aggregate)
 
         # The build side is computed in every task anyway, so its keys can also reduce the groups of the probe side.
         probe = reduced_groups(probe, keys, built, planner.estimator, is_shuffled)
@@ -111,7 +113,7 @@ def _exchanges(plan: PhysicalPlan) -> Iterator[ExchangeExec]:
         yield from _exchanges(child)
 
 
-def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
+def _lower_shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
     """Lower a join with an exchange of one or both sides."""
     left_bytes, right_bytes = planner.nbytes(plan.left), planner.nbytes(plan.right)
     count = planner.reduce_tasks(left_bytes + right_bytes)
@@ -130,7 +132,7 @@ def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan
     shuffled = _join_exec(plan, left.plan, right.plan, build)
     if count == 1:
         return DistributedPlan(shuffled, Distribution.SINGLE)
-    return _keyed(plan, shuffled, plan.keys, count, hashed=True)
+    return _with_key_distribution(plan, shuffled, plan.keys, count, hashed=True)
 
 
 def _send_to_shares(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan | None:
@@ -155,7 +157,7 @@ def _send_to_shares(planner: Planner, plan: Join, build: BuildSide) -> Distribut
         keys = [
             k for k, (_, other_key) in zip(plan.keys, pairs, strict=True) if other_key in partitioning.keys
         ]
-        return _keyed(plan, joined, keys, partitioning.count, hashed=False)
+        return _with_key_distribution(plan, joined, keys, partitioning.count, hashed=False)
     return None
 
 
@@ -186,7 +188,7 @@ def _join_exec(plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: Build
     return JoinExec(left, right, plan.kind, plan.keys, plan.condition, build, plan.schema, plan.null_aware)
 
 
-def _keyed(
+def _with_key_distribution(
     plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool
 ) -> DistributedPlan:
     """Return the join with the distribution of its output, for sides that are distributed by ``keys``."""

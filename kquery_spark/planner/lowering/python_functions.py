@@ -44,12 +44,12 @@ def lower_map_python(planner: Planner, plan: MapPython) -> DistributedPlan:
 def lower_group_python(planner: Planner, plan: GroupPython) -> DistributedPlan:
     """Call the functions in tasks in which the rows of each group are complete and consecutive."""
     keys = tuple(key.expr for key in plan.keys)
-    child = clustered(planner, plan.child, keys)
+    child = lower_clustered(planner, plan.child, keys)
     grouped = GroupPythonExec(child.plan, plan.keys, plan.args, plan.calls, plan.aggregates, plan.schema)
     if not plan.aggregates:
         return DistributedPlan(grouped, single_or_split(child.distribution))
     columns = {key.expr: key.column for key in plan.keys}
-    return child.renamed(grouped, columns.get)
+    return child.with_renamed_keys(grouped, columns.get)
 
 
 @lowers(WindowPython)
@@ -84,7 +84,7 @@ def lower_table_python(planner: Planner, plan: TablePython) -> DistributedPlan:
     return DistributedPlan(called, single_or_split(child.distribution))
 
 
-def clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
+def lower_clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
     """Lower the plan so that rows with equal keys are consecutive in one task."""
     for key in keys:
         check_key_type(key.dtype)

@@ -30,13 +30,13 @@ def lower_filter(planner: Planner, plan: Filter) -> DistributedPlan:
 @lowers(Projection)
 def lower_projection(planner: Planner, plan: Projection) -> DistributedPlan:
     """Compute the columns in every task."""
-    return projected(planner.lower(plan.child), plan)
+    return with_projection(planner.lower(plan.child), plan)
 
 
-def projected(child: DistributedPlan, plan: Projection) -> DistributedPlan:
+def with_projection(child: DistributedPlan, plan: Projection) -> DistributedPlan:
     """Return the projection of a lowered input; the keys of its distribution get their new names."""
     columns: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
-    return child.renamed(ProjectionExec(child.plan, plan.exprs), columns.get)
+    return child.with_renamed_keys(ProjectionExec(child.plan, plan.exprs), columns.get)
 
 
 @lowers(Expand)

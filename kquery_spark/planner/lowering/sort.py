@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
 _MAX_TOP_K_ROWS = 100_000  # larger limits above a sort are lowered as a full sort and a limit
-_SHARED_SORT_SMALL_BYTES = (
-    2.0  # times small_bytes: one task sorts fewer bytes before several tasks have started
-)
+# In multiples of small_bytes: one task sorts fewer bytes than this before several tasks have started.
+_SHARED_SORT_SMALL_BYTES = 2.0
 
 
 @lowers(Sort)

@@ -45,9 +45,8 @@ MAX_DRIVER_SECONDS = 3.0
 """The time after which the driver gives up and Spark's tasks run the query instead."""
 _MAX_ROWS = 20_000_000  # the rows that all operators together may produce
 _MAX_BYTES = 192 << 20  # the bytes that all operators together may produce, at least
-_BYTES_PER_INPUT_BYTE = (
-    8  # if the settings allow more input, operators may produce this many bytes for each byte of it
-)
+# If the settings allow more input, operators may produce this many bytes for each byte of it.
+_BYTES_PER_INPUT_BYTE = 8
 _INPUT_BYTES_DIVISOR = 4  # a quarter of these bytes may be input from earlier stages
 
 

@@ -27,9 +27,8 @@ from kquery_spark.spark_bridge.session import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
-_MIN_TASK_LIMIT_BYTES = (
-    2 << 20
-)  # a task may write at least this, however many tasks there are, because their sizes differ
+# A task may write at least this, however many tasks there are, because their sizes differ.
+_MIN_TASK_LIMIT_BYTES = 2 << 20
 _PAYLOAD = StructType(
     [
         StructField("stage", IntegerType()),

@@ -38,9 +38,8 @@ _MIN_POLL_SECONDS, _MAX_POLL_SECONDS, _POLL_GROWTH = 0.1, 2.0, 1.5
 _MAX_PENDING = 1000
 """The number of queries whose reports may wait for the end of their executions. Reports of further queries are dropped."""
 
-_driver_queries = itertools.count(
-    1 << 32
-)  # the other queries have CRC-32 checksums as numbers, which are smaller
+# The other queries have CRC-32 checksums as numbers, which are smaller.
+_driver_queries = itertools.count(1 << 32)
 _reporters: weakref.WeakKeyDictionary[SparkContext, UiReporter | None] = weakref.WeakKeyDictionary()
 
 
