@@ -82,7 +82,7 @@ class Decoder:
         if form is None:
             raise SerializationError(f"{layout.type[:80]!r} is not a class that a plan may contain")
         if not self._limits.allows(form.cls):
-            raise SerializationError(f"{form.name} is not allowed in a plan from outside")
+            raise SerializationError(f"a plan from outside cannot have a {form.name}")
         names = tuple(layout.fields)
         if names != form.fields:
             own = ", ".join(form.fields)
