@@ -49,7 +49,9 @@ def read_table(data: bytes) -> pa.Table:
             if _EXTENSION in metadata:
                 raise SerializationError("extension types are not allowed in a plan")
             if _is_compressed(metadata):
-                raise SerializationError("compressed rows are not allowed in a plan")
+                raise SerializationError(
+                    "the rows of a plan are compressed; only rows that are not compressed are allowed"
+                )
         with pa.ipc.open_stream(buffer) as reader:
             table = reader.read_all()
         table.validate(full=True)

@@ -180,4 +180,4 @@ def _parse_number(kind: Callable[[str], Any], text: str) -> Any:
             number = None
         if number is not None and str(number) == text:
             return number
-    raise SerializationError(f"{text[:40]!r} is not the canonical form of a number")
+    raise SerializationError(f"{text[:40]!r} is not a number in canonical form")

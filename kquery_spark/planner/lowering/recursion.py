@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def lower_recursion(planner: Planner, plan: Recursion) -> DistributedPlan:
     """Run all rounds in one task, because an exchange runs only once per query. The task reads all inputs by itself."""
     if any(isinstance(node, Input) or node.calls_python for node in walk_plan(plan)):
-        raise Unsupported("a recursive query over a Spark input or a Python function is not supported")
+        raise Unsupported("the rounds of a recursive query can only read files and the query's own rows")
     whole = planner.in_one_task()
     anchor, step = whole.lower(plan.anchor).plan, whole.lower(plan.step).plan
     recursion = RecursionExec(anchor, step, plan.key, plan.limits, plan.schema)
