@@ -87,7 +87,7 @@ def test_other_conditions_do_not_see_the_rows_of_directories_left_out(spark, tmp
 
 
 def test_a_table_of_very_many_directories_is_sparks_where_the_filter_can_fail(spark, tmp_path, monkeypatch):
-    monkeypatch.setattr("kquery_spark.logical.directories._MAX_DIRECTORIES", 2)
+    monkeypatch.setattr("kquery_spark.logical.partition_conditions._MAX_PARTITIONS", 2)
     frame = table(spark, tmp_path / "t", {"1": [5], "2": [6], "3": [7]})
     assert check(frame.where("k LIKE '%1'")).coverage == 1.0
     assert check(frame.where("CAST(k AS INT) > 1")).coverage < 1.0

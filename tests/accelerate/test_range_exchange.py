@@ -95,5 +95,5 @@ def test_rows_sent_to_another_number_of_tasks_than_read_the_files_are_refused(sh
         return node.with_children([fewer(c) for c in node.children]) if node.children else node
 
     (part,) = made.placement.parts
-    with pytest.raises(PlanError, match=r"files for \d+ tasks meet rows that were sent to \d+"):
+    with pytest.raises(PlanError, match=r"files for \d+ tasks and rows that were sent to \d+"):
         build_stages(fewer(part.compiled.physical), made.placement.planned.config)

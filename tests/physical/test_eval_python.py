@@ -116,7 +116,7 @@ def test_filters_stay_above_and_columns_are_pruned(scan: Scan) -> None:
         "Scan",
     ]
     assert "f(#a) AS v" in str(plan)
-    assert calls(scan).narrowed({"v"}).schema.names == ["v"]
+    assert calls(scan).prune_columns({"v"}).schema.names == ["v"]
 
 
 def test_no_task_computes_it_for_itself(scan: Scan) -> None:

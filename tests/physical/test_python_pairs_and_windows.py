@@ -131,4 +131,6 @@ def test_columns_that_nothing_reads_are_left_out(left: Scan) -> None:
     only = Projection(plan, (Named(Column("w", t.STRING), "w"),))
     narrow = optimize(only)
     assert narrow.schema.names == ["w"]
-    assert isinstance(plan.narrowed({"w"}), WindowPython) and plan.narrowed({"w"}).schema.names == ["w"]
+    assert isinstance(plan.prune_columns({"w"}), WindowPython) and plan.prune_columns({"w"}).schema.names == [
+        "w"
+    ]

@@ -224,7 +224,7 @@ def _is_number(dtype: pa.DataType) -> bool:
 
 def _is_no_step(node: LogicalPlan) -> bool:
     """True if Spark and the engine take about the same time for a node, because it handles each row by itself."""
-    return node.passes_rows_on or isinstance(node, Generate | Limit | MapPython)
+    return node.is_row_wise or isinstance(node, Generate | Limit | MapPython)
 
 
 def _is_counted(node: LogicalPlan) -> bool:

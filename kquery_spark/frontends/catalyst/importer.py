@@ -128,7 +128,7 @@ def may_work(node: CatalystNode) -> bool:
 
 def does_work(plan: LogicalPlan) -> bool:
     """Whether a plan does more than read, select, compute and pass on rows."""
-    return not all(node.passes_rows_on for node in walk_plan(plan))
+    return not all(node.is_row_wise for node in walk_plan(plan))
 
 
 def support_table() -> list[Row]:

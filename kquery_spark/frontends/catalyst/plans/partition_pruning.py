@@ -8,7 +8,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Column, Expr
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
-from kquery_spark.logical.directories import passing_directories
+from kquery_spark.logical.partition_conditions import passing_partitions
 from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.sources.partitions import plain_value
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -29,7 +29,7 @@ def prune_partitions(relation: FileRelation, node: CatalystNode, context: Contex
 
     def positions() -> list[int]:
         directories = [tuple(map(plain_value, file.partition)) for file in relation.files]
-        return passing_directories(names, directories, terms)
+        return passing_partitions(names, directories, terms)
 
     try:
         return context.relations.with_files(relation, terms, positions)

@@ -10,7 +10,7 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
-from kquery_spark.logical.directories import check_directories
+from kquery_spark.logical.partition_conditions import check_partition_conditions
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
@@ -91,7 +91,7 @@ def _check_directories(plan: LogicalPlan, terms: list[Expr]) -> None:
     if not isinstance(plan, Scan):
         return
     try:
-        check_directories(plan.source, [substitute(term, names) for term in terms])
+        check_partition_conditions(plan.source, [substitute(term, names) for term in terms])
     except ExecutionError as error:
         raise Unsupported(f"Spark raises an error for a directory of the table: {error}") from error
 
