@@ -58,22 +58,22 @@ class Type(_message.Message):
     def __init__(self, kind: _Optional[int] = ..., subtypes: _Optional[_Iterable[int]] = ..., field_names: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
-    __slots__ = ("values", "integers", "strings", "decimals", "dates", "timestamps", "has_null")
+    __slots__ = ("values", "integers", "texts", "decimals", "dates", "timestamps", "has_null")
     VALUES_FIELD_NUMBER: _ClassVar[int]
     INTEGERS_FIELD_NUMBER: _ClassVar[int]
-    STRINGS_FIELD_NUMBER: _ClassVar[int]
+    TEXTS_FIELD_NUMBER: _ClassVar[int]
     DECIMALS_FIELD_NUMBER: _ClassVar[int]
     DATES_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     HAS_NULL_FIELD_NUMBER: _ClassVar[int]
     values: int
     integers: IntegerStatistics
-    strings: TextStatistics
+    texts: TextStatistics
     decimals: TextStatistics
     dates: DateStatistics
     timestamps: TimestampStatistics
     has_null: bool
-    def __init__(self, values: _Optional[int] = ..., integers: _Optional[_Union[IntegerStatistics, _Mapping]] = ..., strings: _Optional[_Union[TextStatistics, _Mapping]] = ..., decimals: _Optional[_Union[TextStatistics, _Mapping]] = ..., dates: _Optional[_Union[DateStatistics, _Mapping]] = ..., timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ..., has_null: bool = ...) -> None: ...
+    def __init__(self, values: _Optional[int] = ..., integers: _Optional[_Union[IntegerStatistics, _Mapping]] = ..., texts: _Optional[_Union[TextStatistics, _Mapping]] = ..., decimals: _Optional[_Union[TextStatistics, _Mapping]] = ..., dates: _Optional[_Union[DateStatistics, _Mapping]] = ..., timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ..., has_null: bool = ...) -> None: ...
 
 class IntegerStatistics(_message.Message):
     __slots__ = ("minimum", "maximum")

@@ -155,7 +155,7 @@ def _ends(statistics: pb.ColumnStatistics, dtype: pa.DataType) -> tuple[Any, Any
     elif dtype == t.DATE:
         known = statistics.dates
     elif dtype == t.STRING:
-        known = statistics.strings
+        known = statistics.texts
     elif t.is_decimal(dtype):
         known = statistics.decimals
     else:

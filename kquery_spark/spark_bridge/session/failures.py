@@ -16,6 +16,7 @@ import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
+from kquery_spark import errors
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.spark_bridge.frames.pyspark_names import error_condition
 from kquery_spark.task_errors import TaskError, parse_task_error
@@ -116,7 +117,7 @@ def without_error_log() -> Iterator[None]:
 
 
 _LIBRARIES = (
-    os.path.dirname(os.path.dirname(__file__)) + os.sep,
+    os.path.dirname(str(errors.__file__)) + os.sep,
     os.path.dirname(str(pyspark.__file__)) + os.sep,
 )
 
