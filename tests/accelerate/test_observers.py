@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.errors import ConfigError
+from kquery_spark.errors import ConfigError, ConfigWarning
 from kquery_spark.runtime.spark.executor import SparkExecutor
 from tests.conftest import settings
 
@@ -119,7 +119,7 @@ def test_the_log_has_a_line_for_each(spark: Any, caplog: pytest.LogCaptureFixtur
 
 
 def test_a_wrong_level_is_named(spark: Any) -> None:
-    wrong = pytest.raises(kq.KQueryError, match=r"spark\.kquery\.log must be off or info, not 'loud'")
+    wrong = pytest.warns(ConfigWarning, match=r"spark\.kquery\.log must be off or info, not 'loud'")
     with settings(spark, {"spark.kquery.log": "loud"}), wrong:
         kq.kquery_plan(spark.sql(GROUPED), when="always")
 
