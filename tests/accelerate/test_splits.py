@@ -95,12 +95,19 @@ QUERIES: dict[str, tuple[Query, str]] = {
     ),
     "arguments by group": (
         lambda f, n: f.groupBy("k").agg(
-            F.max(scala("y")).alias("u"),
-            F.sum("x").alias("x"),
-            F.sum("n").alias("n"),
-            F.count("k").alias("c"),
+            F.max(scala("y").cast("int")).alias("u"), F.sum("x").alias("x"), F.count("k").alias("c")
         ),
         "*Aggregate(>Project(*Aggregate",
+    ),
+    # the maximum of 0.0 and -0.0 is the one that comes first
+    "fractions by group": (
+        lambda f, n: f.groupBy("k").agg(F.max(scala("y")).alias("u"), F.sum("x").alias("x")),
+        "*Aggregate(>Project(Project",
+    ),
+    # a sum of a part of the group may overflow
+    "sums of bigints by group": (
+        lambda f, n: f.groupBy("k").agg(F.max(scala("y").cast("int")).alias("u"), F.sum("n").alias("n")),
+        "*Aggregate(>Project(Project",
     ),
     "keys": (
         lambda f, n: f.groupBy(scala(F.col("y") + 1).alias("u"), "k").agg(
@@ -113,7 +120,7 @@ QUERIES: dict[str, tuple[Query, str]] = {
         "*Aggregate(>Project(Filter(*Aggregate",
     ),
     "a filter of all rows": (
-        lambda f, n: f.filter(scala("y") > 40).agg(F.sum("x"), F.count("*"), F.max(scala("y"))),
+        lambda f, n: f.filter(scala("y") > 40).agg(F.sum("x"), F.count("*"), F.max(scala("y").cast("int"))),
         "*Aggregate(>Project(Filter(*Aggregate",
     ),
     # groups that the filter leaves out must not overflow

@@ -183,7 +183,7 @@ def test_expressions_that_nest_too_deeply_or_are_very_long(tmp_path: Path) -> No
             or "1 queries with plans or expressions that nest too deeply are left out" in report
         )
     with pytest.raises(MalformedEvent, match="nests too deeply"):
-        list(calls_in("f(" * 3000))
+        list(calls_in("f(" * 6000))
     assert len(list(calls_in("(" * 999 + "a#1" + " OR f(b#2))" * 999))) == 999
 
 

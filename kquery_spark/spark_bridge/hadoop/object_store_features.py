@@ -132,8 +132,14 @@ Of Parquet and ORC files, a task asks for all columns that it needs of a row gro
 16 MB, and up to 32 of them at a time. While it works on one row group it looks for the next that statistics do not rule out,
 in the next file maybe, and fetches its columns, up to 64 MB of them, and what says which of its rows are deleted; of small
 files it fetches up to eight ahead. Of large row groups of Parquet files it reads the page index first, if there is one, and
-fetches only the pages that may hold rows which pass the conditions. CSV and JSON files are fetched up to 24 MB ahead, in
-requests of 4 MB.
+fetches only the pages that may hold rows which pass the conditions. An ORC file of up to 4 MB is fetched whole when its
+first stripe is read, and so is a stripe of up to 1 MB. CSV and JSON files are fetched up to 24 MB ahead, in requests of
+4 MB.
+
+A request that takes longer than `spark.kquery.requestSeconds` (60 by default), with its retries, is an error that names the
+object, the limit, and the setting, and Spark runs the query. So a server that sends a few bytes a second does not hold a
+task. The limit applies to the process; in a context without Spark it is `EngineConfig(request_seconds=...)`. Arrow cannot
+cancel the request itself: a process that ends while the server still sends waits for it.
 
 A file that is replaced while a query reads it is an error, as with Spark, and so is an object that Google's store keeps
 compressed (`Content-Encoding: gzip`). Credentials travel to workers inside the pickled function that they run, next to
