@@ -40,6 +40,7 @@ ALLOWED = {
     "spark_bridge/relations/delta.py": "Delta's tables are Parquet files",
     "fuzz/": "decides by itself what to write in which format: drawn from the entries, it would miss an error in one",
     "sources/formats.py": "the list of the entries",
+    "sources/deletes/position_deletes.py": "Iceberg's files of deleted positions are Parquet files, whose footers are checked",
     "spark_bridge/hadoop/hdfs_features.py": "has an example for the page of sources",
     "spark_bridge/hadoop/object_store_features.py": "has an example for the page of sources",
     **dict.fromkeys(
