@@ -84,12 +84,12 @@ def _rounded(column: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
 class Answers:
     """Spark's answers on disk, for engines that run after it or without it."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
 
     def keep(self, name: str, table: pa.Table) -> None:
         """Save the answer to a query."""
-        self._folder.mkdir(parents=True, exist_ok=True)
+        self._directory.mkdir(parents=True, exist_ok=True)
         with pa.OSFile(str(self._path(name)), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table)
 
@@ -102,4 +102,4 @@ class Answers:
             return pa.ipc.open_file(file).read_all()
 
     def _path(self, name: str) -> Path:
-        return self._folder / f"{name}.arrow"
+        return self._directory / f"{name}.arrow"

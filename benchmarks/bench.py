@@ -201,7 +201,7 @@ def compare(before: Path, after: Path) -> None:
     default="charts",
     show_default=True,
     type=click.Path(path_type=Path),
-    help="Folder to draw into.",
+    help="Directory to draw into.",
 )
 def plot(files: tuple[Path, ...], output: Path) -> None:
     """Draw bars and speed-up of each result, and scaling over several of them."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import kquery_spark as kq
 from kquery_spark.config.spark_settings import configure
-from kquery_spark.spark_bridge.pyspark_names import to_arrow
+from kquery_spark.spark_bridge.frames.pyspark_names import to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -45,7 +45,7 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Line:
-    """One query: its share in the engine, what stays with Spark and why, and the verdicts on its answers."""
+    """One query: its share in the engine, what falls back to Spark and why, and the verdicts on its answers."""
 
     query: str
     coverage: float
@@ -113,7 +113,7 @@ def page(suite: str, scale: float, lines: Sequence[Line]) -> str:
         "*in stages* does so with",
         "`spark.kquery.smallBytes=0`.",
         "",
-        "| query | coverage | equal | in stages | rows | what stays with Spark, and why |",
+        "| query | coverage | equal | in stages | rows | what falls back to Spark, and why |",
         "|---|---|---|---|---|---|",
     ]
     return "\n".join([*head, *map(_row, lines)]) + "\n"

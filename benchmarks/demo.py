@@ -112,7 +112,7 @@ def show(console: Console, one: Comparison, sql: str, result: pa.Table) -> None:
         highlight=False,
     )
     for reason in one.reasons:
-        console.print(f"stays with Spark: {reason}", markup=False, highlight=False)
+        console.print(f"falls back to Spark: {reason}", markup=False, highlight=False)
     if one.difference:
         console.print(one.difference, markup=False)
 

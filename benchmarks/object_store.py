@@ -56,12 +56,12 @@ _WRITERS: dict[str, Callable[[DataFrame, str], None]] = {
 }
 
 
-def store(spark: SparkSession, rows: DataFrame, folder: str, names: set[str]) -> None:
+def store(spark: SparkSession, rows: DataFrame, directory: str, names: set[str]) -> None:
     """Write the tables that are not there yet, and make them temporary views."""
     jvm = spark._jvm
     assert jvm is not None
     for name in sorted(names):
-        path = f"{folder}/{name}"
+        path = f"{directory}/{name}"
         location = jvm.org.apache.hadoop.fs.Path(f"{path}/_SUCCESS")
         if not location.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).exists(location):
             _WRITERS[name](rows, path)
@@ -73,7 +73,7 @@ def main() -> None:
     """Store the files, run the queries, print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jars", required=True, help="hadoop-aws and what it needs, by commas")
-    parser.add_argument("--data", type=Path, required=True, help="a folder for the data")
+    parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
     parser.add_argument("--endpoint", required=True, help="of the S3 server, or of a proxy before it")
     parser.add_argument("--write", action="store_true", help="only store the files")
     parser.add_argument("--bucket", default="tables")

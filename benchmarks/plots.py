@@ -92,21 +92,21 @@ def scaling_points(many: Sequence[Results], engine: str, over: str) -> list[tupl
     return sorted(points)
 
 
-def draw(many: Sequence[Results], folder: Path) -> list[Path]:
-    """Every chart the results allow, as SVG files in ``folder``."""
-    folder.mkdir(parents=True, exist_ok=True)
+def draw(many: Sequence[Results], directory: Path) -> list[Path]:
+    """Every chart the results allow, as SVG files in ``directory``."""
+    directory.mkdir(parents=True, exist_ok=True)
     drawn = []
     for results in many:
         stem = f"{results.suite}-{results.scale:g}-{results.options['cores']}cores"
-        drawn.append(bars(results, folder / f"{stem}-bars.svg"))
+        drawn.append(bars(results, directory / f"{stem}-bars.svg"))
         if results.ratios():
-            drawn.append(speed_up(results, folder / f"{stem}-speedup.svg"))
+            drawn.append(speed_up(results, directory / f"{stem}-speedup.svg"))
     for suite in dict.fromkeys(results.suite for results in many):
         same = [results for results in many if results.suite == suite]
         if len({results.scale for results in same}) > 1:
-            drawn.append(scaling(same, folder / f"{suite}-scaling.svg", "scale"))
+            drawn.append(scaling(same, directory / f"{suite}-scaling.svg", "scale"))
         if len({results.options["cores"] for results in same}) > 1:
-            drawn.append(scaling(same, folder / f"{suite}-cores.svg", "cores"))
+            drawn.append(scaling(same, directory / f"{suite}-cores.svg", "cores"))
     return drawn
 
 

@@ -88,9 +88,9 @@ def register_tables(spark: SparkSession) -> None:
     rows.mapInArrow(kept, "k long, x double").createOrReplaceTempView("kept")
 
 
-def files(spark: SparkSession, folder: Path, rows: int) -> Path:
-    """The folder of the rows in eight files, written unless it is there."""
-    path = folder / f"python-functions-{rows}"
+def files(spark: SparkSession, directory: Path, rows: int) -> Path:
+    """The directory of the rows in eight files, written unless it is there."""
+    path = directory / f"python-functions-{rows}"
     if not (path / "_SUCCESS").exists():
         spark.sql(_ROWS.format(rows=rows)).repartition(8).write.mode("overwrite").parquet(str(path))
     return path
@@ -99,7 +99,7 @@ def files(spark: SparkSession, folder: Path, rows: int) -> Path:
 def main() -> None:
     """Write the rows, run the queries, print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="a folder for the data")
+    parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--queries", default="", help="names by commas; all by default")

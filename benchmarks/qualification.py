@@ -128,7 +128,7 @@ def as_json(checks: Sequence[Check], suite: str, scale: float) -> str:
 def main() -> None:
     """Make the data, run the queries, print predicted and measured side by side."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, required=True, help="a folder for the data")
+    parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
     parser.add_argument("--suite", choices=sorted(SUITES), default="tpch")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3)

@@ -78,10 +78,10 @@ VARIANTS = {
 }
 
 
-def make_tables(spark: SparkSession, kind: str, name: str, files: Path, folder: str) -> None:
-    """Write the tables of a variant below a folder unless they are there, and make them temporary views."""
+def make_tables(spark: SparkSession, kind: str, name: str, files: Path, directory: str) -> None:
+    """Write the tables of a variant below a directory unless they are there, and make them temporary views."""
     for table in tpch.TABLES:
-        stored = f"delta.`{folder}/{name}/{table}`" if kind == "delta" else f"ice.{name}.{table}"
+        stored = f"delta.`{directory}/{name}/{table}`" if kind == "delta" else f"ice.{name}.{table}"
         if not _exists(spark, stored):
             _make_table(spark, kind, VARIANTS[kind][name], table, stored, f"{files / table}.parquet")
         spark.table(stored).createOrReplaceTempView(table)
@@ -150,12 +150,12 @@ def main() -> None:
     kind = arguments.kind
     files = tpch.generate(arguments.data / f"tpch-{arguments.scale:g}", arguments.scale)
     root = f"s3a://{arguments.bucket}" if arguments.endpoint else str(arguments.data)
-    folder = f"{root}/{kind}-{arguments.scale:g}"
+    directory = f"{root}/{kind}-{arguments.scale:g}"
     conf = {**SETTINGS[kind], **({"spark.jars": arguments.jars} if arguments.jars else {})}
     if arguments.endpoint:
         conf |= S3_SETTINGS | {"spark.hadoop.fs.s3a.endpoint": arguments.endpoint}
     if kind == "iceberg":
-        conf["spark.sql.catalog.ice.warehouse"] = f"{folder}/warehouse"
+        conf["spark.sql.catalog.ice.warehouse"] = f"{directory}/warehouse"
     spark = session(f"kquery_spark bench {kind}", conf=conf)
     numbers = [int(n) for n in arguments.queries.split(",") if n] or list(tpch.QUERIES)
     report: dict[str, object] = {"machine": machine(), "kind": kind, "scale": arguments.scale}
@@ -163,7 +163,7 @@ def main() -> None:
         if kind == "cached":
             cache_table(spark, variant, files)
         else:
-            make_tables(spark, kind, variant, files, folder)
+            make_tables(spark, kind, variant, files, directory)
         if arguments.runs:
             report[variant] = _timed(spark, f"{kind} {variant}", numbers, arguments.runs)
         else:
@@ -202,7 +202,7 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=sorted(SETTINGS))
     parser.add_argument("--jars", default="", help="the format's JARs, by commas")
-    parser.add_argument("--data", type=Path, required=True, help="a folder for the data")
+    parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3, help="0 takes no times and compares the rows")
     parser.add_argument("--variants", default="", help="by commas; all by default")

@@ -88,7 +88,7 @@ def generate(
 ) -> Path:
     """Write ``rows`` trips below ``out`` as ``<format>/year=2019/month=N/`` and return ``out``.
 
-    A folder that already holds exactly this data is left as it is. ``progress`` is called with the
+    A directory that already holds exactly this data is left as it is. ``progress`` is called with the
     number of rows just written.
     """
     out = Path(out)
@@ -131,9 +131,9 @@ def _write_month(
 ) -> None:
     writers: list[tuple[str, pq.ParquetWriter | pa_csv.CSVWriter]] = []
     for name in formats:
-        folder = out / name / "year=2019" / f"month={month}"
-        folder.mkdir(parents=True, exist_ok=True)
-        target = folder / f"yellow_tripdata_2019-{month:02d}.{name}"
+        directory = out / name / "year=2019" / f"month={month}"
+        directory.mkdir(parents=True, exist_ok=True)
+        target = directory / f"yellow_tripdata_2019-{month:02d}.{name}"
         if name == "parquet":
             writers.append((name, pq.ParquetWriter(target, SCHEMA)))
         elif name == "csv":
@@ -270,7 +270,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.taxi", description="Make NYC-taxi-shaped data."
     )
-    parser.add_argument("out", type=Path, help="folder to write below")
+    parser.add_argument("out", type=Path, help="directory to write below")
     parser.add_argument(
         "--rows", type=int, default=DEFAULT_ROWS, help="trips of the whole year (%(default)s)"
     )

@@ -27,7 +27,7 @@ FAIR_USE = (
     "Queries and data are derived from TPC-H and are not comparable to published TPC-H results, "
     "as they do not comply with the TPC-H specification."
 )
-_FOLDER = Path(__file__).parent / "queries" / "tpch"
+_DIRECTORY = Path(__file__).parent / "queries" / "tpch"
 
 
 class GeneratorMissing(RuntimeError):
@@ -38,7 +38,7 @@ def query(number: int) -> str:
     """The text of one query, 1 to 22."""
     if number not in QUERIES:
         raise ValueError(f"there are TPC-H queries 1 to 22, not {number}")
-    return (_FOLDER / f"q{number:02d}.sql").read_text()
+    return (_DIRECTORY / f"q{number:02d}.sql").read_text()
 
 
 def register(spark: SparkSession, data: str | Path) -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.tpch", description="Make TPC-H data as Parquet."
     )
-    parser.add_argument("out", type=Path, help="folder to write the eight files to")
+    parser.add_argument("out", type=Path, help="directory to write the eight files to")
     parser.add_argument(
         "--scale", type=float, default=1.0, help="scale factor, 1 is about 400 MB (%(default)s)"
     )

@@ -1,8 +1,8 @@
 """Makes the pictures of the documentation: the stages of a TPC-H query after a run, as an SVG, and screenshots of it.
 
-    python docs/make_pictures.py [FOLDER] [--query 8] [--scale 0.01] [--chromium PATH]
+    python docs/make_pictures.py [DIRECTORY] [--query 8] [--scale 0.01] [--chromium PATH]
 
-Writes ``stages.svg`` into the folder (docs/pictures). Where a Chromium is at hand, also ``explain-light.png`` and
+Writes ``stages.svg`` into the directory (docs/pictures). Where a Chromium is at hand, also ``explain-light.png`` and
 ``explain-dark.png``: what a notebook shows, on both kinds of page.
 """
 
@@ -36,19 +36,19 @@ def explanation(query: int, scale: float) -> kq.accelerate.explain.Explanation:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("ERROR")
-    with tempfile.TemporaryDirectory() as folder:
-        tpch.register(spark, tpch.generate(Path(folder), scale=scale))
+    with tempfile.TemporaryDirectory() as directory:
+        tpch.register(spark, tpch.generate(Path(directory), scale=scale))
         return kq.explain(spark.sql(tpch.query(query)), analyze=True)
 
 
-def screenshots(html: str, folder: Path, chromium: str) -> None:
+def screenshots(html: str, directory: Path, chromium: str) -> None:
     """The HTML on a light and on a dark page."""
     for name, (color, background) in _PAGES.items():
-        page = folder / f"{name}.html"
+        page = directory / f"{name}.html"
         style = f"color:{color};background:{background};font-family:sans-serif;padding:1em"
         page.write_text(f'<!doctype html><meta charset="utf-8"><body style="{style}">{html}</body>')
         options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={_WINDOW}"]
-        picture = f"--screenshot={folder / f'explain-{name}.png'}"
+        picture = f"--screenshot={directory / f'explain-{name}.png'}"
         subprocess.run([chromium, *options, picture, page.as_uri()], check=True, timeout=240)
         page.unlink()
 
@@ -58,17 +58,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "docs" / "pictures")
+    parser.add_argument("directory", nargs="?", type=Path, default=ROOT / "docs" / "pictures")
     parser.add_argument("--query", type=int, default=8)
     parser.add_argument("--scale", type=float, default=0.01)
     parser.add_argument("--chromium", default=shutil.which("chromium") or shutil.which("google-chrome"))
     options = parser.parse_args()
-    folder = options.folder.resolve()
-    folder.mkdir(parents=True, exist_ok=True)
+    directory = options.directory.resolve()
+    directory.mkdir(parents=True, exist_ok=True)
     explained = explanation(options.query, options.scale)
-    (folder / "stages.svg").write_text(explained.svg())
+    (directory / "stages.svg").write_text(explained.svg())
     if options.chromium:
-        screenshots(explained._repr_html_(), folder, options.chromium)
+        screenshots(explained._repr_html_(), directory, options.chromium)
 
 
 if __name__ == "__main__":

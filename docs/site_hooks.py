@@ -22,7 +22,7 @@ def on_files(files: Files, config: Any) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links to files of the root lead to their pages; other links out of the folder become plain text."""
+    """Links to files of the root lead to their pages; other links out of the directory become plain text."""
     up = "../" * page.file.src_uri.count("/")
     for name, target in LINKS.items():
         markdown = markdown.replace(f"]({up}../{name}", f"]({up}{target}")

@@ -22,7 +22,8 @@ from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, tabl
 @click.argument("sql_file")
 @table_option()
 @click.option(
-    "--output", help="Folder to write; .parquet, .csv, .json or .orc says the format, parquet if none does."
+    "--output",
+    help="Directory to write; .parquet, .csv, .json or .orc says the format, parquet if none does.",
 )
 @click.option(
     "--engine", type=click.Choice(ENGINES), default="kquery", show_default=True, help="both: compare first"

@@ -3,7 +3,7 @@
     spark-submit --properties-file conf/kquery-spark.conf jobs/taxi_report.py DATA REPORT --engine kquery
 
 DATA holds yellow-trip records (Parquet, or CSV with a header) under ``year=2019/month=N/``; REPORT is a
-folder that gets Parquet files, all of them or none.
+directory that gets Parquet files, all of them or none.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """kquery_spark: a query engine that PySpark calls on Arrow batches.
 
-The answer is always Spark SQL's answer; what the engine does not support stays with Spark, visibly.
+The answer is always Spark SQL's answer; what the engine does not support falls back to Spark, visibly.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kquery_spark.service import QueryService, connect
     from kquery_spark.verify.verify import verify
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Loaded on first use: Spark's workers import the engine without PySpark's DataFrames or the frontends.
 _LAZY = {

@@ -29,7 +29,7 @@ class Display(Protocol):
     """An output that shows one bar, redrawn in place."""
 
     def draw(self, head: str, tail: str, share: float) -> None:
-        """Show a bar that is filled to ``share`` (0 to 1), between two texts."""
+        """Show a bar that is filled to ``share`` (0 to 1), between two strings."""
 
     def clear(self) -> None:
         """Remove the bar."""
@@ -123,8 +123,8 @@ class Progress:
                 self._display.clear()
                 self._is_drawn = False
 
-    def texts(self) -> tuple[str, str, float]:
-        """The texts before and after the bar, and the finished share."""
+    def strings(self) -> tuple[str, str, float]:
+        """The strings before and after the bar, and the finished share."""
         done = self.done if self._count is None else self._count()
         share = min(done / self.total, 1.0) if self.total else 0.0
         of = f" / {self.total:,.0f}" if self.total else ""
@@ -152,7 +152,7 @@ class Progress:
         while not self._ended.wait(wait_seconds):
             with self._lock:
                 assert self._display is not None
-                self._display.draw(*self.texts())
+                self._display.draw(*self.strings())
                 self._is_drawn = True
             wait_seconds = _REDRAW_SECONDS
 

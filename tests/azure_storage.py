@@ -92,9 +92,9 @@ def new_container(endpoint: str, name: str) -> Any:
     return fs
 
 
-def put_folder(fs: Any, target: str, folder: Path) -> None:
-    """Write the files of a folder."""
-    for file in sorted(folder.rglob("*")):
+def put_directory(fs: Any, target: str, directory: Path) -> None:
+    """Write the files of a directory."""
+    for file in sorted(directory.rglob("*")):
         if file.is_file():
-            with fs.open_output_stream(f"{target}/{file.relative_to(folder)}") as stream:
+            with fs.open_output_stream(f"{target}/{file.relative_to(directory)}") as stream:
                 stream.write(file.read_bytes())

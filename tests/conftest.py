@@ -17,8 +17,8 @@ from kquery_spark.config.spark_settings import configure
 from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.fuzz.settings import applied as settings
 from kquery_spark.kernels.compiled import HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
-from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -79,7 +79,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="session")
 def loops() -> None:
-    """Compiles the loops unless they are cached, so that functions that need them do not stay with Spark."""
+    """Compiles the loops unless they are cached, so that functions that need them do not fall back to Spark."""
     JSON_LOOPS.compile_now()
     HEAP_LOOPS.compile_now()
     VARIANT_LOOPS.compile_now()

@@ -9,17 +9,17 @@ from typing import Any
 
 
 @contextmanager
-def logged_events(spark: Any, folder: Path, **settings: str) -> Iterator[None]:
+def logged_events(spark: Any, directory: Path, **settings: str) -> Iterator[None]:
     """A listener beside those of the session, which writes what happens to a log of its own."""
     context, jvm = spark.sparkContext, spark.sparkContext._jvm
     conf = context._jsc.sc().conf().clone()
     for name, value in settings.items():
         conf.set(f"spark.eventLog.{name.replace('_', '.')}", value)
-    folder.mkdir()
+    directory.mkdir()
     listener = jvm.org.apache.spark.scheduler.EventLoggingListener(
         "app-1",
         jvm.scala.Option.empty(),
-        jvm.java.net.URI(f"file:{folder}"),
+        jvm.java.net.URI(f"file:{directory}"),
         conf,
         context._jsc.hadoopConfiguration(),
     )

@@ -36,11 +36,11 @@ class GoogleServer:
         """Write an object, in a bucket that is made if there is none. encoding: what it says of its content."""
         self._request("PUT", bucket, key, content, encoding)
 
-    def put_folder(self, bucket: str, key: str, folder: Path) -> None:
-        """Write the files of a folder."""
-        for file in sorted(folder.rglob("*")):
+    def put_directory(self, bucket: str, key: str, directory: Path) -> None:
+        """Write the files of a directory."""
+        for file in sorted(directory.rglob("*")):
             if file.is_file():
-                self.put(bucket, f"{key}/{file.relative_to(folder)}".lstrip("/"), file.read_bytes())
+                self.put(bucket, f"{key}/{file.relative_to(directory)}".lstrip("/"), file.read_bytes())
 
     def delete(self, bucket: str, key: str) -> None:
         """Remove an object."""
@@ -52,12 +52,12 @@ class GoogleServer:
         urllib.request.urlopen(urllib.request.Request(url, content, headers, method=method)).close()
 
 
-def key_file(folder: Path) -> str:
+def key_file(directory: Path) -> str:
     """The path of a new key file of ``ACCOUNT``."""
     key = subprocess.run(["openssl", "genrsa", "2048"], capture_output=True, text=True, check=True).stdout
     account = {"type": "service_account", "private_key_id": "1", "client_email": ACCOUNT, "client_id": "2"}
     token_uri = "https://oauth2.googleapis.com/token"
-    path = folder / "key.json"
+    path = directory / "key.json"
     path.write_text(json.dumps({**account, "private_key": key, "token_uri": token_uri}))
     return str(path)
 
@@ -207,14 +207,14 @@ def _is_known(authorization: str) -> bool:
 def _listing(bucket: str, objects: dict[str, _Object], query: dict[str, str]) -> dict[str, Any]:
     prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
     keys = sorted(key for key in objects if key.startswith(prefix) and key >= query.get("startOffset", ""))
-    items, folders = [], set()
+    items, directories = [], set()
     for key in keys:
         head, cut, rest = key.removeprefix(prefix).partition(delimiter) if delimiter else (key, "", "")
         if cut:
-            folders.add(f"{prefix}{head}{delimiter}")
+            directories.add(f"{prefix}{head}{delimiter}")
         if not cut or (not rest and query.get("includeTrailingDelimiter") == "true"):
             items.append(_metadata(bucket, key, objects[key]))
-    return {"kind": "storage#objects", "items": items, "prefixes": sorted(folders)}
+    return {"kind": "storage#objects", "items": items, "prefixes": sorted(directories)}
 
 
 def _metadata(bucket: str, key: str, found: _Object) -> dict[str, Any]:

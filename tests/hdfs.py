@@ -72,28 +72,28 @@ class Cluster:
         """Hadoop's Path."""
         return self.jvm.org.apache.hadoop.fs.Path(path)
 
-    def write_settings(self, folder: Path) -> Path:
-        """Write the settings of clients to a folder, as ``HADOOP_CONF_DIR`` names one; gives the folder."""
+    def write_settings(self, directory: Path) -> Path:
+        """Write the settings of clients to a directory, as ``HADOOP_CONF_DIR`` names one; gives the directory."""
         entries = (
             f"<property><name>{name}</name><value>{value}</value></property>"
             for name, value in self.settings.items()
         )
-        (folder / "core-site.xml").write_text(f"<configuration>{''.join(entries)}</configuration>")
-        return folder
+        (directory / "core-site.xml").write_text(f"<configuration>{''.join(entries)}</configuration>")
+        return directory
 
     def open_to_everybody(self) -> None:
         """Let everybody write into the root."""
         everything = self.jvm.org.apache.hadoop.fs.permission.FsPermission("777")
         self.filesystem().setPermission(self.path("/"), everything)
 
-    def make_encrypted(self, folder: str) -> None:
-        """Make a new folder whose files are encrypted."""
+    def make_encrypted(self, directory: str) -> None:
+        """Make a new directory whose files are encrypted."""
         hdfs = self.jvm.org.apache.hadoop.hdfs
-        key = f"key-of{folder.replace('/', '-')}"
+        key = f"key-of{directory.replace('/', '-')}"
         hdfs.DFSTestUtil.createKey(key, self._cluster, 0, self._cluster.getConfiguration(0))
         hdfs.DFSTestUtil.createKey(key, self._cluster, 1, self._cluster.getConfiguration(0))
-        self.filesystem().mkdirs(self.path(folder))
-        self.filesystem().createEncryptionZone(self.path(folder), key)
+        self.filesystem().mkdirs(self.path(directory))
+        self.filesystem().createEncryptionZone(self.path(directory), key)
 
 
 def hadoop_version() -> str:
@@ -103,7 +103,7 @@ def hadoop_version() -> str:
 
 
 @contextmanager
-def hdfs_cluster(folder: Path, is_secure: bool = False, **settings: str) -> Iterator[Cluster]:
+def hdfs_cluster(directory: Path, is_secure: bool = False, **settings: str) -> Iterator[Cluster]:
     """The cluster as long as the block runs; maven.Unreachable where its JARs cannot be had.
 
     is_secure: whether it asks for Kerberos. settings: Hadoop's, of the servers, with ``_`` for dots.
@@ -122,16 +122,16 @@ def hdfs_cluster(folder: Path, is_secure: bool = False, **settings: str) -> Iter
     )
     gateway = JavaGateway(gateway_parameters=GatewayParameters(port=port, auth_token=token))
     try:
-        realm = kerberos.start_realm(gateway.jvm, folder / "realm") if is_secure else None
-        yield _started(gateway.jvm, folder, settings, realm)
+        realm = kerberos.start_realm(gateway.jvm, directory / "realm") if is_secure else None
+        yield _started(gateway.jvm, directory, settings, realm)
     finally:
         gateway.shutdown()
 
 
-def _started(jvm: Any, folder: Path, given: dict[str, str], realm: kerberos.Realm | None) -> Cluster:
+def _started(jvm: Any, directory: Path, given: dict[str, str], realm: kerberos.Realm | None) -> Cluster:
     hadoop = jvm.org.apache.hadoop
     configuration = hadoop.conf.Configuration()
-    configuration.set("hadoop.security.key.provider.path", f"jceks://file{folder}/keys.jceks")
+    configuration.set("hadoop.security.key.provider.path", f"jceks://file{directory}/keys.jceks")
     secure = (
         {}
         if realm is None
@@ -143,7 +143,7 @@ def _started(jvm: Any, folder: Path, given: dict[str, str], realm: kerberos.Real
         users = hadoop.security.UserGroupInformation
         users.setConfiguration(configuration)
         users.loginUserFromKeytab(kerberos.SERVICE, str(realm.keytab))
-    builder = hadoop.hdfs.MiniDFSCluster.Builder(configuration, jvm.java.io.File(str(folder / "dfs")))
+    builder = hadoop.hdfs.MiniDFSCluster.Builder(configuration, jvm.java.io.File(str(directory / "dfs")))
     topology = hadoop.hdfs.MiniDFSNNTopology.simpleHATopology()
     cluster = builder.nnTopology(topology).numDataNodes(1).build()
     cluster.waitActive()

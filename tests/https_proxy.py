@@ -36,9 +36,9 @@ class HttpsProxy:
 
 
 @contextmanager
-def https_proxy(hosts: Sequence[str], server: tuple[str, int], folder: Path) -> Iterator[HttpsProxy]:
+def https_proxy(hosts: Sequence[str], server: tuple[str, int], directory: Path) -> Iterator[HttpsProxy]:
     """A proxy that is these hosts to its clients, as long as the block runs. server: who answers."""
-    key, certificate, trust = folder / "key.pem", folder / "certificate.pem", folder / "trust.p12"
+    key, certificate, trust = directory / "key.pem", directory / "certificate.pem", directory / "trust.p12"
     _run(
         *(
             "openssl",

@@ -61,19 +61,19 @@ def jars() -> list[Path]:
     return [jar for jar in found if jar is not None]
 
 
-def start_realm(jvm: Any, folder: Path) -> Realm:
+def start_realm(jvm: Any, directory: Path) -> Realm:
     """Start a realm in a Java process, which uses it from then on; it ends with the process."""
-    folder.mkdir()
+    directory.mkdir()
     file, port = jvm.java.io.File, _free_port()
     server = jvm.org.apache.kerby.kerberos.kerb.server.SimpleKdcServer()
-    server.setWorkDir(file(str(folder)))
+    server.setWorkDir(file(str(directory)))
     server.setKdcRealm(REALM)
     server.setKdcHost("127.0.0.1")
     server.setAllowUdp(False)
     server.setKdcTcpPort(port)
     server.init()
     server.start()
-    configuration, keytab = folder / "clients.conf", folder / "keytab"
+    configuration, keytab = directory / "clients.conf", directory / "keytab"
     configuration.write_text(_CONFIGURATION.format(realm=REALM, port=port))
     for principal in (SERVICE, USER):
         server.createPrincipal(principal)

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-from kquery_spark.spark_bridge.versions import SUPPORTED
+from kquery_spark.spark_bridge.session.versions import SUPPORTED
 from tests.scala_build import spark_home
 
 ROOT = Path(__file__).parents[1]
-FOLDER = ROOT / ".matrix"
+DIRECTORY = ROOT / ".matrix"
 PAGE = ROOT / "docs" / "compatibility.md"
 START, END = "<!-- matrix -->\n", "<!-- end of matrix -->\n"
 #: Title and path of each suite.
@@ -92,15 +92,15 @@ def _build(release: str) -> str:
 
 def environment(release: str) -> Path:
     """The Python of the environment of a release, or of the lowest versions, which is made where there is none."""
-    folder = FOLDER / release
-    python = folder / "bin" / "python"
-    done = folder / ".installed"
+    directory = DIRECTORY / release
+    python = directory / "bin" / "python"
+    done = directory / ".installed"
     if not done.exists() or done.stat().st_mtime < (ROOT / "pyproject.toml").stat().st_mtime:
         spark, version = _python_of(release)
         if not python.exists():
             base = sys.executable if version is None else f"python{version}"
-            subprocess.run([base, "-m", "venv", str(folder)], check=True)
-        print(f"installing PySpark ({release}) and what the tests need into {folder}", flush=True)
+            subprocess.run([base, "-m", "venv", str(directory)], check=True)
+        print(f"installing PySpark ({release}) and what the tests need into {directory}", flush=True)
         pip = [str(python), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
         pyspark = f"pyspark=={spark}" if _is_patch(spark) else f"pyspark~={spark}.0"
         versions = ["--constraint", ".ci/lowest.txt"] if release == LOWEST else [pyspark]
@@ -112,7 +112,7 @@ def environment(release: str) -> Path:
 def run(release: str, arguments: Sequence[str]) -> Result:
     """Run all suites on a release; the tests' own output goes to the terminal."""
     python = environment("3.5" if release == SCALA_BUILD else release)
-    report = FOLDER / f"{release}.xml"
+    report = DIRECTORY / f"{release}.xml"
     report.unlink(missing_ok=True)
     paths = [path for _, path in SUITES]
     command = [
@@ -130,7 +130,7 @@ def run(release: str, arguments: Sequence[str]) -> Result:
     variables.pop("SPARK_HOME", None)
     spark, beside = _versions(python)
     if release == SCALA_BUILD:
-        variables["SPARK_HOME"] = str(spark_home(_pyspark(python), spark, FOLDER))
+        variables["SPARK_HOME"] = str(spark_home(_pyspark(python), spark, DIRECTORY))
     print(f"Spark {release}", flush=True)
     started = time.perf_counter()
     code = subprocess.run(command, cwd=ROOT, env=variables, check=False).returncode
@@ -148,7 +148,7 @@ def _versions(python: Path) -> tuple[str, str]:
 
 
 def _pyspark(python: Path) -> Path:
-    """The folder of an environment's PySpark."""
+    """The directory of an environment's PySpark."""
     code = "import pyspark; print(pyspark.__path__[0])"
     return Path(subprocess.check_output([str(python), "-c", code], text=True).strip())
 

@@ -1,6 +1,6 @@
 """The Scala 2.13 build of Spark 3.5: PyPI's PySpark of that release has the JARs of the Scala 2.12 build.
 
-Maven Central has the JARs of the other one, without Hive's and the shell's. With them beside PySpark's own scripts a folder is a
+Maven Central has the JARs of the other one, without Hive's and the shell's. With them beside PySpark's own scripts a directory is a
 ``SPARK_HOME``. ``mvn`` must be installed.
 """
 
@@ -22,12 +22,12 @@ POM = """<project xmlns="http://maven.apache.org/POM/4.0.0">
 """
 
 
-def spark_home(pyspark: Path, version: str, folder: Path) -> Path:
-    """The ``SPARK_HOME`` of a version's Scala 2.13 build below ``folder``, made where there is none.
+def spark_home(pyspark: Path, version: str, directory: Path) -> Path:
+    """The ``SPARK_HOME`` of a version's Scala 2.13 build below ``directory``, made where there is none.
 
-    pyspark: the folder of the PySpark package of the same version.
+    pyspark: the directory of the PySpark package of the same version.
     """
-    home = folder / f"spark-{version}-scala2.13"
+    home = directory / f"spark-{version}-scala2.13"
     done = home / ".installed"
     if done.exists():
         return home

@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def test_every_folder_imports_only_from_folders_below_it():
+def test_every_directory_imports_only_from_directories_below_it():
     linter = Path(sysconfig.get_path("scripts")) / "lint-imports"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     run = subprocess.run(

@@ -40,7 +40,7 @@ def test_an_error_survives_its_way_as_text(kind: str) -> None:
     assert found.original_class is expected
 
 
-def test_other_texts_have_none() -> None:
+def test_other_strings_have_none() -> None:
     assert parse_task_error("ValueError: of a function of the user's") is None
 
 

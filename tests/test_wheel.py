@@ -23,10 +23,10 @@ EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 PYSPARK = ("pyspark==3.5.1", "pyspark~=3.5.0", "pyspark")
 
 
-def environment(folder: Path, *packages: str) -> Path:
+def environment(directory: Path, *packages: str) -> Path:
     """The programs of a new environment with some packages."""
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    programs = folder / "bin"
+    subprocess.run([sys.executable, "-m", "venv", str(directory)], check=True)
+    programs = directory / "bin"
     install = [str(programs / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*install, *packages], check=True)
     return programs
@@ -35,10 +35,10 @@ def environment(folder: Path, *packages: str) -> Path:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Made as a release makes it: the source distribution, and the wheel of that."""
-    folder = tmp_path_factory.mktemp("wheel")
-    python = environment(folder / "build", "build") / "python"
-    subprocess.run([str(python), "-m", "build", "--outdir", str(folder), str(ROOT)], check=True)
-    (wheel,) = folder.glob("*.whl")
+    directory = tmp_path_factory.mktemp("wheel")
+    python = environment(directory / "build", "build") / "python"
+    subprocess.run([str(python), "-m", "build", "--outdir", str(directory), str(ROOT)], check=True)
+    (wheel,) = directory.glob("*.whl")
     return wheel
 
 

@@ -85,7 +85,7 @@ class KqueryEngine(_InSession):
         return frame.transform(plan, when=self.settings.when)
 
     def decision(self, query: Query) -> dict[str, Any]:
-        """What becomes of the query: whether ``auto`` picks the engine, coverage, what stays with Spark, the verdict."""
+        """What becomes of the query: whether ``auto`` picks the engine, coverage, what falls back to Spark, the verdict."""
         with session_settings(self.spark, query.settings):
             explained = kq.explain(self.spark.sql(query.sql))
         return {

@@ -12,7 +12,7 @@ _LAST_LIMIT = re.compile(r"\bLIMIT\s+\d+\s*;?\s*$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Table:
-    """A table on disk: one file or a folder of files. ``ddl`` gives the types of a CSV file in Spark's words."""
+    """A table on disk: one file or a directory of files. ``ddl`` gives the types of a CSV file in Spark's words."""
 
     name: str
     path: Path
@@ -52,7 +52,7 @@ class Query:
 
 @dataclass(frozen=True)
 class Suite:
-    """A named set of queries; ``make`` writes the data of a scale below a folder and returns its tables."""
+    """A named set of queries; ``make`` writes the data of a scale below a directory and returns its tables."""
 
     name: str
     about: str

@@ -24,7 +24,7 @@ _DEEP_OR = " OR ".join(f"(id = {i} AND g < {i % 9})" for i in range(40))
 _DEEP_CASE = "CASE " + " ".join(f"WHEN id < {i * 25} THEN 'b{i}'" for i in range(1, 40)) + " ELSE 'z' END"
 _UNIONS = " UNION ALL ".join(f"SELECT id + {i} AS id FROM tiny" for i in range(12))
 
-TEXTS = (
+STRINGS = (
     # constants and tiny tables
     "SELECT 1 AS one",
     "SELECT 1 AS a, 'x' AS b, CAST(NULL AS INT) AS c",
@@ -80,7 +80,7 @@ TEXTS = (
     "SELECT id, point.x + point.y AS s, items[0] AS head, size(items) AS n FROM nested WHERE size(items) > 0",
     "SELECT id, item FROM nested LATERAL VIEW explode(items) AS item",
     "SELECT id, sort_array(collect_list(tag)) AS tags FROM (SELECT id, explode(map_keys(tags)) AS tag FROM nested) AS t GROUP BY id",
-    "SELECT length(body) AS n, count(*) AS m, max(body) AS most FROM texts GROUP BY length(body)",
+    "SELECT length(body) AS n, count(*) AS m, max(body) AS most FROM strings GROUP BY length(body)",
 )
 
 
@@ -145,7 +145,7 @@ def _nested() -> Iterator[pa.Table]:
     )
 
 
-def _texts() -> Iterator[pa.Table]:
+def _strings() -> Iterator[pa.Table]:
     bodies = [f"{i:05d}" + "lorem ipsum " * (20 + i % 200) for i in range(2000)]
     yield pa.table({"id": pa.array(range(2000)), "body": bodies})
 
@@ -153,12 +153,12 @@ def _texts() -> Iterator[pa.Table]:
 def _make(root: Path, scale: float) -> tuple[Table, ...]:
     rows = max(1000, round(BIG_ROWS_AT_SCALE_1 * scale))
     makers = {"tiny": _tiny, "empty": _empty, "thousand": _thousand, "wide": _wide, "big": lambda: _big(rows)}
-    nested = {"nested": _nested, "texts": _texts}
+    nested = {"nested": _nested, "strings": _strings}
     return write_once(root / f"small-{scale:g}", {"rows": rows, "version": 1}, {**makers, **nested})
 
 
 def _queries() -> tuple[Query, ...]:
-    return tuple(Query(f"s{number:02d}", sql) for number, sql in enumerate(TEXTS, start=1))
+    return tuple(Query(f"s{number:02d}", sql) for number, sql in enumerate(STRINGS, start=1))
 
 
 SMALL = Suite(

@@ -10,7 +10,7 @@ from kquery_spark.config.engine import PREFIX
 
 ROWS_AT_SCALE_1 = 3_000_000
 
-TEXTS = {
+STRINGS = {
     "fares": "SELECT passenger_count, MAX(fare_amount) AS max_fare FROM {t} GROUP BY passenger_count",
     "count": "SELECT count(*) AS trips FROM {t} WHERE trip_distance > 10 AND payment_type = 1",
     "zones": (
@@ -35,8 +35,8 @@ FORMATS = ("parquet", "csv")
 
 def _make(root: Path, scale: float) -> tuple[Table, ...]:
     rows = max(12, round(ROWS_AT_SCALE_1 * scale))
-    folder = taxi.generate(root / f"taxi-{scale:g}", rows)
-    return tuple(Table(f"trips_{f}", folder / f, f, taxi.DDL if f == "csv" else None) for f in FORMATS)
+    directory = taxi.generate(root / f"taxi-{scale:g}", rows)
+    return tuple(Table(f"trips_{f}", directory / f, f, taxi.DDL if f == "csv" else None) for f in FORMATS)
 
 
 def _queries() -> tuple[Query, ...]:
@@ -45,7 +45,7 @@ def _queries() -> tuple[Query, ...]:
     without = {f"{PREFIX}disabledRules": ",".join(rule.__name__ for rule in RULES)}
     made = []
     for format_ in FORMATS:
-        for name, text in TEXTS.items():
+        for name, text in STRINGS.items():
             sql = text.format(t=f"trips_{format_}")
             made.append(Query(f"{name}_{format_}", sql))
             made.append(

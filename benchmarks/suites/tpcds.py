@@ -1,4 +1,4 @@
-"""The 99 queries derived from TPC-DS, data and texts from DuckDB's ``tpcds`` extension.
+"""The 99 queries derived from TPC-DS, data and strings from DuckDB's ``tpcds`` extension.
 
 The extension comes from PyPI (``duckdb-extension-tpcds``, in the version of ``duckdb``), so nothing is downloaded at run time.
 """
@@ -85,15 +85,17 @@ def generate(out: Path, scale: float) -> Path:
 
 
 def _make(root: Path, scale: float) -> tuple[Table, ...]:
-    folder = generate(root / f"tpcds-{scale:g}", scale)
-    return tuple(Table(name, folder / f"{name}.parquet") for name in TABLES)
+    directory = generate(root / f"tpcds-{scale:g}", scale)
+    return tuple(Table(name, directory / f"{name}.parquet") for name in TABLES)
 
 
 @cache
 def _queries() -> tuple[Query, ...]:
     with _connect() as connection:
-        texts = connection.execute("SELECT query_nr, query FROM tpcds_queries() ORDER BY query_nr").fetchall()
-    return tuple(Query(str(number), spark_dialect(text), text) for number, text in texts)
+        strings = connection.execute(
+            "SELECT query_nr, query FROM tpcds_queries() ORDER BY query_nr"
+        ).fetchall()
+    return tuple(Query(str(number), spark_dialect(text), text) for number, text in strings)
 
 
 def spark_dialect(text: str) -> str:

@@ -9,8 +9,8 @@ from benchmarks.suites.base import Query, Suite, Table
 
 
 def _make(root: Path, scale: float) -> tuple[Table, ...]:
-    folder = tpch.generate(root / f"tpch-{scale:g}", scale)
-    return tuple(Table(name, folder / f"{name}.parquet") for name in tpch.TABLES)
+    directory = tpch.generate(root / f"tpch-{scale:g}", scale)
+    return tuple(Table(name, directory / f"{name}.parquet") for name in tpch.TABLES)
 
 
 def _queries() -> tuple[Query, ...]:

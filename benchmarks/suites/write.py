@@ -15,13 +15,15 @@ from benchmarks.suites.base import Table
 Maker = Callable[[], Iterator[pa.Table]]
 
 
-def write_once(folder: Path, wanted: Mapping[str, object], makers: Mapping[str, Maker]) -> tuple[Table, ...]:
-    """``<folder>/<name>.parquet`` of every maker; a folder that already holds what is wanted is left as it is."""
-    manifest = folder / "_made.json"
-    tables = tuple(Table(name, folder / f"{name}.parquet") for name in makers)
+def write_once(
+    directory: Path, wanted: Mapping[str, object], makers: Mapping[str, Maker]
+) -> tuple[Table, ...]:
+    """``<directory>/<name>.parquet`` of every maker; a directory that already holds what is wanted is left as it is."""
+    manifest = directory / "_made.json"
+    tables = tuple(Table(name, directory / f"{name}.parquet") for name in makers)
     if manifest.exists() and json.loads(manifest.read_text()) == dict(wanted):
         return tables
-    folder.mkdir(parents=True, exist_ok=True)
+    directory.mkdir(parents=True, exist_ok=True)
     for table in tables:
         _write(table.path, makers[table.name]())
     # written last: a run that was interrupted leaves no manifest and is done again

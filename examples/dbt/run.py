@@ -24,14 +24,14 @@ PROJECT = Path(__file__).parent
 
 
 def build(trips: str, target: str = str(PROJECT / "target")) -> bool:
-    """Run the project over a folder of trips in the running session. True if dbt built all models.
+    """Run the project over a directory of trips in the running session. True if dbt built all models.
 
-    target: the folder for compiled SQL and logs.
+    target: the directory for compiled SQL and logs.
     """
-    folders = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
-    folders += ["--target-path", target, "--log-path", target]
+    directories = ["--project-dir", str(PROJECT), "--profiles-dir", str(PROJECT)]
+    directories += ["--target-path", target, "--log-path", target]
     variables = json.dumps({"trips": os.path.abspath(trips)})
-    return dbtRunner().invoke(["run", *folders, "--vars", variables]).success
+    return dbtRunner().invoke(["run", *directories, "--vars", variables]).success
 
 
 if __name__ == "__main__":

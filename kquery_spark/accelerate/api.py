@@ -1,4 +1,4 @@
-"""``df.transform(kquery_plan)``: a Spark DataFrame in, the same DataFrame run by the engine out."""
+"""``df.transform(kquery_plan)``: takes a Spark DataFrame and returns the same query, run by the engine."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage, plan_frame
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.spark_bridge.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
-from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.relations.catalog_snapshot import SparkPlan, spark_plan, unplanned_copy
+from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, warn_user
 
 Fallback = Literal["spark", "error"]
 When = Literal["auto", "always", "never"]
 
 
 def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = "auto") -> DataFrame:
-    """The same query with as much of it as possible run by the engine.
+    """Run as much of a query as possible in the engine.
 
-    frame: any batch DataFrame of a classic Spark session. Returns a lazy DataFrame of exactly its schema and rows.
-    fallback: "spark" leaves to Spark what the engine declines, and runs a read-only action or a write to files again on
-    Spark when the engine fails (FallbackWarning says why); "error" raises Unsupported with the first reason, and the
-    engine's errors.
-    when: "auto" uses the engine where it should win, "always" wherever it can, "never" gives ``frame`` back.
-    No job of the query runs here; file footers are read for planning. On a cluster the first call asks Spark's Python
-    workers for their versions, in a job of its own.
+    frame: any batch DataFrame of a classic Spark session. Returns a lazy DataFrame with exactly its schema and rows.
+    fallback: with "spark", Spark runs what the engine declines. If the engine fails, Spark also runs a read-only action or a
+    write to files again, and a FallbackWarning says why. With "error", the first reason is raised as Unsupported, and the
+    engine's errors are raised.
+    when: "auto" uses the engine where it should win, "always" wherever it can, and "never" returns ``frame``.
+
+    Planning runs no job of the query, but it reads file footers. On a cluster, the first call runs one small job that asks
+    Spark's Python workers for their versions.
     """
     check_options(fallback, when)
     check_frame(frame, "kquery_plan")
@@ -64,9 +65,10 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
 
 @dataclass(frozen=True)
 class _Result:
-    """The DataFrame to use. config: as far as it was read. chosen: the parts that the engine runs, of those decided on.
+    """The result of planning: the DataFrame to return, and what the query event reports.
 
-    failure: why the engine could not plan the query.
+    config: the settings, or None if planning failed before it read them. chosen: the parts that the engine runs, a subset of
+    the parts with a decision. failure: why the engine could not plan the query, or None.
     """
 
     frame: DataFrame
@@ -77,7 +79,7 @@ class _Result:
     failure: str | None = None
 
     def event(self, seconds: float) -> QueryEvent:
-        """What those who watch queries are told."""
+        """Return the event that is passed to `on_query` callbacks."""
         place: Place = "spark"
         execution = execution_of(self.frame)
         if execution is not None:
@@ -87,7 +89,7 @@ class _Result:
             share = coverage(self.planned, self.chosen)
             sentences += [f"{node}: {reason}" for node, reason in self.planned.reasons]
         elif self.failure is None:
-            sentences.append("Rows are only passed on, which Spark does itself as fast.")
+            sentences.append("Not accelerated: a scan and a filter only, so no gain is expected.")
         return QueryEvent("planned", "", place, share, tuple(sentences), seconds, self.failure)
 
 
@@ -117,20 +119,20 @@ def _planned(frame: DataFrame, fallback: Fallback, when: When) -> _Result:
 
 
 def _spark_plan_or_none(frame: DataFrame, link: Bridge) -> SparkPlan | None:
-    with contextlib.suppress(*SPARK_ERRORS):  # planning meets it, too, and says so
+    with contextlib.suppress(*SPARK_ERRORS):  # planning raises the error again and reports it
         return spark_plan(frame, link)
     return None
 
 
 def _warn_first_time(planned: PlannedQuery) -> None:
-    """Say once a session that its Python workers cannot run the engine."""
+    """Warn once per session that its Python workers cannot run the engine."""
     link, problem = planned.bridge, planned.worker_problem
     if problem is not None and link.warns_first_time(problem):
         warn_user(f"Spark runs the queries of this session: {problem}")
 
 
 def _chosen(planned: PlannedQuery, decisions: Sequence[Decision], when: When) -> tuple[list[Part], bool]:
-    """The parts to run in the engine, and whether only actions that bring their rows to the driver win by it."""
+    """Return the parts to run in the engine, and whether only actions that collect rows in the driver gain from them."""
     if when == "always":
         return list(planned.parts), False
     chosen = [part for part, decision in zip(planned.parts, decisions, strict=True) if decision.accelerate]
@@ -149,6 +151,6 @@ def _require_whole(planned: PlannedQuery) -> None:
     if planned.whole and not planned.reasons:
         return
     node, reason = (
-        planned.reasons[0] if planned.reasons else ("Query", "A part of the query is left to Spark.")
+        planned.reasons[0] if planned.reasons else ("Query", "a part of the query falls back to Spark")
     )
     raise Unsupported(f"{node}: {reason}")

@@ -19,7 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.accelerate.planning.plan_query import plan_frame
 from kquery_spark.config.cost import CostModel
-from kquery_spark.spark_bridge.bypass import bypass
+from kquery_spark.spark_bridge.session.bypass import bypass
 
 ROWS = 2_000_000
 _REPEATS = 5
@@ -27,19 +27,20 @@ _PARTITIONS = 2
 _LEAST_MEASURABLE_SECONDS = 1e-10  # seconds a row or byte: below what can be measured
 
 
-def calibrate(spark: SparkSession, folder: str | None = None, rows: int = ROWS) -> CostModel:
-    """The cost model as measured; terms that are not measured (long texts, Arrow results) keep their defaults.
+def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROWS) -> CostModel:
+    """The cost model as measured; terms that are not measured (long strings, Arrow results) keep their defaults.
 
-    folder: a new folder that Spark's workers can read; None: a temporary one of this machine. rows: of the table that is
-    written there, and removed at the end. Takes about half a minute with the default; nothing else should run meanwhile.
+    directory: a new directory that Spark's workers can read; None: a temporary directory of this machine.
+    rows: the size of the table that is written there and removed at the end. With the default, calibration takes about
+    half a minute; nothing else should run meanwhile.
     """
-    directory = Path(folder) if folder is not None else Path(tempfile.mkdtemp(prefix="kquery-calibrate-"))
-    directory.mkdir(parents=True, exist_ok=True)
+    root = Path(directory) if directory is not None else Path(tempfile.mkdtemp(prefix="kquery-calibrate-"))
+    root.mkdir(parents=True, exist_ok=True)
     try:
         with bypass():
-            return _Calibration(spark, _table(directory, rows), rows).model()
+            return _Calibration(spark, _table(root, rows), rows).model()
     finally:
-        shutil.rmtree(directory, ignore_errors=True)
+        shutil.rmtree(root, ignore_errors=True)
 
 
 def _table(directory: Path, rows: int) -> str:

@@ -1,7 +1,7 @@
 """``kq.enable(spark)``: runs the actions of a session's DataFrames, and SQL that writes, in the engine with no code changes.
 
 While any session is enabled, the actions of PySpark's DataFrame class and ``sql`` of its session class are wrapped. For
-other sessions, and for queries that stay with Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false``
+other sessions, and for queries that fall back to Spark, a wrapper calls PySpark's own method. ``spark.kquery.enabled=false``
 switches a session off without ``disable``.
 """
 
@@ -20,11 +20,11 @@ from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_pl
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.statements import run_write
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.bypass import bypass, bypassed
-from kquery_spark.spark_bridge.failures import warn_user
-from kquery_spark.spark_bridge.lazy_dataframe import SHOW, text_of
-from kquery_spark.spark_bridge.pyspark_names import ClassicDataFrame
-from kquery_spark.spark_bridge.session import bridge, session_identity
+from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, text_of
+from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
+from kquery_spark.spark_bridge.session.bridge import bridge, session_identity
+from kquery_spark.spark_bridge.session.bypass import bypass, bypassed
+from kquery_spark.spark_bridge.session.failures import warn_user
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _options(subject: DataFrame | SparkSession) -> _Options | None:
 
 
 def _engine_frame(frame: DataFrame, options: _Options) -> EngineFrame | None:
-    """The engine's frame of the same query; None where it stays with Spark."""
+    """The engine's frame of the same query; None where it falls back to Spark."""
     fast = kquery_plan(frame, fallback=options.fallback, when=options.when)
     return fast if isinstance(fast, EngineFrame) else None
 
@@ -136,7 +136,7 @@ def _write(frame: DataFrame, options: _Options) -> Any:
 
 
 def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
-    """A statement with arguments stays with Spark, which binds them during analysis."""
+    """A statement with arguments falls back to Spark, which binds them during analysis."""
     if args or kwargs or not isinstance(sqlQuery, str):
         return NotImplemented
     result = run_write(session, sqlQuery, options.fallback, options.when)
@@ -144,7 +144,7 @@ def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any =
 
 
 _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
-# Each gives NotImplemented for a query that stays with Spark.
+# Each gives NotImplemented for a query that falls back to Spark.
 _ACTIONS: dict[str, Callable[..., Any]] = {
     **{name: _action(name) for name in _SAME},
     "take": _take,
@@ -188,7 +188,7 @@ def _uninstall_unused() -> None:
 def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     """Calls ``run`` where the engine may run the action, PySpark's own method otherwise.
 
-    Nested calls bypass the wrapper: they belong to the same action, and would plan a frame that stays with Spark again.
+    Nested calls bypass the wrapper: they belong to the same action, and would plan a frame that falls back to Spark again.
     PySpark's own method rejects invalid arguments.
     """
     signature = inspect.signature(original)

@@ -1,4 +1,4 @@
-"""``kq.explain``: what runs in the engine, what stays with Spark and why, the stages, and what they did."""
+"""``kq.explain``: what runs in the engine, what falls back to Spark and why, the stages, and what they did."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
-from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.stages import Stage
 
 ENGINE, SPARK, HANDOVER = "engine", "Spark", "hand-over"
@@ -28,7 +28,7 @@ MARKS = {ENGINE: "*", SPARK: "-", HANDOVER: ">"}
 
 @dataclass(frozen=True)
 class ExplainedNode:
-    """A node of Spark's plan: who runs it, and for a node that stays with Spark the reason when it is one.
+    """A node of Spark's plan: who runs it, and for a node that falls back to Spark the reason when it is one.
 
     ``runs``: "engine", "Spark", or "hand-over" for a node of Spark whose rows feed the engine.
     """
@@ -118,7 +118,7 @@ class Explanation:
 
     @property
     def reasons(self) -> list[tuple[str, str]]:
-        """What stays with Spark: the node and the sentence that says why."""
+        """What falls back to Spark: the node and the sentence that says why."""
         return list(self.planned.reasons)
 
     @cached_property
@@ -144,7 +144,7 @@ class Explanation:
         )
 
     def sections(self) -> list[tuple[str, str]]:
-        """The explanation as titles and texts."""
+        """The explanation as titles and strings."""
         sections = [("", f"Coverage: {self.coverage:.0%} of the plan's nodes can run in the engine")]
         if not self.planned.config.enabled:
             sections.append(("", "The engine is switched off: spark.kquery.enabled is false"))

@@ -18,7 +18,7 @@ _PRE = "margin:0.3em 0;line-height:1.35;overflow-x:auto"
 def render(explanation: Explanation) -> str:
     """The explanation as one ``div``."""
     share = f"{explanation.coverage:.0%}"
-    verdict = "runs in the engine" if explanation.accelerated else "is left to Spark"
+    verdict = "runs in the engine" if explanation.accelerated else "falls back to Spark"
     parts = [f"<b>{share} of the plan can run in the engine; the query {verdict}</b>"]
     if explanation.nodes:
         rows = "\n".join(

@@ -26,7 +26,7 @@ class QueryEvent:
 
     action: its name in PySpark; empty for "planned". place: where the action ran, or the query is to run: the driver,
     tasks of Spark that run the engine, or Spark alone. coverage: share of the plan's nodes that run in the engine.
-    sentences: the decision on each part, and why others stay with Spark. seconds: of planning, or of the action.
+    sentences: the decision on each part, and why others fall back to Spark. seconds: of planning, or of the action.
     failure: what failed in the engine, so that Spark ran the query again, or the error that was raised.
     rows: how many the action returned; None if it returns something else, as ``count``, ``show`` and writes do.
     """

@@ -15,9 +15,9 @@ from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import Execution
 from kquery_spark.accelerate.execution.writer import is_or_holds
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, warn_user
-from kquery_spark.spark_bridge.session import Bridge, bridge, same_plan
-from kquery_spark.spark_bridge.write_statements import WriteStatement, may_write, parse_write
+from kquery_spark.spark_bridge.plan.write_statements import WriteStatement, may_write, parse_write
+from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, same_plan
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, warn_user
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _Planne
         return None  # so little work that the engine wins only if the driver collects the rows
     location = statement.target.location
     if location is not None and is_or_holds(location, execution.files()):
-        return None  # Spark deletes the folder's files before the engine's tasks read them
+        return None  # Spark deletes the directory's files before the engine's tasks read them
     return _PlannedWrite(statement, execution, frame) if execution.placement.parts else None
 
 

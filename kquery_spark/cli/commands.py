@@ -22,7 +22,7 @@ from kquery_spark.cli.tables import (
     table_option,
 )
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS
-from kquery_spark.spark_bridge.query_text import check_query
+from kquery_spark.spark_bridge.plan.query_text import check_query
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,7 +77,7 @@ def cli(context: click.Context) -> None:
     help="both: compare first; local: in this process, without Spark and Java.",
 )
 @click.option(
-    "--output", help=f"Folder to write; {_ENDINGS} says the format, {DEFAULT_FORMAT.name} if none does."
+    "--output", help=f"Directory to write; {_ENDINGS} says the format, {DEFAULT_FORMAT.name} if none does."
 )
 @click.option("--overwrite", is_flag=True, help="Replace an output that is there.")
 @click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")
@@ -119,7 +119,7 @@ def sql(
 @cli.command()
 @_query_options
 def explain(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...], log_level: str) -> None:
-    """Say what of a query runs in the engine, what stays with Spark and why, and the stages."""
+    """Say what of a query runs in the engine, what falls back to Spark and why, and the stages."""
     frame = _frame(_sql_text(sql, sql_file), tables, log_level)
     click.echo(str(kq.explain(frame)))
 
@@ -236,7 +236,7 @@ def bench(arguments: tuple[str, ...]) -> None:
     help="JSON file of counts and findings; a run that finds one goes on where it stopped.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path, file_okay=False), help="Folder for a test file each."
+    "--output", type=click.Path(path_type=Path, file_okay=False), help="Directory for a test file each."
 )
 @click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
 def fuzz(
@@ -254,7 +254,7 @@ def fuzz(
     from kquery_spark.fuzz.run import Campaign
     from kquery_spark.fuzz.run import fuzz as run_campaign
     from kquery_spark.progress import progress
-    from kquery_spark.spark_bridge.session import bridge
+    from kquery_spark.spark_bridge.session.bridge import bridge
 
     seconds = 60.0 if seconds is None and cases is None else seconds
     campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
@@ -272,15 +272,15 @@ def fuzz(
     "--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Of the table."
 )
 @click.option(
-    "--folder", help="A new folder that all workers can read; needed on a cluster of several machines."
+    "--directory", help="A new directory that all workers can read; needed on a cluster of several machines."
 )
 @click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
-def calibrate(rows: int, folder: str | None, log_level: str) -> None:
+def calibrate(rows: int, directory: str | None, log_level: str) -> None:
     """Measure what when="auto" weighs on this machine or cluster, and print it as settings."""
     from kquery_spark.accelerate.calibrate import calibrate as measure
 
     for name, value in (
-        measure(own_session("kquery-spark calibrate", log_level), folder, rows).settings().items()
+        measure(own_session("kquery-spark calibrate", log_level), directory, rows).settings().items()
     ):
         click.echo(f"{name}={value}")
 
@@ -308,7 +308,7 @@ def qualify(
 ) -> None:
     """Report which parts of Spark's queries the engine would run, and an estimate of the time saved.
 
-    PATH: an event log or a folder of them, read without Spark; or SQL files, planned with Spark over the tables and not run.
+    PATH: an event log or a directory of logs, read without Spark; or SQL files, which Spark plans but does not run.
     """
     from kquery_spark.cli.qualification import qualify_path, write_reports
     from kquery_spark.qualify.text import render_text

@@ -14,8 +14,8 @@ import click
 from pyspark.errors import AnalysisException, ParseException
 
 from kquery_spark import errors
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, task_error_of
-from kquery_spark.spark_bridge.jvm_output import print_by_jvm
+from kquery_spark.spark_bridge.jvm.output import print_by_jvm
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, task_error_of
 
 
 class Exit(IntEnum):

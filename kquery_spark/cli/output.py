@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
 from kquery_spark.cli.tables import format_of_path
 from kquery_spark.sources.formats import DEFAULT_FORMAT, format_named
-from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
+from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Output:
     """A place for a result, checked before any work is done and filled by one rename.
 
-    Spark writes to a hidden folder beside the place; when that is complete it is renamed. A job that
+    Spark writes to a hidden directory beside the place; when that is complete it is renamed. A job that
     fails leaves nothing behind, and an output that was there stays as it was.
     """
 
@@ -32,11 +32,11 @@ class Output:
         self._format = DEFAULT_FORMAT if name is None else format_named(name)
         if not self._format.writable:
             raise Failure(Exit.OUTPUT, f"cannot write {path}: {self._format.title} files are only read")
-        folder = self._path.getParent()
-        while folder is not None and not self._files.exists(folder):
-            folder = folder.getParent()
-        if folder is not None and not self._files.getFileStatus(folder).isDirectory():
-            raise Failure(Exit.OUTPUT, f"cannot write {path}: {folder.toUri().getPath()} is no folder")
+        directory = self._path.getParent()
+        while directory is not None and not self._files.exists(directory):
+            directory = directory.getParent()
+        if directory is not None and not self._files.getFileStatus(directory).isDirectory():
+            raise Failure(Exit.OUTPUT, f"cannot write {path}: {directory.toUri().getPath()} is no directory")
         if self._files.exists(self._path) and not overwrite:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or say --overwrite")
 
@@ -79,5 +79,5 @@ class Output:
             raise Failure(Exit.OUTPUT, f"cannot write {self.path}: renaming {source.getName()} failed")
 
     def _sibling(self, what: str) -> Any:
-        # a leading dot: readers of the folder above skip it
+        # a leading dot: readers of the directory above skip it
         return self._hadoop.beside(f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}")

@@ -13,7 +13,7 @@ import click
 
 from kquery_spark.cli.failures import Exit, Failure, reading
 from kquery_spark.sources.formats import FORMATS, format_named
-from kquery_spark.spark_bridge.hadoop_files import HadoopFiles
+from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -94,10 +94,10 @@ def read_sql(path: str) -> str:
 
 
 def table_format(spark: SparkSession, spec: TableSpec) -> str:
-    """The format of a table: as said, by its ending, or by the first data file in its folder."""
+    """The format of a table: as said, by its ending, or by the first data file in its directory."""
     if spec.format or (named := format_of_path(spec.path)):
         return spec.format or str(named)
-    # a folder without an ending: its first data file tells, on any filesystem that Spark knows
+    # a directory without an ending: its first data file tells, on any filesystem that Spark knows
     files = HadoopFiles(spark, spec.path)
     if not files.system.exists(files.path):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
@@ -155,8 +155,8 @@ def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...])
 
 
 def _format_on_disk(path: str) -> str | None:
-    for _, folders, files in os.walk(path):
-        folders.sort()
+    for _, directories, files in os.walk(path):
+        directories.sort()
         for file in sorted(files):
             named = format_of_path(file)
             if named and not file.startswith(("_", ".")):

@@ -1,4 +1,4 @@
-"""From a logical plan to stages, once for every way of running them: optimize, check, plan physically, cut."""
+"""The compiler turns a logical plan into stages: optimize, check, plan physically, cut. All executors use the same one."""
 
 from kquery_spark.compiler.compile import CompiledQuery, compile_query
 from kquery_spark.compiler.placement import Placement

@@ -1,4 +1,4 @@
-"""``compile_query``: the one way from a logical plan to stages."""
+"""``compile_query`` turns a logical plan into a stage graph."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from kquery_spark.stages import StageGraph, build_stages
 
 @dataclass(frozen=True)
 class CompiledQuery:
-    """A query after each step: the logical plan, what each rule made of it, the physical plan, the stages.
+    """The results of all steps of a compilation: the logical plan, the plan after each rule, the physical plan, the stages.
 
-    estimate: how many rows the query gives and how many bytes its scans decode. config: the settings of the tasks that run
-    the stages, which follow from the placement.
+    estimate: the expected rows of the query, and the bytes that its scans decode. config: the settings of the tasks that run
+    the stages, which depend on the placement.
     """
 
     logical: LogicalPlan
@@ -36,21 +36,21 @@ class CompiledQuery:
 
     @property
     def optimized(self) -> LogicalPlan:
-        """The logical plan after all rules."""
+        """The optimized logical plan."""
         return _after_rules(self.logical, self.steps)
 
     @property
     def is_ordered(self) -> bool:
-        """Whether the rows are in the order of a sort that is the last that the query does."""
+        """True if the result is sorted, because the last operation is a sort."""
         return is_ordered(self.optimized)
 
     @property
     def shares_sort(self) -> bool:
-        """Whether an ordered result comes from several tasks, each one's rows before the next one's."""
+        """True if a sorted result comes from several tasks, so that it has to be concatenated in task order."""
         return self.is_ordered and len(self.graph.result.tasks) > 1
 
     def placed(self, placement: Placement) -> CompiledQuery:
-        """The same optimized plan for tasks that run elsewhere; compiled once for each placement."""
+        """Return the query compiled for another placement. Each placement is compiled only once."""
         if placement == self.placement:
             return self
         query = self._others.get(placement)
@@ -64,10 +64,11 @@ class CompiledQuery:
 def compile_query(
     plan: LogicalPlan, config: EngineConfig, placement: Placement = IN_TASK_ORDER, check: bool = True
 ) -> CompiledQuery:
-    """Optimize a resolved logical plan, lower it to operators, and cut these into stages.
+    """Optimize a logical plan, lower it to operators, and cut these into stages.
 
-    check: raise now what running the plan is sure to raise: SourceError and its like for its files, the ExecutionError of
-    a constant. False where the reader of the plan has done so. Raises Unsupported for what no operator can do.
+    check: raise errors now that running the plan would raise for sure: a SourceError for its files, or the ExecutionError
+    of a constant. Pass False if the frontend has already checked this. Raises Unsupported if there is no operator for a
+    node.
     """
     steps = tuple(optimize_steps(plan, config.disabled_rules))
     optimized = _after_rules(plan, steps)
@@ -78,7 +79,7 @@ def compile_query(
 
 
 def is_ordered(plan: LogicalPlan) -> bool:
-    """Whether a plan's rows are in the order of a sort that is the last that it does."""
+    """True if the plan's rows are sorted, because its last operation (apart from projections) is a sort."""
     return isinstance(plan, Sort) or (isinstance(plan, Projection) and is_ordered(plan.child))
 
 
@@ -93,7 +94,7 @@ def _lower(
     settings: EngineConfig,
     placement: Placement,
 ) -> CompiledQuery:
-    """Physical plan and stages of an optimized plan."""
+    """Lower an optimized plan and cut it into stages. The settings are those of the user; the placement may change them."""
     config = placement.settings(settings)
     physical = plan_query(_after_rules(plan, steps), config, shared_sort=placement.keeps_task_order)
     graph = build_stages(physical, config, in_order=placement.threads is not None)

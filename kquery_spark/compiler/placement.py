@@ -1,4 +1,4 @@
-"""Where the tasks of a query run, as far as its physical plan and its stages depend on it."""
+"""The placement of a query: where its tasks run, as far as its physical plan depends on that."""
 
 from __future__ import annotations
 
@@ -7,24 +7,24 @@ from dataclasses import dataclass, replace
 from kquery_spark.config.engine import EngineConfig
 
 DRIVER_KEPT_BYTES = 64 << 20
-"""Of build sides that stay in the driver for further queries."""
-_MIN_THREADED_BYTES = 1 << 20  # a query that reads fewer bytes is one task
+"""The most bytes of build sides that the driver caches for later queries."""
+_MIN_THREADED_BYTES = 1 << 20  # a query in the driver that reads fewer bytes runs in one task
 
 
 @dataclass(frozen=True)
 class Placement:
-    """What the taker of the rows promises, and who runs the tasks.
+    """Where tasks run, and whether the consumer preserves their order.
 
-    keeps_task_order: the rows of a task are taken before those of the next one, so that several tasks may share the last
-    sort of an ordered result; otherwise one task does it. threads: how many threads of the driver run the tasks; None:
-    Spark's tasks or the threads of a context do, as the settings say.
+    keeps_task_order: the consumer reads the rows of a task before those of the next task, so several tasks may share the
+    last sort. Otherwise one task sorts. threads: the number of driver threads that run the tasks; None if they run in
+    Spark's executors or in a context, where the settings determine the parallelism.
     """
 
     keeps_task_order: bool = True
     threads: int | None = None
 
     def settings(self, config: EngineConfig) -> EngineConfig:
-        """The engine's settings for tasks that run here."""
+        """Return the engine's settings for this placement."""
         if self.threads is None:
             return config
         cache_bytes = min(config.kept_bytes, DRIVER_KEPT_BYTES)

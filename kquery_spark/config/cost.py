@@ -31,7 +31,7 @@ class CostModel:
     exchanged_text_byte_seconds: float = setting(
         1.0e-8, "Cost: to exchange one byte of text between stages, which Spark does faster."
     )
-    short_text_bytes: float = setting(24.0, "Texts that are no longer on average cost nothing to exchange.")
+    short_text_bytes: float = setting(24.0, "Strings that are no longer on average cost nothing to exchange.")
     decoded_byte_seconds: float = setting(
         2.0e-9, "Saving: one byte that the engine, not Spark, reads and decodes."
     )

@@ -9,4 +9,4 @@ FOR_FUNCTIONS = "functions"
 """The mark's value in workers that call Python functions of Spark's users, which share them with no other stage."""
 
 WORKER_INTERPRETER = "KQUERY_SPARK_PYTHON"
-"""The executable that ``runtime/spark/engine-python`` starts."""
+"""The executable that ``spark_bridge/session/engine-python`` starts."""

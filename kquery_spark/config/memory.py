@@ -62,7 +62,7 @@ class ProcessLimits:
     @staticmethod
     def read(root: Path = Path("/")) -> ProcessLimits:
         """As they are now; ``root`` has ``proc`` and ``sys/fs/cgroup``."""
-        used_of = [(limit, _cgroup_use(folder)) for limit, folder in _limited_cgroups(root)]
+        used_of = [(limit, _cgroup_use(directory)) for limit, directory in _limited_cgroups(root)]
         limit, used = min(used_of, key=lambda pair: pair[0] - pair[1], default=(0, 0))
         sizes = read_text(root / "proc/self/statm").split()
         page = os.sysconf("SC_PAGE_SIZE")
@@ -123,17 +123,17 @@ def _physical(root: Path) -> int:
 def _limited_cgroups(root: Path) -> list[tuple[int, Path]]:
     """The cgroups of this process that have a memory limit, with the limit, which is assumed not to change."""
     limits = []
-    for folder in cgroup_directories("memory", root):
-        limit = _number(folder / "memory.max") or _number(folder / "memory.limit_in_bytes")
+    for directory in cgroup_directories("memory", root):
+        limit = _number(directory / "memory.max") or _number(directory / "memory.limit_in_bytes")
         if 0 < limit < _UNLIMITED_BYTES:
-            limits.append((limit, folder))
+            limits.append((limit, directory))
     return limits
 
 
-def _cgroup_use(folder: Path) -> int:
+def _cgroup_use(directory: Path) -> int:
     """What a cgroup uses, less the pages of files that it can drop."""
-    used = _number(folder / "memory.current") or _number(folder / "memory.usage_in_bytes")
-    statistics = read_text(folder / "memory.stat")
+    used = _number(directory / "memory.current") or _number(directory / "memory.usage_in_bytes")
+    statistics = read_text(directory / "memory.stat")
     files = _field(statistics, "total_inactive_file") or _field(statistics, "inactive_file")
     return max(0, used - files)
 

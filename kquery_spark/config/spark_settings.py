@@ -21,7 +21,7 @@ class SparkSetting(NamedTuple):
     reason: str
 
 
-SOCKET_FOLDER = "/tmp"
+SOCKET_DIRECTORY = "/tmp"
 """Short, and on every Unix: the path of a socket may take about 100 bytes."""
 
 SETTINGS: tuple[SparkSetting, ...] = (
@@ -33,9 +33,9 @@ SETTINGS: tuple[SparkSetting, ...] = (
     ),
     SparkSetting(
         "spark.python.unix.domain.socket.dir",
-        SOCKET_FOLDER,
-        "Where these sockets are. Spark's default is Java's temporary folder, which in a YARN container has a path too long "
-        "for a socket, so that no Python function would run.",
+        SOCKET_DIRECTORY,
+        "Where these sockets are. Spark's default is Java's temporary directory. In a YARN container its path is too long "
+        "for a socket, and no Python function would run.",
     ),
     SparkSetting(
         "spark.python.worker.reuse",
@@ -91,9 +91,9 @@ def configure(builder: B) -> B:
 
 
 def settings_here() -> tuple[SparkSetting, ...]:
-    """``SETTINGS`` that this machine can do: without Unix domain sockets where it has none, or no folder for them."""
-    folder = os.path.isdir(SOCKET_FOLDER) and os.access(SOCKET_FOLDER, os.W_OK | os.X_OK)
-    if hasattr(socket, "AF_UNIX") and folder:
+    """``SETTINGS`` that this machine can do: without Unix domain sockets where it has none, or no directory for them."""
+    directory = os.path.isdir(SOCKET_DIRECTORY) and os.access(SOCKET_DIRECTORY, os.W_OK | os.X_OK)
+    if hasattr(socket, "AF_UNIX") and directory:
         return SETTINGS
     return tuple(s for s in SETTINGS if not s.key.startswith("spark.python.unix.domain.socket."))
 

@@ -13,16 +13,16 @@ import pyarrow as pa
 from kquery_spark.context.table_metadata import as_source_errors
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import DataFile, Source
-from kquery_spark.sources.deletion_vectors import DeletedPositions
+from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions
+from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.delta.column_mapping import MODES, UNMAPPED, stored_column
 from kquery_spark.sources.files import modified_ms, stamp_of
-from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
-from kquery_spark.sources.renamed import RenamedColumns
-from kquery_spark.spark_bridge.spark_types import arrow_schema
+from kquery_spark.sources.views.renamed import RenamedColumns
+from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
 
 # What a table may ask of its readers; deltalake refuses to open tables that ask for what it does not know.
 _FEATURES = frozenset(
@@ -90,11 +90,11 @@ def _opened(path: str, version: int | None, options: Mapping[str, Any] | None) -
         from deltalake import DeltaTable
     except ImportError:
         raise SourceError(_INSTALL) from None
-    texts = None if options is None else {name: str(value) for name, value in options.items()}
-    if texts is not None and str(texts.get("aws_endpoint_url", "")).startswith("http://"):
-        texts.setdefault("aws_allow_http", "true")
+    strings = None if options is None else {name: str(value) for name, value in options.items()}
+    if strings is not None and str(strings.get("aws_endpoint_url", "")).startswith("http://"):
+        strings.setdefault("aws_allow_http", "true")
     with as_source_errors(f"cannot open the Delta table {path}"):
-        return DeltaTable(path.replace("s3a://", "s3://", 1), version=version, storage_options=texts)
+        return DeltaTable(path.replace("s3a://", "s3://", 1), version=version, storage_options=strings)
 
 
 def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataFile, ...]:

@@ -46,7 +46,7 @@ from kquery_spark.runtime.local import LocalExecutor, ReadAheadBudget, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.hdfs import cluster_of_options, connect_clusters
+from kquery_spark.sources.hadoop.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_source
 from kquery_spark.sources.object_stores.connections import bucket_of, connect, store_of_options
 from kquery_spark.sources.request_limit import limit_requests
@@ -406,8 +406,10 @@ class _Session(Session):
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
         plan = Limit(analyzed.plan, count)
         shown = [plan.column(n) for n in plan.schema.names]
-        texts = [c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown]
-        named = tuple(Named(e, c.name) for e, c in zip(texts, shown, strict=True))
+        strings = [
+            c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown
+        ]
+        named = tuple(Named(e, c.name) for e, c in zip(strings, shown, strict=True))
         table = printable(self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names))))
         columns = [
             [
@@ -498,7 +500,7 @@ def _shown_in_python(dtype: pa.DataType) -> bool:
 
 def _paths(path: Paths) -> list[str]:
     if not isinstance(path, str | os.PathLike | Sequence):
-        raise SourceError(f"a path is text or a list of texts, not {type(path).__name__}")
+        raise SourceError(f"a path is text or a list of strings, not {type(path).__name__}")
     many = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not many:
         raise SourceError("no path given")

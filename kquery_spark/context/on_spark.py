@@ -29,15 +29,15 @@ from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_client
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.object_stores.connections import bucket_of
-from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
-from kquery_spark.spark_bridge.object_stores import SPARKS_SCHEMES
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.pyspark_names import frame_of, spark_schema_of
-from kquery_spark.spark_bridge.relations import RelationReader
-from kquery_spark.spark_bridge.session import Bridge, bridge
-from kquery_spark.spark_bridge.session_settings import SessionSettings, session_settings
-from kquery_spark.spark_bridge.setting_values import is_true
-from kquery_spark.spark_bridge.spark_types import arrow_schema
+from kquery_spark.spark_bridge.frames.pyspark_names import frame_of, spark_schema_of
+from kquery_spark.spark_bridge.hadoop.object_stores import SPARKS_SCHEMES
+from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.session.bridge import Bridge, bridge
+from kquery_spark.spark_bridge.session.setting_values import is_true
+from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
 from kquery_spark.stages import StageGraph
 
 _MAX_ROWS_IN_ROUNDS = (

@@ -7,7 +7,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr.nodes import Call, Case, Cast, Expr, InList, Literal
 from kquery_spark.functions import casts
-from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, call, function
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
@@ -66,7 +66,7 @@ def _evaluate(expr: Expr) -> Vector:
             return _case(expr)
         case InList():
             return _in_list(expr)
-    raise Unsupported(f"{type(expr).__name__} expressions have no constant value.")
+    raise Unsupported(f"{type(expr).__name__} expressions have no constant value")
 
 
 def _connective(expr: Call, left: Expr, right: Expr) -> Vector:

@@ -17,7 +17,7 @@ def finished(folded: HigherOrder, state: str, finish: Expr) -> Expr:
     """
     if can_raise(folded) and not _always_evaluates(finish, state):
         raise Unsupported(
-            "AGGREGATE that may raise errors and whose finish lambda may skip the state stays with Spark"
+            "AGGREGATE that may raise errors and whose finish lambda may skip the state is not supported"
         )
     value = substitute(finish, {state: folded})
     array = folded.arguments[0]

@@ -11,7 +11,7 @@ from typing_extensions import override
 from kquery_spark.errors import PlanError
 from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.traverse import columns_of, substitute, walk
-from kquery_spark.functions.higher_order import HigherOrderFunction, higher_order_function
+from kquery_spark.functions.nested.higher_order import HigherOrderFunction, higher_order_function
 from kquery_spark.functions.registry import EvalMode
 
 

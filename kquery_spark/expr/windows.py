@@ -11,9 +11,9 @@ from typing_extensions import override
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr.nodes import Case, Expr, Literal
 from kquery_spark.expr.properties import can_raise
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 from kquery_spark.types.decimals import NARROW_PRECISION
 from kquery_spark.types.str_enum import StrEnum
@@ -69,20 +69,20 @@ def check_range(offset: Literal, dtype: pa.DataType) -> None:
         return
     if _has_clock_changes(dtype) and abs(int(offset.value)) >= DAY_MICROS:
         raise Unsupported(
-            "A RANGE frame of a day or more over timestamps is supported in the time zone UTC only."
+            "a RANGE frame of a day or more over timestamps is supported in the time zone UTC only"
         )
     # Spark gets to sums past the end of a type with the rows that follow only, and of short types they are likely
     short = dtype in (t.BYTE, t.SHORT)
     if short or (t.is_decimal(dtype) and dtype.precision > NARROW_PRECISION):
-        raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
+        raise Unsupported(f"a RANGE frame with an offset over {t.spark_name(dtype)} is not supported")
 
 
 def check_months(dtype: pa.DataType) -> None:
     """Raise Unsupported for keys that months cannot be added to in a RANGE frame."""
     if dtype != t.DATE and not pa.types.is_timestamp(dtype):
-        raise Unsupported(f"A RANGE frame of months over {t.spark_name(dtype)} is not supported.")
+        raise Unsupported(f"a RANGE frame of months over {t.spark_name(dtype)} is not supported")
     if _has_clock_changes(dtype):
-        raise Unsupported("A RANGE frame of months over timestamps is supported in the time zone UTC only.")
+        raise Unsupported("a RANGE frame of months over timestamps is supported in the time zone UTC only")
 
 
 def _has_clock_changes(dtype: pa.DataType) -> bool:
@@ -94,7 +94,7 @@ def in_days(offset: Literal) -> Literal:
     """A day-time interval, which must be of whole days, as what is added to dates."""
     days, rest = divmod(int(offset.value), DAY_MICROS)
     if rest:
-        raise Unsupported(f"A RANGE frame over dates with the bound {offset} is not supported.")
+        raise Unsupported(f"a RANGE frame over dates with the bound {offset} is not supported")
     return Literal(days, t.INT)
 
 
@@ -142,7 +142,7 @@ class WindowCall(Expr):
                 raise PlanError(f"{name} is no aggregate function, so it takes no FILTER")
             if any(map(can_raise, args)):
                 raise Unsupported(
-                    "FILTER over a window with an argument that may raise is not supported: Spark evaluates all rows."
+                    "FILTER over a window with an argument that may raise is not supported: Spark evaluates all rows"
                 )
             if is_frame_end:
                 args = (*args, condition)
@@ -151,7 +151,7 @@ class WindowCall(Expr):
                 constants = () if isinstance(entry, WindowFunction) else entry.constants
                 args = tuple(a if i in constants else Case(((condition, a),)) for i, a in enumerate(values))
         if not isinstance(entry, WindowFunction) and not entry.over_windows:
-            raise Unsupported(f"{entry.calls.name_of(entry.name)} over a window is not supported.")
+            raise Unsupported(f"{entry.calls.name_of(entry.name)} over a window is not supported")
         given = args[:1] if is_frame_end else args
         derived = entry.result([a.dtype for a in given]) if dtype is None else dtype
         return cls(entry.name, args, derived, frame, ignore_nulls, mode)

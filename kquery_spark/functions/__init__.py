@@ -4,7 +4,7 @@ Importing the package imports all of its modules, so that those with entries fil
 """
 
 from importlib import import_module as _import_module
-from pkgutil import iter_modules as _iter_modules
+from pkgutil import walk_packages as _walk_packages
 
-for _module in _iter_modules(__path__, f"{__name__}."):
+for _module in _walk_packages(__path__, f"{__name__}."):
     _import_module(_module.name)

@@ -115,7 +115,7 @@ class JavaMethod:
 
 @dataclass(frozen=True)
 class VersionChange:
-    """Calls that earlier releases of Spark answer otherwise than the engine, so that they stay with Spark there.
+    """Calls that earlier releases of Spark answer otherwise than the engine, so that they fall back to Spark there.
 
     how: what those releases do, as the end of a sentence. concerns: whether calls of these types of arguments and
     values (COLUMN for those that are no literals) are such; all calls where it is None. since: the first release, as

@@ -22,9 +22,9 @@ from kquery_spark.fuzz.in_process import InProcess
 from kquery_spark.fuzz.oracle import Answer, Outcome, answer_of, engine_failure, sentence, spark_answer_of
 from kquery_spark.fuzz.settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
 from kquery_spark.fuzz.store import TableStore
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.row_errors import RowErrors, is_java_error, java_error_class
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.plan.row_errors import RowErrors, is_java_error, java_error_class
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 
 _MAX_QUERIES_PER_BATCH = 60
 """Queries of one batch, which is halved where it fails as a whole."""

@@ -21,7 +21,7 @@ from kquery_spark.fuzz.grammar import NESTED
 from kquery_spark.fuzz.queries import Item, Scan, Select
 from kquery_spark.fuzz.settings import LENIENT, TIME_ZONE, is_ansi
 from kquery_spark.fuzz.tables import GROUP, ID, FuzzTable, wide_table
-from kquery_spark.spark_bridge.session_settings import EXCLUDED_RULES, OPTIMIZER_RULES
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, OPTIMIZER_RULES
 
 Shape = Literal["projected", "condition", "aggregate", "window"]
 _SHAPES: tuple[Shape, ...] = (

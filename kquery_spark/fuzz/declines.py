@@ -8,12 +8,12 @@ from pyspark.sql import SparkSession
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.wanted import Wanted
+from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.logical.node_map import NodeMap
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.relations import RelationReader
-from kquery_spark.spark_bridge.session import bridge
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.settings import session_settings
 
 
 def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
@@ -26,7 +26,7 @@ def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
     facts = FactFetcher(link.jvm, plan)
     root = facts.parse()
     relations = RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration)
-    context = Context(facts, relations, settings, NodeMap(), Wanted.of(root))
+    context = Context(facts, relations, settings, NodeMap(), RequiredColumns.of(root))
     columns = context.subtree(root.children[0]).columns
     reasons = {}
     for position, column in enumerate(root.trees("projectList")):

@@ -41,11 +41,11 @@ class Expr:
         """The SQL with the holes filled."""
         return self.text.format(*(arg.sql() for arg in self.args)) if self.args else self.text
 
-    def texts(self) -> Iterator[str]:
+    def strings(self) -> Iterator[str]:
         """The form of every call in the expression, the outermost first."""
         yield self.text
         for arg in self.args:
-            yield from arg.texts()
+            yield from arg.strings()
 
     def smaller(self) -> Iterator[Expr]:
         """Expressions of the same kind with less in them: an argument, a literal, one smaller argument."""

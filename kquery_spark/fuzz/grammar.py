@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 NESTED = {
     "ints": "array<int>",
-    "texts": "array<string>",
+    "strings": "array<string>",
     "doubles": "array<double>",
     "pair": "struct<x:int,s:string>",
     "pairs": "array<struct<x:int,s:string>>",
@@ -61,7 +61,7 @@ LITERALS: dict[str, tuple[str, ...]] = {
     "timestamp_ntz": ("TIMESTAMP_NTZ'2024-03-31 02:30:00.5'", "CAST(NULL AS TIMESTAMP_NTZ)"),
     "binary": ("X'00FF'", "X''", "CAST(NULL AS BINARY)"),
     NESTED["ints"]: ("array(1, NULL)", "array_remove(array(1), 1)", "CAST(NULL AS ARRAY<INT>)"),
-    NESTED["texts"]: ("array('b', 'a', NULL)", "split('x,y,,z', ',')", "CAST(NULL AS ARRAY<STRING>)"),
+    NESTED["strings"]: ("array('b', 'a', NULL)", "split('x,y,,z', ',')", "CAST(NULL AS ARRAY<STRING>)"),
     NESTED["doubles"]: ("array(0D, -0.0D, double('NaN'))", "CAST(NULL AS ARRAY<DOUBLE>)"),
     # fields that may be NULL: PySpark hands over no NULL struct of fields that never are
     NESTED["pair"]: (
@@ -136,9 +136,9 @@ _SAFE: dict[str, list[str]] = {
         "({date} <= {timestamp_ntz})",
         "({int} = {decimal})", "({bigint} < {double})", "({decimal} > {decimal})", "({decimal} >= {double})",
         "({bigint} <> {float})", "({tinyint} < {bigint})",
-        "array_contains({ints}, {int})", "array_contains({texts}, {string})", "array_contains({pairs}, {pair})",
+        "array_contains({ints}, {int})", "array_contains({strings}, {string})", "array_contains({pairs}, {pair})",
         "arrays_overlap({ints}, {ints})", "({pair}.x > 0)",
-        "exists({ints}, e -> {boolean with e:int})", "forall({texts}, w -> {boolean with w:string})",
+        "exists({ints}, e -> {boolean with e:int})", "forall({strings}, w -> {boolean with w:string})",
         "exists({doubles}, e -> e > {double})",
         "exists({pairs}, p -> {boolean with p:struct<x:int,s:string>})", "exists({ints}, e -> e > {int})",
         "({span} > INTERVAL '1' HOUR)", "({months} > INTERVAL '1' YEAR)", "isnull({any})", "isnotnull({any})",
@@ -155,7 +155,7 @@ _SAFE: dict[str, list[str]] = {
         "shiftleft({int}, {int})", "shiftright({int}, 3)", "shiftrightunsigned({int}, {int})", "bit_count({bigint})",
         "length({string})", "length({binary})", "octet_length({string})", "bit_length({string})", "ascii({string})",
         "instr({string}, {string})", "locate({string}, {string}, {int})", "levenshtein({string}, {string})",
-        "find_in_set({string}, 'a,b,12')", "size({ints})", "size({texts})", "size({pairs})", "size({map})",
+        "find_in_set({string}, 'a,b,12')", "size({ints})", "size({strings})", "size({pairs})", "size({map})",
         "cardinality({ints})",
         "hash({ints}, {pair})", "hash({string}, {int}, {double})", "hash({date}, {timestamp}, {decimal}, {boolean})",
         "hash({pairs}, {deep}, {binary}, {float})", "array_max({ints})", "array_min({ints})",
@@ -172,7 +172,7 @@ _SAFE: dict[str, list[str]] = {
         "json_array_length({string})", "json_array_length(to_json({pairs}))", "size(json_object_keys(to_json({map})))",
         "extract(YEAR FROM {months})", "regexp_instr({string}, '[b-z]+')", "regexp_count({string}, 'a')",
         "aggregate({ints}, {int}, (a, e) -> {int with a:int,e:int})",
-        "aggregate({texts}, 0, (a, e) -> {int with a:int,e:string}, a -> {int with a:int})",
+        "aggregate({strings}, 0, (a, e) -> {int with a:int,e:string}, a -> {int with a:int})",
         "size(str_to_map({string}, ',', ':'))", "get_json_object(to_json({pair}), '$.x')::int",
     ],
     "bigint": [
@@ -180,7 +180,7 @@ _SAFE: dict[str, list[str]] = {
         "pmod({bigint}, 5L)", "({bigint} div 2L)", "(CAST({int} AS BIGINT) + {tinyint})",
         "try_cast({string} AS BIGINT)", "try_cast({double} AS BIGINT)", "unix_timestamp({timestamp})",
         "unix_micros({timestamp})", "unix_millis({timestamp})", "array_position({ints}, {int})",
-        "array_position({texts}, {string})",
+        "array_position({strings}, {string})",
         "xxhash64({pair}, {ints})", "xxhash64({string}, {bigint})", "xxhash64({decimal}, {timestamp_ntz}, {float})",
         "CAST({timestamp} AS BIGINT)", "crc32({string})", "shiftrightunsigned({bigint}, {int})",
         "timestampdiff(HOUR, {timestamp}, {timestamp})", "unix_seconds({timestamp})", "bitmap_bit_position({int})",
@@ -210,7 +210,7 @@ _SAFE: dict[str, list[str]] = {
     ],
     "string": [
         "upper({string})", "lower({string})", "initcap({string})", "trim({string})", "ltrim('a', {string})",
-        "rtrim({string})", "concat({string}, {string})", "concat_ws('-', {string}, {texts})", "({string} || {int})",
+        "rtrim({string})", "concat({string}, {string})", "concat_ws('-', {string}, {strings})", "({string} || {int})",
         "substring({string}, 2, 3)", "substring({string}, {int}, {int})",
         "left({string}, {int} % 5)", "right({string}, 2)", "lpad({string}, 5, {string})",
         "rpad({string}, {int} % 20, 'xy')", "repeat({string}, {int} % 4)", "reverse({string})",
@@ -223,21 +223,21 @@ _SAFE: dict[str, list[str]] = {
         "monthname({date})", "hex({int})", "hex({string})", "hex({binary})", "bin({bigint})", "md5({string})",
         "sha2({string}, 256)", "sha1({string})", "base64({binary})", "soundex({string})",
         "format_number({double}, 2)",
-        "array_join({texts}, '|', 'N')", "get({texts}, 0)", "array_max({texts})", "{pair}.s",
-        "try_element_at({texts}, 1)", "nvl({string}, {string})", "elt(2, {string}, {string})", "chr({int} % 300)",
+        "array_join({strings}, '|', 'N')", "get({strings}, 0)", "array_max({strings})", "{pair}.s",
+        "try_element_at({strings}, 1)", "nvl({string}, {string})", "elt(2, {string}, {string})", "chr({int} % 300)",
         "space({int} % 3)", "from_unixtime({int})", "mask({string})", "mask({string}, 'Q', 'q', NULL, '#')",
         "conv({string}, 10, 16)", "conv({string}, {int} % 40, -2)", "url_encode({string})", "decode({binary}, 'UTF-8')",
         "decode({int}, 1, {string}, NULL, {string}, 'z')", "format_string('%s|%5d|%x', {string}, {int}, {bigint})",
         "to_char({decimal}, 'S999,990.9')", "to_char({date}, 'yyyy/MM')", "to_char({binary}, 'hex')",
-        "to_json({pair})", "to_json({pairs})", "to_json({deep})", "to_json({map})", "to_json({ints})", "to_json({texts})",
+        "to_json({pair})", "to_json({pairs})", "to_json({deep})", "to_json({map})", "to_json({ints})", "to_json({strings})",
         "to_json(named_struct('t', {timestamp}, 'n', {timestamp_ntz}, 'd', {date}, 'x', {decimal}, 'f', {double}))",
         "to_json(named_struct('b', {binary}, 'p', {pair}, 'k', {boolean}))", "to_csv({pair})",
         "to_csv(named_struct('s', {string}, 't', {timestamp}, 'd', {date}, 'x', {decimal}, 'f', {double}))",
         "get_json_object({string}, '$.a')", "get_json_object({string}, '$')", "get_json_object(to_json({pairs}), '$[0].s')",
         "get_json_object(to_json({pairs}), '$[*].x')", "get_json_object(to_json({deep}), '$.a[1]')",
-        "get_json_object(to_json(named_struct('q', {string}, 'r', {texts})), '$.q')", "CAST({texts} AS STRING)",
-        "aggregate({texts}, '', (a, e) -> {string with a:string,e:string})", "CAST(map_entries({map}) AS STRING)",
-        "CAST(arrays_zip({ints}, {texts}) AS STRING)", "CAST(str_to_map({string}, 'a', ' ') AS STRING)",
+        "get_json_object(to_json(named_struct('q', {string}, 'r', {strings})), '$.q')", "CAST({strings} AS STRING)",
+        "aggregate({strings}, '', (a, e) -> {string with a:string,e:string})", "CAST(map_entries({map}) AS STRING)",
+        "CAST(arrays_zip({ints}, {strings}) AS STRING)", "CAST(str_to_map({string}, 'a', ' ') AS STRING)",
     ],
     "date": [
         "date_add({date}, {int} % 1000)", "date_sub({date}, 31)", "add_months({date}, {int} % 100)",
@@ -276,24 +276,24 @@ _SAFE: dict[str, list[str]] = {
         "array_compact({ints})", "{deep}.a", "{pairs}.x", "map_values({map})",
         "transform({ints}, e -> {int with e:int})", "transform({ints}, (e, i) -> {int with e:int,i:int})",
         "filter({ints}, e -> {boolean with e:int})", "filter({ints}, (x, i) -> x > i OR {boolean})",
-        "transform({texts}, w -> {int with w:string})",
+        "transform({strings}, w -> {int with w:string})",
         "transform({pairs}, p -> {int with p:struct<x:int,s:string>})", "array_append({ints}, {int})",
         "array_prepend({ints}, {int})", "array_insert({ints}, 2, {int})", "array_insert({ints}, -2, {int})",
         "zip_with({ints}, {ints}, (a, b) -> {int with a:int,b:int})",
-        "zip_with({ints}, {texts}, (a, b) -> {int with a:int,b:string})",
+        "zip_with({ints}, {strings}, (a, b) -> {int with a:int,b:string})",
         "array_sort({ints}, (a, b) -> sign(coalesce(b, 0)::bigint - coalesce(a, 0))::int)",
         "from_json(to_json({ints}), 'array<int>')", "map_values(map_filter({map}, (k, v) -> {boolean with k:string,v:int}))",
     ],
-    "texts": [
-        "array({string}, {string})", "split({string}, ',')", "array_distinct({texts})", "sort_array({texts}, false)",
-        "array_union({texts}, {texts})", "concat({texts}, {texts})", "array_remove({texts}, {string})",
+    "strings": [
+        "array({string}, {string})", "split({string}, ',')", "array_distinct({strings})", "sort_array({strings}, false)",
+        "array_union({strings}, {strings})", "concat({strings}, {strings})", "array_remove({strings}, {string})",
         "CAST({ints} AS ARRAY<STRING>)", "transform({ints}, x -> {string with x:int})",
-        "filter({texts}, w -> {boolean with w:string})",
-        "transform({texts}, w -> {string with w:string})", "{pairs}.s", "map_keys({map})", "reverse({texts})",
-        "array_compact({texts})", "regexp_extract_all({string}, '([a-z])(.)?', 1)", "json_object_keys({string})",
-        "json_object_keys(to_json({map}))", "zip_with({texts}, {ints}, (a, b) -> {string with a:string,b:int})",
-        "array_append({texts}, {string})", "array_insert({texts}, 1, {string})",
-        "from_json(to_json({texts}), 'array<string>')",
+        "filter({strings}, w -> {boolean with w:string})",
+        "transform({strings}, w -> {string with w:string})", "{pairs}.s", "map_keys({map})", "reverse({strings})",
+        "array_compact({strings})", "regexp_extract_all({string}, '([a-z])(.)?', 1)", "json_object_keys({string})",
+        "json_object_keys(to_json({map}))", "zip_with({strings}, {ints}, (a, b) -> {string with a:string,b:int})",
+        "array_append({strings}, {string})", "array_insert({strings}, 1, {string})",
+        "from_json(to_json({strings}), 'array<string>')",
         "map_keys(transform_values({map}, (k, v) -> {double with k:string,v:int}))",
     ],
     "doubles": [
@@ -318,7 +318,7 @@ _SAFE: dict[str, list[str]] = {
         "transform({ints}, e -> {pair with e:int})", "slice({pairs}, -1, 1)",
         "from_json(to_json({pairs}), 'array<struct<x:int,s:string>>')",
         "transform(map_entries({map}), e -> named_struct('x', e.value, 's', e.key))",
-        "zip_with({ints}, {texts}, (a, b) -> named_struct('x', a, 's', b))",
+        "zip_with({ints}, {strings}, (a, b) -> named_struct('x', a, 's', b))",
     ],
     "deep": ["named_struct('a', {ints}, 'd', {date})", "from_json(to_json({deep}), 'a ARRAY<INT>, d DATE')"],
     "map": [
@@ -363,14 +363,14 @@ _RAISING: dict[str, list[str]] = {
         "to_number(to_char({decimal}, 'S9999990.99'), 'S9999990.99')",
     ],
     "string": [
-        "{texts}[0]", "element_at({texts}, 1)", "url_decode({string})",
+        "{strings}[0]", "element_at({strings}, 1)", "url_decode({string})",
         "parse_url(concat('http://a.b:80/c?', url_encode({string}), '=1#r'), 'QUERY')",
         "parse_url(concat('http://a.b/', url_encode({string}), '?k=', url_encode({string}), '&l=1#r'), 'QUERY', 'k')",
         "parse_url(concat('http://u:p@h:8/', url_encode({string})), 'PATH')", "to_json(map_concat({map}, {map}))",
     ],
     "binary": ["unbase64({string})", "to_binary({string}, 'hex')"],
     "map": [
-        "map_concat({map}, {map})", "map_from_arrays({texts}, {ints})", "map({string}, {int}, {string}, {int})",
+        "map_concat({map}, {map})", "map_from_arrays({strings}, {ints})", "map({string}, {int}, {string}, {int})",
         "map_from_entries(transform({pairs}, p -> named_struct('k', p.s, 'v', p.x)))",
         "transform_keys({map}, (k, v) -> {string with k:string,v:int})",
     ],
@@ -383,7 +383,7 @@ _RAISING: dict[str, list[str]] = {
         "make_timestamp(2024, {int}, 1, 0, 0, 1.5)",
     ],
     "ints": [
-        "CAST({texts} AS ARRAY<INT>)", "CAST({doubles} AS ARRAY<INT>)", "transform({ints}, e -> e + {int})",
+        "CAST({strings} AS ARRAY<INT>)", "CAST({doubles} AS ARRAY<INT>)", "transform({ints}, e -> e + {int})",
         "transform({ints}, e -> 10 % e)",
     ],
     "pair": ["element_at({pairs}, 1)"],
@@ -426,15 +426,15 @@ def parse_form(kind: str, text: str) -> Form:
 
 def _forms(table: dict[str, list[str]]) -> dict[str, tuple[Form, ...]]:
     forms: dict[str, tuple[Form, ...]] = dict.fromkeys(KINDS, ())
-    for name, texts in table.items():
+    for name, strings in table.items():
         kind = NESTED.get(name, name)
-        forms[kind] = tuple(parse_form(kind, text) for text in texts)
+        forms[kind] = tuple(parse_form(kind, text) for text in strings)
     return forms
 
 
 def _generic(kind: str) -> Iterable[Form]:
-    texts = _OF_EVERY_KIND + (_OF_COMPARED_KINDS if kind in COMPARED else ())
-    return (parse_form(kind, text.replace("%s", kind)) for text in texts)
+    strings = _OF_EVERY_KIND + (_OF_COMPARED_KINDS if kind in COMPARED else ())
+    return (parse_form(kind, text.replace("%s", kind)) for text in strings)
 
 
 SAFE = _forms(_SAFE)

@@ -17,8 +17,8 @@ from kquery_spark.fuzz.generate import Case
 from kquery_spark.fuzz.queries import Select
 from kquery_spark.fuzz.settings import TIME_ZONE, applied, engine_config, is_ansi
 from kquery_spark.fuzz.store import TableStore
-from kquery_spark.spark_bridge.failures import error_class, task_error_of
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.session.failures import error_class, task_error_of
 from kquery_spark.types import names as t
 from kquery_spark.verify import compare_tables
 

@@ -123,7 +123,7 @@ class Fuzzer:
 
     def _is_known(self, kind: str, expr: Expr) -> bool:
         """Whether a call in the expression differed before, and was reported."""
-        return any((kind, text) in self._known for text in expr.texts())
+        return any((kind, text) in self._known for text in expr.strings())
 
     def _shrink(self, oracle: Oracle, seed: int, number: int, case: Case, outcome: Outcome) -> None:
         failing = outcome

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kquery_spark.config.engine import PREFIX, EngineConfig
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
-from kquery_spark.spark_bridge.session_settings import EXCLUDED_RULES
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES
 
 LENIENT = {"spark.sql.ansi.enabled": "false"}
 TIME_ZONE = "spark.sql.session.timeZone"

@@ -16,7 +16,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.fuzz.tables import FuzzTable
 from kquery_spark.sources.orc.source import orc_source
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.session.bridge import bridge
 from kquery_spark.types import names as t
 
 # Spark skips row groups with -0.0 in their dictionaries where 0.0 is looked for, though it holds the two for equal, and
@@ -25,13 +25,13 @@ READER_OPTIONS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.
 
 
 class TableStore:
-    """A folder of tables; tables of equal name replace each other. Close it to remove them."""
+    """A directory of tables; tables of equal name replace each other. Close it to remove them."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
-        self._folder = Path(tempfile.mkdtemp(prefix="kquery-fuzz-"))
+        self._directory = Path(tempfile.mkdtemp(prefix="kquery-fuzz-"))
         self._registered: dict[str, FuzzTable] = {}
-        self._folders: dict[str, Path] = {}
+        self._directories: dict[str, Path] = {}
         self._written = 0
         self._jvm_zone = bridge(spark).jvm.time_zone()
 
@@ -43,25 +43,25 @@ class TableStore:
     ) -> None:
         for name in self._registered:
             self._spark.catalog.dropTempView(name)
-        shutil.rmtree(self._folder, ignore_errors=True)
+        shutil.rmtree(self._directory, ignore_errors=True)
 
     def register(self, tables: Sequence[FuzzTable]) -> None:
         """Write the tables that are not there yet, each as a view of the session."""
         for table in tables:
             if self._registered.get(table.name) is table:
                 continue
-            # a new folder each time: workers may remember files by their path
+            # a new directory each time: workers may remember files by their path
             self._written += 1
-            folder = self._folder / f"{self._written}-{table.name}"
-            write_table(self._spark, table, folder)
+            directory = self._directory / f"{self._written}-{table.name}"
+            write_table(self._spark, table, directory)
             options = READER_OPTIONS if table.format == "parquet" else {}
             reader = self._spark.read.options(**options).schema(ddl(table.data.schema))
-            reader.format(table.format).load(str(folder)).createOrReplaceTempView(table.name)
-            old = self._folders.get(table.name)
+            reader.format(table.format).load(str(directory)).createOrReplaceTempView(table.name)
+            old = self._directories.get(table.name)
             if old is not None:
                 shutil.rmtree(old, ignore_errors=True)
             self._registered[table.name] = table
-            self._folders[table.name] = folder
+            self._directories[table.name] = directory
 
     def context(
         self, tables: Sequence[FuzzTable], config: EngineConfig, ansi: bool = True, time_zone: str = "UTC"
@@ -69,26 +69,26 @@ class TableStore:
         """The engine without Spark over these tables."""
         context = ExecutionContext(config=config, ansi=ansi, time_zone=time_zone)
         for table in tables:
-            folder = self._folders[table.name]
+            directory = self._directories[table.name]
             if table.format == "orc":  # whose times are of the JVM's time zone, not of the session's
-                context.register_source(table.name, orc_source([str(folder)], time_zone, self._jvm_zone))
+                context.register_source(table.name, orc_source([str(directory)], time_zone, self._jvm_zone))
             else:
-                register_locally(context, table, folder)
+                register_locally(context, table, directory)
         return context
 
 
-def write_table(spark: SparkSession, table: FuzzTable, folder: Path) -> None:
+def write_table(spark: SparkSession, table: FuzzTable, directory: Path) -> None:
     """The table as one file a piece: Parquet by Arrow, any other format by Spark."""
     if table.format != "parquet":
         # with its schema, or times without a zone would get one
         frame = spark.createDataFrame(table.data, ddl(table.data.schema)).repartition(table.pieces)
-        frame.write.format(table.format).save(str(folder))
+        frame.write.format(table.format).save(str(directory))
         return
-    folder.mkdir(parents=True)
+    directory.mkdir(parents=True)
     rows = table.data.num_rows
     size = max(1, -(-rows // table.pieces))
     for piece, start in enumerate(range(0, max(rows, 1), size)):
-        pq.write_table(table.data.slice(start, size), folder / f"part-{piece}.parquet")
+        pq.write_table(table.data.slice(start, size), directory / f"part-{piece}.parquet")
 
 
 def ddl(schema: pa.Schema) -> str:
@@ -96,11 +96,11 @@ def ddl(schema: pa.Schema) -> str:
     return ", ".join(f"{field.name} {t.spark_name(field.type)}" for field in schema)
 
 
-def register_locally(context: ExecutionContext, table: FuzzTable, folder: Path) -> None:
+def register_locally(context: ExecutionContext, table: FuzzTable, directory: Path) -> None:
     """A table of any format but ORC in a context, with the schema given to it where the files have none."""
     if table.format == "csv":
-        context.register_csv(table.name, folder, ddl(table.data.schema), header=False)
+        context.register_csv(table.name, directory, ddl(table.data.schema), header=False)
     elif table.format == "json":
-        context.register_json(table.name, folder, ddl(table.data.schema))
+        context.register_json(table.name, directory, ddl(table.data.schema))
     else:
-        context.register_parquet(table.name, folder)
+        context.register_parquet(table.name, directory)

@@ -33,7 +33,7 @@ class FuzzTable:
 _PAIR = pa.struct([("x", pa.int32()), ("s", pa.string())])
 _DEEP = pa.struct([("a", pa.list_(pa.int32())), ("d", pa.date32())])
 # Doubles are multiples of 1/4 and not large, so that sums are exact in whatever order they are taken.
-_TEXTS = ("", "a", "A", "ab", "abc", " a ", "zz", "é", "ß", "日本", "10", "-3", "2.5", "%", "a_b", "x" * 40)
+_STRINGS = ("", "a", "A", "ab", "abc", " a ", "zz", "é", "ß", "日本", "10", "-3", "2.5", "%", "a_b", "x" * 40)
 _POOLS: dict[pa.DataType, Sequence[Any]] = {
     pa.bool_(): (True, False),
     pa.int8(): (0, 1, -1, 127, -128, 5),
@@ -44,7 +44,7 @@ _POOLS: dict[pa.DataType, Sequence[Any]] = {
     pa.float64(): (0.0, -0.0, 1.0, -1.5, 0.25, float("nan"), float("inf"), float("-inf"), 1e9 + 0.25),
     pa.decimal128(9, 2): ("0.00", "1.00", "-1.25", "9999999.99", "-9999999.99", "0.01"),
     pa.decimal128(20, 4): ("0.0000", "1.5000", "-2.2500", "9999999999999999.9999", "0.0001"),
-    pa.string(): _TEXTS,
+    pa.string(): _STRINGS,
     pa.date32(): (
         date(1970, 1, 1),
         date(2000, 2, 29),

@@ -24,7 +24,7 @@ class OutOfRange(Unsupported):
     """No date or timestamp: Spark raises, and says what, or wraps around."""
 
     def __init__(
-        self, text: str = "A date or timestamp past the range of its type is left to Spark."
+        self, text: str = "A date or timestamp past the range of its type falls back to Spark."
     ) -> None:
         super().__init__(text)
 
@@ -145,8 +145,8 @@ def date_strings(days: Int64s, mask: Any) -> pa.Array:
     if len(days) == 0 or ((year >= 0) & (year <= 9999)).all():
         return fixed_text([digits(year, 4), b"-", digits(month, 2), b"-", digits(day, 2)], len(days), mask)
     parts = zip(year.tolist(), month.tolist(), day.tolist(), strict=True)
-    texts = [f"{year_text(y)}-{m:02d}-{d:02d}" for y, m, d in parts]
-    return pa.array(texts, t.STRING, mask=mask)
+    strings = [f"{year_text(y)}-{m:02d}-{d:02d}" for y, m, d in parts]
+    return pa.array(strings, t.STRING, mask=mask)
 
 
 def timestamp_strings(local: Int64s, mask: Any) -> pa.Array:

@@ -2,8 +2,8 @@
 
 Compiling takes some seconds, taking the result from numba's cache a third of one. So a process that finds no result
 starts another one at the lowest priority, which compiles and leaves a marker file, and goes on by pyarrow alone.
-numba caches its results in our folder below the user's cache folder, so that a read-only installation has
-them, too. Without numba, or without such a folder, there are no loops.
+numba caches its results in our directory below the user's cache directory, so that a read-only installation has
+them, too. Without numba, or without such a directory, there are no loops.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _POLL_SECONDS = 1.0  # seconds between two looks for the result
 
 
 class CompiledLoops:
-    """One package of loops, and what this process knows of it. ``package``: its name below this folder."""
+    """One package of loops, and what this process knows of it. ``package``: its name below this directory."""
 
     def __init__(self, package: str) -> None:
         self._module_name = f"{__package__}.{package}"
@@ -78,70 +78,70 @@ class CompiledLoops:
         """Whether the kernels are compiled; has them compiled in the background if not."""
         if self._module is not None:
             return True
-        folder = self.folder
-        if folder is None:
+        directory = self.directory
+        if directory is None:
             return False
-        if not (folder / _READY).exists():
+        if not (directory / _READY).exists():
             self.load()
-        return (folder / _READY).exists()
+        return (directory / _READY).exists()
 
     def compile_now(self) -> ModuleType | None:
-        """The kernels, compiled here unless cached; None without a cache folder. Raises numba's errors."""
-        folder = self.folder
+        """The kernels, compiled here unless cached; None without a cache directory. Raises numba's errors."""
+        directory = self.directory
         with self._lock:
-            if self._module is None and folder is not None:
+            if self._module is None and directory is not None:
                 try:
-                    self._module = self._imported(folder)
+                    self._module = self._imported(directory)
                 except Exception:  # numba and numpy that do not fit together, a full disk
-                    (folder / _FAILED).touch()
+                    (directory / _FAILED).touch()
                     raise
-                (folder / _READY).touch()
+                (directory / _READY).touch()
         return self._module
 
     def _look(self) -> None:
-        folder = self.folder
-        if folder is None:
+        directory = self.directory
+        if directory is None:
             self._next_look = _NEVER
-        elif (folder / _READY).exists():
+        elif (directory / _READY).exists():
             self._next_look = _NEVER  # what fails once is not tried again
             with contextlib.suppress(Exception):  # numba and numpy that do not fit together, a broken cache
-                self._module = self._imported(folder)
-        elif _is_younger(folder / _FAILED, _RETRY_SECONDS):
+                self._module = self._imported(directory)
+        elif _is_younger(directory / _FAILED, _RETRY_SECONDS):
             self._next_look = _NEVER
-        elif _is_first(folder):
+        elif _is_first(directory):
             _start(self._package)
 
-    def _imported(self, folder: Path) -> ModuleType:
+    def _imported(self, directory: Path) -> ModuleType:
         import numba
 
         config: Any = numba.config
         with _import_lock:
             before = config.CACHE_DIR
             # read when a function is decorated, so nothing changes for functions of others
-            config.CACHE_DIR = str(folder)
+            config.CACHE_DIR = str(directory)
             try:
                 return importlib.import_module(self._module_name)
             finally:
                 config.CACHE_DIR = before
 
     @cached_property
-    def folder(self) -> Path | None:
-        """The cache folder for this machine, these versions and this code; None where there is no such folder."""
-        return _cache_folder(self._module_name)
+    def directory(self) -> Path | None:
+        """The cache directory for this machine, these versions and this code; None where there is no such directory."""
+        return _cache_directory(self._module_name)
 
 
-_import_lock = threading.Lock()  # numba has one cache folder at a time
+_import_lock = threading.Lock()  # numba has one cache directory at a time
 FILE_LOOPS = CompiledLoops("loops")
 """Of Parquet's dictionary indices and of lines of text."""
 JSON_LOOPS = CompiledLoops("json_loops")
-"""Of JSON texts in columns, which take several times as long to compile and few queries need."""
+"""Of JSON strings in columns, which take several times as long to compile and few queries need."""
 HEAP_LOOPS = CompiledLoops("heap_loops")
 """Of aggregates that keep several rows of each group."""
 VARIANT_LOOPS = CompiledLoops("variant_loops")
 """Of variants."""
 
 
-def _cache_folder(module_name: str) -> Path | None:
+def _cache_directory(module_name: str) -> Path | None:
     spec = importlib.util.find_spec(module_name)
     if spec is None or spec.origin is None or importlib.util.find_spec("numba") is None:
         return None
@@ -158,26 +158,26 @@ def _cache_folder(module_name: str) -> Path | None:
             _processor(),
         )
         name = hashlib.sha256(code + "\n".join(parts).encode()).hexdigest()[:16]
-        folder = Path(home) / "kquery_spark" / name
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        directory = Path(home) / "kquery_spark" / name
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError:  # no home, no permission, code in a zip file
         return None
-    return folder if os.access(folder, os.W_OK) and _is_own(folder) else None
+    return directory if os.access(directory, os.W_OK) and _is_own(directory) else None
 
 
-def _is_own(folder: Path) -> bool:
+def _is_own(directory: Path) -> bool:
     """True if no other user can write there: numba unpickles cached files, so another user's file would run as code."""
     if not hasattr(os, "getuid"):
         return True
     with contextlib.suppress(OSError):
-        states = [folder.stat(), folder.parent.stat()]
+        states = [directory.stat(), directory.parent.stat()]
         owned = all(state.st_uid == os.getuid() and not state.st_mode & stat.S_IWOTH for state in states)
         return owned and not states[0].st_mode & stat.S_IWGRP
     return False
 
 
 def _processor() -> str:
-    """Identifies this kind of processor among others that may share the folder."""
+    """Identifies this kind of processor among others that may share the directory."""
     with contextlib.suppress(OSError):
         first = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0]
         return "\n".join(
@@ -186,9 +186,9 @@ def _processor() -> str:
     return os.uname().machine if hasattr(os, "uname") else sys.platform
 
 
-def _is_first(folder: Path) -> bool:
+def _is_first(directory: Path) -> bool:
     """True if no process is compiling; writes the marker that this one does."""
-    note = folder / _STARTED
+    note = directory / _STARTED
     with contextlib.suppress(OSError):
         if note.exists() and not _is_younger(note, _STALE_LOCK_SECONDS):
             note.unlink()

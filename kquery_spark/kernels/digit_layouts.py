@@ -1,4 +1,4 @@
-"""Formatted numbers in numpy: texts whose layout depends only on a number's sign and how many digits it has."""
+"""Formatted numbers in numpy: strings whose layout depends only on a number's sign and how many digits it has."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def filled_layouts(keys: Int64s, layout: Callable[[int], str], cells: Cells, mas
     if not len(keys):
         return pa.array([], t.STRING)
     same = runs(keys)
-    texts = []
+    strings = []
     for rows in np.split(same.rows, same.starts[1:]):
         text = layout(int(keys[rows[0]]))
         reserve_rows(len(rows), len(text))
-        texts.append(civil.fixed_text(_columns(text, cells[rows]), len(rows), None))
+        strings.append(civil.fixed_text(_columns(text, cells[rows]), len(rows), None))
     positions = np.empty(len(keys), np.int64)
     positions[same.rows] = np.arange(len(keys))
-    return pa.concat_arrays(texts).take(pa.array(positions, mask=mask))
+    return pa.concat_arrays(strings).take(pa.array(positions, mask=mask))
 
 
 def _columns(text: str, cells: Cells) -> list[Any]:

@@ -166,4 +166,4 @@ def codes(values: pa.Array) -> Int64s:
 def check_size(size: int) -> None:
     """Raise Unsupported for more elements than a batch may get."""
     if size > _MAX_ELEMENTS:
-        raise Unsupported(f"Arrays of more than {_MAX_ELEMENTS} elements in a batch are not supported.")
+        raise Unsupported(f"arrays of more than {_MAX_ELEMENTS} elements in a batch are not supported")

@@ -1,7 +1,7 @@
 """One JSON text as Jackson reads it for Spark's JSON functions, and its values as Jackson writes them.
 
 Single quotes and control characters in strings are allowed, what follows the first value is ignored. The compiled loops of
-``json_loops`` read the usual texts; this module reads the others, and all while there are no compiled loops.
+``json_loops`` read the usual strings; this module reads the others, and all while there are no compiled loops.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Malformed(Exception):
 def parse(text: str) -> Document | None:
     """The first value of a text; None for a blank text or one that is malformed."""
     if text.startswith("\ufeff"):
-        raise Unsupported("A JSON text that begins with a byte order mark is not supported.")
+        raise Unsupported("a JSON text that begins with a byte order mark is not supported")
     try:
         return _root(text)
     except Malformed:
@@ -66,7 +66,7 @@ def _root(text: str) -> Document | None:
     if following < "0" or following in "]}":
         return document
     if following >= "\x7f":
-        raise Unsupported("A JSON word followed by a character beyond ASCII is not supported.")
+        raise Unsupported("a JSON word followed by a character beyond ASCII is not supported")
     return None if following.isalnum() or following == "_" else document
 
 
@@ -82,12 +82,12 @@ def _value(text: str, at: int, depth: int) -> tuple[Document, int]:
         return Document("string", value), end
     if first in ("{", "["):
         if depth == _MAX_DEPTH:
-            raise Unsupported(f"JSON values nested deeper than {_MAX_DEPTH} levels are not supported.")
+            raise Unsupported(f"JSON values nested deeper than {_MAX_DEPTH} levels are not supported")
         return (_object if first == "{" else _array)(text, at, depth + 1)
     number = _NUMBER.match(text, at)
     if number is not None:
         if len(number[0]) > _MAX_NUMBER_CHARACTERS:
-            raise Unsupported(f"JSON numbers of more than {_MAX_NUMBER_CHARACTERS} digits are not supported.")
+            raise Unsupported(f"JSON numbers of more than {_MAX_NUMBER_CHARACTERS} digits are not supported")
         return Document("float" if number[1] or number[2] else "integer", number[0]), number.end()
     word = _WORD.match(text, at)
     if word is None:
@@ -106,7 +106,7 @@ def _object(text: str, start: int, depth: int) -> tuple[Document, int]:
             raise Malformed
         name, at = _string(text, at)
         if len(name) > _MAX_NAME_CHARACTERS:
-            raise Unsupported(f"JSON names of more than {_MAX_NAME_CHARACTERS} characters are not supported.")
+            raise Unsupported(f"JSON names of more than {_MAX_NAME_CHARACTERS} characters are not supported")
         at = _skip(text, at)
         if text[at : at + 1] != ":":
             raise Malformed
@@ -215,7 +215,7 @@ def quoted(text: str) -> str:
 def _quoted_characters(text: str) -> str:
     """A string in quotes, escaped as Jackson escapes what it writes as characters."""
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise Unsupported("Half a surrogate pair behind a wildcard of a JSON path is not supported.")
+        raise Unsupported("half a surrogate pair behind a wildcard of a JSON path is not supported")
     return f'"{_SPECIAL_CHARACTERS.sub(_escape, text)}"'
 
 

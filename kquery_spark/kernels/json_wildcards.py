@@ -2,7 +2,7 @@
 
 Spark follows Hive: two wildcards in a row flatten what is behind them, one keeps the nesting but for an array of a single
 match, and behind an index every array stays one. An array in which nothing matches leaves ``[]`` behind where it
-has been begun. The compiled loops of ``json_loops`` do the same for the usual texts.
+has been begun. The compiled loops of ``json_loops`` do the same for the usual strings.
 """
 
 from __future__ import annotations

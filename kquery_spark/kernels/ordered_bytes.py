@@ -2,7 +2,7 @@
 
 What groups, joins, sorts and compares flat values so takes structs and arrays, too. A part is the byte 1 where it is
 NULL, which sorts first inside of a nested value, else the byte 2 and its value: numbers big-endian with the sign turned
-(-0.0 as 0.0, one NaN above infinity), texts and binaries with each zero byte marked and an end below everything else,
+(-0.0 as 0.0, one NaN above infinity), strings and binaries with each zero byte marked and an end below everything else,
 structs as their fields one after the other, arrays as their elements and the byte 0.
 """
 
@@ -37,7 +37,7 @@ def can_order(dtype: pa.DataType) -> bool:
 def ordered_bytes(array: pa.Array) -> pa.Array:
     """The bytes of each value, NULL where the value is; ``array`` is in the type's own Arrow form."""
     if not can_order(array.type):
-        raise Unsupported(f"Values of type {t.spark_name(array.type)} are not compared.")
+        raise Unsupported(f"values of type {t.spark_name(array.type)} are not compared")
     coded = _values(array)
     return if_else(array.is_valid(), coded, pa.scalar(None, pa.binary())) if array.null_count else coded
 
@@ -90,7 +90,7 @@ def _big_endian(array: pa.Array) -> Any:
         bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
         return np.where(bits < 0, ~bits, bits ^ np.int64(-(2**63))).view(np.uint64).astype(">u8")
     if not (t.is_integral(dtype) or pa.types.is_temporal(dtype)):
-        raise Unsupported(f"Values of type {t.spark_name(dtype)} inside of others are not compared.")
+        raise Unsupported(f"values of type {t.spark_name(dtype)} inside of others are not compared")
     if pa.types.is_temporal(dtype):
         array = array.view(t.INT) if dtype == t.DATE else array.view(t.LONG)
     values = array.cast(t.LONG).fill_null(0).to_numpy(zero_copy_only=False)

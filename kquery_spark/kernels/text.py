@@ -26,11 +26,11 @@ def layout(array: pa.Array) -> tuple[Int64s, Bytes]:
     return offsets, raw
 
 
-def as_lines(texts: pa.Array) -> bytes:
-    """The texts, none of which is NULL, one after another with a line end behind each."""
-    if not len(texts):
+def as_lines(strings: pa.Array) -> bytes:
+    """The strings, none of which is NULL, one after another with a line end behind each."""
+    if not len(strings):
         return b""
-    lines = pc.binary_join_element_wise(texts, "", "\n")
+    lines = pc.binary_join_element_wise(strings, "", "\n")
     offsets = np.frombuffer(lines.buffers()[1], np.int32, len(lines) + 1, 4 * lines.offset)
     return bytes(lines.buffers()[2][int(offsets[0]) : int(offsets[-1])])
 
@@ -146,7 +146,7 @@ _MISREADS_SLICES = int(pa.__version__.split(".")[0]) < 24
 
 
 def if_else(test: Any, left: Any, right: Any) -> Any:
-    """``pc.if_else`` of arrays and scalars; pyarrow before 24 gives other texts for slices beside a scalar that is NULL."""
+    """``pc.if_else`` without a bug of pyarrow before 24, which misreads string slices combined with a NULL scalar."""
     if _MISREADS_SLICES and not isinstance(test, pa.Scalar):
         left, right = (_repeated(side, len(test)) for side in (left, right))
     return pc.if_else(test, left, right)

@@ -63,7 +63,7 @@ def fixed_offset(tz: str) -> int | None:
         return seconds * 1_000_000
     if "/" in tz and tz in zoneinfo.available_timezones():
         return None
-    raise Unsupported(f"The time zone {tz} is not supported.")
+    raise Unsupported(f"the time zone {tz} is not supported")
 
 
 def _file(tz: str) -> bytes:
@@ -191,7 +191,7 @@ def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
 def _inside(values: Int64s) -> Int64s:
     """Microseconds that stay a bigint in every zone."""
     if len(values) and (values.min() < -_MOST or values.max() > _MOST):
-        raise Unsupported("A timestamp at the end of the range of bigint is left to Spark.")
+        raise Unsupported("a timestamp at the end of the range of bigint falls back to Spark")
     return values
 
 

@@ -1,4 +1,8 @@
-"""Logical plans: what to compute, one node a file, values that compare and print."""
+"""Logical plans describe what to compute.
+
+Each node is a frozen dataclass in a file of its own. Two plans with the same structure are equal, and every plan can be
+printed.
+"""
 
 from kquery_spark.logical.aggregate import Aggregate
 from kquery_spark.logical.cogroup_python import CogroupPython
@@ -12,7 +16,7 @@ from kquery_spark.logical.join import Join, JoinKind
 from kquery_spark.logical.lateral_join import LateralJoin, LateralQuery
 from kquery_spark.logical.limit import Limit
 from kquery_spark.logical.map_python import MapPython
-from kquery_spark.logical.origin import computed_from, origin
+from kquery_spark.logical.origin import origin, origin_expression
 from kquery_spark.logical.plan import LogicalPlan, format_plan, transform_plan, walk_plan
 from kquery_spark.logical.projection import Projection
 from kquery_spark.logical.recursion import LastRound, Recursion, RoundLimits
@@ -57,9 +61,9 @@ __all__ = [
     "Window",
     "WindowGroupLimit",
     "WindowPython",
-    "computed_from",
     "format_plan",
     "origin",
+    "origin_expression",
     "transform_plan",
     "walk_plan",
 ]

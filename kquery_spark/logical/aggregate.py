@@ -56,8 +56,8 @@ class Aggregate(UnaryPlan):
         )
 
     @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """Keys stay, as they make the groups."""
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
+        """Drops unneeded aggregates. Keys stay even if nothing reads them, because they define the groups."""
         aggregates = tuple(a for a in self.aggregates if a.name in needed)
         return self if len(aggregates) == len(self.aggregates) else replace(self, aggregates=aggregates)
 
@@ -67,29 +67,30 @@ class Aggregate(UnaryPlan):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """A condition on keys leaves out whole groups."""
+        """Only a condition on the keys moves below, because it drops whole groups and leaves the others complete."""
         if not is_condition_on(predicate, {k.name for k in self.keys}):
             return None
-        return (self._over_input(predicate),)
+        return (self._in_terms_of_input(predicate),)
 
     @override
-    def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+    def trace_to_input(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
         if not columns_of(expr) <= {k.name for k in self.keys}:
             return None
-        return self.child, self._over_input(expr)
+        return self.child, self._in_terms_of_input(expr)
 
-    def _over_input(self, expr: Expr) -> Expr:
-        """An expression over keys, over what these are computed from."""
+    def _in_terms_of_input(self, expr: Expr) -> Expr:
+        """Replace each key that the expression reads by the expression over the child that computes the key."""
         return substitute(expr, {k.name: k.expr for k in self.keys})
 
     @override
-    def sees_order(self, order_is_seen: bool) -> bool:
-        return any(map(_sees_order, self.calls))
+    def is_order_sensitive(self, order_matters: bool) -> bool:
+        return any(map(_depends_on_order, self.calls))
 
     @override
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        one_is_enough = all(c.distinct or c.entry.duplicate_free for c in self.calls)
-        return (one_is_enough and all(map(is_deterministic, self.expressions)),)
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
+        # DISTINCT calls, min, max and the like give the same result for one copy of a row as for several.
+        calls_ignore_duplicates = all(c.distinct or c.entry.duplicate_free for c in self.calls)
+        return (calls_ignore_duplicates and all(map(is_deterministic, self.expressions)),)
 
     @override
     def label(self) -> str:
@@ -97,9 +98,10 @@ class Aggregate(UnaryPlan):
         return f"Aggregate: groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
 
 
-def _sees_order(call: AggregateCall) -> bool:
-    """Whether the result may be another one when the rows come in another order."""
+def _depends_on_order(call: AggregateCall) -> bool:
+    """True if the result can depend on the order of the rows."""
     if call.entry.ordered:
         return True
-    rounds = call.function != "count" and not call.entry.duplicate_free
-    return rounds and any(t.is_fractional(a.dtype) for a in call.args)
+    # Sums and averages of floats are rounded at each step, so another order can change the last digits.
+    accumulates = call.function != "count" and not call.entry.duplicate_free
+    return accumulates and any(t.is_fractional(a.dtype) for a in call.args)

@@ -1,4 +1,4 @@
-"""Base of nodes that put columns of their own beside some of their child's."""
+"""Base class of nodes that append computed columns to columns of their child."""
 
 from __future__ import annotations
 
@@ -14,33 +14,36 @@ from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 
 class AppendsColumns(UnaryPlan):
-    """The child's ``required`` columns (None: all) beside columns computed from ``args``, both fields of the node."""
+    """Outputs the child's columns named in ``required`` (None: all), followed by columns computed from ``args``.
+
+    Subclasses are dataclasses with the fields ``args`` and ``required``.
+    """
 
     if TYPE_CHECKING:
 
         @property
         def args(self) -> tuple[Expr, ...]:
-            """What the node's own columns are computed from."""
+            """The expressions over the child from which the appended columns are computed."""
 
         @property
         def required(self) -> tuple[str, ...] | None:
-            """The child's columns in the output."""
+            """The names of the child's columns that the output contains; None for all of them."""
 
     carries_columns: ClassVar[bool] = True
 
     @property
-    def kept(self) -> tuple[str, ...]:
-        """The child's columns that are in the output."""
+    def child_columns(self) -> tuple[str, ...]:
+        """The names of the child's columns that the output contains, with None resolved to all columns."""
         return tuple(self.child.schema.names) if self.required is None else self.required
 
     @property
     def appended(self) -> Iterable[pa.Field]:
-        """The node's own columns."""
+        """The fields of the columns that the node itself computes."""
         raise NotImplementedError
 
     @override
     def derive_schema(self) -> pa.Schema:
-        return pa.schema([*(self.child.schema.field(name) for name in self.kept), *self.appended])
+        return pa.schema([*(self.child.schema.field(name) for name in self.child_columns), *self.appended])
 
     @property
     @override
@@ -52,10 +55,10 @@ class AppendsColumns(UnaryPlan):
         return replace(self, args=tuple(rule(a) for a in self.args))  # type: ignore[call-arg]
 
     @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        required = tuple(name for name in self.kept if name in needed)
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
+        required = tuple(name for name in self.child_columns if name in needed)
         return self if required == self.required else replace(self, required=required)  # type: ignore[call-arg]
 
     @override
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        return (set(self.kept) | columns_of(*self.expressions),)
+        return (set(self.child_columns) | columns_of(*self.expressions),)

@@ -1,6 +1,7 @@
-"""Bucket pruning: which buckets of a table can have rows that pass filters.
+"""Bucket pruning: finds the buckets of a table that can contain rows that pass the filters.
 
-As in Spark's ``FileSourceStrategy.genBucketSet``, equalities, IN lists and IS NULL prune tables with one bucket column.
+For a table bucketed by ``k`` into 8 buckets, ``k IN (1, 2)`` leaves the two buckets that the values 1 and 2 hash to. As in
+Spark's ``FileSourceStrategy.genBucketSet``, equalities, IN lists and IS NULL prune tables that have a single bucket column.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.expr.constants import storage
-from kquery_spark.functions.hashes import murmur3_hash
+from kquery_spark.functions.encoding.hashes import murmur3_hash
 from kquery_spark.sources.bucketing import BucketSpec
 from kquery_spark.types.vector import Int64s, Vector
 
@@ -21,33 +22,34 @@ Flags = npt.NDArray[np.bool_]
 
 
 def possible_buckets(spec: BucketSpec, filters: Sequence[Expr]) -> Flags | None:
-    """For each bucket whether its rows can pass all filters; None if the filters rule out no bucket."""
+    """Return one flag per bucket: whether it can contain rows that pass all filters. None if no filter prunes buckets."""
     if len(spec.columns) != 1:
         return None
-    flags = [_possible(condition, spec) for condition in filters]
+    flags = [_buckets_for(condition, spec) for condition in filters]
     known = [each for each in flags if each is not None]
     return np.logical_and.reduce(known) if known else None
 
 
-def _possible(condition: Expr, spec: BucketSpec) -> Flags | None:
+def _buckets_for(condition: Expr, spec: BucketSpec) -> Flags | None:
     match condition:
         case Call(function="and"):
             return possible_buckets(spec, condition.args)
         case Call(function="or"):
-            flags = [_possible(term, spec) for term in condition.args]
+            # A term that prunes nothing lets rows of every bucket pass, so the whole OR prunes nothing.
+            flags = [_buckets_for(term, spec) for term in condition.args]
             known = [each for each in flags if each is not None]
             return np.logical_or.reduce(known) if len(known) == len(flags) else None
-    values = _values(condition, spec.columns[0])
+    values = _accepted_values(condition, spec.columns[0])
     if values is None:
         return None
     possible = np.zeros(spec.count, np.bool_)
     if values:
-        possible[_buckets(values, spec.count)] = True
+        possible[_bucket_numbers(values, spec.count)] = True
     return possible
 
 
-def _values(condition: Expr, column: str) -> Sequence[Literal] | None:
-    """The only values of a column for which the condition can be true; None if others may pass."""
+def _accepted_values(condition: Expr, column: str) -> Sequence[Literal] | None:
+    """Return the only values of the column for which the condition can be true; None if there is no such list."""
     match condition:
         case (
             Call(args=(Column() as compared, Literal() as value))
@@ -64,8 +66,8 @@ def _values(condition: Expr, column: str) -> Sequence[Literal] | None:
     return values if compared.name == column and same_type else None
 
 
-def _buckets(values: Sequence[Literal], count: int) -> Int64s:
-    """The buckets that values of one type are in."""
+def _bucket_numbers(values: Sequence[Literal], count: int) -> Int64s:
+    """Return the bucket of each value; all values have the same type. Spark hashes with Murmur3 and takes the modulus."""
     dtype = values[0].dtype
     stored = storage(dtype) if pa.types.is_temporal(dtype) else dtype
     data = pa.array([value.value for value in values], stored).cast(dtype)

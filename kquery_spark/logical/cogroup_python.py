@@ -1,4 +1,4 @@
-"""Call a Python function of Spark's users on pairs of groups with the same key, as ``cogroup().applyInPandas`` does."""
+"""Calls a Python UDF on pairs of groups with the same key, as ``cogroup().applyInPandas`` does."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from kquery_spark.types.names import spark_name
 
 @dataclass(frozen=True)
 class CogroupSide:
-    """The rows of one side: the keys by which they are grouped, and what the function gets of them."""
+    """One side of a cogroup: the expressions that its rows are grouped by, and those passed to the function."""
 
     keys: tuple[Expr, ...]
     args: tuple[Expr, ...]
 
     @property
     def expressions(self) -> tuple[Expr, ...]:
-        """Every expression over the side's rows."""
+        """The keys and the arguments."""
         return (*self.keys, *self.args)
 
     def mapped(self, rule: Callable[[Expr], Expr]) -> CogroupSide:
-        """The side with ``rule`` applied to each expression."""
+        """Return the side with ``rule`` applied to each expression."""
         return CogroupSide(tuple(map(rule, self.keys)), tuple(map(rule, self.args)))
 
 
 @dataclass(frozen=True)
 class CogroupPython(BinaryPlan):
-    """The results of a function called once for each key, on its rows of both sides, one of which may have none.
+    """Calls a function once per key, with the left rows and the right rows of that key, and outputs its results.
 
-    NULL is a key as any other. Without keys all rows of a side are one group, unless both sides are empty. The evaluation
-    gets pairs of lists of batches.
+    A key that only one side has is called with no rows for the other side. NULL is a key like any other. Without keys,
+    all rows of a side form one group, unless both sides are empty. The function receives pairs of lists of batches.
     """
 
     left: LogicalPlan
@@ -59,7 +59,8 @@ class CogroupPython(BinaryPlan):
         for left, right in zip(self.left_side.keys, self.right_side.keys, strict=True):
             if left.dtype != right.dtype:
                 raise PlanError(
-                    f"a cogroup by {left} and {right} compares {spark_name(left.dtype)} with {spark_name(right.dtype)}"
+                    f"a cogroup by {left} and {right} compares {spark_name(left.dtype)} with {spark_name(right.dtype)}; "
+                    "both keys need the same type"
                 )
 
     @property
@@ -76,7 +77,7 @@ class CogroupPython(BinaryPlan):
         return columns_of(*self.left_side.expressions), columns_of(*self.right_side.expressions)
 
     @override
-    def input_of(self, expr: Expr) -> None:
+    def trace_to_input(self, expr: Expr) -> None:
         return None
 
     @override

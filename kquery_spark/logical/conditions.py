@@ -1,4 +1,4 @@
-"""Join conditions taken apart."""
+"""Splits join conditions into equi-join keys and a residual condition."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from kquery_spark.logical.join import JoinKey
 def split_condition(
     condition: Expr | None, left_names: Iterable[str], right_names: Iterable[str]
 ) -> tuple[list[JoinKey], list[Expr]]:
-    """The equalities between columns of the two sides as keys, and the other terms in their order."""
+    """Return the equalities between the two sides as keys, and the other terms of the AND in their original order.
+
+    ``a.x = b.y AND a.z < b.w AND b.v = a.u`` gives the keys ``a.x = b.y`` and ``a.u = b.v`` and the residual ``a.z < b.w``.
+    """
     left, right = set(left_names), set(right_names)
     keys: list[JoinKey] = []
     residual: list[Expr] = []
@@ -26,6 +29,7 @@ def split_condition(
 
 
 def _as_key(term: Expr, left: set[str], right: set[str]) -> JoinKey | None:
+    """Return the term as a key whose left part reads only the left side; None if it is not such an equality."""
     if not (isinstance(term, Call) and term.entry.operator.equality):
         return None
     a, b = term.args

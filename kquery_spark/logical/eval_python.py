@@ -1,4 +1,4 @@
-"""Call Python functions of Spark's users, as Spark's own ``BatchEvalPython`` and ``ArrowEvalPython`` do."""
+"""Calls scalar Python UDFs, as Spark's ``BatchEvalPython`` and ``ArrowEvalPython`` do."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from kquery_spark.logical.python_calls import PythonCalls
 
 @dataclass(frozen=True)
 class EvalPython(AppendsColumns):
-    """The child's ``required`` columns (None: all) beside the results of ``calls`` on ``args``.
+    """Appends the results of ``calls`` on ``args`` to the child's ``required`` columns (None: all).
 
-    The functions are called once for each row of the child, in the order of the rows and only in Spark's tasks, so no rule
-    moves filters below this node or computes it twice.
+    The functions may have side effects, so they are called exactly once for each row of the child, in row order, and only
+    in Spark's tasks. Therefore no rule moves filters below this node or computes it twice.
     """
 
     child: LogicalPlan
@@ -27,7 +27,7 @@ class EvalPython(AppendsColumns):
     calls: PythonCalls
     required: tuple[str, ...] | None = None
 
-    passes_rows_on: ClassVar[bool] = True
+    is_row_wise: ClassVar[bool] = True
     calls_python: ClassVar[bool] = True
 
     @property

@@ -1,4 +1,4 @@
-"""Give each row several times, with other values: what ROLLUP, CUBE and GROUPING SETS are made of."""
+"""Outputs each row several times with different values. ROLLUP, CUBE and GROUPING SETS are planned with it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 @dataclass(frozen=True)
 class Expand(UnaryPlan):
-    """One output row per input row and projection; ``names`` are the columns, the first projection gives the types."""
+    """Outputs one row per input row and projection: 100 rows and 3 projections give 300 rows.
+
+    ``names`` are the output columns. All projections have the same types. For ``ROLLUP (a, b)`` the projections are
+    ``(a, b, 0)``, ``(a, NULL, 1)`` and ``(NULL, NULL, 3)``; the last column is the grouping id.
+    """
 
     child: LogicalPlan
     projections: tuple[tuple[Expr, ...], ...]
@@ -50,7 +54,7 @@ class Expand(UnaryPlan):
         return replace(self, projections=tuple(tuple(rule(e) for e in p) for p in self.projections))
 
     @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
         positions = [i for i, name in enumerate(self.names) if name in needed]
         if len(positions) == len(self.names):
             return self
@@ -65,8 +69,8 @@ class Expand(UnaryPlan):
         return (columns_of(*self.expressions),)
 
     @override
-    def input_of(self, expr: Expr) -> None:
-        """A column has other values in each repetition."""
+    def trace_to_input(self, expr: Expr) -> None:
+        """None, because the value of a column depends on the projection that made the row."""
         return None
 
     @override

@@ -1,4 +1,4 @@
-"""Keep the rows for which a condition is true."""
+"""Keeps the rows for which a condition is true."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from kquery_spark.types.names import BOOL, spark_name
 
 @dataclass(frozen=True)
 class Filter(UnaryPlan):
-    """A NULL condition drops the row, as FALSE does."""
+    """Keeps the rows whose condition is TRUE; rows with FALSE or NULL are dropped."""
 
     child: LogicalPlan
     condition: Expr
 
-    passes_rows_on: ClassVar[bool] = True
+    is_row_wise: ClassVar[bool] = True
     carries_columns: ClassVar[bool] = True
 
     @override
@@ -35,7 +35,7 @@ class Filter(UnaryPlan):
         super().validate()
         if self.condition.dtype != BOOL:
             raise PlanError(
-                f"a filter needs a boolean, {self.condition} is {spark_name(self.condition.dtype)}"
+                f"a filter needs a boolean, but {self.condition} is {spark_name(self.condition.dtype)}"
             )
 
     @property
@@ -52,12 +52,12 @@ class Filter(UnaryPlan):
         return (needed | columns_of(self.condition),)
 
     @override
-    def sees_order(self, order_is_seen: bool) -> bool:
-        return order_is_seen
+    def is_order_sensitive(self, order_matters: bool) -> bool:
+        return order_matters
 
     @override
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        return (repeats_are_ignored and is_deterministic(self.condition),)
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
+        return (duplicates_are_irrelevant and is_deterministic(self.condition),)
 
     @override
     def label(self) -> str:

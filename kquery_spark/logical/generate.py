@@ -1,4 +1,4 @@
-"""Make rows out of a row's arrays, maps or arguments."""
+"""Expands arrays, maps or argument lists into rows, as ``explode`` does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class Generator(StrEnum):
-    """What makes the rows. REPLICATE repeats a row as often as its bigint argument says."""
+    """The function that generates the rows. REPLICATE repeats a row as many times as its bigint argument says."""
 
     EXPLODE = "explode"
     POSEXPLODE = "posexplode"
@@ -28,10 +28,10 @@ class Generator(StrEnum):
 
 @dataclass(frozen=True)
 class Generate(AppendsColumns):
-    """The child's ``required`` columns (None: all) beside the generated ones called ``names``.
+    """Outputs one row per generated row: the child's ``required`` columns (None: all), then the generated columns ``names``.
 
-    ``outer`` keeps a row whose generator gives nothing, with NULLs. STACK's ``args`` are its values; ``names`` says
-    how many columns they make.
+    ``outer``: a row for which the generator returns nothing is output once, with NULLs in the generated columns. For STACK,
+    ``args`` are all values, row by row, and the length of ``names`` is the number of columns in each row.
     """
 
     child: LogicalPlan
@@ -46,7 +46,7 @@ class Generate(AppendsColumns):
     def appended(self) -> list[pa.Field]:
         types = self._types()
         if len(types) != len(self.names):
-            raise PlanError(f"{self.generator} makes {len(types)} column(s), not {len(self.names)}")
+            raise PlanError(f"{self.generator} returns {len(types)} column(s), not {len(self.names)}")
         return [
             pa.field(name, dtype, nullable or self.outer)
             for name, (dtype, nullable) in zip(self.names, types, strict=True)
@@ -57,7 +57,7 @@ class Generate(AppendsColumns):
             case Generator.REPLICATE:
                 return []
             case Generator.STACK:
-                return _stacked(self.args, len(self.names))
+                return _stack_columns(self.args, len(self.names))
             case Generator.INLINE:
                 return _struct_fields(self.args[0].dtype)
             case Generator.POSEXPLODE:
@@ -65,7 +65,7 @@ class Generate(AppendsColumns):
         return self._elements()
 
     def _elements(self) -> list[tuple[pa.DataType, bool]]:
-        """The element of an array, or key and value of a map."""
+        """Return type and nullability of an array's element, or of a map's key and value."""
         dtype = self.args[0].dtype
         if pa.types.is_map(dtype):
             return [(dtype.key_type, False), (dtype.item_type, dtype.item_field.nullable)]
@@ -75,8 +75,8 @@ class Generate(AppendsColumns):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """A condition on the child's columns holds for all rows made of one of its rows."""
-        return (predicate,) if is_condition_on(predicate, set(self.kept)) else None
+        """A condition on the child's columns has the same value for all rows generated from one input row."""
+        return (predicate,) if is_condition_on(predicate, set(self.child_columns)) else None
 
     @override
     def label(self) -> str:
@@ -84,15 +84,15 @@ class Generate(AppendsColumns):
         return f"Generate:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{', '.join(self.names)}]"
 
 
-def _stacked(values: Sequence[Expr], width: int) -> list[tuple[pa.DataType, bool]]:
-    """Columns of STACK, whose last row has NULLs where values are missing."""
+def _stack_columns(values: Sequence[Expr], width: int) -> list[tuple[pa.DataType, bool]]:
+    """Return type and nullability of STACK's columns. Values that are missing in the last row are NULL."""
     columns = [values[i::width] for i in range(width)]
     incomplete = len(values) % width > 0
     return [(column[0].dtype, incomplete or any(e.nullable for e in column)) for column in columns]
 
 
 def _struct_fields(dtype: pa.DataType) -> list[tuple[pa.DataType, bool]]:
-    """The fields of an array's structs; a NULL struct makes all of them NULL."""
+    """Return type and nullability of the fields of an array's structs. A NULL struct makes all of its fields NULL."""
     if not pa.types.is_list(dtype) or not pa.types.is_struct(dtype.value_type):
         raise PlanError(f"inline needs an array of structs, not {t.spark_name(dtype)}")
     return [(field.type, field.nullable or dtype.value_field.nullable) for field in dtype.value_type]

@@ -1,4 +1,4 @@
-"""Call Python functions of Spark's users on whole groups, as ``groupBy().agg(pandas_udf)`` and ``applyInPandas`` do."""
+"""Calls Python UDFs on whole groups, as ``groupBy().agg(pandas_udf)`` and ``applyInPandas`` do."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from kquery_spark.expr import Expr, Named, columns_of
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 from kquery_spark.logical.python_calls import PythonCalls
 
-_ROWS_PER_GROUP = 10.0  # taken for the rows of a group of which nothing is known
+_ROWS_PER_GROUP = 10.0  # assumed size of a group, because the keys are not looked up in the statistics
 
 
 @dataclass(frozen=True)
 class GroupPython(UnaryPlan):
-    """The results of ``calls`` made once for each group of the child's rows on its ``args``.
+    """Makes each of the ``calls`` once per group of the child's rows, with the ``args`` of the group's rows.
 
-    aggregates: the functions return one row for a group, which stands beside its keys; otherwise any rows, without keys. No
-    row, no group: not even without keys. The evaluation gets the groups as iterators of batches.
+    If ``aggregates`` is true, the functions return one row per group, and the output starts with the keys. Otherwise they
+    return any number of rows, and the output has no keys. An empty input has no groups, even without keys. The function
+    receives each group as an iterator of batches.
     """
 
     child: LogicalPlan
@@ -53,7 +54,7 @@ class GroupPython(UnaryPlan):
         return (columns_of(*self.expressions),)
 
     @override
-    def input_of(self, expr: Expr) -> None:
+    def trace_to_input(self, expr: Expr) -> None:
         return None
 
     @override

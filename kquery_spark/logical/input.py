@@ -1,4 +1,4 @@
-"""The open input of a plan that is to be applied to some DataFrame."""
+"""The placeholder for rows that the plan receives when it runs, for example from a Spark DataFrame."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from kquery_spark.logical.plan import UNKNOWN_ROWS, LogicalPlan
 
 @dataclass(frozen=True)
 class Input(LogicalPlan):
-    """Rows given by whoever runs the plan: ``name`` is how SQL refers to them, ``key`` which hand-over they are.
+    """Rows that the executor of the plan supplies.
 
-    ``rows``: about how many there are, where that is known.
+    ``name`` is the name in SQL. ``key`` identifies the input among all inputs of the plan. ``rows`` is the approximate
+    number of rows, if it is known.
     """
 
     name: str
@@ -24,7 +25,7 @@ class Input(LogicalPlan):
     key: str = ""
     rows: float | None = None
 
-    passes_rows_on: ClassVar[bool] = True
+    is_row_wise: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:

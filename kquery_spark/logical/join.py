@@ -1,4 +1,4 @@
-"""Combine rows of two inputs."""
+"""Combines the rows of two inputs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class JoinKind(StrEnum):
-    """Which rows come out; SEMI and ANTI give left columns only."""
+    """The kinds of joins.
+
+    SEMI and ANTI output left rows with and without a match. EXISTENCE outputs every left row with a boolean column that
+    says whether it has a match.
+    """
 
     INNER = "inner"
     LEFT = "left"
@@ -30,23 +34,23 @@ class JoinKind(StrEnum):
 
     @property
     def only_tests_right(self) -> bool:
-        """Whether the right side only decides about left rows, so that it does not matter how often a row is there."""
+        """True if the output has no right columns: right rows only decide about left rows, so duplicates have no effect."""
         return self in (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
 
     @property
     def pads_left(self) -> bool:
-        """Whether right rows without a match come out with NULLs for the left columns."""
+        """True if right rows without a match are output with NULLs in the left columns."""
         return self in (JoinKind.RIGHT, JoinKind.FULL)
 
     @property
     def pads_right(self) -> bool:
-        """Whether left rows without a match come out with NULLs for the right columns."""
+        """True if left rows without a match are output with NULLs in the right columns."""
         return self in (JoinKind.LEFT, JoinKind.FULL)
 
 
 @dataclass(frozen=True)
 class JoinKey:
-    """One equality between the sides, of the same type; ``null_safe`` is ``<=>``."""
+    """One equality between an expression of each side, both of the same type. ``null_safe`` stands for ``<=>``."""
 
     left: Expr
     right: Expr
@@ -58,10 +62,10 @@ class JoinKey:
 
 @dataclass(frozen=True)
 class Join(BinaryPlan):
-    """Pairs that satisfy every key and the residual ``condition``; no keys means comparing all pairs.
+    """Matches the pairs of rows that satisfy every key and the residual ``condition``. Without keys, all pairs are compared.
 
-    ``null_aware`` (ANTI only) is NOT IN: a NULL on either side makes the comparison unknown.
-    ``exists`` names the boolean column that an EXISTENCE join adds to the left rows.
+    ``null_aware`` (ANTI only) implements NOT IN, where a NULL on either side makes the comparison unknown.
+    ``exists`` is the name of the boolean column that an EXISTENCE join adds to the left rows.
     """
 
     left: LogicalPlan
@@ -90,9 +94,9 @@ class Join(BinaryPlan):
     @override
     def validate(self) -> None:
         super().validate()
-        both = self.left.column_names & self.right.column_names
-        if both:
-            raise PlanError(f"column {min(both)} is ambiguous: both sides of the join have it")
+        in_both = self.left.column_names & self.right.column_names
+        if in_both:
+            raise PlanError(f"column {min(in_both)} is ambiguous: both sides of the join have it")
         for key in self.keys:
             if key.left.dtype != key.right.dtype:
                 raise PlanError(
@@ -100,8 +104,8 @@ class Join(BinaryPlan):
                 )
 
     @property
-    def compares_nothing(self) -> bool:
-        """Whether every pair of rows satisfies it."""
+    def matches_all_pairs(self) -> bool:
+        """True if there is nothing to compare, so every pair of rows is a match."""
         return not self.keys and self.condition is None
 
     @property
@@ -122,7 +126,11 @@ class Join(BinaryPlan):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """Only a side whose rows are not padded takes a filter from above, and none that can raise."""
+        """Pushes pure filters into a side, unless the join pads that side's columns with NULLs.
+
+        A filter on a padded column must see the NULLs of rows without a match, so it stays above the join. A filter that can
+        raise stays, too, because below the join it would see rows that the join removes.
+        """
         names = columns_of(predicate)
         if not names or not is_pure(predicate):
             return None
@@ -133,12 +141,12 @@ class Join(BinaryPlan):
         return None
 
     @override
-    def sees_order(self, order_is_seen: bool) -> bool:
+    def is_order_sensitive(self, order_matters: bool) -> bool:
         return False
 
     @override
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        return repeats_are_ignored, repeats_are_ignored or self.kind.only_tests_right
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
+        return duplicates_are_irrelevant, duplicates_are_irrelevant or self.kind.only_tests_right
 
     @override
     def label(self) -> str:

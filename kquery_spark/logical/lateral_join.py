@@ -1,4 +1,4 @@
-"""Join each row with the rows of a query that reads it; an optimizer rule makes a plain join of it."""
+"""Joins each row with the rows of a query that reads this row. An optimizer rule turns it into an ordinary join."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kquery_spark.logical.subqueries import Subquery
 
 @dataclass(frozen=True)
 class LateralQuery(Subquery):
-    """The rows that a plan gives for the row around it. No value: only a LateralJoin holds one."""
+    """The query of a LateralJoin: a plan that is evaluated for each row of the join's child. It is not a value."""
 
     @property
     @override
@@ -35,7 +35,7 @@ class LateralQuery(Subquery):
 
 @dataclass(frozen=True)
 class LateralJoin(UnaryPlan):
-    """The child's rows beside those of ``query`` for each; LEFT keeps a row for which there is none."""
+    """Pairs each row of the child with the rows of ``query`` for it. LEFT keeps rows for which the query returns none."""
 
     child: LogicalPlan
     query: LateralQuery
@@ -65,8 +65,8 @@ class LateralJoin(UnaryPlan):
         return replace(self, query=query)
 
     @override
-    def input_of(self, expr: Expr) -> None:
-        """The query makes several rows of one, and columns of its own."""
+    def trace_to_input(self, expr: Expr) -> None:
+        """None, because the query can repeat a row and computes columns of its own."""
         return None
 
     @override

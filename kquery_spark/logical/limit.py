@@ -1,4 +1,4 @@
-"""Keep the first rows."""
+"""Keeps the first rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 @dataclass(frozen=True)
 class Limit(UnaryPlan):
-    """At most ``count`` rows (None: all) after skipping ``offset``."""
+    """Skips ``offset`` rows, then outputs at most ``count`` rows (None: all)."""
 
     child: LogicalPlan
     count: int | None

@@ -1,4 +1,8 @@
-"""Lineage: what a column's values are made of, by which ``df["c"]`` is known again in frames made of ``df``."""
+"""Column lineage: identifies a column by what its values are computed from.
+
+It resolves ``df["c"]`` in frames that are derived from ``df``, as in ``df.filter(...).select(df["c"])``: the column of the
+derived frame that has the same lineage is meant, whatever it is called there.
+"""
 
 from __future__ import annotations
 
@@ -17,67 +21,69 @@ from kquery_spark.sources.memory import MemorySource
 
 
 def lineage(plan: LogicalPlan, name: str) -> str:
-    """Text that is equal for a plan's column and for its copies further up, whatever they are called there."""
-    return _Lineage().of(plan, name)
+    """Return a string that is equal for a column and for its copies in the plans above, whatever their names are."""
+    return _Lineage().column(plan, name)
 
 
 def lineages(plan: LogicalPlan) -> list[str]:
-    """The lineage of each output column, in order."""
-    known = _Lineage()
-    return [known.of(plan, name) for name in plan.schema.names]
+    """Return the lineage of each output column, in order."""
+    computed = _Lineage()
+    return [computed.column(plan, name) for name in plan.schema.names]
 
 
 class _Lineage:
+    """Computes lineages and caches them by node and column, because plans share subtrees."""
+
     def __init__(self) -> None:
         self._by_node: NodeMap[dict[str, str]] = NodeMap()
 
-    def of(self, plan: LogicalPlan, name: str) -> str:
+    def column(self, plan: LogicalPlan, name: str) -> str:
         columns = self._by_node.setdefault(plan, dict)
         if name not in columns:
-            columns[name] = self._of(plan, name)
+            columns[name] = self._compute(plan, name)
         return columns[name]
 
-    def _of(self, plan: LogicalPlan, name: str) -> str:
+    def _compute(self, plan: LogicalPlan, name: str) -> str:
         match plan:
             case Scan():
                 return _scan_column(plan, name)
             case Projection():
-                return self._computed(plan.child, plan.definitions[name])
+                return self._expression(plan.child, plan.definitions[name])
             case Aggregate():
-                return self._aggregated(plan, name)
+                return self._aggregate_output(plan, name)
             case Union() | SetOperation():
                 first = plan.children[0]
-                return self.of(first, first.schema.names[plan.schema.names.index(name)])
+                return self.column(first, first.schema.names[plan.schema.names.index(name)])
             case Window():
                 call = next((c.expr for c in plan.calls if c.name == name), None)
                 if call is not None:
-                    return self._over_window(plan, call)
-        return self._passed_through(plan, name)
+                    return self._window_call(plan, call)
+        return self._input_or_new_column(plan, name)
 
-    def _passed_through(self, plan: LogicalPlan, name: str) -> str:
-        """That of a child's column of this name; a new one for a column that the node makes from all it reads."""
+    def _input_or_new_column(self, plan: LogicalPlan, name: str) -> str:
+        """Return the lineage of the input column of this name; for a column that the node computes, a new one."""
         for child in plan.children:
             if name in child.column_names:
-                return self.of(child, name)
+                return self.column(child, name)
         return _digest(
-            f"{plan.label()} {name} {[self.of(c, n) for c in plan.children for n in c.schema.names]}"
+            f"{plan.label()} {name} {[self.column(c, n) for c in plan.children for n in c.schema.names]}"
         )
 
-    def _aggregated(self, plan: Aggregate, name: str) -> str:
+    def _aggregate_output(self, plan: Aggregate, name: str) -> str:
         expr = next(e.expr for e in (*plan.keys, *plan.aggregates) if e.name == name)
-        # rows without duplicates have the first values of the others
-        first = isinstance(expr, AggregateCall) and expr.function == "first"
-        return self._computed(plan.child, expr.children[0] if first else expr)
+        # dropDuplicates is an aggregate whose other columns are first(c): these still count as the same columns.
+        is_first = isinstance(expr, AggregateCall) and expr.function == "first"
+        return self._expression(plan.child, expr.children[0] if is_first else expr)
 
-    def _over_window(self, plan: Window, call: Expr) -> str:
-        parts = [self._computed(plan.child, e) for e in (call, *plan.partition)]
-        order = [f"{self._computed(plan.child, k.expr)} {k.ascending} {k.nulls_first}" for k in plan.order]
+    def _window_call(self, plan: Window, call: Expr) -> str:
+        parts = [self._expression(plan.child, e) for e in (call, *plan.partition)]
+        order = [f"{self._expression(plan.child, k.expr)} {k.ascending} {k.nulls_first}" for k in plan.order]
         return _digest(f"{parts} {order}")
 
-    def _computed(self, plan: LogicalPlan, expr: Expr) -> str:
+    def _expression(self, plan: LogicalPlan, expr: Expr) -> str:
         if isinstance(expr, Column):
-            return self.of(plan, expr.name)
-        return _digest(str(rename_columns(expr, {n: self.of(plan, n) for n in columns_of(expr)})))
+            return self.column(plan, expr.name)
+        return _digest(str(rename_columns(expr, {n: self.column(plan, n) for n in columns_of(expr)})))
 
 
 def _scan_column(scan: Scan, name: str) -> str:

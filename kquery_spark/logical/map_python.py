@@ -1,4 +1,4 @@
-"""Call a Python function of Spark's users on all batches of a task, as ``mapInPandas`` and ``mapInArrow`` do."""
+"""Calls a Python UDF on all batches of a task, as ``mapInPandas`` and ``mapInArrow`` do."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.logical.python_calls import PythonCalls
 
 @dataclass(frozen=True)
 class MapPython(UnaryPlan):
-    """The results of a function called once for each task, on an iterator of batches of ``args``: any rows."""
+    """Calls a function once per task with an iterator of batches of ``args``, and outputs whatever rows it returns."""
 
     child: LogicalPlan
     args: tuple[Expr, ...]
@@ -42,7 +42,7 @@ class MapPython(UnaryPlan):
         return (columns_of(*self.args),)
 
     @override
-    def input_of(self, expr: Expr) -> None:
+    def trace_to_input(self, expr: Expr) -> None:
         return None
 
     @override

@@ -1,4 +1,4 @@
-"""Values by node of a plan, an operator tree or an expression."""
+"""A mapping from nodes (of a plan, an operator tree or an expression) to values, by identity."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ Value = TypeVar("Value")
 
 
 class NodeMap(Generic[Value]):
-    """A mapping whose keys are nodes themselves, not what they equal: two equal scans of one table are two nodes.
+    """A mapping with the identity of nodes as keys: two equal scans of one table are two different keys.
 
-    Nodes are kept alive, as another one could get the identity of one that is gone. No node is hashed or compared, which
-    would walk the whole plan below it.
+    The map never hashes or compares nodes, because that would walk the whole plan below each of them. It holds references
+    to its nodes, so that ``id()`` of a freed node cannot be reused by another one.
     """
 
     def __init__(self) -> None:
@@ -34,12 +34,12 @@ class NodeMap(Generic[Value]):
         return self._entries[id(node)][1]
 
     def get(self, node: object) -> Value | None:
-        """The node's value, or None."""
+        """Return the node's value, or None."""
         entry = self._entries.get(id(node))
         return None if entry is None else entry[1]
 
     def setdefault(self, node: object, make: Callable[[], Value]) -> Value:
-        """The node's value, which ``make`` computes at first."""
+        """Return the node's value; on the first call, ``make`` computes it."""
         entry = self._entries.get(id(node))
         if entry is None:
             entry = self._entries[id(node)] = node, make()

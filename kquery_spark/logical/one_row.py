@@ -1,4 +1,4 @@
-"""Plans of exactly one row."""
+"""Recognizes plans that return exactly one row."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from kquery_spark.logical.plan import LogicalPlan
 
 
 def always_one_row(plan: LogicalPlan) -> bool:
-    """Whether the plan gives exactly one row, whatever the data."""
+    """True if the plan returns exactly one row for any data: an aggregate without keys, and what preserves its row count."""
     if isinstance(plan, Aggregate):
         return not plan.keys
-    pairs_rows = (
-        isinstance(plan, Join) and plan.kind in (JoinKind.LEFT, JoinKind.INNER) and plan.compares_nothing
+    # The cross join of one row with one row has one row.
+    is_cross_join = (
+        isinstance(plan, Join) and plan.kind in (JoinKind.LEFT, JoinKind.INNER) and plan.matches_all_pairs
     )
-    return (plan.preserves_rows or pairs_rows) and all(map(always_one_row, plan.children))
+    return (plan.preserves_rows or is_cross_join) and all(map(always_one_row, plan.children))

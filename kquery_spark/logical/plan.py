@@ -1,4 +1,4 @@
-"""The base of logical plan nodes, and how plans are walked, rewritten and printed."""
+"""The base class of logical plan nodes, and functions that walk, rewrite and print plans."""
 
 from __future__ import annotations
 
@@ -15,25 +15,26 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.run_control import check_run
 from kquery_spark.types.names import spark_name
 
-#: Taken for the rows of an input of which nothing is known.
+#: The estimate for inputs without any statistics.
 UNKNOWN_ROWS = 1_000_000.0
 
 
 @dataclass(frozen=True)
 class LogicalPlan:
-    """A node: its output schema has unique names, and its expressions refer to its children's names.
+    """A node of a logical plan. Output columns have unique names; expressions refer to columns of the children by name.
 
-    Rules ask nodes what they allow: see the properties below and the methods after ``validate``. The defaults are safe for
-    any node: it reads all columns, sees the order and the number of its rows, and lets no filter through.
+    Optimizer rules do not check the classes of nodes. They ask each node what it allows, through the class variables below
+    and the methods from ``prune_columns`` to ``estimated_rows``. The defaults are safe for any node: it reads all columns,
+    depends on the order and the number of its input rows, and lets no filter through.
     """
 
-    #: Each output row is a row of one input, perhaps with other columns; rows neither meet nor count each other.
-    passes_rows_on: ClassVar[bool] = False
-    #: One output row for each input row, of a single input.
+    #: Every output row comes from exactly one input row and depends on no other row.
+    is_row_wise: ClassVar[bool] = False
+    #: The node has one input and outputs exactly one row for each input row.
     preserves_rows: ClassVar[bool] = False
-    #: Columns of an input come out whether or not anything reads them.
+    #: The output contains columns of an input even if nothing above reads them.
     carries_columns: ClassVar[bool] = False
-    #: Calls Python functions of Spark's users: only in Spark's tasks, once for each row or group.
+    #: The node calls Python UDFs: only in Spark's tasks, and exactly once for each row or group.
     calls_python: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -41,7 +42,7 @@ class LogicalPlan:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """Output columns: unique names, Spark types, nullability."""
+        """The output columns: unique names, Arrow types that stand for Spark types, and nullability."""
         return self.derive_schema()
 
     @cached_property
@@ -50,7 +51,7 @@ class LogicalPlan:
         return frozenset(self.schema.names)
 
     def derive_schema(self) -> pa.Schema:
-        """Compute the output schema; called once."""
+        """Compute the output schema. ``schema`` calls this once and caches the result."""
         raise NotImplementedError
 
     @property
@@ -59,7 +60,7 @@ class LogicalPlan:
         return ()
 
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """The same node over other inputs."""
+        """Return the same node with other inputs."""
         if children:
             raise ValueError(f"{type(self).__name__} has no children")
         return self
@@ -70,61 +71,71 @@ class LogicalPlan:
         return ()
 
     def map_expressions(self, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-        """The same node with ``rule`` applied to each top-level expression."""
+        """Return the same node with ``rule`` applied to each of its expressions (not to their operands)."""
         return self
 
     def label(self) -> str:
-        """The node in one line."""
+        """Return the node without its inputs, in one line."""
         return type(self).__name__
 
     def validate(self) -> None:
-        """Raise PlanError where an expression reads a column no child has, or output names repeat."""
+        """Raise PlanError if an expression reads a column that no child has, or if output names are not unique."""
         known = frozenset[str]().union(*(child.column_names for child in self.children))
         for name in sorted(columns_of(*self.expressions) - known):
             have = ", ".join(n for child in self.children for n in child.schema.names)
             raise PlanError(f"no column {name}; the columns are {have}")
         names = self.schema.names
         if len(self.column_names) < len(names):
-            twice = next(n for n in names if names.count(n) > 1)
-            raise PlanError(f"column {twice} is ambiguous: the output of {type(self).__name__} has it twice")
+            repeated = next(n for n in names if names.count(n) > 1)
+            raise PlanError(
+                f"column {repeated} is ambiguous: the output of {type(self).__name__} has it twice"
+            )
 
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """The node without those columns of its own that are not ``needed``; inputs stay as they are."""
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
+        """Return the node without the columns that it computes and that are not ``needed``. Its inputs do not change."""
         return self
 
     def required_columns(self, needed: Set[str]) -> tuple[Set[str], ...]:
-        """For each input, the columns that the node reads, or passes on because they are ``needed``."""
+        """Return, for each input, the columns that the node reads itself or that are ``needed`` in its output."""
         return tuple(child.column_names for child in self.children)
 
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """For each input, the filter that does what one by ``predicate`` over the output would do; None: no filter there.
+        """Return, for each input, the filter that replaces a filter by ``predicate`` above the node (None: no filter there).
 
-        None if the predicate has to be applied to the output.
+        Return None if the predicate has to stay above the node. Example: ``#b > 1`` above ``Projection: #a + 1 AS b``
+        becomes ``(#a + 1 > 1,)``; above a join whose left side has ``b``, it becomes ``(#b > 1, None)``.
         """
         return None
 
-    def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
-        """An input, and the expression over it that ``expr`` over the output is a copy of.
+    def trace_to_input(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+        """Return an input and an expression over it that has the same values as ``expr`` over the output.
 
-        None if the node computes a column that the expression reads, or mixes inputs.
+        For ``#b`` above ``Projection: #a AS b``, it returns the projection's child and ``#a``. It returns None if the node
+        computes a column that the expression reads, or if the expression reads columns of several inputs.
         """
         names = columns_of(expr)
         return next(((c, expr) for c in self.children if names <= c.column_names), None)
 
-    def sees_order(self, order_is_seen: bool) -> bool:
-        """Whether the order of input rows can change the result; ``order_is_seen`` says so of the order of output rows."""
+    def is_order_sensitive(self, order_matters: bool) -> bool:
+        """True if the order of the input rows can change the result of the query.
+
+        ``order_matters``: whether the order of the node's output rows can change it.
+        """
         return True
 
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        """For each input, whether equal rows may as well be one; ``repeats_are_ignored`` says so of output rows."""
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
+        """For each input, True if removing duplicate rows from it cannot change the result of the query.
+
+        ``duplicates_are_irrelevant``: whether removing duplicates from the node's output cannot change it either.
+        """
         return (False,) * len(self.children)
 
     def estimated_rows(self, input_rows: Sequence[float]) -> float:
-        """Expected rows, as far as no statistics are needed for that."""
+        """Return the expected number of output rows. Nodes that need statistics are handled by ``optimizer.statistics``."""
         return input_rows[0] if input_rows else UNKNOWN_ROWS
 
     def column(self, name: str) -> Column:
-        """A reference to an output column; PlanError names the columns there are when it is unknown."""
+        """Return a reference to an output column. Raises a PlanError that lists the columns if there is no such column."""
         index = self.schema.get_field_index(name)
         if index < 0:
             raise PlanError(f"no column {name}; the columns are {', '.join(self.schema.names)}")
@@ -137,24 +148,24 @@ class LogicalPlan:
 
 @dataclass(frozen=True)
 class UnaryPlan(LogicalPlan):
-    """Base of the nodes with one input, which is their field ``child``."""
+    """Base class of nodes with one input, the field ``child``."""
 
     child: LogicalPlan
 
     @property
     def children(self) -> tuple[LogicalPlan, ...]:
-        """The one input."""
+        """The only input."""
         return (self.child,)
 
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """The same node over another input."""
+        """Return the same node with another input."""
         (child,) = children
         return replace(self, child=child)
 
 
 @dataclass(frozen=True)
 class BinaryPlan(LogicalPlan):
-    """Base of the nodes with two inputs, which are their fields ``left`` and ``right``."""
+    """Base class of nodes with two inputs, the fields ``left`` and ``right``."""
 
     left: LogicalPlan
     right: LogicalPlan
@@ -165,20 +176,20 @@ class BinaryPlan(LogicalPlan):
         return (self.left, self.right)
 
     def with_children(self, children: Sequence[LogicalPlan]) -> LogicalPlan:
-        """The same node over other inputs."""
+        """Return the same node with other inputs."""
         left, right = children
         return replace(self, left=left, right=right)
 
 
 def format_plan(plan: Any, indent: int = 0) -> str:
-    """Any plan tree (logical or physical), one node a line, children indented below."""
+    """Print a plan tree (logical or physical): one node per line, children indented below their parent."""
     lines = ["  " * indent + plan.label()]
     lines += [format_plan(child, indent + 1) for child in plan.children]
     return "\n".join(lines)
 
 
 def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """The node and everything below it, parents first."""
+    """Yield the node and all nodes below it, parents first."""
     check_run()
     yield plan
     for child in plan.children:
@@ -188,24 +199,27 @@ def walk_plan(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 def transform_plan(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
     """Rewrite bottom-up: children first, then ``rule`` on the node with its new children."""
     check_run()
-    return rule(over(plan, [transform_plan(c, rule) for c in plan.children]))
+    return rule(with_new_children(plan, [transform_plan(c, rule) for c in plan.children]))
 
 
-def over(plan: LogicalPlan, children: Sequence[LogicalPlan]) -> LogicalPlan:
-    """The node over these children: the very node when they are its own."""
-    same = all(a is b for a, b in zip(children, plan.children, strict=True))
-    return plan if same else plan.with_children(children)
+def with_new_children(plan: LogicalPlan, children: Sequence[LogicalPlan]) -> LogicalPlan:
+    """Return the node with these children. If they are the ones that it has, return the same object.
+
+    Rules rely on this: a plan in which nothing changed stays the same object, and comparing it is free.
+    """
+    is_unchanged = all(a is b for a, b in zip(children, plan.children, strict=True))
+    return plan if is_unchanged else plan.with_children(children)
 
 
 def rewrite_expressions(plan: LogicalPlan, rule: Callable[[Expr], Expr]) -> LogicalPlan:
-    """``map_expressions`` that gives back the very node when the rule changes nothing."""
+    """Call ``map_expressions``, but return the same object if the rule changes no expression."""
     if all(rule(e) is e for e in plan.expressions):
         return plan
     return plan.map_expressions(rule)
 
 
 def fresh_name(name: str, used_names: Container[str]) -> str:
-    """``name``, with a number at its end if it is used."""
+    """Return ``name``, or if it is used, the name with the first free number at its end: ``name_2``, ``name_3``."""
     fresh, count = name, 1
     while fresh in used_names:
         count += 1
@@ -214,16 +228,16 @@ def fresh_name(name: str, used_names: Container[str]) -> str:
 
 
 def names_of_columns(exprs: Iterable[Expr]) -> set[str]:
-    """The names of those expressions that are columns."""
+    """Return the names of the expressions that are plain columns, and ignore the others."""
     return {e.name for e in exprs if isinstance(e, Column)}
 
 
 def is_condition_on(predicate: Expr, names: Set[str]) -> bool:
-    """Whether a predicate reads some of these columns and no others, and cannot raise."""
+    """True if the predicate reads at least one of these columns, reads no other column, and cannot raise."""
     read = columns_of(predicate)
     return bool(read) and read <= names and not can_raise(predicate)
 
 
-def schema_text(schema: pa.Schema) -> str:
-    """``name type, name type`` with Spark's type names."""
+def format_schema(schema: pa.Schema) -> str:
+    """Return ``name type, name type, ...`` with Spark's type names."""
     return ", ".join(f"{f.name} {spark_name(f.type)}" for f in schema)

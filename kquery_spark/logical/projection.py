@@ -1,4 +1,4 @@
-"""Compute columns."""
+"""Computes columns."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, fresh_name
 
 @dataclass(frozen=True)
 class Projection(UnaryPlan):
-    """One output column per named expression."""
+    """Outputs one column per named expression."""
 
     child: LogicalPlan
     exprs: tuple[Named, ...]
 
-    passes_rows_on: ClassVar[bool] = True
+    is_row_wise: ClassVar[bool] = True
     preserves_rows: ClassVar[bool] = True
 
     @cached_property
     def definitions(self) -> dict[str, Expr]:
-        """What each output column is computed by."""
+        """The expression of each output column, by name."""
         return {e.name: e.expr for e in self.exprs}
 
     @property
     def only_drops(self) -> bool:
-        """Whether each output column is an input column by its own name."""
+        """True if each output column is an input column with an unchanged name: columns are only dropped or reordered."""
         return all(isinstance(e.expr, Column) and e.expr.name == e.name for e in self.exprs)
 
     @override
@@ -49,7 +49,7 @@ class Projection(UnaryPlan):
         return Projection(self.child, tuple(Named(rule(e.expr), e.name) for e in self.exprs))
 
     @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
         exprs = tuple(e for e in self.exprs if e.name in needed)
         return self if len(exprs) == len(self.exprs) else replace(self, exprs=exprs)
 
@@ -59,22 +59,22 @@ class Projection(UnaryPlan):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """The filter computes the columns again, and for rows that it drops."""
+        """The filter below evaluates the column definitions again, for more rows than before, so they have to be pure."""
         if not all(is_pure(self.definitions[name]) for name in columns_of(predicate)):
             return None
         return (substitute(predicate, self.definitions),)
 
     @override
-    def input_of(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
+    def trace_to_input(self, expr: Expr) -> tuple[LogicalPlan, Expr] | None:
         return self.child, substitute(expr, self.definitions)
 
     @override
-    def sees_order(self, order_is_seen: bool) -> bool:
-        return order_is_seen
+    def is_order_sensitive(self, order_matters: bool) -> bool:
+        return order_matters
 
     @override
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        return (repeats_are_ignored and all(map(is_deterministic, self.expressions)),)
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
+        return (duplicates_are_irrelevant and all(map(is_deterministic, self.expressions)),)
 
     @override
     def label(self) -> str:
@@ -82,7 +82,7 @@ class Projection(UnaryPlan):
 
 
 def same_columns(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
-    """The plan with just the columns of another one, in their order."""
+    """Return the plan with exactly the columns of ``original``, in the same order."""
     names = original.schema.names
     if plan.schema.names == names:
         return plan
@@ -90,7 +90,7 @@ def same_columns(plan: LogicalPlan, original: LogicalPlan) -> LogicalPlan:
 
 
 def with_output(plan: LogicalPlan, output: tuple[str, ...]) -> LogicalPlan:
-    """The plan with exactly the columns of ``output``, in that order; a repeated column gets a second name."""
+    """Return the plan with exactly the columns of ``output``, in that order; a repeated column gets a new name."""
     if tuple(plan.schema.names) == output:
         return plan
     used_names: set[str] = set()

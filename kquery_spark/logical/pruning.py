@@ -1,4 +1,9 @@
-"""Which splits, and which rows of a split, can pass the pushed filters, judged by statistics."""
+"""Prunes splits and pages by statistics: finds those that can contain rows that pass the filters of a scan.
+
+A split (for example a Parquet row group) with ``min(a) = 10`` and ``max(a) = 20`` cannot contain a row with ``a = 5``, but
+may contain one with ``a = 15``. The same reasoning applies to the pages of one split. All functions here err on the safe
+side: a part without statistics, or a condition of an unknown form, is never pruned.
+"""
 
 from __future__ import annotations
 
@@ -16,37 +21,37 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
 from kquery_spark.logical.bucket_pruning import possible_buckets
-from kquery_spark.logical.folders import decided, folder_values
-from kquery_spark.sources.base import ColumnRange, RowStretches, Source, Split
+from kquery_spark.logical.partition_conditions import evaluate_by_partition, partition_values_read
+from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
 from kquery_spark.types import names as t
 from kquery_spark.types.units import MICRO_NANOS
 from kquery_spark.types.vector import Int64s
 
-_MAX_KEPT_ROW_SHARE = 0.7  # share of a split's rows up to which it pays to leave the others out
-# for so many it is looked up how many of their rows can pass, as that decides where a query runs
-_FEW_SPLITS = 4
+_MAX_SELECTED_ROW_SHARE = 0.7  # if more of a split's rows can pass, selecting pages costs more than it saves
+# Up to this number of splits, their sizes account for page statistics: for small inputs this decides where a query runs.
+_MAX_SPLITS_SIZED_BY_PAGES = 4
 _EPOCH = dt.date(1970, 1, 1)
 _MICROSECOND = dt.timedelta(microseconds=1)
 
 
 def prune(source: Source, filters: Sequence[Expr]) -> list[Split]:
-    """The source's splits that remain; a split is dropped only when no row of it can pass."""
+    """Return the source's splits without those in which no row can pass all filters."""
     if not filters:
         return source.splits()
     if not source.columnar:
-        return _remaining(source, filters)
-    # estimates, strategy and placement ask for the same splits
-    return list(source.once(("prune", *filters), lambda: _remaining(source, filters)))
+        return _remaining_splits(source, filters)
+    # The estimator, the planner and the placement all need the same splits, so the source caches the result.
+    return list(source.once(("prune", *filters), lambda: _remaining_splits(source, filters)))
 
 
-def _remaining(source: Source, filters: Sequence[Expr]) -> list[Split]:
-    remaining = _in_possible_buckets(source, filters)
+def _remaining_splits(source: Source, filters: Sequence[Expr]) -> list[Split]:
+    remaining = _splits_in_possible_buckets(source, filters)
     for condition in filters:
-        remaining = list(compress(remaining, _possible(_Splits(source, remaining), condition)))
+        remaining = list(compress(remaining, _can_pass(_Splits(source, remaining), condition)))
     return remaining
 
 
-def _in_possible_buckets(source: Source, filters: Sequence[Expr]) -> list[Split]:
+def _splits_in_possible_buckets(source: Source, filters: Sequence[Expr]) -> list[Split]:
     splits, bucketing = source.splits(), source.bucketing
     if bucketing is None or (possible := possible_buckets(bucketing.spec, filters)) is None:
         return splits
@@ -56,46 +61,50 @@ def _in_possible_buckets(source: Source, filters: Sequence[Expr]) -> list[Split]
 def possible_rows(
     source: Source, split: Split, filters: Sequence[Expr], late: Sequence[Expr] = ()
 ) -> Int64s | None:
-    """Numbers of the rows of a split of one piece that can pass; None for all, also where it is hardly fewer.
+    """Return the positions of the rows that can pass, by page statistics. None: read all rows of the split.
 
-    late: filters that were not known when the splits were pruned.
+    The split must have one piece. It returns None also if only a few rows can be skipped, because a selection has a cost.
+    late: filters that were not known when the splits were pruned, so the whole split is tested with them first.
+
+    Example: if only the second of three pages of 100 rows can pass, the result is the positions 100 to 199.
     """
-    if not all(_possible(_Splits(source, [split]), condition)[0] for condition in late):
+    if not all(_can_pass(_Splits(source, [split]), condition)[0] for condition in late):
         return np.zeros(0, np.int64)
     filters = [*filters, *late]
-    known = source.stretches(split, sorted(columns_of(*filters)))
-    if known is None:
+    page_statistics = source.page_statistics(split, sorted(columns_of(*filters)))
+    if page_statistics is None:
         return None
-    lengths = np.diff(known.starts)
-    stretches = _Stretches(known, lengths.tolist())
-    possible = np.ones(len(lengths), np.bool_)
+    page_rows = np.diff(page_statistics.starts)
+    pages = _Pages(page_statistics, page_rows.tolist())
+    possible = np.ones(len(page_rows), np.bool_)
     for condition in filters:
-        possible &= np.array(_possible(stretches, condition), np.bool_)
-    if lengths[possible].sum() > _MAX_KEPT_ROW_SHARE * known.starts[-1]:
+        possible &= np.array(_can_pass(pages, condition), np.bool_)
+    if page_rows[possible].sum() > _MAX_SELECTED_ROW_SHARE * page_statistics.starts[-1]:
         return None
-    return np.flatnonzero(np.repeat(possible, lengths))
+    return np.flatnonzero(np.repeat(possible, page_rows))
 
 
 def sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
-    """The splits that remain, their bytes those of just these columns."""
+    """Return the splits that remain after pruning, with the bytes that reading these columns and the filters' takes."""
     if not source.columnar:
         return prune(source, filters)
-    return list(source.once(("sized", tuple(filters), *columns), lambda: _sized(source, filters, columns)))
+    key = ("sized", tuple(filters), *columns)
+    return list(source.once(key, lambda: _compute_sized_splits(source, filters, columns)))
 
 
-def _sized(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
-    whole = sum(s.nbytes for s in source.splits())
+def _compute_sized_splits(source: Source, filters: Sequence[Expr], columns: Sequence[str]) -> list[Split]:
+    all_bytes = sum(s.nbytes for s in source.splits())
     read_bytes = source.column_bytes(list(dict.fromkeys([*columns, *sorted(columns_of(*filters))])))
-    share = min(1.0, read_bytes / whole) if whole else 1.0
+    column_share = min(1.0, read_bytes / all_bytes) if all_bytes else 1.0
     splits = prune(source, filters)
-    shares = [
-        share * _possible_share(source, s, filters) if len(splits) <= _FEW_SPLITS else share for s in splits
-    ]
-    return [replace(s, nbytes=int(s.nbytes * part)) for s, part in zip(splits, shares, strict=True)]
+    shares = [column_share] * len(splits)
+    if len(splits) <= _MAX_SPLITS_SIZED_BY_PAGES:
+        shares = [column_share * _passing_row_share(source, s, filters) for s in splits]
+    return [replace(s, nbytes=int(s.nbytes * share)) for s, share in zip(splits, shares, strict=True)]
 
 
-def _possible_share(source: Source, split: Split, filters: Sequence[Expr]) -> float:
-    """The share of a split's rows that can pass."""
+def _passing_row_share(source: Source, split: Split, filters: Sequence[Expr]) -> float:
+    """Return the share of a split's rows that can pass by page statistics."""
     if not filters or not source.addressable or not split.rows or len(split.pieces) != 1:
         return 1.0
     rows = possible_rows(source, split, filters)
@@ -103,36 +112,38 @@ def _possible_share(source: Source, split: Split, filters: Sequence[Expr]) -> fl
 
 
 def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Expr]) -> tuple[Expr, ...]:
-    """The filters without those that the statistics prove true for every row: IS NOT NULL where nothing is NULL."""
-    return tuple(f for f in filters if not _always(source, splits, f))
+    """Return the filters without those that hold for every row of the splits: IS NOT NULL on a column without NULLs."""
+    return tuple(f for f in filters if not _holds_for_all_rows(source, splits, f))
 
 
-def _always(source: Source, splits: Sequence[Split], expr: Expr) -> bool:
+def _holds_for_all_rows(source: Source, splits: Sequence[Split], expr: Expr) -> bool:
     match expr:
         case Call(function="isnotnull", args=(Column() as column,)):
             ranges = [source.ranges(s, column.name) for s in splits]
             return all(r is not None and r.nulls == 0 for r in ranges)
         case Call(function="and"):
-            return all(_always(source, splits, a) for a in expr.args)
+            return all(_holds_for_all_rows(source, splits, a) for a in expr.args)
     return False
 
 
 class _Parts(Protocol):
-    """Parts of a source whose statistics are looked at."""
+    """Parts of a source that have statistics: its splits, or the pages of one split."""
 
     @property
     def rows(self) -> list[int]:
-        """Rows of each part."""
+        """The number of rows of each part."""
 
     def ranges(self, column: str) -> Sequence[ColumnRange | None]:
-        """Statistics of a column in each part."""
+        """Return the statistics of a column in each part."""
 
-    def by_folder(self, expr: Expr) -> list[bool]:
-        """Whether the partition columns let a row of each part pass."""
+    def can_pass_by_partition(self, expr: Expr) -> list[bool]:
+        """Return, for each part, whether its partition values let rows pass; True if ``expr`` reads other columns."""
 
 
 @dataclass(frozen=True)
 class _Splits:
+    """Splits of a source, with the statistics of whole splits."""
+
     source: Source
     splits: Sequence[Split]
 
@@ -143,59 +154,60 @@ class _Splits:
     def ranges(self, column: str) -> Sequence[ColumnRange | None]:
         return [self.source.ranges(s, column) for s in self.splits]
 
-    def by_folder(self, expr: Expr) -> list[bool]:
-        values = folder_values(self.source, expr)
+    def can_pass_by_partition(self, expr: Expr) -> list[bool]:
+        values = partition_values_read(self.source, expr)
         if values is not None:
+            # A condition that raises is left for the rows, which raise the error again when they are read.
             with suppress(ExecutionError, Unsupported):
-                verdicts = decided(expr, values)
+                verdicts = evaluate_by_partition(expr, values)
                 return [verdicts[values[s.file]] is True for s in self.splits]
         return [True] * len(self.splits)
 
 
 @dataclass(frozen=True)
-class _Stretches:
-    """Those of one split, of which the folder was looked at."""
+class _Pages:
+    """The pages of one split. Its partition values were tested with the whole split, so they are not tested again."""
 
-    known: RowStretches
+    statistics: PageStatistics
     rows: list[int]
 
     def ranges(self, column: str) -> Sequence[ColumnRange | None]:
-        return self.known.ranges.get(column) or [None] * len(self.rows)
+        return self.statistics.ranges.get(column) or [None] * len(self.rows)
 
-    def by_folder(self, expr: Expr) -> list[bool]:
+    def can_pass_by_partition(self, expr: Expr) -> list[bool]:
         return [True] * len(self.rows)
 
 
-def _possible(parts: _Parts, expr: Expr) -> list[bool]:
-    """Whether a row of each part can pass."""
+def _can_pass(parts: _Parts, expr: Expr) -> list[bool]:
+    """Return, for each part, whether it can contain a row for which ``expr`` is TRUE."""
     match expr:
         case Call(function="and"):
-            return _each(all, parts, [_possible(parts, a) for a in expr.args])
+            return _combine(all, parts, [_can_pass(parts, a) for a in expr.args])
         case Call(function="or"):
-            return _each(any, parts, [_possible(parts, a) for a in expr.args])
+            return _combine(any, parts, [_can_pass(parts, a) for a in expr.args])
         case Call(function="isnotnull", args=(Column() as column,)):
             return list(map(_may_have_value, parts.ranges(column.name), parts.rows))
         case Call(function="isnull", args=(Column() as column,)):
             return list(map(_may_have_null, parts.ranges(column.name)))
         case Call(function="neq"):
-            return parts.by_folder(expr)
+            return parts.can_pass_by_partition(expr)
         case Call(function=name, args=(Column() as column, Literal() as value)) if expr.entry.is_comparison:
             return _compare(parts, name, column, value)
         case Call(args=(Literal() as value, Column() as column)) if expr.entry.is_comparison:
             return _compare(parts, expr.entry.operator.flipped, column, value)
         case InList(child=Column() as column):
-            return _each(any, parts, [_compare(parts, "eq", column, v) for v in expr.values])
-    return parts.by_folder(expr)
+            return _combine(any, parts, [_compare(parts, "eq", column, v) for v in expr.values])
+    return parts.can_pass_by_partition(expr)
 
 
-def _each(
+def _combine(
     quantifier: Callable[[Iterable[bool]], bool], parts: _Parts, verdicts: Sequence[Sequence[bool]]
 ) -> list[bool]:
-    """``all`` or ``any`` of the verdicts on each part."""
-    return list(map(quantifier, zip(*verdicts, strict=True))) if verdicts else _none(parts)
+    """Combine several verdicts on each part by ``all`` or ``any``."""
+    return list(map(quantifier, zip(*verdicts, strict=True))) if verdicts else _no_part(parts)
 
 
-def _none(parts: _Parts) -> list[bool]:
+def _no_part(parts: _Parts) -> list[bool]:
     return [False] * len(parts.rows)
 
 
@@ -213,22 +225,27 @@ def _compare(parts: _Parts, op: str, column: Column, value: Literal) -> list[boo
             return list(map(_may_have_null, parts.ranges(column.name)))
         op = "eq"
     if value.value is None:
-        return _none(parts)
+        return _no_part(parts)  # a comparison with NULL is NULL
     literal = value.value.encode() if isinstance(value.value, str) else value.value
     ranges = parts.ranges(column.name)
-    if column.dtype != value.dtype or not _is_told_by_ends(op, literal, column.dtype):
+    if column.dtype != value.dtype or not _can_prune_by_min_max(op, literal, column.dtype):
         return [True] * len(ranges)
     return [_overlaps(each, op, literal, column.dtype) for each in ranges]
 
 
-def _is_told_by_ends(op: str, literal: Any, dtype: pa.DataType) -> bool:
-    """Whether the smallest and the largest value say if some value compares with the literal: NaN is above both."""
+def _can_prune_by_min_max(op: str, literal: Any, dtype: pa.DataType) -> bool:
+    """True if minimum and maximum decide whether a part can have a value for which the comparison is true.
+
+    Writers leave NaN out of the minimum and the maximum, but Spark orders NaN above all other values. Therefore floats are
+    pruned only by ``<`` and ``<=`` with a literal that is not NaN itself: a NaN in the part would not pass these.
+    """
     if isinstance(literal, bool):
         return False
     return not t.is_fractional(dtype) or (literal == literal and (op == "lt" or op == "lteq"))
 
 
 def _overlaps(statistics: ColumnRange | None, op: str, literal: Any, dtype: pa.DataType) -> bool:
+    """True if some value between minimum and maximum satisfies ``value op literal``."""
     if statistics is None or statistics.low is None:
         return True
     low, high = comparable(statistics.low, dtype), comparable(statistics.high, dtype)
@@ -247,7 +264,7 @@ def _overlaps(statistics: ColumnRange | None, op: str, literal: Any, dtype: pa.D
 
 
 def comparable(value: Any, dtype: pa.DataType) -> Any:
-    """A statistic in the form literals of the type have; None when it has no such form."""
+    """Convert a minimum or maximum to the Python value of a literal of this type; None if the type has no such form."""
     if isinstance(value, dt.datetime):
         if not pa.types.is_timestamp(dtype):
             return None
@@ -268,5 +285,5 @@ def comparable(value: Any, dtype: pa.DataType) -> Any:
 
 
 def has_integer_order(dtype: pa.DataType) -> bool:
-    """Whether literals of the type are integers, ordered as its values are."""
+    """True if literals of the type are integers whose order is the order of the type's values."""
     return bool(t.is_integral(dtype) or dtype == t.DATE or t.has_long_counts(dtype))

@@ -1,4 +1,4 @@
-"""The calls of Python functions of Spark's users that a node makes."""
+"""The calls of Python UDFs that one node makes."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from kquery_spark.errors import PlanError
 
 @dataclass(frozen=True)
 class PythonCalls:
-    """The calls of one node. results: the columns that they return. shown: each call in words.
+    """The Python calls of one node.
 
-    code: the pickled evaluation, which gets arguments in batches of at most ``batch_rows`` rows (0: any number).
-    broadcasts: ids of the broadcast variables that Spark has to deliver to the tasks.
+    results: the columns that the calls return. shown: how ``explain`` prints each call. code: the pickled function that
+    evaluates the calls; it receives the arguments in batches of at most ``batch_rows`` rows (0: no limit). broadcasts: ids
+    of the broadcast variables that Spark has to deliver to the tasks.
     """
 
     results: pa.Schema
@@ -25,14 +26,16 @@ class PythonCalls:
 
     @property
     def columns(self) -> pa.Schema:
-        """The results, if each call returns one column; PlanError otherwise."""
+        """The results, if each call returns exactly one column; otherwise raises PlanError."""
         if len(self.shown) != len(self.results):
-            raise PlanError(f"{len(self.shown)} function(s) do not give {len(self.results)} column(s)")
+            raise PlanError(
+                f"{len(self.shown)} function(s) return {len(self.results)} column(s); each has to return one"
+            )
         return self.results
 
     @property
     def with_names(self) -> str:
-        """``f(#x) AS y, ...``, if each call returns one column."""
+        """The calls as ``f(#x) AS y, ...``; each has to return one column."""
         return ", ".join(
             f"{call} AS {name}" for call, name in zip(self.shown, self.results.names, strict=True)
         )

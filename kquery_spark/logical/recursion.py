@@ -1,4 +1,7 @@
-"""Recursive queries: rounds of one plan over the rows of the round before, until a round gives none."""
+"""Recursive queries (``WITH RECURSIVE``): a step plan runs in rounds, each over the rows of the previous round.
+
+The recursion ends with the first round that returns no rows. The rows of the previous round are the working table.
+"""
 
 from __future__ import annotations
 
@@ -14,15 +17,15 @@ from kquery_spark.expr import Expr, walk
 from kquery_spark.logical.plan import LogicalPlan, walk_plan
 from kquery_spark.logical.subqueries import Subquery
 
-_EXPECTED_ROWS = 1_000.0  # of a round: nothing is known of them, and Spark allows a million in all
+_EXPECTED_ROWS = 1_000.0  # a guess for one round; Spark allows a million rows in total by default
 
 
 @dataclass(frozen=True)
 class RoundLimits:
-    """When a recursion ends before a round gives no rows; None: no limit.
+    """Limits of a recursion; None means no limit.
 
-    More rounds than max_rounds are an error, and so are max_rows of all rounds together, unless enough_rows
-    come first, which are as many as the query needs.
+    It is an error to need more than ``max_rounds`` rounds, or to reach ``max_rows`` rows in all rounds together. The
+    recursion ends early, without an error, when ``enough_rows`` rows are there, which is what a LIMIT above needs.
     """
 
     max_rounds: int | None = None
@@ -32,12 +35,12 @@ class RoundLimits:
 
 @dataclass(frozen=True)
 class LastRound(LogicalPlan):
-    """Inside the step of the Recursion of this ``key``: the rows of the round before."""
+    """The working table: inside the step of the Recursion with the same ``key``, the rows of the previous round."""
 
     key: str
     columns: pa.Schema
 
-    passes_rows_on: ClassVar[bool] = True
+    is_row_wise: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
@@ -54,7 +57,10 @@ class LastRound(LogicalPlan):
 
 @dataclass(frozen=True)
 class Recursion(LogicalPlan):
-    """The rows of ``anchor``, the first round, and of each round of ``step``; the names are the anchor's."""
+    """Outputs the rows of ``anchor``, which is the first round, and the rows of all rounds of ``step``.
+
+    Columns are matched by position; the output has the anchor's names.
+    """
 
     anchor: LogicalPlan
     step: LogicalPlan
@@ -70,7 +76,7 @@ class Recursion(LogicalPlan):
     def validate(self) -> None:
         rounds = [n for n in walk_plan(self.step) if isinstance(n, LastRound) and n.key == self.key]
         if any(plan.schema.types != self.anchor.schema.types for plan in (self.step, *rounds)):
-            raise PlanError("the rounds of a recursion have other column types than its anchor")
+            raise PlanError("the step of a recursion has other column types than its anchor")
 
     @property
     @override
@@ -82,8 +88,8 @@ class Recursion(LogicalPlan):
         return replace(self, anchor=children[0], step=children[1])
 
     @override
-    def input_of(self, expr: Expr) -> None:
-        """Rows come from the anchor and from the step."""
+    def trace_to_input(self, expr: Expr) -> None:
+        """None, because rows come from the anchor and from the step."""
         return None
 
     @override
@@ -107,7 +113,7 @@ class Recursion(LogicalPlan):
 
 
 def unbound_rounds(plan: LogicalPlan) -> set[str]:
-    """The keys of the LastRounds of a plan, also in its subqueries, that are in no Recursion of it."""
+    """Return the keys of all LastRounds in the plan and its subqueries whose Recursion is outside of the plan."""
     below = [unbound_rounds(child) for child in plan.children]
     subqueries = (e for x in plan.expressions for e in walk(x) if isinstance(e, Subquery))
     below += [unbound_rounds(subquery.plan) for subquery in subqueries]

@@ -1,4 +1,4 @@
-"""Read columns of a source."""
+"""Reads columns of a source."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kquery_spark.sources.base import Source
 
 @dataclass(frozen=True)
 class Scan(LogicalPlan):
-    """``projection`` None means all columns; () means none, only the row count.
+    """Reads the columns of ``projection`` (None: all; (): no columns, only the number of rows) that pass the ``filters``.
 
-    ``filters`` are conditions pushed into the scan; they may read columns the projection leaves out. ``files_pruned``: how
-    many files of the table are not in the source, as conditions on partition columns leave them out. ``cached``: Spark has
-    the rows in its cache, too.
+    ``filters`` are conditions that were pushed into the scan; they can read columns that the projection does not output.
+    ``files_pruned`` is the number of files of the table that partition pruning removed from the source. ``cached`` is true
+    if Spark also has the rows in its cache.
     """
 
     table: str
@@ -31,7 +31,7 @@ class Scan(LogicalPlan):
     files_pruned: int = 0
     cached: bool = False
 
-    passes_rows_on: ClassVar[bool] = True
+    is_row_wise: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
@@ -59,7 +59,7 @@ class Scan(LogicalPlan):
         return replace(self, filters=tuple(rule(f) for f in self.filters)) if self.filters else self
 
     @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
         return replace(self, projection=tuple(name for name in self.schema.names if name in needed))
 
     @override
@@ -74,7 +74,7 @@ class Scan(LogicalPlan):
 
 
 def check_scans(plan: LogicalPlan) -> None:
-    """Raise where a scan of the plan is sure to fail on the columns it reads, or to read what Spark refuses."""
+    """Raise if a scan of the plan would fail on the columns that it reads, or if it would read what Spark rejects."""
     for node in walk_plan(plan):
         if isinstance(node, Scan):
             columns = dict.fromkeys([*node.schema.names, *sorted(columns_of(*node.filters))])

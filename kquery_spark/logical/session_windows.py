@@ -1,7 +1,15 @@
-"""Session windows: rows of a group whose windows overlap or touch get one window, by which they are grouped.
+"""Plans session windows: rows of a group whose windows overlap or touch are merged into one session.
 
-Each row has a window of its own, from its time to the end of the gap behind it; the merged ones come from two windows over
-the rows of each group in the order of time.
+Each row starts with a window of its own, from its time to its time plus the gap. Two window functions over the rows of each
+group, ordered by time, merge them. With a gap of 5 minutes:
+
+    start  end    reached (max end so far)  begins  session (running sum of begins)
+    10:00  10:05  NULL                      1       1
+    10:03  10:08  10:05                     0       1
+    10:20  10:25  10:08                     1       2
+
+A row begins a new session if it starts after the largest end of all rows before it. The session number is then an ordinary
+grouping key, and the window of a session is ``min(start)`` to ``max(end)``.
 """
 
 from __future__ import annotations
@@ -33,7 +41,7 @@ _BEFORE = Frame(FrameUnit.ROWS, None, Literal(-1, t.INT))
 
 @dataclass(frozen=True)
 class _Columns:
-    """Names of the columns that are computed on the way."""
+    """Names of the intermediate columns; see the table at the top of this module."""
 
     start: str
     end: str
@@ -49,13 +57,13 @@ def aggregate_sessions(
     calls: tuple[Named, ...],
     fresh: Callable[[str], str],
 ) -> LogicalPlan:
-    """The keys and calls by group and session; the key ``session`` of the result is the merged window.
+    """Group by the keys and the session, and compute the calls. In the result, the key ``session`` is the merged window.
 
-    fresh: gives a name that no other column has.
+    fresh: returns a name that no other column has.
     """
     names = _Columns(*map(fresh, ("start", "end", "reached", "begins", "session")))
     others = tuple(key for key in keys if key is not session)
-    rows = _numbered(child, others, session.expr, names)
+    rows = _with_session_numbers(child, others, session.expr, names)
     groups = (
         *(Named(key.column, key.name) for key in others),
         Named(rows.column(names.number), names.number),
@@ -73,8 +81,10 @@ def aggregate_sessions(
     )
 
 
-def _numbered(child: LogicalPlan, keys: tuple[Named, ...], window: Expr, names: _Columns) -> LogicalPlan:
-    """The rows with the keys, the ends of their own windows and the number of their session in the group."""
+def _with_session_numbers(
+    child: LogicalPlan, keys: tuple[Named, ...], window: Expr, names: _Columns
+) -> LogicalPlan:
+    """Append to each row the keys, the start and end of its own window, and the number of its session in the group."""
     schema = child.schema
     passed = tuple(Named(Column(f.name, f.type, f.nullable), f.name) for f in schema)
     computed = tuple(key for key in keys if key.name not in schema.names)
@@ -92,6 +102,7 @@ def _numbered(child: LogicalPlan, keys: tuple[Named, ...], window: Expr, names: 
     begins = Case(((Call.of("or", first, is_apart), Literal(1, t.INT)),), Literal(0, t.INT))
     every = tuple(Named(Column(f.name, f.type, f.nullable), f.name) for f in plan.schema)
     plan = Projection(plan, (*every, Named(begins, names.begins)))
-    # rows that start at once are in one session, and one of them begins it
+    # Rows with equal starts belong to the same session, but only one of them has begins = 1. The frame includes all peers
+    # of a row, so each of them gets the sum with this 1 in it.
     number = WindowCall.of("sum", plan.column(names.begins), frame=UP_TO_PEERS)
     return Window(plan, (Named(number, names.number),), partition, order)

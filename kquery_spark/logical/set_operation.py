@@ -1,4 +1,4 @@
-"""INTERSECT and EXCEPT, each distinct or ALL."""
+"""INTERSECT and EXCEPT, each DISTINCT or ALL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class SetKind(StrEnum):
-    """Which rows of the left side come out."""
+    """Which rows of the left side are in the output: those that the right side has, or those that it does not have."""
 
     INTERSECT = "intersect"
     EXCEPT = "except"
@@ -23,9 +23,10 @@ class SetKind(StrEnum):
 
 @dataclass(frozen=True)
 class SetOperation(BinaryPlan):
-    """Rows compared by position, NULL equal to NULL; the names are the left side's.
+    """Compares rows by position, with NULL equal to NULL; the output has the left side's names.
 
-    ``all`` keeps duplicates: INTERSECT ALL the smaller of both counts, EXCEPT ALL what is left of the left count.
+    ``all`` keeps duplicates. For a row with 5 copies on the left and 2 on the right, INTERSECT ALL outputs 2 copies (the
+    smaller count) and EXCEPT ALL outputs 3 (the difference).
     """
 
     left: LogicalPlan
@@ -51,19 +52,19 @@ class SetOperation(BinaryPlan):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """Equal rows pass or fail alike, so both sides can be filtered."""
+        """A pure filter has the same result for equal rows, so it can be applied to both sides."""
         if not is_pure(predicate):
             return None
         pairs = zip(self.left.schema.names, self.right.schema.names, strict=True)
         return predicate, substitute(predicate, {left: self.right.column(right) for left, right in pairs})
 
     @override
-    def input_of(self, expr: Expr) -> None:
-        """Rows of both sides decide."""
+    def trace_to_input(self, expr: Expr) -> None:
+        """None, because the rows of both sides decide which rows are in the output."""
         return None
 
     @override
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
         return not self.all, not self.all
 
     @override

@@ -1,4 +1,4 @@
-"""Check that there is at most one row, as a subquery used as a value must have."""
+"""Checks that its input has at most one row, as SQL requires of a scalar subquery."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 @dataclass(frozen=True)
 class SingleRow(UnaryPlan):
-    """The child's row, or none; two rows are an error when the query runs."""
+    """Outputs the child's row, if there is one. A second row is an error when the query runs."""
 
     child: LogicalPlan
 

@@ -1,4 +1,4 @@
-"""Order rows."""
+"""Sorts rows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.logical.plan import LogicalPlan, UnaryPlan
 
 @dataclass(frozen=True)
 class Sort(UnaryPlan):
-    """All rows in the order of the keys."""
+    """Outputs all rows in the order of the keys."""
 
     child: LogicalPlan
     keys: tuple[SortKey, ...]
@@ -46,12 +46,12 @@ class Sort(UnaryPlan):
         return (predicate,)
 
     @override
-    def sees_order(self, order_is_seen: bool) -> bool:
+    def is_order_sensitive(self, order_matters: bool) -> bool:
         return False
 
     @override
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        return (repeats_are_ignored and all(map(is_deterministic, self.expressions)),)
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
+        return (duplicates_are_irrelevant and all(map(is_deterministic, self.expressions)),)
 
     @override
     def label(self) -> str:

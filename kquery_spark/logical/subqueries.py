@@ -1,4 +1,4 @@
-"""Expressions that hold a plan: what a frontend makes of a subquery, until an optimizer rule turns it into a join."""
+"""Subquery expressions, which hold a plan. Frontends create them, and the rule ``subquery_to_join`` removes them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kquery_spark.types import names as t
 
 @dataclass(frozen=True)
 class OuterColumn(Expr):
-    """Inside a subquery's plan: a value of the row around it, by the name the subquery gives it in ``outer``."""
+    """Inside the plan of a subquery: a value of the current row of the outer query, named as in ``Subquery.outer``."""
 
     name: str
     type: pa.DataType
@@ -43,10 +43,13 @@ class OuterColumn(Expr):
 
 @dataclass(frozen=True)
 class Subquery(Expr):
-    """Base of the three kinds.
+    """Base class of the subquery expressions.
 
-    ``outer`` are the expressions over the row around that ``plan`` reads as OuterColumns; as children they are seen
-    and rewritten by everything that walks expressions, while the plan inside stays as it is.
+    ``outer`` are expressions over the outer query's row; ``plan`` reads them as OuterColumns of the same names. They are the
+    children of this expression, so functions that walk or rewrite expressions handle them without entering ``plan``.
+
+    ``SELECT ... FROM a WHERE EXISTS (SELECT * FROM b WHERE b.y = a.x + 1)`` becomes ``Exists(plan, outer)``, where
+    ``outer`` is ``(#x + 1 AS x1,)`` and ``plan`` is ``Filter: #y = outer(#x1)`` over ``Scan: b``.
     """
 
     plan: LogicalPlan
@@ -59,9 +62,9 @@ class Subquery(Expr):
 
     @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
-        return replace(self, outer=self._renamed(children))
+        return replace(self, outer=self._outer_from(children))
 
-    def _renamed(self, children: Sequence[Expr]) -> tuple[Named, ...]:
+    def _outer_from(self, children: Sequence[Expr]) -> tuple[Named, ...]:
         return tuple(Named(c, n.name) for c, n in zip(children, self.outer, strict=True))
 
     def _text(self) -> str:
@@ -70,7 +73,7 @@ class Subquery(Expr):
 
 @dataclass(frozen=True)
 class ScalarSubquery(Subquery):
-    """The one value of a plan of one column; NULL for no row, an error for more than one."""
+    """The value of a plan with one column; NULL if the plan returns no row. More than one row is an error."""
 
     @property
     @override
@@ -88,7 +91,7 @@ class ScalarSubquery(Subquery):
 
 @dataclass(frozen=True)
 class Exists(Subquery):
-    """Whether the plan has a row; never NULL."""
+    """True if the plan returns at least one row; never NULL."""
 
     @property
     @override
@@ -106,7 +109,7 @@ class Exists(Subquery):
 
 @dataclass(frozen=True)
 class InSubquery(Subquery):
-    """``values IN (plan)``, column by column of the same types, with SQL's answer for NULLs."""
+    """``values IN (plan)``: compares column by column, with equal types, and is NULL where SQL's comparison is unknown."""
 
     values: tuple[Expr, ...] = ()
 
@@ -128,14 +131,14 @@ class InSubquery(Subquery):
     @override
     def with_children(self, children: Sequence[Expr]) -> Expr:
         count = len(self.outer)
-        return replace(self, outer=self._renamed(children[:count]), values=tuple(children[count:]))
+        return replace(self, outer=self._outer_from(children[:count]), values=tuple(children[count:]))
 
     def __str__(self) -> str:
         return f"({', '.join(map(str, self.values))}) in ({self._text()})"
 
 
 def walk_with_subqueries(plan: LogicalPlan) -> Iterator[LogicalPlan]:
-    """The node and everything below it, also in the plans of its subqueries."""
+    """Yield the node and all nodes below it, including those in the plans of subqueries."""
     for node in walk_plan(plan):
         yield node
         for expr in node.expressions:
@@ -145,15 +148,15 @@ def walk_with_subqueries(plan: LogicalPlan) -> Iterator[LogicalPlan]:
 
 
 def transform_with_subqueries(plan: LogicalPlan, rule: Callable[[LogicalPlan], LogicalPlan]) -> LogicalPlan:
-    """As ``transform_plan``, also in the plans of subqueries."""
+    """Rewrite bottom-up like ``transform_plan``, including the plans of subqueries."""
 
-    def inside(expr: Expr) -> Expr:
+    def transform_subquery(expr: Expr) -> Expr:
         if not isinstance(expr, Subquery):
             return expr
         changed = transform_with_subqueries(expr.plan, rule)
         return expr if changed is expr.plan else replace(expr, plan=changed)
 
-    def node(each: LogicalPlan) -> LogicalPlan:
-        return rule(rewrite_expressions(each, lambda expr: transform(expr, inside)))
+    def transform_node(node: LogicalPlan) -> LogicalPlan:
+        return rule(rewrite_expressions(node, lambda expr: transform(expr, transform_subquery)))
 
-    return transform_plan(plan, node)
+    return transform_plan(plan, transform_node)

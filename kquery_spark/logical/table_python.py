@@ -1,4 +1,4 @@
-"""Call a Python table function of Spark's users, as ``LATERAL f(x)`` and ``f(TABLE(t) PARTITION BY k)`` do."""
+"""Calls a Python table function (UDTF), as ``LATERAL f(x)`` and ``f(TABLE(t) PARTITION BY k)`` do."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from kquery_spark.logical.python_calls import PythonCalls
 
 @dataclass(frozen=True)
 class TablePython(AppendsColumns):
-    """The rows that a table function gives for ``args``.
+    """Outputs the rows that a table function returns for ``args``.
 
-    partition: rows with equal values of these are in one task, sorted by ``order``; all rows are if there are none. If it is
-    None, the function keeps no state, and the child's ``required`` columns (None: all) stand beside each row's results.
+    If ``partition`` is None, the function is called row by row (LATERAL), and each result row starts with the child's
+    ``required`` columns (None: all). Otherwise the function reads a table: rows with equal ``partition`` values go to one
+    task, sorted by ``order``; an empty ``partition`` sends all rows to one task.
     """
 
     child: LogicalPlan
@@ -36,7 +37,7 @@ class TablePython(AppendsColumns):
     @override
     def validate(self) -> None:
         if self.partition is not None and self.required != ():
-            raise PlanError("a table function of partitions gives no columns of its input")
+            raise PlanError("a table function over partitions cannot output columns of its input")
         super().validate()
 
     @property

@@ -1,7 +1,8 @@
-"""Checks that every type an expression states is the type that its inputs give, for plans from elsewhere.
+"""Checks the types in plans from outside: the stated type of every expression must follow from the types of its inputs.
 
-Kernels work on the buffers of arrays and trust the types of a plan: a bigint said to be a string would be read past the
-end of its buffers. A frontend derives types, so they are right; in bytes from a client they are only claimed.
+Kernels work on Arrow buffers and trust the types of a plan. If a plan claimed that a bigint is a string, a kernel would
+read past the end of a buffer. Frontends derive types, so their plans are correct. A serialized plan from a client only
+claims its types, so it has to pass this check before it runs.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from kquery_spark.expr import (
 )
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.functions import casts
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.logical.aggregate import Aggregate
 from kquery_spark.logical.filter import Filter
 from kquery_spark.logical.generate import Generate, Generator
@@ -42,19 +43,21 @@ Fields = Mapping[str, pa.Field]
 
 
 def check_types(plan: LogicalPlan) -> None:
-    """Raise PlanError for the first expression whose stated type is not what its inputs give, or that has no place there."""
+    """Raise PlanError for the first expression with a wrong type, or of a class that is not allowed in its place."""
     _check_plan(plan, {})
 
 
 def _check_plan(plan: LogicalPlan, outer: Fields) -> None:
     for node in walk_plan(plan):
-        inputs = [node] if not node.children else node.children  # a scan's filters read its own columns
+        inputs = (
+            [node] if not node.children else node.children
+        )  # leaves: the filters of a scan read its own columns
         fields = {f.name: f for child in inputs for f in child.schema}
         _Checker(fields, outer).node(node)
 
 
 class _Checker:
-    """The expressions of one node: ``fields`` are its input's columns, ``outer`` those that a subquery is given."""
+    """Checks the expressions of one node. ``fields``: the columns of its inputs; ``outer``: the OuterColumns it may read."""
 
     def __init__(self, fields: Fields, outer: Fields) -> None:
         self._fields = fields
@@ -76,15 +79,15 @@ class _Checker:
             _check_generator(node)
 
     def check(self, expr: Expr) -> None:
-        """The expression and everything below it; what is shared is checked once."""
+        """Check the expression and everything below it. Each shared subexpression is checked once."""
         if expr in self._checked:
             return
         for child in expr.children:
             self.check(child)
-        self._one(expr)
+        self._check_without_children(expr)
         self._checked[expr] = None
 
-    def _one(self, expr: Expr) -> None:
+    def _check_without_children(self, expr: Expr) -> None:
         match expr:
             case Column():
                 self._column(expr, self._fields)
@@ -105,14 +108,14 @@ class _Checker:
             case Subquery():
                 self._subquery(expr)
             case _:
-                raise PlanError(f"{type(expr).__name__} has no place here: {expr}")
+                raise PlanError(f"{type(expr).__name__} is not allowed here: {expr}")
 
     def _column(self, expr: Column | OuterColumn, fields: Fields) -> None:
         field = fields.get(expr.name)
         if field is None:
             raise PlanError(f"no column {expr.name}; the columns are {', '.join(fields)}")
         if field.type != expr.type or (field.nullable and not expr.null):
-            raise PlanError(f"column {expr.name} is {_field_text(field)}; the plan takes it for {expr.type}")
+            raise PlanError(f"column {expr.name} is {_format_field(field)}, but the plan says {expr.type}")
 
     def _call_type(self, expr: Call | AggregateCall | WindowCall) -> None:
         types = [a.dtype for a in expr.args]
@@ -125,9 +128,9 @@ class _Checker:
             derived = rule(types) if entry.result_of is None else entry.result_of(types, expr.literals)
         elif isinstance(expr, WindowCall):
             call = window_function(expr.function) or aggregate_function(expr.function)
-            given = types[:1] if isinstance(call, WindowFunction) and call.is_frame_end else types
-            call.check_arity(len(given))
-            derived = call.result(given)
+            argument_types = types[:1] if isinstance(call, WindowFunction) and call.is_frame_end else types
+            call.check_arity(len(argument_types))
+            derived = call.result(argument_types)
             _check_frame(expr)
         else:
             aggregate = aggregate_function(expr.function)
@@ -135,12 +138,14 @@ class _Checker:
             derived = aggregate.result(types)
             if expr.condition is not None:
                 _need(expr.condition, t.BOOL)
-        if not _alike(derived, expr.type):
-            raise PlanError(f"{expr} is {spark_name(derived)}; the plan takes it for {spark_name(expr.type)}")
+        if not _have_same_buffers(derived, expr.type):
+            raise PlanError(f"{expr} is {spark_name(derived)}, but the plan says {spark_name(expr.type)}")
 
     def _lambda(self, expr: HigherOrder) -> None:
         if len(expr.inputs) != len(expr.captured):
-            raise PlanError(f"the lambda of {expr.function} has a wrong number of parameters")
+            raise PlanError(
+                f"the lambda of {expr.function} has {len(expr.inputs)} input(s) for {len(expr.captured)} captured value(s)"
+            )
         fields = expr.parameter_fields
         fields += [pa.field(n, c.dtype, c.nullable) for n, c in zip(expr.inputs, expr.captured, strict=True)]
         _Checker({f.name: f for f in fields}, self._outer).check(expr.body)
@@ -149,13 +154,13 @@ class _Checker:
         _check_plan(expr.plan, {n.name: n.field for n in expr.outer})
         types = expr.plan.schema.types
         if isinstance(expr, ScalarSubquery) and len(types) != 1:
-            raise PlanError("a subquery used as a value has to have one column")
+            raise PlanError("a scalar subquery must have exactly one column")
         if isinstance(expr, InSubquery) and [v.dtype for v in expr.values] != types:
             raise PlanError("the two sides of IN have different types")
 
 
 def _own_calls(node: LogicalPlan) -> list[Expr]:
-    """The calls that only this class of node may have, at the top of its expressions."""
+    """Return the aggregate or window calls that this node may have, which are only allowed as whole expressions."""
     match node:
         case Aggregate():
             return [n.expr for n in node.aggregates if isinstance(n.expr, AggregateCall)]
@@ -166,7 +171,7 @@ def _own_calls(node: LogicalPlan) -> list[Expr]:
 
 def _need(expr: Expr, dtype: pa.DataType) -> None:
     if expr.dtype not in (dtype, t.NULL):
-        raise PlanError(f"{expr} is {spark_name(expr.dtype)} where {spark_name(dtype)} is needed")
+        raise PlanError(f"{expr} is {spark_name(expr.dtype)}, but {spark_name(dtype)} is required")
 
 
 def _check_literal(literal: Literal) -> None:
@@ -174,7 +179,7 @@ def _check_literal(literal: Literal) -> None:
         raise PlanError(f"a literal cannot be of type {literal.type}")
     try:
         literal_vector(literal)
-    except Exception as error:  # whatever Arrow says of a value that is not of the type
+    except Exception as error:  # Arrow raises many classes of errors for a value that does not fit the type
         raise PlanError(f"a literal of type {literal.type} has a value of another type") from error
 
 
@@ -197,9 +202,9 @@ def _check_frame(call: WindowCall) -> None:
         if bound is not None:
             _check_literal(bound)
             if type(bound.value) not in (int, float) and not t.is_decimal(bound.type):
-                raise PlanError(f"{bound} is no bound of a window's frame")
+                raise PlanError(f"{bound} cannot be the bound of a window frame; it has to be a number")
             if call.frame.months and type(bound.value) is not int:
-                raise PlanError(f"{bound} is no number of months")
+                raise PlanError(f"{bound} cannot be a number of months; it has to be an integer")
 
 
 def _check_generator(node: Generate) -> None:
@@ -214,8 +219,8 @@ def _check_generator(node: Generate) -> None:
         _need(node.args[0], t.LONG)
 
 
-def _alike(derived: pa.DataType, stated: pa.DataType) -> bool:
-    """The same type, apart from what has no influence on its buffers: time zones and whether a value may be NULL."""
+def _have_same_buffers(derived: pa.DataType, stated: pa.DataType) -> bool:
+    """True if the types have the same buffers. Time zones and nullability may differ, because they do not affect buffers."""
     if derived == stated:
         return True
     if pa.types.is_timestamp(derived) and pa.types.is_timestamp(stated):
@@ -224,11 +229,11 @@ def _alike(derived: pa.DataType, stated: pa.DataType) -> bool:
         return False
     inner, other = _inner(derived), _inner(stated)
     same_names = _field_names(derived) == _field_names(stated)
-    return same_names and len(inner) == len(other) and all(map(_alike, inner, other))
+    return same_names and len(inner) == len(other) and all(map(_have_same_buffers, inner, other))
 
 
 def _field_names(dtype: pa.DataType) -> list[str]:
-    """The names of a struct's fields; those in arrays and maps say nothing."""
+    """Return the names of a struct's fields. The field names inside arrays and maps have no meaning, so they are ignored."""
     return [field.name for field in dtype] if pa.types.is_struct(dtype) else []
 
 
@@ -238,5 +243,5 @@ def _inner(dtype: pa.DataType) -> Sequence[pa.DataType]:
     return [dtype.field(i).type for i in range(dtype.num_fields)]
 
 
-def _field_text(field: pa.Field) -> str:
+def _format_field(field: pa.Field) -> str:
     return f"{spark_name(field.type)}{'' if field.nullable else ' NOT NULL'}"

@@ -1,4 +1,4 @@
-"""All rows of several inputs."""
+"""Concatenates the rows of several inputs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from kquery_spark.logical.projection import Projection
 
 @dataclass(frozen=True)
 class Union(LogicalPlan):
-    """UNION ALL by position; the names are the first input's."""
+    """UNION ALL: matches columns by position; the output has the first input's names."""
 
     inputs: tuple[LogicalPlan, ...]
 
-    passes_rows_on: ClassVar[bool] = True
+    is_row_wise: ClassVar[bool] = True
 
     @override
     def derive_schema(self) -> pa.Schema:
@@ -47,31 +47,31 @@ class Union(LogicalPlan):
         return Union(tuple(children))
 
     @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """Columns go by position, so each input gives exactly the needed ones."""
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
+        """Columns are matched by position, so each input is projected to exactly the needed positions."""
         positions = [i for i, name in enumerate(self.schema.names) if name in needed]
         if len(positions) == len(self.schema):
             return self
-        return Union(tuple(_columns_at(one, positions) for one in self.inputs))
+        return Union(tuple(_columns_at(plan, positions) for plan in self.inputs))
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
         names = self.schema.names
-        columns = [dict(zip(names, map(one.column, one.schema.names), strict=True)) for one in self.inputs]
-        return tuple(substitute(predicate, own) for own in columns)
+        columns = [dict(zip(names, map(plan.column, plan.schema.names), strict=True)) for plan in self.inputs]
+        return tuple(substitute(predicate, input_columns) for input_columns in columns)
 
     @override
-    def input_of(self, expr: Expr) -> None:
-        """Rows come from every input."""
+    def trace_to_input(self, expr: Expr) -> None:
+        """None, because rows come from every input."""
         return None
 
     @override
-    def sees_order(self, order_is_seen: bool) -> bool:
-        return order_is_seen
+    def is_order_sensitive(self, order_matters: bool) -> bool:
+        return order_matters
 
     @override
-    def ignores_repeats(self, repeats_are_ignored: bool) -> tuple[bool, ...]:
-        return (repeats_are_ignored,) * len(self.inputs)
+    def is_duplicate_insensitive(self, duplicates_are_irrelevant: bool) -> tuple[bool, ...]:
+        return (duplicates_are_irrelevant,) * len(self.inputs)
 
     @override
     def estimated_rows(self, input_rows: Sequence[float]) -> float:

@@ -1,4 +1,4 @@
-"""Compute functions over windows of rows."""
+"""Computes window functions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on, n
 
 @dataclass(frozen=True)
 class Window(UnaryPlan):
-    """The child's columns, then one column per call; all calls share the partition and the order."""
+    """Outputs the child's columns, then one column per call. All calls have the same PARTITION BY and ORDER BY."""
 
     child: LogicalPlan
     calls: tuple[Named, ...]
@@ -39,7 +39,7 @@ class Window(UnaryPlan):
                 raise PlanError(f"{call} is not a window function")
             if call.entry is not None and call.entry.ordered and not self.order:
                 raise PlanError(f"{call.function} needs an ORDER BY in its window")
-            if _adds_to_keys(call.frame) and len(self.order) != 1:
+            if _has_range_offset(call.frame) and len(self.order) != 1:
                 raise PlanError(
                     f"the frame {call.frame} needs exactly one ORDER BY key, not {len(self.order)}"
                 )
@@ -59,11 +59,11 @@ class Window(UnaryPlan):
         )
 
     @override
-    def narrowed(self, needed: Set[str]) -> LogicalPlan:
-        """Without calls there is nothing to compute."""
+    def prune_columns(self, needed: Set[str]) -> LogicalPlan:
+        """Drops unneeded calls; without any call, the node itself is not needed."""
         calls = tuple(c for c in self.calls if c.name in needed)
         if not calls:
-            return self.child.narrowed(needed)
+            return self.child.prune_columns(needed)
         return self if len(calls) == len(self.calls) else replace(self, calls=calls)
 
     @override
@@ -72,22 +72,22 @@ class Window(UnaryPlan):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """Whole partitions go or stay, so nothing that a window computes changes."""
+        """Only a condition on the partition columns moves below, because it drops whole partitions, not rows of a frame."""
         return (predicate,) if is_condition_on(predicate, names_of_columns(self.partition)) else None
 
     @override
     def label(self) -> str:
-        return f"Window: {over_text(self.calls, self.partition, self.order)}"
+        return f"Window: {format_window(self.calls, self.partition, self.order)}"
 
 
-def _adds_to_keys(frame: Frame) -> bool:
-    """Whether a bound of the frame is some distance from the current row's key."""
+def _has_range_offset(frame: Frame) -> bool:
+    """True for RANGE frames with an offset, such as ``RANGE 5 PRECEDING``, which is added to the current row's key."""
     bounds = (frame.lower, frame.upper)
     return frame.unit == "range" and any(b is not None and b.value != 0 for b in bounds)
 
 
-def over_text(calls: Sequence[Named | str], partition: Sequence[Expr], order: Sequence[SortKey]) -> str:
-    """Calls, partition and order in one line."""
+def format_window(calls: Sequence[Named | str], partition: Sequence[Expr], order: Sequence[SortKey]) -> str:
+    """Return calls, partition and order in one line, for ``explain``."""
     return (
         f"[{', '.join(map(str, calls))}], partition=[{', '.join(map(str, partition))}], "
         f"order=[{', '.join(map(str, order))}]"

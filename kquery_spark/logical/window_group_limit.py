@@ -1,4 +1,7 @@
-"""Keep the first rows of each group, ahead of a window function whose result is filtered."""
+"""Keeps the first rows of each group, below a ranking window function whose result is filtered.
+
+For ``row_number() OVER (PARTITION BY k ORDER BY v) <= 3``, no group needs more than three rows to reach the window.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,13 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Expr, SortKey, columns_of
-from kquery_spark.functions.windows import window_function
+from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, is_condition_on, names_of_columns
 
 
 @dataclass(frozen=True)
 class WindowGroupLimit(UnaryPlan):
-    """Rows whose ``function`` (row_number, rank or dense_rank) over the window is at most ``limit``."""
+    """Keeps the rows whose ``function`` (row_number, rank or dense_rank) over the window is at most ``limit``."""
 
     child: LogicalPlan
     partition: tuple[Expr, ...]
@@ -36,9 +39,9 @@ class WindowGroupLimit(UnaryPlan):
         super().validate()
         entry = window_function(self.function)
         if entry is None or not entry.cuts_groups:
-            raise PlanError(f"{self.function} does not rank rows")
+            raise PlanError(f"{self.function} is not a ranking function; use row_number, rank or dense_rank")
         if not self.order or self.limit < 0:
-            raise PlanError("a limit by rank needs an order and a limit that is not negative")
+            raise PlanError("a limit by rank needs an ORDER BY and a limit that is not negative")
 
     @property
     @override
@@ -59,7 +62,7 @@ class WindowGroupLimit(UnaryPlan):
 
     @override
     def push_down(self, predicate: Expr) -> tuple[Expr | None, ...] | None:
-        """Whole groups go or stay."""
+        """Only a condition on the partition columns moves below, because it drops whole groups."""
         return (predicate,) if is_condition_on(predicate, names_of_columns(self.partition)) else None
 
     @override

@@ -1,4 +1,4 @@
-"""Call Python functions of Spark's users over windows of rows, as a grouped aggregate function with OVER does."""
+"""Calls Python UDFs over windows, as a grouped-aggregate pandas UDF with OVER does."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from kquery_spark.expr import Expr, Frame, SortKey
 from kquery_spark.logical.appended_columns import AppendsColumns
 from kquery_spark.logical.plan import LogicalPlan
 from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.logical.window import over_text
+from kquery_spark.logical.window import format_window
 
 
 @dataclass(frozen=True)
 class WindowPython(AppendsColumns):
-    """The child's ``required`` columns (None: all) beside the results of ``calls`` on ``args``, a row for each.
+    """Appends the results of ``calls`` on ``args``, one per row, to the child's ``required`` columns (None: all).
 
-    All functions share the partition and the order. frames: those of which the functions get bounds: the first row and the
-    end of each row's frame, counted from the partition's first row, are arguments before ``args``. The evaluation gets the
-    partitions as iterators of batches.
+    All functions have the same PARTITION BY and ORDER BY. frames: the bounded frames; for each of them, two arguments before
+    ``args`` hold the first row and the end of the row's frame, counted from the first row of the partition. The function
+    receives the partitions as iterators of batches.
     """
 
     child: LogicalPlan
@@ -56,4 +56,4 @@ class WindowPython(AppendsColumns):
 
     @override
     def label(self) -> str:
-        return f"WindowPython: {over_text(self.calls.shown, self.partition, self.order)}"
+        return f"WindowPython: {format_window(self.calls.shown, self.partition, self.order)}"

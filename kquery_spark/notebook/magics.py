@@ -16,8 +16,8 @@ from kquery_spark.cli.failures import Exit, explain_failure
 from kquery_spark.errors import ConfigError, SqlError
 from kquery_spark.notebook.options import USAGE, MagicOptions, parse_line
 from kquery_spark.notebook.result import QueryResult, local_result, spark_result
-from kquery_spark.spark_bridge.failures import without_error_log
-from kquery_spark.spark_bridge.query_text import check_query
+from kquery_spark.spark_bridge.plan.query_text import check_query
+from kquery_spark.spark_bridge.session.failures import without_error_log
 from kquery_spark.verify.verify import Report
 
 Shown = QueryResult | Explanation | Report

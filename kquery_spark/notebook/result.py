@@ -12,7 +12,7 @@ from pyspark.sql.types import NumericType
 from kquery_spark.frontends.dataframe import DataFrame as EngineDataFrame
 from kquery_spark.frontends.dataframe.text import table_text
 from kquery_spark.notebook.grid import Grid, read_grid
-from kquery_spark.spark_bridge.lazy_dataframe import text_of
+from kquery_spark.spark_bridge.frames.lazy_dataframe import text_of
 from kquery_spark.types.names import is_numeric
 
 _NOTE = "font-size:0.85em;opacity:0.7;margin:0.2em 0"
@@ -58,7 +58,7 @@ def spark_result(frame: DataFrame, count: int) -> QueryResult:
 
 def local_result(frame: EngineDataFrame, count: int) -> QueryResult:
     """The first rows of a DataFrame of an ``ExecutionContext``."""
-    rows = frame.first_texts(count + 1)
+    rows = frame.first_strings(count + 1)
     grid = Grid(tuple(frame.columns), tuple(map(tuple, rows[:count])), len(rows) > count)
     numeric = [is_numeric(field.type) for field in frame.schema]
     text = table_text(grid.names, grid.rows, truncate=0)

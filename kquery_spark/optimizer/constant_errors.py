@@ -1,4 +1,7 @@
-"""Constants that raise, which Spark evaluates while it optimizes a query, whether a row gets to them or not."""
+"""Raises the errors of constant expressions such as ``1 / 0``.
+
+Spark evaluates constants while it optimizes a query, so they raise even if no row ever reaches them.
+"""
 
 from __future__ import annotations
 
@@ -11,10 +14,11 @@ from kquery_spark.sources.memory import MemorySource
 
 
 def check_constants(plan: LogicalPlan) -> None:
-    """Raise the ExecutionError of a constant that no condition keeps rows from: ``x + 1 / 0``, also of no rows.
+    """Raise the ExecutionError of a constant subexpression, as in ``x + 1 / 0``, even if the query has no rows.
 
-    As Catalyst's ConstantFolding, which forgives an error only inside of CASE, COALESCE and NANVL. What is computed of rows
-    in the query itself Spark computes before, row by row.
+    This follows Catalyst's ConstantFolding, which suppresses errors only inside of CASE, COALESCE and NANVL. Nodes over
+    literal rows are skipped: Spark has already evaluated these row by row (ConvertToLocalRelation) before it folds
+    constants.
     """
     for node in walk_plan(plan):
         if not _is_over_local_rows(node):
@@ -23,7 +27,7 @@ def check_constants(plan: LogicalPlan) -> None:
 
 
 def _is_over_local_rows(node: LogicalPlan) -> bool:
-    """Whether a node only filters and projects rows that are in the query itself, or that Spark hands over."""
+    """True if the node only filters and projects literal rows of the query, or rows that Spark supplies."""
     while isinstance(node, Projection | Filter | Limit):
         node = node.child
     return isinstance(node, Input) or (isinstance(node, Scan) and isinstance(node.source, MemorySource))
@@ -38,7 +42,7 @@ def _check(expr: Expr) -> None:
         except ExecutionError:
             raise
         except KQueryError:
-            pass  # a constant that only rows can tell the value of
+            pass  # the engine cannot evaluate this constant alone; check its operands instead
         else:
             return
     for part in _checked_operands(expr):
@@ -46,14 +50,14 @@ def _check(expr: Expr) -> None:
 
 
 def _checked_operands(expr: Expr) -> tuple[Expr, ...]:
-    """The operands whose errors count: all, but none of a conditional expression."""
+    """Return the operands whose errors are raised: all of them, or none for a conditional expression."""
     if isinstance(expr, HigherOrder):
         return (*expr.children, expr.body)
     return () if _is_conditional(expr) else expr.children
 
 
 def _is_conditional(expr: Expr) -> bool:
-    """Whether the expression is one of Catalyst's ConditionalExpressions; a lazy one that is not foldable, ELT, is none."""
+    """True for Catalyst's ConditionalExpressions. ELT is lazy, too, but it does not count because it is not foldable."""
     if isinstance(expr, Call):
         return expr.entry.lazy and expr.entry.foldable and not expr.entry.operator.connective
     return isinstance(expr, Case)

@@ -1,4 +1,13 @@
-"""Lateral joins become plain ones, whose conditions are those that the query has on the row around it."""
+"""Turns lateral joins into ordinary joins.
+
+A lateral query can read the current row of the join's left side, so each left row gets its own result:
+
+    SELECT * FROM a, LATERAL (SELECT b.y + a.x AS z FROM b WHERE b.k = a.k)
+    ->  SELECT a.*, b.y + a.x AS z FROM a JOIN b ON b.k = a.k
+
+The projections and filters at the top of the query are taken off first, because the join can compute them above itself with
+both sides at hand. What is below them (the core) is decorrelated and joined.
+"""
 
 from __future__ import annotations
 
@@ -22,31 +31,37 @@ from kquery_spark.optimizer.decorrelation import bind_outer, disjoint, is_correl
 from kquery_spark.optimizer.empty_input import value_over_no_rows
 from kquery_spark.types import names as t
 
-#: A plan, what a query makes of its columns, and the conditions under which the query gives a row for one of its rows.
-_Peeled = tuple[LogicalPlan, dict[str, Expr], list[Expr]]
+#: A query taken apart: its core, its output columns as expressions over the core, and its filters over the core.
+_QueryParts = tuple[LogicalPlan, dict[str, Expr], list[Expr]]
 
 
 def plain_join(plan: LateralJoin, query: LogicalPlan) -> LogicalPlan:
-    """The lateral join, whose query without subqueries is ``query``; Unsupported names what conditions cannot pass."""
-    core, values, conditions = _peeled(query)
+    """Return the join without LATERAL. ``query``: its query, in which subqueries are already replaced by joins.
+
+    Raises Unsupported, which names the node that a correlated condition cannot pass.
+    """
+    core, values, conditions = _take_apart(query)
     if _is_one_row(core):
-        return _beside(plan, plan.child, values, conditions, {})
+        # SELECT without FROM: the values are computed from the left row alone.
+        return _append_values(plan, plan.child, values, conditions, {})
     if isinstance(core, Aggregate) and not core.keys:
-        return _with_aggregate(plan, core, values, conditions)
+        return _join_aggregate(plan, core, values, conditions)
     if any(isinstance(n, Aggregate) and not n.keys and is_correlated(n) for n in walk_plan(core)):
-        raise Unsupported("A lateral query over a correlated aggregate without GROUP BY is not supported.")
-    joined, inner, found = _joined(plan, core, conditions, plan.kind)
-    matched = Call.of("isnotnull", joined.column(found))
+        raise Unsupported("a lateral query over a correlated aggregate without GROUP BY is not supported")
+    joined, inner, match_flag = _join_core(plan, core, conditions, plan.kind)
+    matched = Call.of("isnotnull", joined.column(match_flag))
     padded = plan.kind is JoinKind.LEFT
     selected: dict[str, Expr] = {}
     for name, value in values.items():
-        bound = _bound(plan, substitute(value, inner))
+        bound = _bind(plan, substitute(value, inner))
+        # A left row without a match has NULLs in the core's columns, but a computed value such as coalesce(y, 0) must be
+        # NULL as well.
         selected[name] = Case(((matched, bound),)) if padded and not isinstance(bound, Column) else bound
-    return _selected(plan, joined, selected)
+    return _select(plan, joined, selected)
 
 
-def _peeled(query: LogicalPlan) -> _Peeled:
-    """What is below the Projections and Filters at the top of a query, which a join can do above it."""
+def _take_apart(query: LogicalPlan) -> _QueryParts:
+    """Take the Projections and Filters off the top of a query and express them over the plan below them."""
     values: dict[str, Expr] = {name: query.column(name) for name in query.schema.names}
     conditions: list[Expr] = []
     while isinstance(query, Projection | Filter):
@@ -61,67 +76,77 @@ def _peeled(query: LogicalPlan) -> _Peeled:
 
 
 def _is_one_row(plan: LogicalPlan) -> bool:
-    """Whether the plan is that of a SELECT without FROM."""
+    """True for the plan of a SELECT without FROM: a scan of one row without columns."""
     return isinstance(plan, Scan) and not plan.schema.names and plan.source.row_count() == 1
 
 
-def _with_aggregate(
+def _join_aggregate(
     plan: LateralJoin, core: Aggregate, values: dict[str, Expr], conditions: list[Expr]
 ) -> LogicalPlan:
-    """Over an aggregate without keys: each row has one row of it, that of no rows where it has no group."""
+    """Join an aggregate without keys, which returns exactly one row for each left row.
+
+    If it is correlated, decorrelation adds keys to it. A left row without a group then gets the aggregate's value over no
+    rows.
+    """
     correlated = is_correlated(core)
-    joined, inner, found = _joined(plan, core, [], JoinKind.LEFT if correlated else JoinKind.INNER)
+    kind = JoinKind.LEFT if correlated else JoinKind.INNER
+    joined, inner, match_flag = _join_core(plan, core, [], kind)
     assert isinstance(joined, Join)
     if joined.condition is not None:
-        raise Unsupported(f"A lateral aggregate, compared by {joined.condition}, is not supported.")
+        raise Unsupported(f"a lateral aggregate, compared by {joined.condition}, is not supported")
     if correlated:
-        matched = Call.of("isnotnull", joined.column(found))
+        matched = Call.of("isnotnull", joined.column(match_flag))
         for name in core.schema.names:
             empty = value_over_no_rows(Projection(core, (Named(core.column(name), name),)))
             if empty.value is not None:
                 inner[name] = Case(((matched, inner[name]),), empty)
-    return _beside(plan, joined, values, conditions, inner)
+    return _append_values(plan, joined, values, conditions, inner)
 
 
-def _joined(
+def _join_core(
     plan: LateralJoin, core: LogicalPlan, conditions: list[Expr], kind: JoinKind
 ) -> tuple[LogicalPlan, dict[str, Expr], str]:
-    """The core joined to the child, what its columns are in the join, and the column that is NULL where it has no row."""
+    """Decorrelate the core and join it to the left side.
+
+    Return the join, the expression over it for each column of the core, and the name of a column that is TRUE for left rows
+    with a match and NULL for those without.
+    """
     outer = {named.name: named.expr for named in plan.query.outer}
-    pulled, terms = pull_up(core, existence=False, around=(plan.child, outer))
-    found = fresh_name("found", [*plan.child.schema.names, *pulled.schema.names])
+    pulled, terms = pull_up(core, existence=False, outer_query=(plan.child, outer))
+    match_flag = fresh_name("found", [*plan.child.schema.names, *pulled.schema.names])
     columns = tuple(Named(pulled.column(n), n) for n in pulled.schema.names)
-    flagged = Projection(pulled, (*columns, Named(Literal(True, t.BOOL), found)))
+    flagged = Projection(pulled, (*columns, Named(Literal(True, t.BOOL), match_flag)))
     right, aliases = disjoint(flagged, plan.child)
     on = conjunction([bind_outer(rename_columns(x, aliases), outer) for x in (*terms, *conditions)])
     keys, residual = split_condition(on, plan.child.schema.names, right.schema.names)
     joined = Join(plan.child, right, kind, tuple(keys), conjunction(residual))
     inner: dict[str, Expr] = {n: joined.column(aliases.get(n, n)) for n in pulled.schema.names}
-    return joined, inner, found
+    return joined, inner, match_flag
 
 
-def _beside(
+def _append_values(
     plan: LateralJoin,
     joined: LogicalPlan,
     values: dict[str, Expr],
     conditions: list[Expr],
     inner: dict[str, Expr],
 ) -> LogicalPlan:
-    """The values beside each row of ``joined``; where the conditions fail there is no row, or for LEFT a row of NULLs."""
-    condition = conjunction([_bound(plan, substitute(x, inner)) for x in conditions])
-    bound = {name: _bound(plan, substitute(value, inner)) for name, value in values.items()}
+    """Append the values to each row of ``joined``. Rows whose conditions fail are dropped; a LEFT join makes them NULL."""
+    condition = conjunction([_bind(plan, substitute(x, inner)) for x in conditions])
+    bound = {name: _bind(plan, substitute(value, inner)) for name, value in values.items()}
+    # There is exactly one row for each left row here. A LEFT join keeps the left row if the condition fails, with NULLs.
     if condition is not None and plan.kind is JoinKind.LEFT:
         bound = {name: Case(((condition, value),)) for name, value in bound.items()}
     elif condition is not None:
         joined = Filter(joined, condition)
-    return _selected(plan, joined, bound)
+    return _select(plan, joined, bound)
 
 
-def _bound(plan: LateralJoin, expr: Expr) -> Expr:
+def _bind(plan: LateralJoin, expr: Expr) -> Expr:
     return bind_outer(expr, {named.name: named.expr for named in plan.query.outer})
 
 
-def _selected(plan: LateralJoin, joined: LogicalPlan, values: dict[str, Expr]) -> LogicalPlan:
-    """The child's columns and the query's."""
+def _select(plan: LateralJoin, joined: LogicalPlan, values: dict[str, Expr]) -> LogicalPlan:
+    """Select the left side's columns, then the values of the query's columns."""
     passed = (Named(joined.column(n), n) for n in plan.child.schema.names)
     return Projection(joined, (*passed, *(Named(value, name) for name, value in values.items())))

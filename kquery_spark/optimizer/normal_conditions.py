@@ -1,4 +1,12 @@
-"""The form of conditions that rules and decorrelation know: no NOT over comparisons, common terms of an OR in front."""
+"""Rewrites conditions in a normal form, so that other rules and decorrelation find comparisons, keys and IN lists in them.
+
+    NOT (a > 1)                          ->  a <= 1
+    (a = b AND x) OR (a = b AND y)       ->  a = b AND (x OR y)        -- a = b can now become a join key
+    a = 1 OR a IN (2, 3)                 ->  a IN (1, 2, 3)            -- which prunes row groups
+    x AND x                              ->  x
+
+Terms that can raise are not moved: they would be evaluated for other rows than before.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +18,11 @@ from kquery_spark.types import names as t
 
 
 def with_normal_conditions(plan: LogicalPlan) -> LogicalPlan:
-    """The plan with its conditions in that form; terms that can raise keep their positions."""
-    return transform_plan(plan, _node)
+    """Return the plan with its conditions in normal form."""
+    return transform_plan(plan, _normalize_node)
 
 
-def _node(node: LogicalPlan) -> LogicalPlan:
+def _normalize_node(node: LogicalPlan) -> LogicalPlan:
     if not isinstance(node, Filter | Join | Projection):
         return node
     changed = rewrite_expressions(node, lambda e: transform(e, _simplify))
@@ -33,16 +41,17 @@ def _simplify(expr: Expr) -> Expr:
         return expr
     match expr.function:
         case "not":
-            return _negated(expr)
+            return _negate(expr)
         case "or":
-            return _either(expr)
+            return _simplify_or(expr)
         case "and":
             left, right = expr.args
             return left if left == right and is_deterministic(left) else expr
     return expr
 
 
-def _negated(expr: Call) -> Expr:
+def _negate(expr: Call) -> Expr:
+    """Rewrite NOT of a literal, of a NOT or of a comparison. ``NOT a > 1`` and ``a <= 1`` are both NULL for NULL."""
     inner = expr.args[0]
     if isinstance(inner, Literal):
         return Literal(None if inner.value is None else not inner.value, t.BOOL)
@@ -54,32 +63,36 @@ def _negated(expr: Call) -> Expr:
     return Call.of(opposite, *inner.args) if opposite else expr
 
 
-def _either(expr: Call) -> Expr:
+def _simplify_or(expr: Call) -> Expr:
     terms = _disjuncts(expr)
+    # OR evaluates its terms from left to right and stops at TRUE. A term that can raise must not be evaluated for more
+    # rows.
     if any(can_raise(x) or not is_deterministic(x) for x in terms):
         return expr
     terms = _distinct(terms)
     if any(_is(x, True) for x in terms):
         return Literal(True, t.BOOL)
-    terms = _as_in([x for x in terms if not _is(x, False)] or [Literal(False, t.BOOL)])
-    return terms[0] if len(terms) == 1 else _factored(terms)
+    terms = _merge_equalities([x for x in terms if not _is(x, False)] or [Literal(False, t.BOOL)])
+    return terms[0] if len(terms) == 1 else _factor_out(terms)
 
 
-def _factored(terms: list[Expr]) -> Expr:
-    """``(a AND x) OR (a AND y)`` as ``a AND (x OR y)``, and ``a OR (a AND x)`` as ``a``."""
+def _factor_out(terms: list[Expr]) -> Expr:
+    """Return ``a AND (x OR y)`` for ``(a AND x) OR (a AND y)``, and ``a`` for ``a OR (a AND x)``."""
+    # The terms of each side, and those that all sides have.
     sides = [conjuncts(x) for x in terms]
     shared = [x for x in sides[0] if all(x in side for side in sides[1:])]
     if not shared:
         return _disjunction(terms)
     own = [_without(side, shared) for side in sides]
     differing = [x for x in own if x is not None]
+    # A side with nothing but shared terms is true whenever these are, so the other sides add nothing: a OR (a AND x).
     if len(differing) == len(own):
-        shared.append(_disjunction(_as_in(differing)))
+        shared.append(_disjunction(_merge_equalities(differing)))
     return chain("and", shared)
 
 
 def _without(terms: list[Expr], shared: list[Expr]) -> Expr | None:
-    """The conjunction of the terms that are not shared."""
+    """Return the conjunction of the terms that are not shared; None if all are."""
     return conjunction([x for x in terms if x not in shared])
 
 
@@ -96,26 +109,26 @@ def _disjunction(terms: list[Expr]) -> Expr:
     return result
 
 
-def _as_in(terms: list[Expr]) -> list[Expr]:
-    """``a = 1 OR a IN (2, 3)`` as one IN where the first of them stood."""
+def _merge_equalities(terms: list[Expr]) -> list[Expr]:
+    """Merge ``a = 1`` and ``a IN (2, 3)``, terms of one OR, into ``a IN (1, 2, 3)`` at the position of the first of them."""
     tests = [_membership(term) for term in terms]
     values: dict[Expr, list[Literal]] = {}
     for test in tests:
         if test is not None:
             values.setdefault(test[0], []).extend(test[1])
     merged: list[Expr] = []
-    done: set[Expr] = set()
+    already_merged: set[Expr] = set()
     for term, test in zip(terms, tests, strict=True):
         if test is None or len(values[test[0]]) == len(test[1]):
-            merged.append(term)
-        elif test[0] not in done:
-            done.add(test[0])
+            merged.append(term)  # no equality, or the only one of its expression
+        elif test[0] not in already_merged:
+            already_merged.add(test[0])
             merged.append(InList(test[0], tuple(dict.fromkeys(values[test[0]]))))
     return merged
 
 
 def _membership(term: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
-    """The expression that a term compares with values, and these."""
+    """Return the expression and the literals if the term is ``expr = literal`` or ``expr IN (literals)``; else None."""
     if isinstance(term, InList):
         return term.child, term.values
     if isinstance(term, Call) and term.function == "eq":
@@ -126,10 +139,10 @@ def _membership(term: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
 
 
 def _may_be_in_list(tested: Expr, value: Literal) -> bool:
-    """Whether an equality may become an IN: of the same plain type, and no NaN."""
+    """True if ``tested = value`` can be part of an IN list: both have the same flat type, and the value is not NaN."""
     if isinstance(tested, Literal) or tested.dtype != value.dtype or t.is_nested(tested.dtype):
         return False
-    return bool(value.value == value.value)
+    return bool(value.value == value.value)  # NaN is the only value that is not equal to itself
 
 
 def _distinct(terms: list[Expr]) -> list[Expr]:

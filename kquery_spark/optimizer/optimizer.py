@@ -1,4 +1,8 @@
-"""Runs the rules in their order."""
+"""Runs the optimizer rules, each once, in a fixed order.
+
+There is no loop until nothing changes any more: each rule visits the whole plan, and the order is chosen so that no rule
+needs the result of a later one. The comments in ``RULES`` give the reasons.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ from dataclasses import dataclass
 
 from kquery_spark.errors import ConfigError, PlanError
 from kquery_spark.logical import LogicalPlan
-from kquery_spark.logical.plan import schema_text
+from kquery_spark.logical.plan import format_schema
 from kquery_spark.optimizer.rules.associative_operators import associative_operators
 from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
@@ -32,32 +36,48 @@ from kquery_spark.optimizer.rules.variant_field_pruning import variant_field_pru
 Rule = Callable[[LogicalPlan], LogicalPlan]
 
 RULES: tuple[Rule, ...] = (
+    # This rule is first, because no other rule enters the plans inside of expressions. Later rules optimize its joins.
     subquery_to_join,
+    # These rules simplify expressions. Folding produces literals, and the others depend on them: associative_operators
+    # gathers literals, conditions are simplified by them, and casts are removed from a column that is compared with one.
     constant_folding,
     associative_operators,
     predicate_simplification,
     unwrap_casts,
+    # Fewer nodes are then between filters and scans. This must run before common_subexpressions, which it would undo.
     merge_projections,
     remove_sorts,
+    # This rule needs the filters above the joins, so it runs before pushdown. Inner joins let more filters pass.
+    # It also turns left joins with one-row aggregates (scalar subqueries) into cross joins for merged_aggregates.
     outer_to_inner,
+    # This rule returns cross joins below a filter. The next three rules turn them into joins with keys again.
     merged_aggregates,
+    # After pushdown, a filter above an inner join has only terms that read both sides: these become its keys, and the keys
+    # and the filters in the scans are what the estimates of the join order need.
     predicate_pushdown,
     join_conditions,
     join_order,
+    # This rule moves semi joins above inner joins that return few rows, so the order of the inner joins has to be final.
     late_semi_joins,
     limit_pushdown,
+    # From here on no rule moves expressions between nodes, so the columns that each node reads are final. The next two rules
+    # need the final columns and filters of the scans.
     projection_pushdown,
     variant_field_pruning,
     top_k_bounds,
+    # This rule needs to know which columns are read above a join, and join_order must not miss the inner joins it changes.
     inner_to_semi,
+    # This rule adds projections that merge_projections or predicate_pushdown would remove again.
     common_subexpressions,
+    # This rule is last: the planner computes an aggregate once if the plan has the same object twice, and another rule could
+    # replace one of the two by a copy.
     shared_aggregates,
 )
 
 
 @dataclass(frozen=True)
 class Step:
-    """The plan after one rule."""
+    """The plan after one rule, and whether the rule changed it."""
 
     rule: str
     plan: LogicalPlan
@@ -65,9 +85,10 @@ class Step:
 
 
 def optimize_steps(plan: LogicalPlan, disabled: Sequence[str] = ()) -> list[Step]:
-    """Every rule's result, in order; ConfigError for a disabled rule that does not exist.
+    """Apply the rules and return the result of each, in order.
 
-    PlanError, which names the rule, where one changed the names or the types of the plan's columns.
+    Raises ConfigError if a disabled rule does not exist, and a PlanError that names the rule if one changes the names or the
+    types of the plan's output columns.
     """
     names = [rule.__name__ for rule in RULES]
     for name in disabled:
@@ -90,12 +111,12 @@ def _check_columns(rule: Rule, before: LogicalPlan, after: LogicalPlan) -> None:
     expected, actual = before.schema, after.schema
     if actual.names != expected.names or actual.types != expected.types:
         raise PlanError(
-            f"the optimizer rule {rule.__name__} changed the columns of the plan from ({schema_text(expected)}) to "
-            f"({schema_text(actual)}), which is a bug; spark.kquery.disabledRules={rule.__name__} does without it"
+            f"the optimizer rule {rule.__name__} changed the columns of the plan from ({format_schema(expected)}) to "
+            f"({format_schema(actual)}), which is a bug; spark.kquery.disabledRules={rule.__name__} disables the rule"
         )
 
 
 def optimize(plan: LogicalPlan, disabled: Sequence[str] = ()) -> LogicalPlan:
-    """The plan after all rules."""
+    """Return the plan after all rules."""
     steps = optimize_steps(plan, disabled)
     return steps[-1].plan if steps else plan

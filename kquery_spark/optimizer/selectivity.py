@@ -1,4 +1,7 @@
-"""The share of rows that a condition is expected to let pass, by rules of thumb."""
+"""The selectivity of conditions: the expected share of rows that pass, by rules of thumb.
+
+Each function has a default selectivity (0.05 for equality). Terms of an AND are multiplied, as if they were independent.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,20 @@ _MIN_SELECTIVITY = 0.001
 
 
 def selectivity(condition: Expr) -> float:
-    """Expected share of rows that pass; the terms of an AND are taken to be independent."""
+    """Return the expected share of rows for which the condition is TRUE, between 0.001 and 1."""
     share = 1.0
     for term in conjuncts(condition):
         if isinstance(term, InList):
-            share *= min(_of_function(function("eq")) * len(term.values), _OTHER_CONDITION_SELECTIVITY)
+            # IN is an OR of equalities, capped because values of long lists are often missing in the data.
+            share *= min(
+                _function_selectivity(function("eq")) * len(term.values), _OTHER_CONDITION_SELECTIVITY
+            )
         elif isinstance(term, Call):
-            share *= _of_function(term.entry)
+            share *= _function_selectivity(term.entry)
         else:
             share *= _OTHER_CONDITION_SELECTIVITY
     return max(share, _MIN_SELECTIVITY)
 
 
-def _of_function(entry: Function) -> float:
+def _function_selectivity(entry: Function) -> float:
     return _OTHER_FUNCTION_SELECTIVITY if entry.selectivity is None else entry.selectivity

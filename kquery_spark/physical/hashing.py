@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.hashes import murmur3_hash
+from kquery_spark.functions.encoding.hashes import murmur3_hash
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.kernels.text import Words

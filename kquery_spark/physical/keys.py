@@ -42,7 +42,7 @@ class Codes:
 def check_key_type(dtype: pa.DataType) -> None:
     """Raise Unsupported for a type the engine cannot group, join or sort by."""
     if t.is_nested(dtype) and not can_order(dtype):
-        raise Unsupported(f"Grouping, joining or sorting by {t.spark_name(dtype)} values is not supported.")
+        raise Unsupported(f"grouping, joining or sorting by {t.spark_name(dtype)} values is not supported")
 
 
 def as_integers(vector: Vector) -> pa.Array | None:

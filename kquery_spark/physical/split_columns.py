@@ -1,4 +1,9 @@
-"""The columns of a split as a scan reads them step by step: for the rows that are left, or as codes of distinct values."""
+"""Late materialization: the columns of one split, decoded only for the rows that are still selected.
+
+A scan with the filters ``day = '2024-01-01' AND price > 10`` decodes ``day`` first. If 1,000 of 100,000 rows pass, it
+decodes ``price`` for these 1,000 rows, and the other columns for the rows that pass both. A dictionary-encoded column goes
+one step further: its filter runs over the dictionary (365 days instead of 100,000 rows) and then over the indices.
+"""
 
 from __future__ import annotations
 
@@ -12,18 +17,18 @@ import pyarrow.compute as pc
 
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.coded import CodedColumn
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, Vector
 
 _MIN_INDEXED_ROWS = 1 << 18  # for dictionary indices to save more than reading them costs
 
-PassingValues = tuple[CodedColumn, npt.NDArray[np.bool_]]
-"""A column, and a mask of its values that pass."""
+PassingValues = tuple[DictionaryColumn, npt.NDArray[np.bool_]]
+"""A dictionary-encoded column and a mask over its dictionary: True for the values that pass."""
 
 
 class FilteredColumns:
-    """Columns read so far of the rows that passed; ``selected`` are their numbers in the split (None: all)."""
+    """The columns decoded so far for the rows that passed. ``selected``: their positions in the split; None for all."""
 
     def __init__(self, batch: Batch, selected: Int64s | None = None) -> None:
         self.batch = batch
@@ -35,7 +40,7 @@ class FilteredColumns:
         return self.batch.num_rows
 
     def where(self, mask: pa.Array | None) -> FilteredColumns:
-        """Without the rows where the mask is not true."""
+        """Keep the rows for which the mask is true; None keeps all rows."""
         if mask is None or self.rows == 0:
             return self
         hits = mask.true_count
@@ -46,11 +51,11 @@ class FilteredColumns:
         return FilteredColumns(pick(self.batch, places), selected)
 
     def with_columns(self, more: Batch) -> FilteredColumns:
-        """With further columns of the split, narrowed to the rows that passed."""
+        """Add columns that hold all rows of the split; the rows that did not pass are dropped from them."""
         return self.beside(more if self.selected is None else pick(more, self.selected))
 
     def beside(self, more: Batch) -> FilteredColumns:
-        """With further columns that have only the rows that passed."""
+        """Add columns that hold only the rows that passed."""
         fields = [*self.batch.schema, *more.schema]
         return FilteredColumns(
             Batch(pa.schema(fields), (*self.batch.columns, *more.columns), self.rows), self.selected
@@ -58,19 +63,19 @@ class FilteredColumns:
 
 
 class SplitColumns:
-    """The columns of a split: as dictionary indices where an operator uses these, otherwise of the rows left."""
+    """Decodes columns of one split: as dictionary indices if that is cheaper, otherwise as values of the selected rows."""
 
     def __init__(self, source: Source, split: Split) -> None:
         self._source = source
         self._split = split
-        self._coded: dict[str, CodedColumn | None] = {}
+        self._dictionary_columns: dict[str, DictionaryColumn | None] = {}
 
     def dtype(self, name: str) -> pa.DataType:
         """The Spark type of a column."""
         return self._source.schema.field(name).type
 
     def is_worthwhile(self, name: str) -> bool:
-        """Whether the codes of a column are there sooner than pyarrow's values, as those of many rows or of NULLs are."""
+        """True if decoding dictionary indices is faster than pyarrow's values: for many rows, or for columns with NULLs."""
         return self.rows >= _MIN_INDEXED_ROWS or self._source.has_nulls(self._split, name)
 
     @property
@@ -78,18 +83,18 @@ class SplitColumns:
         """Rows of the split."""
         return self._split.rows
 
-    def coded(self, name: str, rows: Int64s | None) -> CodedColumn | None:
-        """The column as codes, None where it has none or where reading just these rows takes less."""
-        if name not in self._coded:
-            self._coded[name] = self._source.coded(self._split, name, rows)
-        return self._coded[name]
+    def dictionary_column(self, name: str, rows: Int64s | None) -> DictionaryColumn | None:
+        """Return the column as dictionary indices; None if it has none or if reading ``rows`` alone is cheaper."""
+        if name not in self._dictionary_columns:
+            self._dictionary_columns[name] = self._source.dictionary_column(self._split, name, rows)
+        return self._dictionary_columns[name]
 
     def before_any_column(self, rows: Int64s | None) -> list[FilteredColumns]:
-        """The states to begin with: these rows without a column; none (None) where nothing is known of the rows."""
+        """Return the first selection: the given rows and no column, or an empty list if no row has been excluded (None)."""
         return [] if rows is None else [FilteredColumns(Batch(pa.schema([]), (), len(rows)), rows)]
 
     def beside(self, states: list[FilteredColumns], columns: list[str]) -> list[FilteredColumns]:
-        """The states with further columns of the rows that are left; all rows where nothing was read before."""
+        """Add columns to each selection, decoded for its rows; without a selection, decode all rows."""
         source, split = self._source, self._split
         if not states:
             return [FilteredColumns(b) for b in source.read(split, columns)]
@@ -102,31 +107,35 @@ class SplitColumns:
         return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
-        coded = self._worthwhile(columns, rows)
-        rest = self._source.read_rows(self._split, [c for c in columns if c not in coded], rows)
+        from_dictionaries = self._worthwhile(columns, rows)
+        rest = self._source.read_rows(self._split, [c for c in columns if c not in from_dictionaries], rows)
         arrays = dict(zip(rest.schema.names, rest.columns, strict=True))
-        arrays |= {name: column.take(rows) for name, column in coded.items()}
+        arrays |= {name: column.take(rows) for name, column in from_dictionaries.items()}
         schema = pa.schema([self._source.schema.field(c) for c in columns])
         return Batch(schema, tuple(arrays[c] for c in columns), len(rows))
 
-    def _worthwhile(self, columns: list[str], rows: Int64s) -> dict[str, CodedColumn]:
-        """The columns that are dictionary indices already, or are decoded sooner as such."""
+    def _worthwhile(self, columns: list[str], rows: Int64s) -> dict[str, DictionaryColumn]:
+        """Return the columns that are already decoded to dictionary indices, or that are faster to decode this way."""
         for name in columns:
-            if name not in self._coded and self.is_worthwhile(name):
-                self.coded(name, rows)
-        return {c: coded for c in columns if (coded := self._coded.get(c)) is not None}
+            if name not in self._dictionary_columns and self.is_worthwhile(name):
+                self.dictionary_column(name, rows)
+        return {
+            c: dictionary_column
+            for c in columns
+            if (dictionary_column := self._dictionary_columns.get(c)) is not None
+        }
 
 
 def decided_by_values(
     runtime_filter: RuntimeFilter, read: SplitColumns, rows: Int64s | None
 ) -> list[PassingValues] | None:
-    """The columns of a run-time filter with a mask of their values that pass; None if it has to see the rows themselves."""
+    """Evaluate a run-time filter on the dictionaries of its columns; None if it has to be evaluated row by row."""
     places = []
     for column_index, name in enumerate(runtime_filter.columns):
-        column = read.coded(name, rows)
+        column = read.dictionary_column(name, rows)
         if column is None:
             return None
-        # a filter may know nothing of NULL, of which there is no row
+        # Leave out the NULL entry if no row has it: a filter need not handle NULL then.
         values = column.values if column.nulls else column.values[:-1]
         passes = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
         if passes is None:
@@ -136,7 +145,7 @@ def decided_by_values(
 
 
 def rows_of(places: Sequence[PassingValues], rows: Int64s | None) -> Int64s | None:
-    """The rows, of ``rows`` (None: of all), that have a passing value in any of the columns."""
+    """Return the positions among ``rows`` (None: all rows) that have a passing value in any of the columns."""
     hits = []
     for column, passing_values in places:
         if passing_values.all() or (not column.nulls and passing_values[:-1].all()):
@@ -149,7 +158,7 @@ def rows_of(places: Sequence[PassingValues], rows: Int64s | None) -> Int64s | No
 
 
 def true_flags(mask: pa.Array) -> npt.NDArray[np.bool_]:
-    """A mask without NULLs."""
+    """Convert a mask to numpy; NULL counts as False."""
     flags: npt.NDArray[np.bool_] = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(
         zero_copy_only=False
     )

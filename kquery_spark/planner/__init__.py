@@ -1,4 +1,4 @@
-"""From a logical plan to a physical one: join strategy, partial and final aggregates, distribution, pruning."""
+"""The physical planner: turns an optimized logical plan into operators, with exchanges between stages."""
 
 from kquery_spark.planner.planner import plan_query
 

@@ -1,7 +1,9 @@
-"""Bucketed inputs: tasks read whole buckets, so that joins and groupings on the bucket columns need no shuffle.
+"""Co-located joins of bucketed tables: each task reads the same buckets of all inputs, so no row has to be shuffled.
 
-A task reads the same buckets of all inputs; several, if there are more buckets than tasks. Inputs with 8 and 4 buckets are
-paired by bucket number modulo 4, as Spark coalesces buckets.
+Two tables bucketed by their join key into 8 buckets have equal keys in buckets of the same number. With 4 tasks, each task
+reads two buckets of both tables, and all matching rows are in one task. If the second table has only 4 buckets, bucket
+number b of the first table matches bucket b % 4 of the second, because hash % 8 % 4 is hash % 4 (Spark coalesces buckets
+the same way).
 """
 
 from __future__ import annotations
@@ -22,13 +24,15 @@ from kquery_spark.sources.bucketing import Bucketing
 
 
 @dataclass(frozen=True)
-class _Bucketed:
+class _BucketedScan:
+    """A scan of a bucketed table, and its splits after pruning."""
+
     scan: Scan
     bucketing: Bucketing
     splits: tuple[Split, ...]
 
     def in_buckets(self, count: int) -> list[list[Split]]:
-        """The splits of each of ``count`` buckets, which divides the table's own count."""
+        """Return the splits of each of ``count`` buckets. ``count`` has to divide the table's number of buckets."""
         buckets: list[list[Split]] = [[] for _ in range(count)]
         for split in self.splits:
             buckets[self.bucketing.files[split.file] % count].append(split)
@@ -37,20 +41,24 @@ class _Bucketed:
 
 @dataclass(frozen=True)
 class _Candidate:
-    """Inputs whose buckets are paired, each cut into the same number of buckets."""
+    """Scans that could be co-located, and the number of buckets into which all of them are divided."""
 
-    members: Sequence[_Bucketed]
+    members: Sequence[_BucketedScan]
     buckets: int
 
     @cached_property
     def loads(self) -> list[int]:
-        """The bytes of each bucket."""
+        """The bytes of each bucket, all members together."""
         together = zip(*(member.in_buckets(self.buckets) for member in self.members), strict=True)
         return [sum(split.nbytes for splits in bucket for split in splits) for bucket in together]
 
 
 def find_buckets(classes: KeyClasses, config: EngineConfig) -> FileShares | None:
-    """The buckets that save the most shuffled bytes; None if no input is bucketed or too few tasks would have work."""
+    """Return shares for the bucketed scans with the most bytes, because these bytes need no shuffle.
+
+    None if no input is bucketed, or if the buckets cannot keep enough tasks equally busy.
+    """
+    # The candidate with the most bytes saves the largest shuffle. Small inputs are not worth the restriction.
     for candidate in sorted(_candidates(classes), key=lambda candidate: -sum(candidate.loads)):
         shares = _shares(candidate, config) if sum(candidate.loads) > config.small_bytes else None
         if shares is not None:
@@ -59,31 +67,35 @@ def find_buckets(classes: KeyClasses, config: EngineConfig) -> FileShares | None
 
 
 def _candidates(classes: KeyClasses) -> Iterator[_Candidate]:
-    by_classes: dict[tuple[int, ...], list[_Bucketed]] = defaultdict(list)
+    """Yield the scans whose bucket columns the query equates, once for each bucket count that occurs among them."""
+    by_classes: dict[tuple[int, ...], list[_BucketedScan]] = defaultdict(list)
     for scan in classes.scans():
         bucketing = scan.source.bucketing
         key = None if bucketing is None else classes.of_columns(scan, bucketing.spec.columns)
         if bucketing is not None and key is not None:
             splits = sized_splits(scan.source, scan.filters, scan.schema.names)
-            by_classes[key].append(_Bucketed(scan, bucketing, tuple(splits)))
+            by_classes[key].append(_BucketedScan(scan, bucketing, tuple(splits)))
     for members in by_classes.values():
         for count in sorted({member.bucketing.spec.count for member in members}, reverse=True):
+            # A table with 8 buckets can be read as 4, but not the other way round. Each count that occurs is a candidate:
+            # a larger one has room for more tasks, a smaller one includes more tables.
             yield _Candidate([m for m in members if m.bucketing.spec.count % count == 0], count)
 
 
 def _shares(candidate: _Candidate, config: EngineConfig) -> FileShares | None:
-    """Shares for as many tasks as sizes ask for, if there are buckets enough to give each about as much to read."""
+    """Return shares for the first number of tasks for which the buckets can be divided evenly; None if there is none."""
     for count in task_counts(sum(candidate.loads), config):
+        # A task needs at least one whole bucket.
         if count > candidate.buckets:
             continue
-        tasks = _assigned(candidate.loads, count)
+        tasks = _assign_buckets(candidate.loads, count)
         if is_even([sum(candidate.loads[bucket] for bucket in task) for task in tasks]):
             return _file_shares(candidate, tasks)
     return None
 
 
-def _assigned(loads: Sequence[int], count: int) -> list[list[int]]:
-    """The buckets of each task: the largest bucket first, each to the task with the fewest bytes so far."""
+def _assign_buckets(loads: Sequence[int], count: int) -> list[list[int]]:
+    """Return the buckets of each task. Each bucket, largest first, goes to the task with the fewest bytes so far."""
     tasks: list[list[int]] = [[] for _ in range(count)]
     assigned_bytes = [0] * count
     for bucket in sorted(range(len(loads)), key=lambda i: -loads[i]):

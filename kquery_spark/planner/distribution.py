@@ -1,4 +1,8 @@
-"""How the rows of a physical plan are spread over tasks."""
+"""The distribution of a physical plan's rows over tasks.
+
+The planner tracks it to avoid exchanges: a join whose inputs are both distributed by its keys, or a grouping of rows that
+are already distributed by a subset of its keys, needs no shuffle.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,16 @@ from kquery_spark.expr import Column, Expr
 from kquery_spark.physical.operators import Partitioning, PhysicalPlan
 from kquery_spark.types.str_enum import StrEnum
 
-#: All rows to one task.
+#: An exchange that sends all rows to one task.
 ONE_TASK = Partitioning((), 1)
 
 
 class Distribution(StrEnum):
-    """SINGLE: all rows in one task. SPLIT: anywhere. KEYED: equal keys in one task. SHARED: by the query's file shares."""
+    """Where the rows are.
+
+    SINGLE: all rows are in one task. SPLIT: a row can be in any task. KEYED: rows with equal keys are in the same task.
+    SHARED: tasks read the files by the query's FileShares; ``JoinStrategy.shared_keys`` knows which rows are together.
+    """
 
     SINGLE = "single"
     SPLIT = "split"
@@ -23,15 +31,16 @@ class Distribution(StrEnum):
 
 
 def single_or_split(*inputs: Distribution) -> Distribution:
-    """The distribution of rows of which no more is known: SINGLE if those of all inputs are in one task."""
-    return Distribution.SINGLE if all(one is Distribution.SINGLE for one in inputs) else Distribution.SPLIT
+    """Return SINGLE if the rows of all inputs are in one task, otherwise SPLIT (nothing is known)."""
+    return Distribution.SINGLE if all(each is Distribution.SINGLE for each in inputs) else Distribution.SPLIT
 
 
 @dataclass(frozen=True)
 class DistributedPlan:
-    """A physical plan and the distribution of its rows; the rest only for KEYED.
+    """A physical plan and the distribution of its rows. The other fields describe a KEYED distribution.
 
-    also: other keys that say the same, as the right keys of an inner join do. hashed: by hash into ``count`` tasks.
+    keys: rows with equal values of these are in the same task. also: alternative keys for which this holds as well, such as
+    the right keys of an inner join. hashed: the task of a row is the hash of its keys modulo ``count``.
     """
 
     plan: PhysicalPlan
@@ -41,15 +50,19 @@ class DistributedPlan:
     also: tuple[tuple[Expr, ...], ...] = ()
     hashed: bool = True
 
-    def over(self, plan: PhysicalPlan) -> DistributedPlan:
-        """Another plan with the same distribution, as long as the columns of the keys are still there."""
+    def with_plan(self, plan: PhysicalPlan) -> DistributedPlan:
+        """Return ``plan`` with the same distribution. Keys whose columns it does not output are lost."""
         names = set(plan.schema.names)
-        return self.renamed(plan, lambda k: k if isinstance(k, Column) and k.name in names else None)
+        return self.with_renamed_keys(
+            plan, lambda k: k if isinstance(k, Column) and k.name in names else None
+        )
 
-    def renamed(self, plan: PhysicalPlan, new: Callable[[Expr], Expr | None]) -> DistributedPlan:
-        """Another plan with the same distribution, in which ``new`` says what a key is now (None: gone)."""
+    def with_renamed_keys(self, plan: PhysicalPlan, new: Callable[[Expr], Expr | None]) -> DistributedPlan:
+        """Return ``plan`` with the same distribution. ``new`` returns a key's expression over its output (None: lost)."""
         if self.distribution is not Distribution.KEYED:
             return DistributedPlan(plan, self.distribution)
+        # A list of keys survives only if all of its keys do: rows with equal (a, b) in one task says nothing about equal
+        # a.
         renamed = [tuple(new(k) for k in keys) for keys in (self.keys, *self.also)]
         whole = [tuple(k for k in keys if k is not None) for keys in renamed if None not in keys]
         if not whole:
@@ -57,7 +70,7 @@ class DistributedPlan:
         return DistributedPlan(plan, Distribution.KEYED, whole[0], self.count, tuple(whole[1:]), self.hashed)
 
     def groups_by(self, keys: tuple[Expr, ...]) -> bool:
-        """Whether rows with equal ``keys`` are already in one task."""
+        """True if rows with equal ``keys`` are in the same task, because they are distributed by a subset of these."""
         if self.distribution is Distribution.SINGLE:
             return True
         return self.distribution is Distribution.KEYED and any(
@@ -65,6 +78,6 @@ class DistributedPlan:
         )
 
     def hashed_by(self, keys: tuple[Expr, ...], count: int) -> bool:
-        """Whether an exchange by these keys would leave every row where it is."""
+        """True if an exchange by these keys into ``count`` tasks would leave every row in its task."""
         by_hash = self.distribution is Distribution.KEYED and self.hashed
         return by_hash and self.count == count and keys in (self.keys, *self.also)

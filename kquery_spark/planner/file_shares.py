@@ -1,4 +1,7 @@
-"""Which splits each task reads, such that rows that meet in a join or a group are read by the same task."""
+"""File shares: which splits each task reads, chosen so that matching rows of a join or a group are in the same task.
+
+There are two ways to choose them: by key ranges (``copartition``) and by buckets (``bucket_shares``).
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,13 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Split
 
-_MAX_TASK_IMBALANCE = 1.6  # a task that reads this many times an equal share keeps the others waiting
+# The most that a task may read, in multiples of an equal share. The query waits for its slowest task.
+_MAX_TASK_IMBALANCE = 1.6
 
 
 @dataclass(frozen=True)
 class ScanShares:
-    """How tasks share the splits of one scan.
-
-    columns: their values decide which task reads a row. splits: of each task.
-    """
+    """How tasks share one scan. columns: their values decide which task reads a row. splits: the splits of each task."""
 
     columns: tuple[str, ...]
     splits: tuple[tuple[Split, ...], ...]
@@ -26,10 +27,10 @@ class ScanShares:
 
 @dataclass(frozen=True)
 class FileShares:
-    """How tasks share some scans of a query. Columns at the same position in different scans decide alike.
+    """How tasks share some scans of a query. Equal values of the scans' ``columns`` (by position) go to the same task.
 
-    bounds: where tasks read ranges of one column, the first key of each range but the first; None where they read buckets.
-    buckets: where they read buckets, the task of each.
+    bounds: for key ranges, the first key of each range except the first range; None for buckets. buckets: for buckets, the
+    task of each bucket.
     """
 
     scans: NodeMap[ScanShares]
@@ -38,13 +39,16 @@ class FileShares:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that all tasks read."""
+        """The bytes that all tasks read."""
         tasks = (task for scan in self.scans for task in self.scans[scan].splits)
         return sum(split.nbytes for task in tasks for split in task)
 
 
 def task_counts(nbytes: int, config: EngineConfig) -> Iterator[int]:
-    """How many tasks to try: as many as splits of the usual size, then fewer, but one for each task at a time."""
+    """Yield numbers of tasks to try: first one per ``split_bytes``, then half of that, down to the number of cores.
+
+    The first number is a multiple of the cores, so that all cores finish at about the same time.
+    """
     count = config.parallelism * math.ceil(nbytes / (config.split_bytes * config.parallelism))
     while count >= max(config.parallelism, 2):
         yield count
@@ -52,5 +56,5 @@ def task_counts(nbytes: int, config: EngineConfig) -> Iterator[int]:
 
 
 def is_even(loads: Sequence[int]) -> bool:
-    """Whether no task reads far more than its part of the bytes."""
+    """True if no task reads far more than an equal share of the bytes."""
     return max(loads) <= _MAX_TASK_IMBALANCE * sum(loads) / len(loads)

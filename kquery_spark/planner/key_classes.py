@@ -1,4 +1,8 @@
-"""Scan columns that a query's joins equate, and those that it groups by."""
+"""Equivalence classes of scan columns: columns that the joins of a query equate, and columns that it groups by.
+
+``lines JOIN orders ON l.order_id = o.id JOIN returns ON r.order_id = l.order_id`` gives the class {lines.order_id,
+orders.id, returns.order_id}. If tasks share the files of all three by this class, neither join needs a shuffle.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,7 @@ ScanColumn = tuple[Scan, str]
 
 
 class KeyClasses:
-    """Scan columns in classes of equal ones: a union-find structure over numbered columns."""
+    """A union-find structure: each column has a number, and ``_parents`` leads from a column to the root of its class."""
 
     def __init__(self) -> None:
         self._columns: list[ScanColumn] = []
@@ -29,34 +33,35 @@ class KeyClasses:
         self._numbers: NodeMap[dict[str, int]] = NodeMap()
 
     def add(self, column: ScanColumn) -> int:
-        """The number of the column that stands for the column's class; a new column is a class of its own."""
+        """Return the number of the root of the column's class. A new column becomes a class of its own."""
         scan, name = column
         number = self._numbers.setdefault(scan, dict).setdefault(name, len(self._columns))
         if number == len(self._columns):
             self._columns.append(column)
             self._parents.append(number)
+        # Follow the parents to the root. Queries have few columns, so paths are not compressed.
         while self._parents[number] != number:
             number = self._parents[number]
         return number
 
     def unite(self, column: ScanColumn, other: ScanColumn) -> None:
-        """Make one class of two."""
+        """Merge the classes of two columns."""
         parent = self.add(other)
         self._parents[self.add(column)] = parent
 
     def scans(self) -> list[Scan]:
-        """The scans that have a column in some class."""
+        """Return the scans that have a column in some class."""
         return list(self._numbers)
 
     def of_columns(self, scan: Scan, columns: Sequence[str]) -> tuple[int, ...] | None:
-        """The numbers of the classes of a scan's columns; None if one of the columns is in no class."""
+        """Return the numbers of the classes of a scan's columns; None if one of the columns is not in any class."""
         known = self._numbers.get(scan)
         if known is None or not set(columns) <= known.keys():
             return None
         return tuple(self.add((scan, column)) for column in columns)
 
     def classes(self) -> list[list[ScanColumn]]:
-        """All classes; of each scan the first column in it."""
+        """Return all classes, each with at most one column per scan: the first that was added."""
         classes: dict[int, NodeMap[ScanColumn]] = {}
         for column in self._columns:
             members = classes.setdefault(self.add(column), NodeMap())
@@ -66,11 +71,12 @@ class KeyClasses:
 
 
 def key_classes(plan: LogicalPlan) -> KeyClasses:
-    """Scan columns that equal each other by join keys, and single ones that are grouped or partitioned by."""
+    """Return the classes of scan columns that join keys equate or that the query groups or partitions by."""
     classes = KeyClasses()
     for node in walk_plan(plan):
         if isinstance(node, Join):
             for key in node.keys:
+                # Only columns that are copied from a scan can be matched with the files' statistics or buckets.
                 left, right = origin(node.left, key.left), origin(node.right, key.right)
                 if left is not None and right is not None:
                     classes.unite(left, right)

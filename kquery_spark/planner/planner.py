@@ -1,7 +1,7 @@
-"""The planner: logical nodes become operators, with exchanges where rows have to go to other tasks.
+"""The planner: turns logical nodes into operators, with exchanges where rows have to move to other tasks.
 
-What becomes of each node is in ``lowering``; here is what lowerings share: the settings of a query, its estimates, and how
-rows are exchanged.
+The package ``lowering`` has one function per class of node. This module has what these functions share: the settings and
+estimates of the query, and the methods that add exchanges.
 """
 
 from __future__ import annotations
@@ -24,42 +24,45 @@ from kquery_spark.planner.file_shares import FileShares
 from kquery_spark.planner.join_strategy import JoinStrategy
 from kquery_spark.planner.key_classes import key_classes
 from kquery_spark.planner.lowering.registry import lowering_of
-from kquery_spark.planner.lowering.rows import projected
+from kquery_spark.planner.lowering.rows import with_projection
 from kquery_spark.planner.lowering.sort import lower_result_sort
 
-_SINGLE_TASK_SMALL_BYTES = (
-    0.5  # of small_bytes, shuffled to one task: what two would save is less than one costs
-)
+# Up to this share of small_bytes is shuffled to a single task: a second task costs more than it saves.
+_SINGLE_TASK_SMALL_BYTES = 0.5
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
-_MAX_TASK_WAVES = 64  # a higher estimate is wrong; large tasks spill
+# Tasks per core. An estimate that asks for more is probably wrong, and large tasks can spill.
+_MAX_TASK_WAVES = 64
 
 
 def plan_query(plan: LogicalPlan, config: EngineConfig, shared_sort: bool = False) -> PhysicalPlan:
-    """The physical plan of an optimized logical plan; exchanges mark where it is cut into stages.
+    """Return the physical plan of an optimized logical plan. Exchanges mark where it is cut into stages.
 
-    shared_sort: the result may be in order over several tasks, so whoever takes it must keep the order of the tasks.
+    shared_sort: a sorted result may be spread over several tasks, so the consumer has to preserve the order of the tasks.
     """
     estimator = Estimator()
     scanned = estimator.estimate(plan).scanned
-    # a function may take any time for a row, so its rows are spread however few they are
+    # Small queries run in one task, unless they call Python functions (which can take any time per row) or read an Input
+    # (whose rows Spark has already spread over tasks).
     spread = any(node.calls_python or isinstance(node, Input) for node in walk_plan(plan))
     one_task = scanned <= config.small_bytes and not spread
+    # File shares apply to the whole query: all co-located joins use the same ranges or buckets.
     shares = None if one_task else _shares(plan, config)
     planner = Planner(config, estimator, one_task, shares, count())
     return (planner.lower_result(plan) if shared_sort else planner.lower(plan)).plan
 
 
 def _shares(plan: LogicalPlan, config: EngineConfig) -> FileShares | None:
-    """Shares by key ranges or by buckets, whichever cover more bytes."""
+    """Return the file shares by key ranges or by buckets, whichever cover more bytes; None if there are none."""
     classes = key_classes(plan)
     candidates = (find_ranges(classes, config), find_buckets(classes, config))
     return max((c for c in candidates if c is not None), key=lambda shares: shares.nbytes, default=None)
 
 
 class Planner:
-    """Lowers the nodes of one query, or of a part of it that one task runs or that has other file shares.
+    """Lowers the nodes of one query, or of a part that one task runs or that has its own file shares.
 
-    aggregated: the aggregations that only stages feed, so that a node that is in the query twice is computed once.
+    aggregated: caches lowered aggregations that read only exchanges. If the query contains such a node twice, it is
+    computed once.
     """
 
     def __init__(
@@ -79,11 +82,14 @@ class Planner:
         self.aggregated: NodeMap[DistributedPlan] = NodeMap()
 
     def in_one_task(self) -> Planner:
-        """A planner for a part of the query that one task computes by itself."""
+        """Return a planner for a part of the query that one task computes by itself."""
         return Planner(self.config, self.estimator, True, None, self.scan_ids)
 
     def ranged_by(self, plan: LogicalPlan, key: Expr) -> Planner | None:
-        """The planner by which ``plan`` is spread by ranges of ``key``: this one, or one with ranges just for that."""
+        """Return a planner that spreads ``plan`` by ranges of ``key``: this one, or a new one with ranges for this key.
+
+        None if the files are not clustered by the key.
+        """
         if self._is_ranged(plan, key):
             return self
         ranges = ranges_of(plan, key, self.config)
@@ -97,57 +103,65 @@ class Planner:
         return by_range and self.joins.groups_together(plan, (key,))
 
     def lower_result(self, plan: LogicalPlan) -> DistributedPlan:
-        """The physical form of the whole query, whose last sort tasks may share."""
+        """Lower the whole query. Several tasks may share its last sort."""
         match plan:
             case Projection():
-                return projected(self.lower_result(plan.child), plan)
+                return with_projection(self.lower_result(plan.child), plan)
             case Sort():
                 return lower_result_sort(self, plan)
         return self.lower(plan)
 
     def lower(self, plan: LogicalPlan) -> DistributedPlan:
-        """The physical form of a node and everything below it."""
+        """Lower a node and everything below it."""
         lower = lowering_of(plan)
         if lower is None:
-            raise Unsupported(f"The engine has no operator for {type(plan).__name__}.")
+            raise Unsupported(f"the engine has no operator for {type(plan).__name__}")
         return lower(self, plan)
 
     def nbytes(self, plan: LogicalPlan) -> float:
-        """Expected bytes of a node's output."""
+        """Return the expected bytes of a node's output."""
         return self.estimator.estimate(plan).nbytes
 
     def nbytes_of_first(self, plan: LogicalPlan, rows: int | None) -> float:
-        """Expected bytes of the first rows of every task; None: of all rows."""
+        """Return the expected bytes if every task outputs at most ``rows`` rows of the plan (None: all rows)."""
         estimate = self.estimator.estimate(plan)
         if rows is None or estimate.rows <= rows:
             return estimate.nbytes
         return estimate.nbytes * min(1.0, rows * self.config.parallelism / estimate.rows)
 
     def exchange(self, child: DistributedPlan, partitioning: Partitioning, nbytes: float) -> DistributedPlan:
-        """``child`` with its rows, about so many bytes, spread by ``partitioning``; itself if they already are."""
+        """Return ``child`` with its rows spread by ``partitioning``; ``child`` itself if they already are.
+
+        nbytes: the expected bytes of the exchanged rows (the same in the methods below).
+        """
         if partitioning.count == 1:
             return self.to_one_task(child, nbytes)
+        # The rows may already be where the exchange would send them, after an earlier exchange by the same keys.
         if child.hashed_by(partitioning.keys, partitioning.count):
             return child
         exchanged = ExchangeExec(child.plan, partitioning, nbytes)
         return DistributedPlan(exchanged, Distribution.KEYED, partitioning.keys, partitioning.count)
 
     def to_one_task(self, child: DistributedPlan, nbytes: float) -> DistributedPlan:
-        """``child`` with its rows, about so many bytes, in one task."""
+        """Return ``child`` with all rows in one task."""
         if child.distribution is Distribution.SINGLE:
             return child
         return DistributedPlan(ExchangeExec(child.plan, ONE_TASK, nbytes), Distribution.SINGLE)
 
     def exchange_by(self, child: DistributedPlan, keys: tuple[Expr, ...], nbytes: float) -> DistributedPlan:
-        """``child`` with its rows, about so many bytes, where those with equal keys are together."""
+        """Return ``child`` with rows of equal keys in the same task; all rows in one task without keys or for few bytes."""
         count = self.reduce_tasks(nbytes) if keys else 1
         return self.exchange(child, Partitioning(keys, count) if count > 1 else ONE_TASK, nbytes)
 
     def reduce_tasks(self, nbytes: float) -> int:
-        """How many tasks share so many exchanged bytes."""
+        """Return the number of tasks for ``nbytes`` exchanged bytes: 1 for little data, otherwise a multiple of the cores.
+
+        With 4 cores, 1 GiB goes to 8 tasks of 128 MiB.
+        """
         if self.config.shuffle_partitions:
             return self.config.shuffle_partitions
         if nbytes <= _SINGLE_TASK_SMALL_BYTES * self.config.small_bytes:
             return 1
+        # Full waves of all cores: a last wave with a single task would leave the other cores idle.
         waves = math.ceil(nbytes / (_BYTES_PER_REDUCE_TASK * self.config.parallelism))
         return self.config.parallelism * min(max(1, waves), _MAX_TASK_WAVES)

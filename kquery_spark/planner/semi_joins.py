@@ -1,8 +1,19 @@
-"""Semi-join reduction: rows that a join will drop anyway are dropped before they are shuffled or grouped.
+"""Semi-join reduction: drops rows that a join would drop anyway before they are shuffled or grouped.
 
-A side of a shuffled join is cut down by the keys of a small, filtered part of the other side; what a replicated join keeps
-of groups is decided before grouping. Both add a semi join with a replicated build side, whose keys then filter the scan.
-(Spark: ``InjectRuntimeFilter``.)
+Both forms add a semi join with a small, replicated build side. At run time, its keys become a dynamic filter that prunes the
+scan below the reduced side. (Spark: ``InjectRuntimeFilter``.)
+
+1. ``reduced_sides``: one side of a shuffled join is reduced by a small part of the other side. In
+
+       lines JOIN (orders JOIN (customers WHERE nation = 'PERU') ON o.customer = c.id) ON l.order_id = o.id
+
+   ``orders`` is shuffled. The filtered customers are small, and they contain all values that ``o.customer`` has in the
+   result, so ``orders SEMI JOIN customers`` leaves a 25th of the orders to shuffle.
+
+2. ``reduced_groups``: a join with a replicated side drops groups without a match, so they need not be computed:
+
+       (SELECT k, sum(x) FROM t GROUP BY k) JOIN few ON k = few.k
+       ->  (SELECT k, sum(x) FROM t SEMI JOIN few ON k = few.k GROUP BY k) JOIN few ON k = few.k
 """
 
 from __future__ import annotations
@@ -14,28 +25,32 @@ from kquery_spark.expr import Column, Expr, Named
 from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 
-_MAX_REDUCED_SHARE = 1 / 3  # a reduction that keeps more of the keys' values is not worth its lookups
-_MIN_REDUCED_BYTES_PER_DECODED_BYTE = (
-    1.0  # bytes of a reduced side for each one that the reducing side decodes
-)
+# A reduction that keeps a larger share of the key's values is not worth its lookups.
+_MAX_REDUCED_SHARE = 1 / 3
+# The reduced side must have at least this many bytes for each byte that the reducing side decodes.
+_MIN_REDUCED_BYTES_PER_DECODED_BYTE = 1.0
 
 Test = Callable[[LogicalPlan], bool]
-#: An expression over the plan that is cut down, and the one over the other side of the join that it equals.
+#: A key of the plan to reduce, and the expression over the other side of the join that it is compared with.
 KeyPair = tuple[Expr, Expr]
 
 
 def reduced_sides(plan: Join, estimator: Estimator, replicable: Test) -> Join:
-    """The join with each side cut down by keys of the other, where that is cheap and drops most rows."""
+    """Reduce each side of the join by keys of the other side if that is cheap and drops most rows.
+
+    Only a side whose rows are dropped without a match can be reduced. replicable: whether every task can compute a plan
+    itself.
+    """
     left, right = plan.left, plan.right
     if drops_unmatched(plan.kind, build_is_left=False):
-        left = _reduced(plan.left, plan.right, value_keys(plan), estimator, replicable)
+        left = _reduce_side(plan.left, plan.right, value_keys(plan), estimator, replicable)
     if drops_unmatched(plan.kind, build_is_left=True):
         pairs = [(right, left) for left, right in value_keys(plan)]
-        right = _reduced(plan.right, plan.left, pairs, estimator, replicable)
+        right = _reduce_side(plan.right, plan.left, pairs, estimator, replicable)
     return plan if left is plan.left and right is plan.right else replace(plan, left=left, right=right)
 
 
@@ -46,61 +61,67 @@ def reduced_groups(
     estimator: Estimator,
     is_shuffled: Callable[[Aggregate], bool],
 ) -> LogicalPlan:
-    """``plan``, of which a join drops the rows without a match, with groups that have none left out before grouping.
+    """Reduce the input of an aggregate in ``plan`` by the keys of ``built``, with which ``plan`` is joined.
 
-    keys: pairs of an expression over ``plan`` and one over ``built``. is_shuffled: whether an aggregate's rows are.
+    The join must drop rows of ``plan`` without a match. keys: pairs of an expression over ``plan`` and one over ``built``.
+    is_shuffled: whether the states of an aggregate are shuffled; if not, there is little to save.
     """
     match plan:
         case Projection() | Filter():
-            below = _over_input(plan, keys)
-            return over(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])
+            below = _keys_of_input(plan, keys)
+            return with_new_children(plan, [reduced_groups(plan.child, below, built, estimator, is_shuffled)])
+        # Groups without a match are no longer computed, so calls that can raise would not raise for them.
         case Aggregate() if is_shuffled(plan) and not any(call.raises for call in plan.calls):
-            below = _over_input(plan, keys)
-            if _leaves_few(built, below, estimator):
-                return plan.with_children([_semi(plan.child, built, below)])
+            below = _keys_of_input(plan, keys)
+            # The new semi join is below the aggregate; the join above stays, because it also outputs columns of the built
+            # side.
+            if _has_few_values(built, below, estimator):
+                return plan.with_children([_semi_join(plan.child, built, below)])
     return plan
 
 
-def _over_input(plan: LogicalPlan, keys: Sequence[KeyPair]) -> list[KeyPair]:
-    """The keys over a node's input, those that are columns and copied from there."""
-    pairs = [(plan.input_of(key), other) for key, other in keys if isinstance(key, Column)]
+def _keys_of_input(plan: LogicalPlan, keys: Sequence[KeyPair]) -> list[KeyPair]:
+    """Return the keys as expressions over the node's input. Keys that are not traced to the input are left out."""
+    pairs = [(plan.trace_to_input(key), other) for key, other in keys if isinstance(key, Column)]
     return [(below[1], other) for below, other in pairs if below is not None]
 
 
-def _leaves_few(built: LogicalPlan, keys: Sequence[KeyPair], estimator: Estimator) -> bool:
-    """Whether few values of the keys are in the built side, which may be computed a second time."""
+def _has_few_values(built: LogicalPlan, keys: Sequence[KeyPair], estimator: Estimator) -> bool:
+    """True if the built side has few of the keys' values, and may be computed a second time."""
     if not keys or not _is_repeatable(built):
         return False
     return estimator.share(built, [other for _, other in keys]) <= _MAX_REDUCED_SHARE
 
 
 def value_keys(plan: Join) -> list[KeyPair]:
-    """Left and right of the keys by which NULL matches nothing."""
+    """Return the (left, right) expressions of the keys that are not null-safe."""
     return [(k.left, k.right) for k in plan.keys if not k.null_safe]
 
 
-def _reduced(
+def _reduce_side(
     side: LogicalPlan,
     other: LogicalPlan,
     keys: Sequence[KeyPair],
     estimator: Estimator,
     replicable: Test,
 ) -> LogicalPlan:
-    """``side`` cut down by the part of ``other`` that keeps the fewest of a key's values."""
+    """Reduce ``side`` by the part of ``other`` that has the smallest share of a key's values, if it is small enough."""
+    # Every part of the other side with all values of a key can reduce this side. The one that leaves the fewest values
+    # wins, among those that are cheap to compute in every task.
     candidates = [
         (estimator.share(part, [part_key]), part, (side_key, part_key))
         for side_key, other_key in keys
-        for part, part_key in _parts_with(other, other_key)
+        for part, part_key in _parts_with_all_values(other, other_key)
         if _is_cheap_beside(part, side, estimator, replicable)
     ]
     if not candidates:
         return side
     share, part, pair = min(candidates, key=lambda candidate: candidate[0])
-    return _semi(side, part, [pair]) if share <= _MAX_REDUCED_SHARE else side
+    return _semi_join(side, part, [pair]) if share <= _MAX_REDUCED_SHARE else side
 
 
 def _is_cheap_beside(part: LogicalPlan, side: LogicalPlan, estimator: Estimator, replicable: Test) -> bool:
-    """Whether every task may compute ``part`` once more to save rows of ``side``."""
+    """True if computing ``part`` once more in every task is cheap in comparison with ``side``."""
     if not _is_repeatable(part) or not replicable(part):
         return False
     return (
@@ -109,29 +130,37 @@ def _is_cheap_beside(part: LogicalPlan, side: LogicalPlan, estimator: Estimator,
     )
 
 
-def _parts_with(plan: LogicalPlan, key: Expr) -> Iterator[tuple[LogicalPlan, Expr]]:
-    """Parts of a plan of which every value of ``key`` in the plan's output is one, each with what the key is there."""
+def _parts_with_all_values(plan: LogicalPlan, key: Expr) -> Iterator[tuple[LogicalPlan, Expr]]:
+    """Yield the subplans that contain all values that ``key`` has in the plan's output, each with the key there.
+
+    The plan itself is the most selective one, but a subplan is cheaper to compute.
+    """
     if not isinstance(key, Column):
         return
     yield plan, key
     match plan:
         case Projection() | Filter() | Aggregate():
-            below = plan.input_of(key)
+            # Filters and aggregates only remove values, so their input has all values of the output.
+            below = plan.trace_to_input(key)
             if below is not None:
-                yield from _parts_with(*below)
+                yield from _parts_with_all_values(*below)
         case Join():
-            for side, side_key in _sides_with(plan, key):
-                yield from _parts_with(side, side_key)
+            for side, side_key in _sides_with_all_values(plan, key):
+                yield from _parts_with_all_values(side, side_key)
 
 
-def _sides_with(plan: Join, key: Column) -> Iterator[tuple[LogicalPlan, Expr]]:
-    """Inputs of a join of which every value of an output column is one: its own, and by keys of an inner join the other."""
+def _sides_with_all_values(plan: Join, key: Column) -> Iterator[tuple[LogicalPlan, Expr]]:
+    """Yield the inputs of a join that contain all values of an output column, each with the key's expression there.
+
+    These are the input that the column comes from, and, for the key of an inner join, also the other input.
+    """
     on_left = key.name in plan.left.schema.names
     if on_left and not plan.kind.pads_left:
         yield plan.left, key
     if not on_left and plan.kind in (JoinKind.INNER, JoinKind.RIGHT):
         yield plan.right, key
     if plan.kind is JoinKind.INNER:
+        # An inner join keeps only values that both sides of a key have, so either side has all of them.
         for pair in plan.keys:
             if key == pair.left:
                 yield plan.right, pair.right
@@ -140,18 +169,19 @@ def _sides_with(plan: Join, key: Column) -> Iterator[tuple[LogicalPlan, Expr]]:
 
 
 def _is_repeatable(plan: LogicalPlan) -> bool:
-    """Whether the plan's rows are the same wherever and however often it runs, as those of a LIMIT need not be."""
+    """True if the plan returns the same rows each time it runs, which a LIMIT, for example, does not guarantee."""
     return all(
         isinstance(node, Scan | Filter | Projection | Join) and all(map(is_deterministic, node.expressions))
         for node in walk_plan(plan)
     )
 
 
-def _semi(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) -> Join:
-    """The rows of ``side`` whose keys are in ``part``, of which only the keys are read."""
+def _semi_join(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) -> Join:
+    """Return a semi join that keeps the rows of ``side`` whose keys are in ``part``. Only the keys of ``part`` are read."""
     names = list(dict.fromkeys(k.name for _, k in keys if isinstance(k, Column)))
     if isinstance(part, Scan):
         part = _reading_only(part, names)
+    # The columns of both sides of a join need different names.
     aliases = _aliases(names, set(side.schema.names), part)
     if aliases is not None:
         part = Projection(part, tuple(Named(part.column(n), aliases[n]) for n in names))
@@ -160,12 +190,12 @@ def _semi(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) -> Join
 
 
 def _reading_only(scan: Scan, names: Sequence[str]) -> Scan:
-    """The scan without its columns that have other names."""
+    """Return the scan with only these columns."""
     return replace(scan, projection=tuple(n for n in scan.schema.names if n in names))
 
 
 def _aliases(names: Sequence[str], used_names: set[str], part: LogicalPlan) -> dict[str, str] | None:
-    """Other names for the columns of ``part``; None if none of its names is used."""
+    """Return new names for the columns of ``part``; None if none of its names is used, so that no renaming is necessary."""
     if not used_names & set(part.schema.names):
         return None
     aliases = {n: f"{n} (kept)" for n in names}

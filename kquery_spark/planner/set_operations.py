@@ -1,4 +1,12 @@
-"""INTERSECT and EXCEPT as joins and counts."""
+"""Rewrites INTERSECT and EXCEPT as joins or as counts.
+
+The DISTINCT forms are a null-safe semi join (INTERSECT) or anti join (EXCEPT) with a grouping above. The ALL forms count
+each row on both sides and repeat it:
+
+    left: x x x y     right: x x z
+    Union with counters -> grouped:   x  left 3  right 2      y  left 1  right 0      z  left 0  right 1
+    INTERSECT ALL: min(left, right) copies:   x x             EXCEPT ALL: left - right copies:   x y
+"""
 
 from __future__ import annotations
 
@@ -23,12 +31,12 @@ _ZERO, _ONE = Literal(0, t.LONG), Literal(1, t.LONG)
 
 
 def lower_set_operation(plan: SetOperation) -> LogicalPlan:
-    """Distinct: a null-safe semi or anti join, then groups. ALL: counts on both sides, then repetition."""
+    """Return an equivalent plan without the set operation."""
     left = plan.left
     names = [f"__right_{i}" for i in range(len(left.schema))]
     if plan.all:
         return _with_duplicates(plan)
-    right = _renamed(plan.right, names)
+    right = _rename_columns(plan.right, names)
     keys = tuple(
         JoinKey(left.column(a), right.column(b), null_safe=True)
         for a, b in zip(left.schema.names, names, strict=True)
@@ -38,13 +46,14 @@ def lower_set_operation(plan: SetOperation) -> LogicalPlan:
     return Aggregate(joined, tuple(Named(joined.column(n), n) for n in joined.schema.names), ())
 
 
-def _renamed(plan: LogicalPlan, names: list[str]) -> Projection:
+def _rename_columns(plan: LogicalPlan, names: list[str]) -> Projection:
     return Projection(
         plan, tuple(Named(plan.column(o), n) for o, n in zip(plan.schema.names, names, strict=True))
     )
 
 
-def _counted(plan: LogicalPlan, names: list[str], left: bool) -> Projection:
+def _with_counters(plan: LogicalPlan, names: list[str], left: bool) -> Projection:
+    """Append the columns ``__left`` and ``__right``: 1 for the side that the rows come from, 0 for the other."""
     exprs = [Named(plan.column(o), n) for o, n in zip(plan.schema.names, names, strict=True)]
     counts = [Named(_ONE if left else _ZERO, "__left"), Named(_ZERO if left else _ONE, "__right")]
     return Projection(plan, (*exprs, *counts))
@@ -52,7 +61,7 @@ def _counted(plan: LogicalPlan, names: list[str], left: bool) -> Projection:
 
 def _with_duplicates(plan: SetOperation) -> LogicalPlan:
     names = plan.left.schema.names
-    both = Union((_counted(plan.left, names, True), _counted(plan.right, names, False)))
+    both = Union((_with_counters(plan.left, names, True), _with_counters(plan.right, names, False)))
     sums = [AggregateCall.of("sum", both.column(n)) for n in ("__left", "__right")]
     counted = Aggregate(
         both,

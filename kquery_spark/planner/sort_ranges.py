@@ -1,7 +1,9 @@
-"""Ranges of the first sort key, by which tasks share a sort: all rows of a task come before those of the next one.
+"""Range partitioning of a global sort: all rows of a task come before those of the next task.
 
-Where the bounds are is known from the files before the query runs: from the footers where row groups follow each other
-in the order of the key, else from a sample of it. They only steer how evenly the work is shared, never the answer.
+The boundaries between the ranges of the first sort key are chosen before the query runs. If the row groups are already in
+the order of the key, the footers are enough; otherwise a few row groups are sampled. For 4 tasks and the sorted sample 3 5
+8 9 12 15 20 40, the boundaries are 8, 12 and 20: each range has about two of the eight values. Boundaries only determine
+how evenly the tasks share the work; the result is correct for any of them.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from kquery_spark.errors import ExecutionError, SourceError
 from kquery_spark.expr import Column, Expr, UserCall, columns_of, walk
 from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.kernels.utf8 import invalid_rows, is_valid
-from kquery_spark.logical import Scan, Sort, computed_from
+from kquery_spark.logical import Scan, Sort, origin_expression
 from kquery_spark.logical.pruning import comparable, prune
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.key_ranges import has_ranges, range_values
@@ -31,19 +33,19 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector, decode
 
 _SAMPLED_SPLITS = 4
-_SAMPLE_READ_ROWS = 1 << 20  # about as many are read for a sample, and a split at least
-_SAMPLE_ROWS_PER_SPLIT = 16_384  # of each split
-_SAMPLE_VALUES = 4096  # values that stand for those of all row groups
-_MAX_OVERLAP_SHARE = 0.25  # of row groups with the next one, where they still follow each other
+_SAMPLE_READ_ROWS = 1 << 20  # about this number of rows is read for a sample, but at least one split
+_SAMPLE_ROWS_PER_SPLIT = 16_384  # the values that are taken from each split read
+_SAMPLE_VALUES = 4096  # the values that are interpolated from the footers of all row groups
+_MAX_OVERLAP_SHARE = 0.25  # row groups count as sorted if at most this share of them overlaps the next one
 
-_Values = Any  # Int64s or pa.Array, as ``range_values`` gives them; pyarrow ships no types
+_Values = Any  # Int64s or pa.Array, as ``range_values`` returns them; pyarrow ships no types
 
 
 def sort_ranges(plan: Sort, count: int) -> Partitioning | None:
-    """Up to ``count`` ranges of the first key with about as many rows each; None where nothing is known of its values."""
+    """Return up to ``count`` ranges of the first key with about equal numbers of rows; None if its values are unknown."""
     key = plan.keys[0]
-    scanned = computed_from(plan.child, key.expr) if has_ranges(key.expr.dtype) else None
-    if scanned is None or not _may_be_sampled(scanned[1]):
+    scanned = origin_expression(plan.child, key.expr) if has_ranges(key.expr.dtype) else None
+    if scanned is None or not _can_be_sampled(scanned[1]):
         return None
     bounds = _bounds(_values(*scanned), count)
     if not bounds:
@@ -51,13 +53,17 @@ def sort_ranges(plan: Sort, count: int) -> Partitioning | None:
     return Partitioning((key.expr,), len(bounds) + 1, bounds, not key.ascending, not key.nulls_first)
 
 
-def _may_be_sampled(expr: Expr) -> bool:
-    """Whether some of its values now tell of the others later, and no code of the user's runs for it while planning."""
+def _can_be_sampled(expr: Expr) -> bool:
+    """True if the expression is deterministic and calls no user code, which must not run during planning."""
     return is_deterministic(expr) and not any(isinstance(e, UserCall) for e in walk(expr))
 
 
 def _bounds(values: list[Any], count: int) -> tuple[Any, ...]:
-    """Of sorted values, those that cut them into about equal parts; the next one where a value is in several parts."""
+    """Return the values that divide sorted values into about ``count`` equal parts.
+
+    Equal values cannot be divided: if a part would start with the value of the previous boundary, it starts with the next
+    larger value instead. So there may be fewer parts.
+    """
     bounds: list[Any] = []
     for i in range(1, count if values else 0):
         position = max(len(values) * i // count, bisect_right(values, bounds[-1] if bounds else values[0]))
@@ -67,94 +73,105 @@ def _bounds(values: list[Any], count: int) -> tuple[Any, ...]:
 
 
 def _values(scan: Scan, expr: Expr) -> list[Any]:
-    """Sorted values that stand for those of an expression over a scan's columns."""
+    """Return sorted values that represent the distribution of an expression over the scan's columns."""
     source = scan.source
 
     def find() -> list[Any]:
+        # Splits that the filters prune do not reach the sort, so they must not influence the boundaries.
         splits = prune(source, scan.filters)
         try:
-            between = _between_ends(source, splits, expr.name) if isinstance(expr, Column) else None
-            return _sorted(_sample(source, splits, expr) if between is None else between)
-        except (SourceError, ExecutionError):  # raised again where the rows are read, if this is one of them
+            from_footers = _interpolate(source, splits, expr.name) if isinstance(expr, Column) else None
+            return _sort_values(_sample(source, splits, expr) if from_footers is None else from_footers)
+        except (
+            SourceError,
+            ExecutionError,
+        ):  # reading the rows for the query raises the error again, if it needs them
             return []
 
     return source.once(("sort values", expr, *scan.filters), find)
 
 
-def _between_ends(source: Source, splits: Sequence[Split], column: str) -> _Values | None:
-    """Values between the ends of each split, by its rows; None where splits do not follow each other by the column."""
+def _interpolate(source: Source, splits: Sequence[Split], column: str) -> _Values | None:
+    """Return values between minimum and maximum of each split, in proportion to its rows.
+
+    None if a split has no statistics, or if the splits are not in the order of the column.
+    """
     dtype = source.schema.field(column).type
-    ends = [_ends(source.ranges(split, column), dtype) for split in splits]
-    known = [pair for pair in ends if pair is not None]
-    if len(splits) < 2 or len(known) < len(splits) or not _follow_each_other(known):
+    ranges = [_min_max(source.ranges(split, column), dtype) for split in splits]
+    known = [pair for pair in ranges if pair is not None]
+    if len(splits) < 2 or len(known) < len(splits) or not _are_in_order(known):
         return None
     rows = max(sum(s.rows for s in splits), 1)
     values: list[Any] = []
     for split, (low, high) in zip(splits, known, strict=True):
-        values += _steps(low, high, max(1, _SAMPLE_VALUES * split.rows // rows))
+        values += _spaced_values(low, high, max(1, _SAMPLE_VALUES * split.rows // rows))
     return np.array(values, np.int64) if isinstance(values[0], int) else pa.array(values, dtype)
 
 
-def _follow_each_other(ends: list[tuple[Any, Any]]) -> bool:
-    """Whether few of the splits overlap with the next one."""
+def _are_in_order(ends: list[tuple[Any, Any]]) -> bool:
+    """True if the splits are in the order of the column: only a few of them overlap with the next one."""
     overlaps = sum(bool(a[1] > b[0]) for a, b in pairwise(sorted(ends)))
     return overlaps <= _MAX_OVERLAP_SHARE * len(ends)
 
 
-def _steps(low: Any, high: Any, count: int) -> list[Any]:
-    """So many values from the low end on; of texts the low end again and again."""
+def _spaced_values(low: Any, high: Any, count: int) -> list[Any]:
+    """Return ``count`` evenly spaced values from ``low`` on. Strings cannot be interpolated: they are ``low``, repeated."""
     return [low + (high - low) * i // count for i in range(count)] if isinstance(low, int) else [low] * count
 
 
-def _ends(statistics: ColumnRange | None, dtype: pa.DataType) -> tuple[Any, Any] | None:
+def _min_max(statistics: ColumnRange | None, dtype: pa.DataType) -> tuple[Any, Any] | None:
     if statistics is None:
         return None
-    low, high = _end(statistics.low, dtype), _end(statistics.high, dtype)
+    low, high = _range_value(statistics.low, dtype), _range_value(statistics.high, dtype)
     return None if low is None or high is None else (low, high)
 
 
-def _end(value: Any, dtype: pa.DataType) -> Any:
-    """A statistic as ``range_values`` has the values; None for those that it has no such form of."""
+def _range_value(value: Any, dtype: pa.DataType) -> Any:
+    """Convert a statistic to the form in which ``range_values`` returns values; None if it has no such form."""
     known = comparable(value, dtype)
     if isinstance(known, Decimal):
         known = int(known.scaleb(dtype.scale))
     if isinstance(known, bytes) and dtype == t.STRING:
-        return known.decode(errors="ignore")  # it may be cut off inside of a character
+        return known.decode(
+            errors="ignore"
+        )  # writers truncate long statistics, possibly inside of a character
     fits = isinstance(known, bytes) or (isinstance(known, int) and -(2**63) <= known < 2**63)
     return known if fits else None
 
 
 def _sample(source: Source, splits: Sequence[Split], expr: Expr) -> _Values:
-    """Values of the expression from a few splits, from all over the source."""
+    """Return values of the expression from a few splits that are spread over the source."""
     columns = sorted(columns_of(expr))
     program = Program([expr], pa.schema([source.schema.field(c) for c in columns]))
     samples: list[_Values] = []
     for split in _sampled_splits(splits):
+        # Planning must be quick: of a divisible split, only the first piece is read, and of other sources the first
+        # batch.
         piece = replace(split, pieces=split.pieces[:1]) if source.divisible else split
         batches = source.read(piece, columns)
         for batch in batches if source.columnar else islice(batches, 1):
             (vector,) = program.run(batch)
-            samples.append(range_values(_some(Vector(vector.dtype, vector.physical(batch.num_rows)))))
+            samples.append(range_values(_thin_out(Vector(vector.dtype, vector.physical(batch.num_rows)))))
     if all(isinstance(v, np.ndarray) for v in samples):
         return np.concatenate([np.empty(0, np.int64), *samples])
     return pa.concat_arrays([decode(v) if pa.types.is_dictionary(v.type) else v for v in samples])
 
 
 def _sampled_splits(splits: Sequence[Split]) -> list[Split]:
-    """A few, evenly spread, but no more than have about as many rows as a sample needs."""
+    """Return a few evenly spread splits, but not more than are necessary for the rows of a sample."""
     most_rows = max((s.rows for s in splits), default=1)
     count = min(len(splits), _SAMPLED_SPLITS, max(1, _SAMPLE_READ_ROWS // max(most_rows, 1)))
     return [splits[len(splits) * i // count] for i in range(count)]
 
 
-def _some(vector: Vector) -> Vector:
-    """Some of its values, from all over it, without NULLs."""
+def _thin_out(vector: Vector) -> Vector:
+    """Return evenly spread values of the vector, without NULLs."""
     data = vector.data.drop_null()
     step = max(1, len(data) // _SAMPLE_ROWS_PER_SPLIT)
     return Vector(vector.dtype, data.take(pa.array(np.arange(0, len(data), step))))
 
 
-def _sorted(values: _Values) -> list[Any]:
+def _sort_values(values: _Values) -> list[Any]:
     if isinstance(values, np.ndarray):
         return list(np.sort(values).tolist())
     if not is_valid(values):

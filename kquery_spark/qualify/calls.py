@@ -1,4 +1,4 @@
-"""Function calls in the texts of plan nodes: ``Project [upper(s#1) AS u#2]`` calls ``upper``."""
+"""Function calls in the strings of plan nodes: ``Project [upper(s#1) AS u#2]`` calls ``upper``."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from kquery_spark.qualify.plan import PhysicalNode
 
 @dataclass(frozen=True)
 class Saving:
-    """Seconds saved: the expected value and its range. Never negative, because such a query stays with Spark."""
+    """Seconds saved: the expected value and its range. Never negative, because such a query falls back to Spark."""
 
     expected: float = 0.0
     low: float = 0.0

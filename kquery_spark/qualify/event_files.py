@@ -19,7 +19,7 @@ Event = dict[str, Any]
 
 _RUNNING = ".inprogress"
 _COMPACTED = ".compact"
-_ROLLED_FOLDER = "eventlog_v2_"
+_ROLLED_DIRECTORY = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
 _UNSUPPORTED = (".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
 # Unused events that are many or large: skipped by their first bytes, without parsing.
@@ -67,7 +67,7 @@ def _find_logs(path: Path) -> list[EventLog]:
         raise SourceError(f"path does not exist: {path}")
     if path.is_file():
         return [EventLog(path, (path,))]
-    if path.name.startswith(_ROLLED_FOLDER):
+    if path.name.startswith(_ROLLED_DIRECTORY):
         return [_rolled(path)]
     logs = []
     for entry in sorted(path.iterdir()):
@@ -75,24 +75,24 @@ def _find_logs(path: Path) -> list[EventLog]:
             continue
         if entry.is_file():
             logs.append(EventLog(entry, (entry,)))
-        elif entry.name.startswith(_ROLLED_FOLDER):
+        elif entry.name.startswith(_ROLLED_DIRECTORY):
             logs.append(_rolled(entry))
     if not logs:
         raise SourceError(f"there are no event logs in {path}")
     return logs
 
 
-def _rolled(folder: Path) -> EventLog:
+def _rolled(directory: Path) -> EventLog:
     parts = sorted(
         (int(match[1]), file.name.endswith(_COMPACTED), file)
-        for file in folder.iterdir()
+        for file in directory.iterdir()
         if (match := _PART.match(file.name))
     )
     if not parts:
-        raise SourceError(f"there are no files of events in {folder}")
+        raise SourceError(f"there are no files of events in {directory}")
     # a compacted file replaces all files up to its number
     start = max((i for i, (_, is_compacted, _) in enumerate(parts) if is_compacted), default=0)
-    return EventLog(folder, tuple(file for _, _, file in parts[start:]))
+    return EventLog(directory, tuple(file for _, _, file in parts[start:]))
 
 
 class EventReader:

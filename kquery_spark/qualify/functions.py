@@ -1,4 +1,4 @@
-"""Support of the functions that plan texts call, from the function registry."""
+"""Support of the functions that plan strings call, from the function registry."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kquery_spark.functions.aggregate_registry import AggregateFunction, aggrega
 from kquery_spark.functions.call_form import registered_names
 from kquery_spark.functions.registry import Function, functions
 from kquery_spark.qualify.calls import calls_in
-from kquery_spark.spark_bridge.versions import patch_version
+from kquery_spark.spark_bridge.session.versions import patch_version
 
 # Words before parentheses in physical plans that are not function calls: parts of windows, lambdas and partitionings, and
 # wrappers that Spark's optimizer adds to keys and sums, which the engine does not need.
@@ -38,7 +38,7 @@ _OWN_FILTERS = frozenset({"might_contain", "bloomfiltermightcontain", "bloom_fil
 
 @dataclass(frozen=True)
 class FunctionSupport:
-    """The support level of a function; ``note`` is the condition, or the reason why it stays with Spark."""
+    """The support level of a function; ``note`` is the condition, or the reason why it falls back to Spark."""
 
     level: Level
     note: str = ""
@@ -46,7 +46,7 @@ class FunctionSupport:
 
 @dataclass(frozen=True)
 class CallSupport:
-    """Support of a node's function calls: reasons why it stays with Spark, and conditions that a log cannot show."""
+    """Support of a node's function calls: reasons why it falls back to Spark, and conditions that a log cannot show."""
 
     reasons: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
@@ -99,5 +99,5 @@ def _of_entry(entry: Function | AggregateFunction, release: tuple[int, int, int]
         if change.concerns is None:
             return FunctionSupport(Level.NONE, f"{entry.name}: Spark before {change.first} {change.how}")
     if changes:
-        return FunctionSupport(Level.PARTIAL, f"some calls stay with Spark before {changes[0].first}")
+        return FunctionSupport(Level.PARTIAL, f"some calls are not supported before {changes[0].first}")
     return FunctionSupport(Level.FULL)

@@ -37,7 +37,7 @@ def render_html(result: Qualification, title: str) -> str:
             *lines,
             "<h2>Queries</h2>",
             *_queries(result),
-            "<h2>What stays with Spark</h2>",
+            "<h2>What falls back to Spark</h2>",
             *_causes(result),
             "</body></html>",
             "",

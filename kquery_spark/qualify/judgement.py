@@ -1,6 +1,6 @@
 """Judges each node of a physical plan from a log: the engine would run it, or Spark, with the reason.
 
-There is no session and no Catalyst plan, only names and texts. Unknown operators and functions count as left to Spark.
+There is no session and no Catalyst plan, only names and strings. Unknown operators and functions count as left to Spark.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _sort_reason(consumer: str | None) -> str:
     if consumer in _SORTED_INPUT:
         return ""
     return (
-        "sorting each partition stays with Spark"
+        "sorting each partition is not supported"
         if consumer is None
         else f"Spark sorts the input of {consumer}"
     )

@@ -22,7 +22,7 @@ from kquery_spark.qualify.report import (
     QueryReport,
     ReportNode,
 )
-from kquery_spark.spark_bridge.versions import SUPPORTED, minor_version
+from kquery_spark.spark_bridge.session.versions import SUPPORTED, minor_version
 
 
 def qualify_logs(

@@ -1,4 +1,4 @@
-"""A physical plan from an event log: a tree of nodes with names, texts and metrics."""
+"""A physical plan from an event log: a tree of nodes with names, strings and metrics."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ class ApplicationReport:
 
 @dataclass(frozen=True)
 class Cause:
-    """A reason why nodes stay with Spark: their operators, the number of queries, and their task time."""
+    """A reason why nodes fall back to Spark: their operators, the number of queries, and their task time."""
 
     reason: str
     operators: tuple[str, ...]
@@ -132,7 +132,7 @@ class Qualification:
 
     @property
     def causes(self) -> list[Cause]:
-        """Why nodes stay with Spark, the reasons that cost most first."""
+        """Why nodes fall back to Spark, the reasons that cost most first."""
         operators: dict[str, dict[str, None]] = defaultdict(dict)
         queries: dict[str, set[int]] = defaultdict(set)
         seconds: dict[str, float] = defaultdict(float)

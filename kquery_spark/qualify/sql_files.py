@@ -10,8 +10,8 @@ from kquery_spark.errors import SourceError
 from kquery_spark.qualify.estimate import Saving
 from kquery_spark.qualify.judgement import Runs
 from kquery_spark.qualify.report import Outcome, Qualification, QueryReport, ReportNode
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
-from kquery_spark.spark_bridge.query_text import is_query
+from kquery_spark.spark_bridge.plan.query_text import is_query
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,7 +21,7 @@ _NO_QUERY = "only queries are planned: Spark would run this statement"
 
 
 def sql_files(path: str | Path) -> list[Path]:
-    """The SQL files at a path: a file of that ending, or those directly in a folder."""
+    """The SQL files at a path: a file of that ending, or those directly in a directory."""
     path = Path(path)
     if path.is_file():
         return [path] if path.suffix == _ENDING else []

@@ -17,7 +17,7 @@ def render_text(result: Qualification, rows: int) -> str:
     """The report, with at most ``rows`` queries and reasons."""
     lines = [*summary(result), "", *_queries(result, rows)]
     if result.causes:
-        lines += ["", "What stays with Spark:", *_causes(result, rows)]
+        lines += ["", "What falls back to Spark:", *_causes(result, rows)]
     return "\n".join(lines)
 
 
@@ -44,7 +44,7 @@ def summary(result: Qualification) -> Iterator[str]:
             yield f"note: {application.name or application.id}: {note}"
         if application.other_task_seconds >= 1:
             spent = duration(application.other_task_seconds)
-            yield f"note: {application.name or application.id}: {spent} of tasks belong to no query and stay with Spark"
+            yield f"note: {application.name or application.id}: {spent} of tasks belong to no query and fall back to Spark"
 
 
 def _count(number: int, what: str) -> str:

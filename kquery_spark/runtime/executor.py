@@ -1,4 +1,4 @@
-"""Executor: runs the stages of one query at one place and collects the rows in this process."""
+"""Executor: runs the stages of one query and collects the result in this process."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ import pyarrow as pa
 
 
 class Executor(ABC):
-    """Runs one compiled query. Implementations differ in who runs the tasks.
+    """Runs one compiled query. The implementations differ in where the tasks run.
 
-    ``LocalExecutor``: threads of this process, without Spark. ``DriverExecutor``: the driver runs the last stage and Spark's
-    tasks those before it, or threads of the driver run all of them; within limits. ``SparkExecutor``: Spark's tasks.
+    - ``LocalExecutor``: in threads of this process, without Spark.
+    - ``DriverExecutor``: the last stage in the driver, and the earlier ones in Spark's tasks; or all stages in threads of
+      the driver. The work of the driver is limited.
+    - ``SparkExecutor``: all stages in Spark's tasks.
     """
 
     @abstractmethod
     def table(self) -> pa.Table:
-        """Run the query: all rows, in order. LimitReached if this is more than may be done here; another executor has to."""
+        """Run the query and return all rows in order. Raises LimitReached if another executor has to run it instead."""
 
     def reader(self) -> pa.RecordBatchReader:
-        """The rows batch by batch; here they are all there before the first is read."""
+        """Return the rows batch by batch. This default computes all rows before it returns the first batch."""
         return self.table().to_reader()

@@ -1,4 +1,4 @@
-"""Progress of a query that runs in this process: the splits that its scans have read."""
+"""The progress bar of a query that runs in this process: how many splits its scans have read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquery_spark.stages.graph import Stage
 
 @contextmanager
 def split_progress(stages: Sequence[Stage], config: EngineConfig, control: RunControl) -> Iterator[None]:
-    """Show how many splits of the stages are read while the block runs under ``control``."""
+    """Show how many splits of the stages have been read while the ``with`` block runs under ``control``."""
     with progress("kquery", "splits", None, lambda: control.splits, config.progress) as shown:
         if shown.is_shown:
             shown.total = sum(_split_count(stage) for stage in stages)

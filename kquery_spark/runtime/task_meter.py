@@ -1,4 +1,4 @@
-"""TaskMeter: takes what the operators of each finished task did."""
+"""TaskMeter: receives the operator metrics of each finished task."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kquery_spark.stages.graph import Stage
 
 
 class TaskMeter(Protocol):
-    """Takes the report of each finished task of a stage, where the task runs."""
+    """Receives a report for each finished task of a stage, in the process that ran the task."""
 
     def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
-        """Report a finished task. sent: bytes that it emitted."""
+        """Report a finished task. sent: the bytes of its output."""

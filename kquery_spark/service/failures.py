@@ -19,7 +19,7 @@ _CREDENTIALS = re.compile(r"://[^/\s@]{1,500}@")
 
 
 @contextmanager
-def told_to_clients() -> Iterator[None]:
+def as_flight_errors() -> Iterator[None]:
     """Errors become Flight's, with what a client of ours needs to raise them again; no traceback leaves the service."""
     try:
         yield

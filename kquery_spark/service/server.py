@@ -16,7 +16,7 @@ from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service.answers import Answers, Query, ServiceLimits
-from kquery_spark.service.failures import told_to_clients
+from kquery_spark.service.failures import as_flight_errors
 from kquery_spark.service.freed_memory import FreedMemory
 from kquery_spark.service.requests import Request, packed, parsed, read_request, unpacked
 
@@ -71,18 +71,18 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
 
     def list_flights(self, context: Any, criteria: bytes) -> Iterator[flight.FlightInfo]:
         """One entry a table."""
-        with told_to_clients():
+        with as_flight_errors():
             for name in self._tables.table_names():
                 yield self._info(flight.FlightDescriptor.for_path(name))
 
     def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
         """The columns of an answer and the ticket to get it with; nothing runs before that."""
-        with told_to_clients():
+        with as_flight_errors():
             return self._answers.plan(_query(context), lambda: self._info(descriptor))
 
     def get_schema(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
         """The columns of an answer."""
-        with told_to_clients():
+        with as_flight_errors():
             return self._answers.plan(
                 _query(context),
                 lambda: flight.SchemaResult(self._read(_command(descriptor)).schema(self._tables)),
@@ -90,7 +90,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
 
     def do_get(self, context: Any, ticket: flight.Ticket) -> flight.GeneratorStream:
         """Run the ticket's request; streams batches as they are computed, and stops when the client disconnects."""
-        with told_to_clients():
+        with as_flight_errors():
             query = _query(context)
             answer = self._answers.plan(
                 query,
@@ -100,7 +100,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
         """Refused: the service is read only."""
-        with told_to_clients():
+        with as_flight_errors():
             raise Unsupported("this service takes no rows and no parameters; write values into the query")
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
@@ -109,7 +109,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
 
     def do_action(self, context: Any, action: flight.Action) -> Iterator[flight.Result]:
         """Run one of ``list_actions``."""
-        with told_to_clients():
+        with as_flight_errors():
             self._check_size(action.body.size)
             kind, body = action.type, action.body.to_pybytes()
             return iter(self._answers.plan(_query(context), lambda: self._act(kind, body)))
@@ -145,7 +145,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         return flight.FlightInfo(request.schema(self._tables), descriptor, [endpoint], -1, -1)
 
     def _batches(self, answer: pa.RecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
-        with told_to_clients():
+        with as_flight_errors():
             yield from self._answers.stream(answer, query)
 
     def _read(self, data: bytes) -> Request:

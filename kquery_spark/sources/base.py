@@ -1,4 +1,4 @@
-"""What a source is: a description, never an open reader, that knows its schema and its splits."""
+"""Sources: immutable descriptions of tables that know their schema and their splits. They hold no open readers."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any, ClassVar, TypeVar
 import pyarrow as pa
 
 from kquery_spark.sources.bucketing import Bucketing
-from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Release, nothing_to_release
+from kquery_spark.sources.dictionary_column import DictionaryColumn
+from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
 
@@ -21,11 +21,11 @@ D = TypeVar("D")
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file as it was when planned: a change of size or time since then is an error, not a wrong answer.
+    """A file as the planner saw it. If its size or time has changed when it is read, the query fails.
 
-    ``partition``: the plain values of the partition columns (dates as days, times as microseconds), in the
-    source's order. ``stamp``: identifies the file under the path (see ``files.stamp_of``), 0 where it is unknown; a cache
-    entry of a file is not used for another one with the same path, size and time.
+    partition: the plain values of the partition columns (dates as days, timestamps as microseconds), in the source's order.
+    stamp: identifies the file behind the path (see ``files.stamp_of``), 0 if unknown. Cache entries are not shared between
+    two files with the same path, size, and time but different stamps.
     """
 
     path: str
@@ -37,11 +37,11 @@ class DataFile:
 
 @dataclass(frozen=True)
 class Split:
-    """A part of a source that one task reads as a whole.
+    """A part of a source that one task reads as a unit.
 
-    ``file`` indexes the source's files; ``pieces`` are row groups or stripes, or (start, length) of a range.
-    ``rows`` and ``nbytes`` are estimates for balancing (bytes: uncompressed, all columns). ``bounds``
-    (column, low, high): who reads the split keeps only rows with ``low <= column < high``; None: no bound.
+    file: index among the source's files. pieces: row groups or stripes, or (start, length) of a byte range.
+    rows, nbytes: estimates for balancing the tasks (bytes are uncompressed and cover all columns).
+    bounds: (column, low, high); the scan keeps only rows with ``low <= column < high``. None: all rows.
     """
 
     file: int
@@ -53,22 +53,23 @@ class Split:
 
 @dataclass(frozen=True)
 class ColumnRange:
-    """Smallest and largest value of a column in a split, None when unknown, and its NULL count (or None)."""
+    """Minimum, maximum, and NULL count of a column in a split; each is None if unknown."""
 
     low: Any
     high: Any
     nulls: int | None
 
     def of_some_rows(self) -> ColumnRange:
-        """What holds of some of the rows: the bounds, but not how many are NULL, unless none is."""
+        """Return statistics that also hold for a subset of the rows: the bounds, and the NULL count only if it is 0."""
         return replace(self, nulls=0 if self.nulls == 0 else None)
 
 
 @dataclass(frozen=True)
-class RowStretches:
-    """Value ranges of parts of a split, each a range of consecutive rows.
+class PageStatistics:
+    """Column statistics for consecutive row ranges of a split, usually the pages of a Parquet row group.
 
-    starts: the row each one begins with, and at last the number of rows. ranges: by column, one for each stretch.
+    starts: the first row of each range, followed by the number of rows of the split.
+    ranges: for each column, the statistics of every range.
     """
 
     starts: Int64s
@@ -77,17 +78,17 @@ class RowStretches:
 
 @dataclass(frozen=True)
 class Source(ABC):
-    """Base of all sources; implement ``schema``, ``splits`` and ``read`` and the engine can scan it.
+    """Base class of all sources. Implement ``schema``, ``splits``, and ``read``, and the engine can scan it.
 
-    A source of your own is a frozen dataclass of plain values (so that it can travel to workers, after
-    ``stages.serialization.register_serializable``) that opens what it reads in ``read``. Its schema has
-    Spark's types: string not large_string, timestamps in microseconds, no unsigned integers. ``read`` is
-    called once a split, or once a piece when ``divisible``; a ``columnar`` source may be read again for
-    further columns and must then give batches of the same lengths. Give ``ranges`` only when they are
-    certain: splits are skipped by them.
+    A custom source is a frozen dataclass of plain values, so that it can be sent to workers (after
+    ``stages.serialization.register_serializable``); it opens files in ``read``. Its schema uses Spark's types: string rather
+    than large_string, timestamps in microseconds, no unsigned integers. ``read`` is called once per split, or once per
+    piece if the source is ``divisible``. A ``columnar`` source may be read again for further columns and must then return
+    batches of the same lengths. Return ``ranges`` only if they are certain, because splits are pruned by them.
 
-    divisible: the pieces of a split can be read one at a time. columnar: reading few columns costs less. addressable: a
-    piece is one batch, and ``read_rows`` reads some of its rows.
+    divisible: the pieces of a split can be read one at a time.
+    columnar: reading fewer columns costs less.
+    addressable: a piece is one batch, and ``read_rows`` reads a subset of its rows.
     """
 
     divisible: ClassVar[bool] = False
@@ -101,86 +102,88 @@ class Source(ABC):
 
     @property
     def bucketing(self) -> Bucketing | None:
-        """The buckets that the files are in; None for a source that is not bucketed."""
+        """The bucketing of the files; None if the table is not bucketed."""
         return None
 
     @abstractmethod
     def splits(self) -> list[Split]:
-        """The finest parts that can be read alone, in file order."""
+        """Return the smallest units that can be read independently, in file order."""
 
     def splits_of(self, file: int) -> list[Split]:
-        """The splits of one file, by its number; a source that can looks at no other file for them."""
+        """Return the splits of one file, given by index, without opening other files if the source can."""
         return [split for split in self.splits() if split.file == file]
 
     @abstractmethod
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        """The rows of a split with these columns, in this order; SourceError names what cannot be read."""
+        """Yield the rows of a split with these columns, in this order. Raises SourceError, which names the file."""
 
     def with_variant_fields(self, fields: Mapping[str, Collection[str]]) -> Source:
-        """The source for a scan that needs no more than these fields of the variants in some columns.
+        """Return the source for a scan that needs only these fields of the variants in some columns.
 
-        Nothing uses what a source reads beyond them, so giving back the source itself is always right.
+        Returning the source itself is always right, because no operator uses other fields.
         """
         return self
 
     def under_filters(self, null_filters: bool) -> Source:
-        """The source to read where Spark's own read would be filtered, for rows that Spark then reads differently.
+        """Return the source to use if Spark would filter this scan, for formats in which Spark then reads rows differently.
 
-        null_filters: some filter lets NULL through.
+        null_filters: True if some filter passes NULL.
         """
         return self
 
     def without_kernels(self) -> Source:
-        """The same source without compiled kernels."""
+        """Return the same source without compiled kernels."""
         return self
 
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
-        """Some rows of a split of one piece, by their numbers in rising order."""
+        """Read some rows of a split of one piece, given by position in rising order."""
         (batch,) = self.read(split, columns)
         return pick(batch, rows)
 
     def is_remote(self, split: Split) -> bool:
-        """Whether reading a split waits for another filesystem, of which ``fetch`` can ask for it before."""
+        """True if the split is on a remote filesystem, so that calling ``fetch`` early saves time."""
         return False
 
     def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
-        """Ask for columns of a split of one piece that is soon read; gives what lets go of them.
+        """Request columns of a split of one piece that will be read soon; returns the function that releases them.
 
-        It waits for what has to be known to ask, such as the file's footer, and not for the columns. rows: as in
-        ``read_rows``, the only ones that will be read; None for all.
+        Waits for the metadata that the requests need, such as the file's footer, but not for the columns.
+        rows: positions of the rows that will be read, as in ``read_rows``; None for all rows.
         """
         return nothing_to_release
 
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
-        """A column of a split of one piece as codes of its distinct values.
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
+        """Return a column of a split of one piece as a dictionary and indices.
 
-        None where it is not so stored, or where reading just these rows takes less.
+        None if the column is not stored with a dictionary, or if reading ``rows`` alone is cheaper.
         """
         return None
 
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
-        """Statistics of parts of a split of one piece, or None when there are none."""
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
+        """Return statistics of row ranges within a split of one piece, or None if there are none."""
         return None
 
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """Statistics of one column in a split, or None when there are none."""
+        """Return the statistics of one column in a split, or None if there are none."""
         return None
 
     def has_nulls(self, split: Split, column: str) -> bool:
-        """Whether a column may have NULLs in a split, as far as its statistics show."""
+        """True unless statistics show that the column has no NULL in the split."""
         known = self.ranges(split, column)
         return known is None or known.nulls != 0
 
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """Estimated uncompressed bytes of some columns of the whole source."""
+        """Estimate the uncompressed bytes of some columns of the whole source."""
         return sum(s.nbytes for s in self.splits())
 
     def check_files(self, columns: Sequence[str]) -> None:
-        """Raise Unsupported or SourceError where reading these columns is sure to fail; data is not read."""
+        """Raise Unsupported or SourceError if reading these columns is sure to fail. Reads no data."""
         return None
 
     def row_count(self) -> int | None:
-        """Exact number of rows when it is known without reading data."""
+        """Return the exact number of rows if it is known without reading data, else None."""
         return None
 
     @cached_property
@@ -188,7 +191,7 @@ class Source(ABC):
         return {}
 
     def once(self, key: Hashable, compute: Callable[[], D]) -> D:
-        """A value that planning derives from the statistics, cached for the lifetime of this source object."""
+        """Return a value that the planner derives from statistics, computed once for this source object."""
         if key not in self._derived:
             self._derived[key] = compute()
         value: D = self._derived[key]

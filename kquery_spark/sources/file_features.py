@@ -35,7 +35,7 @@ BUCKETS = (
 """Of formats that give back exactly what was written: rows are in buckets by the values that they were written with."""
 
 ANY_FILES = (
-    Feature("partition folders, columns that older files lack, nested columns"),
+    Feature("partition directories, columns that older files lack, nested columns"),
     Feature(
         "`_metadata.file_path`, `file_name`, `file_size`, `file_modification_time`, `input_file_name()`",
         "a filter on them leaves whole files out",

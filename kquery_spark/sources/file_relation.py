@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from kquery_spark.sources.bucketing import BucketSpec
-from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class FileRelation:
 
     @property
     def stored_names(self) -> Set[str]:
-        """The names in the files of all columns, those of folders among them."""
+        """The names in the files of all columns, those of directories among them."""
         return {*self.data_schema.names, *self.partition_schema.names, *self.unread}
 
     @property

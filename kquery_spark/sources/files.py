@@ -18,7 +18,7 @@ import pyarrow.fs as pafs
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.hdfs import INSTALL, authority_of, cluster_of, reach_hdfs
+from kquery_spark.sources.hadoop.hdfs import INSTALL, authority_of, cluster_of, reach_hdfs
 from kquery_spark.sources.object_stores.connections import error_text, reach, store_of
 from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
@@ -162,7 +162,7 @@ def _data_files(path: str) -> list[tuple[DataFile, str, dict[str, str | None]]]:
     files = [(file, relative, _hive_values(relative, file.path)) for file, relative in listed]
     if any(values for _, _, values in files):
         return files
-    # Without partition columns Spark does not look into folders.
+    # Without partition columns Spark does not look into directories.
     return [(file, relative, values) for file, relative, values in files if "/" not in relative]
 
 
@@ -219,10 +219,10 @@ def _local_files(root: str) -> Iterator[tuple[DataFile, str]]:
     if os.path.isfile(root):
         yield _stat(root), os.path.basename(root)
         return
-    for folder, folders, names in os.walk(root):
-        folders[:] = sorted(f for f in folders if not _hidden(f))
+    for directory, directories, names in os.walk(root):
+        directories[:] = sorted(f for f in directories if not _hidden(f))
         for name in sorted(n for n in names if not _hidden(n)):
-            full = os.path.join(folder, name)
+            full = os.path.join(directory, name)
             yield _stat(full), os.path.relpath(full, root).replace(os.sep, "/")
 
 
@@ -233,7 +233,7 @@ def _stat(path: str) -> DataFile:
 
 
 def _remote(path: str) -> list[tuple[DataFile, str]]:
-    """The same on another filesystem; ``*``, ``?`` and ``[...]`` are a glob within each folder."""
+    """The same on another filesystem; ``*``, ``?`` and ``[...]`` are a glob within each directory."""
     fs, inner = filesystem(path)
     if "?" in path:
         raise SourceError(f"cannot list {path}: give what stands behind the question mark as storage_options")
@@ -273,7 +273,7 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
 
 
 def _matches_glob(path: str, pattern: str) -> bool:
-    """Whether each folder of a path matches the one of the pattern at its depth."""
+    """Whether each directory of a path matches the one of the pattern at its depth."""
     parts, patterns = path.split("/"), pattern.split("/")
     return len(parts) == len(patterns) and all(map(fnmatch.fnmatchcase, parts, patterns))
 
@@ -281,16 +281,16 @@ def _matches_glob(path: str, pattern: str) -> bool:
 def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.FileInfo, str]]:
     """The files below a root, or the root if it is one.
 
-    Hadoop marks folders of Azure by objects without content, which Arrow takes for files.
+    Hadoop marks directories of Azure by objects without content, which Arrow takes for files.
     """
     if root.type == pafs.FileType.File and root.size:
         return [(root, root.base_name)]
     infos = fs.get_file_info(pafs.FileSelector(root.path, recursive=True, allow_not_found=True))
-    folders = {str(folder) for info in infos for folder in PurePosixPath(info.path).parents}
+    directories = {str(directory) for info in infos for directory in PurePosixPath(info.path).parents}
     files = []
     for info in infos:
         relative = info.path[len(root.path) :].lstrip("/")
-        is_marker = not info.size and info.path in folders
+        is_marker = not info.size and info.path in directories
         if info.type == pafs.FileType.File and not is_marker and not any(map(_hidden, relative.split("/"))):
             files.append((info, relative))
     if root.type == pafs.FileType.File and not files:
@@ -304,10 +304,10 @@ def _milliseconds(info: pafs.FileInfo) -> int:
 
 def _hive_values(relative: str, path: str) -> dict[str, str | None]:
     values: dict[str, str | None] = {}
-    folders = relative.split("/")[:-1]
-    named = [part for part in folders if "=" in part]
-    if named and len(named) < len(folders):
-        raise SourceError(f"{path} is below folders of which only some are partitions")
+    directories = relative.split("/")[:-1]
+    named = [part for part in directories if "=" in part]
+    if named and len(named) < len(directories):
+        raise SourceError(f"{path} is below directories of which only some are partitions")
     for part in named:
         key, value = part.split("=", 1)
         values[_unescaped(key)] = None if value == _HIVE_NULL else _unescaped(value)

@@ -8,14 +8,14 @@ from typing import TypeVar
 
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import local_path
-from kquery_spark.sources.kept_values import KeptValues, Sized
+from kquery_spark.sources.lru_cache import LruCache, Sized
 
 MAX_BYTES = 256 << 20
 _MAX_FOOTERS_AT_ONCE = 32  # that are fetched from another filesystem
 
 T = TypeVar("T")
 
-PARQUET_FOOTERS: KeptValues[DataFile, Sized] = KeptValues(MAX_BYTES)
+PARQUET_FOOTERS: LruCache[DataFile, Sized] = LruCache(MAX_BYTES)
 """Those of this process's Parquet files."""
 
 

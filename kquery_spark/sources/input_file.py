@@ -30,7 +30,7 @@ from kquery_spark.sources.files import (
     missing_error,
 )
 from kquery_spark.sources.object_stores.connections import error_text, store_of
-from kquery_spark.sources.read_counts import count_read
+from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.sources.request_limit import within_limit
 
 R = TypeVar("R")

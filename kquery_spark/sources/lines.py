@@ -1,4 +1,4 @@
-"""What the sources of text files share: splits cut at line ends, and the columns of partitioned folders."""
+"""What the sources of text files share: splits cut at line ends, and the columns of partitioned directories."""
 
 from __future__ import annotations
 

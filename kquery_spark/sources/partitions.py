@@ -25,10 +25,10 @@ def infer_partitions(
 ) -> tuple[list[pa.Field], list[tuple[Any, ...]]]:
     """Partition columns and typed values, one tuple a file; all strings without ``infer``."""
     fields, columns = [], []
-    for name, texts in raw.items():
-        dtype = _common([_type_of(x, tz) for x in texts if x is not None], tz) if infer else t.STRING
+    for name, strings in raw.items():
+        dtype = _common([_type_of(x, tz) for x in strings if x is not None], tz) if infer else t.STRING
         fields.append(pa.field(name, dtype))
-        columns.append([None if x is None else partition_value(x, dtype) for x in texts])
+        columns.append([None if x is None else partition_value(x, dtype) for x in strings])
     return fields, list(zip(*columns, strict=True)) if columns else []
 
 
@@ -37,16 +37,16 @@ def _type_of(text: str, tz: str) -> pa.DataType:
         return _integer_type(int(text))
     if _DOUBLE.fullmatch(text):
         if _names_decimal(text):
-            raise Unsupported(f"The partition value {text!r} is not supported; Spark takes it for a decimal.")
+            raise Unsupported(f"the partition value {text!r} is not supported; Spark takes it for a decimal")
         return t.DOUBLE
     if _WORDS.fullmatch(text):
-        raise Unsupported(f"The partition value {text!r} is not supported; declare it as a string.")
+        raise Unsupported(f"the partition value {text!r} is not supported; declare it as a string")
     if _TIMESTAMP.fullmatch(text) and parse_timestamp(text, tz) is not None:
         return t.timestamp(tz)
     if _DATE.fullmatch(text):
         return t.DATE if parse_date(text) is not None else t.STRING
     if _DATE_LIKE.fullmatch(text):
-        raise Unsupported(f"The partition value {text!r} is not supported; it is almost a date or a time.")
+        raise Unsupported(f"the partition value {text!r} is not supported; it is almost a date or a time")
     return t.STRING
 
 
@@ -82,7 +82,7 @@ def _common(types: list[pa.DataType], tz: str) -> pa.DataType:
     if all(digits):
         return t.decimal(max(digits), 0)
     if kinds >= {t.INT, t.LONG, t.DOUBLE}:
-        raise Unsupported("A partition column of ints, bigints and doubles is not supported.")
+        raise Unsupported("a partition column of ints, bigints and doubles is not supported")
     return t.STRING
 
 

@@ -40,12 +40,12 @@ class RangeSource(Source):
         return max(0, -(-(self.end - self.start) // self.step))  # len(range(...)) ends at 64 bits
 
     def splits(self) -> list[Split]:
-        """Stretches of a million rows or more; a piece of a split is (the number of) such a stretch."""
-        count, stretch = self.row_count(), self._stretch
+        """Splits of a million numbers or more; the piece of a split is its index."""
+        count, split_rows = self.row_count(), self._split_rows
         return [
-            Split(0, (first // stretch,), rows, 8 * rows)
-            for first in range(0, count, stretch)
-            for rows in (min(stretch, count - first),)
+            Split(0, (first // split_rows,), rows, 8 * rows)
+            for first in range(0, count, split_rows)
+            for rows in (min(split_rows, count - first),)
         ]
 
     @override
@@ -54,7 +54,7 @@ class RangeSource(Source):
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """A range's values are known without looking."""
+        """The bounds are exact: they follow from start and step."""
         ends = [self.start + at * self.step for p in split.pieces for at in self._bounds(p)]
         return ColumnRange(min(ends), max(ends), 0)
 
@@ -68,15 +68,15 @@ class RangeSource(Source):
                 yield Batch(schema, (self._numbers(at, rows),) * len(columns), rows)
 
     @property
-    def _stretch(self) -> int:
+    def _split_rows(self) -> int:
         return max(_SPLIT_ROWS, -(-self.row_count() // _MAX_SPLITS))
 
     def _bounds(self, piece: int) -> tuple[int, int]:
-        """Positions of the first and the last number of a stretch."""
-        return piece * self._stretch, min((piece + 1) * self._stretch, self.row_count()) - 1
+        """Return the positions of the first and the last number of a split."""
+        return piece * self._split_rows, min((piece + 1) * self._split_rows, self.row_count()) - 1
 
     def _numbers(self, at: int, rows: int) -> pa.Array:
-        # a step may be as wide as the whole range: products wrap around, and the sums come out right
+        # A step may be as wide as the whole range. Products may then wrap around, but the sums are still right modulo 2^64.
         with np.errstate(over="ignore"):
             steps = np.arange(rows, dtype=np.int64) * np.int64(self.step)
             return pa.array(np.int64(self.start + at * self.step) + steps)

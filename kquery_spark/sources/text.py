@@ -13,8 +13,8 @@ from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.object_stores.connections import error_text
-from kquery_spark.sources.read_ahead import ReadAhead
-from kquery_spark.sources.read_counts import count_read
+from kquery_spark.sources.prefetch.read_ahead import ReadAhead
+from kquery_spark.sources.prefetch.read_counts import count_read
 
 _BLOCK_BYTES = 8 << 20
 _PEEK_BYTES = 4096
@@ -31,7 +31,7 @@ def is_compressed(path: str) -> bool:
 def check_codec(path: str) -> None:
     """Raise Unsupported for files Spark would decompress and the engine cannot."""
     if path.endswith(_UNREAD):
-        raise Unsupported(f"Text files compressed like {path} are not supported.")
+        raise Unsupported(f"text files compressed like {path} are not supported")
 
 
 def first_lines(file: DataFile, size: int = 1 << 20) -> bytes:

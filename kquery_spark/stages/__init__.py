@@ -1,4 +1,4 @@
-"""Stages: a physical plan cut at its exchanges, and what crosses the cuts."""
+"""Stages: a physical plan cut at its exchanges, and the formats of the plans and rows that are sent between processes."""
 
 from kquery_spark.stages.graph import Stage, StageGraph, build_stages
 

@@ -1,4 +1,4 @@
-"""Arrow types, schemas and tables as Arrow IPC bytes, and back from bytes that need not be honest."""
+"""Writes Arrow schemas and tables as Arrow IPC bytes, and reads them back from untrusted bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _EXTENSION = b"ARROW:extension:name"
 
 
 def write_schema(schema: pa.Schema) -> bytes:
-    """A schema as an IPC message; SerializationError for extension types, which readers may not know."""
+    """Return a schema as an IPC message. Raises SerializationError for extension types, which readers may not know."""
     for dtype in _all_types(schema):
         if isinstance(dtype, pa.BaseExtensionType):
             raise SerializationError(f"the extension type {dtype} has no serialized form")
@@ -21,10 +21,10 @@ def write_schema(schema: pa.Schema) -> bytes:
 
 
 def read_schema(data: bytes) -> pa.Schema:
-    """The schema ``write_schema`` wrote."""
-    # Extension types of the process may run code of their own when they are read: look before that happens.
+    """Read a schema that ``write_schema`` wrote."""
+    # Reading an extension type that is registered in this process can run its code, so check the bytes first.
     if _EXTENSION in data:
-        raise SerializationError("a plan has no extension types")
+        raise SerializationError("extension types are not allowed in a plan")
     try:
         return pa.ipc.read_schema(pa.py_buffer(data))
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -32,7 +32,7 @@ def read_schema(data: bytes) -> pa.Schema:
 
 
 def write_table(table: pa.Table) -> bytes:
-    """Rows as an uncompressed IPC stream."""
+    """Return a table as an uncompressed IPC stream."""
     write_schema(table.schema)
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -41,15 +41,17 @@ def write_table(table: pa.Table) -> bytes:
 
 
 def read_table(data: bytes) -> pa.Table:
-    """The rows ``write_table`` wrote, checked so that no offset or index leads outside their buffers."""
+    """Read a table that ``write_table`` wrote. Checks that offsets and dictionary indices stay in their buffers."""
     buffer = pa.py_buffer(data)
     try:
         for message in pa.ipc.MessageReader.open_stream(buffer):
             metadata = message.metadata.to_pybytes()
             if _EXTENSION in metadata:
-                raise SerializationError("a plan has no extension types")
-            if _compressed(metadata):
-                raise SerializationError("the rows of a plan are not compressed")
+                raise SerializationError("extension types are not allowed in a plan")
+            if _is_compressed(metadata):
+                raise SerializationError(
+                    "the rows of a plan are compressed; only rows that are not compressed are allowed"
+                )
         with pa.ipc.open_stream(buffer) as reader:
             table = reader.read_all()
         table.validate(full=True)
@@ -59,26 +61,31 @@ def read_table(data: bytes) -> pa.Table:
 
 
 def _all_types(schema: pa.Schema) -> Iterator[pa.DataType]:
-    waiting = list(schema.types)
-    while waiting:
-        dtype = waiting.pop()
+    """Yield the types of a schema and all types inside of them."""
+    pending = list(schema.types)
+    while pending:
+        dtype = pending.pop()
         yield dtype
         if isinstance(dtype, pa.DictionaryType):
-            waiting.append(dtype.value_type)
+            pending.append(dtype.value_type)
         elif pa.types.is_map(dtype):
-            waiting += [dtype.key_type, dtype.item_type]
+            pending += [dtype.key_type, dtype.item_type]
         elif not isinstance(dtype, pa.BaseExtensionType):
-            waiting += [dtype.field(i).type for i in range(dtype.num_fields)]
+            pending += [dtype.field(i).type for i in range(dtype.num_fields)]
 
 
-# Places in the flatbuffers of Arrow's Message.fbs and Schema.fbs.
+# Union tags and field numbers of the flatbuffers in Arrow's Message.fbs.
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 _HEADER_TYPE, _HEADER = 1, 2
 _DICTIONARY_DATA, _COMPRESSION = 1, 3
 
 
-def _compressed(metadata: bytes) -> bool:
-    """Whether a message's buffers are compressed, which would let few bytes claim any amount of memory."""
+def _is_compressed(metadata: bytes) -> bool:
+    """True if the buffers of an IPC message are compressed: a few compressed bytes could need any amount of memory.
+
+    pyarrow does not expose this, so the flatbuffer is read here: Message -> header -> RecordBatch -> compression. For a
+    dictionary batch, the RecordBatch is one level deeper.
+    """
     root = struct.unpack_from("<I", metadata, 0)[0]
     kind_at, header_at = _slot(metadata, root, _HEADER_TYPE), _slot(metadata, root, _HEADER)
     if kind_at is None or header_at is None:
@@ -96,7 +103,7 @@ def _compressed(metadata: bytes) -> bool:
 
 
 def _slot(metadata: bytes, table: int, index: int) -> int | None:
-    """Where a flatbuffer table has its field, or None when it is left out."""
+    """Return the offset of a field of a flatbuffer table; None if the table does not have the field."""
     vtable = table - struct.unpack_from("<i", metadata, table)[0]
     if vtable < 0 or table < 0:
         raise ValueError("a broken message")

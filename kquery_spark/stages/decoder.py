@@ -1,4 +1,4 @@
-"""Reads a message of ``plan.proto`` as a plan."""
+"""Decodes a message of ``plan.proto`` into a plan. The bytes may come from anywhere; see ``serialization``."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from kquery_spark.stages.serializable import Form, registry
 
 @dataclass(frozen=True)
 class ReadLimits:
-    """What bytes may describe: sizes as of a tree, so that sharing cannot make a small message a huge plan.
+    """Limits for decoded plans.
 
-    allows: whether an allow-listed class may occur. A ``UserCall`` runs code of its own when the plan is run and file
-    sources read what they name, so bytes from others are read without these.
+    Sizes count objects and list items as if nothing was shared: otherwise a small message with nested sharing could
+    describe a huge plan. allows: whether a class of the allow-list may occur. Untrusted plans must not have a ``UserCall``,
+    which runs its own code, or a file source, which reads any file that it names.
     """
 
-    size: int = refs.MAX_SIZE  # objects and items of one value
+    size: int = refs.MAX_SIZE  # of a single value
     total: int = refs.MAX_TOTAL  # of all values together
     allows: Callable[[type], bool] = lambda cls: True
 
@@ -34,7 +35,10 @@ OWN_PLANS = ReadLimits()
 
 
 class Decoder:
-    """One message being read: its tables as Python values, then its objects, block by block."""
+    """Decodes one message: first its tables of values, then its objects, block by block.
+
+    Blocks are in an order in which each object comes after the objects inside of it, so there is no recursion.
+    """
 
     def __init__(self, message: PlanMessage, limits: ReadLimits) -> None:
         self._registry = registry()
@@ -50,8 +54,8 @@ class Decoder:
             message.integers,
             message.doubles,
             message.blobs,
-            [_number(Decimal, text) for text in message.decimals],
-            [_number(int, text) for text in message.big_integers],
+            [_parse_number(Decimal, text) for text in message.decimals],
+            [_parse_number(int, text) for text in message.big_integers],
             [self._member(member) for member in message.enum_members],
             read_schema(message.types).types if message.types else [],
             [read_schema(data) for data in message.schemas],
@@ -71,7 +75,7 @@ class Decoder:
             self._lists(block)
 
     def root(self, reference: int) -> Any:
-        """The value of the message's own reference."""
+        """Return the value for a reference of the message."""
         return self._values([reference])[0]
 
     def _form(self, layout: Layout) -> Form:
@@ -79,7 +83,7 @@ class Decoder:
         if form is None:
             raise SerializationError(f"{layout.type[:80]!r} is not a class that a plan may contain")
         if not self._limits.allows(form.cls):
-            raise SerializationError(f"a plan from elsewhere cannot have a {form.name}")
+            raise SerializationError(f"a plan from outside cannot have a {form.name}")
         names = tuple(layout.fields)
         if names != form.fields:
             own = ", ".join(form.fields)
@@ -98,14 +102,14 @@ class Decoder:
     def _values(self, references: list[int]) -> list[Any]:
         tables = self._tables
         try:
-            return [tables[one & 15][one >> 4] for one in references]
+            return [tables[reference & 15][reference >> 4] for reference in references]
         except IndexError:
             raise SerializationError("the plan refers to a value that is not in it") from None
 
     def _account(self, references: list[int], lengths: Sequence[int]) -> None:
-        """Bound depths and sizes of a block's objects, each of so many references, before making them."""
-        if any(one & 15 == refs.OBJECT for one in references):
-            sizes, depths = self._measured(references, lengths)
+        """Check depths and sizes of a block's objects before they are created. lengths: the references of each object."""
+        if any(reference & 15 == refs.OBJECT for reference in references):
+            sizes, depths = self._measure(references, lengths)
         else:
             sizes, depths = [n + 1 for n in lengths], [1] * len(lengths)
         self._total += sum(sizes)
@@ -116,9 +120,9 @@ class Decoder:
         self._sizes += sizes
         self._depths += depths
 
-    def _measured(self, references: list[int], lengths: Sequence[int]) -> tuple[list[int], list[int]]:
-        """Sizes and depths of objects from those of the objects in them."""
-        inside = [one >> 4 if one & 15 == refs.OBJECT else -1 for one in references]
+    def _measure(self, references: list[int], lengths: Sequence[int]) -> tuple[list[int], list[int]]:
+        """Return the sizes and depths of objects, computed from those of the objects inside of them."""
+        inside = [reference >> 4 if reference & 15 == refs.OBJECT else -1 for reference in references]
         child_sizes = [1 if i < 0 else self._sizes[i] for i in inside]
         child_depths = [0 if i < 0 else self._depths[i] for i in inside]
         spans = list(pairwise(accumulate(lengths, initial=0)))
@@ -158,7 +162,7 @@ class Decoder:
 
 
 def _node_count(block: Block, form: Form) -> int:
-    """How many nodes the values make; those without fields are counted by ``lengths``."""
+    """Return the number of nodes in a block. Nodes without fields have no values, so they are counted by ``lengths``."""
     width = len(form.fields)
     if width:
         count, rest = divmod(len(block.values), width)
@@ -171,8 +175,8 @@ def _node_count(block: Block, form: Form) -> int:
     return count
 
 
-def _number(kind: Callable[[str], Any], text: str) -> Any:
-    """A number from the one text that stands for it."""
+def _parse_number(kind: Callable[[str], Any], text: str) -> Any:
+    """Parse a number. Only the canonical string of each number is accepted, so ``+1`` and ``01`` are errors."""
     if len(text) <= refs.MAX_DIGITS + 32:
         try:
             number = kind(text)
@@ -180,4 +184,4 @@ def _number(kind: Callable[[str], Any], text: str) -> Any:
             number = None
         if number is not None and str(number) == text:
             return number
-    raise SerializationError(f"{text[:40]!r} is not a number as plans have it")
+    raise SerializationError(f"{text[:40]!r} is not a number in canonical form")

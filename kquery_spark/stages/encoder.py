@@ -1,4 +1,9 @@
-"""Writes a plan as a message of ``plan.proto``."""
+"""Encodes a plan as a message of ``plan.proto``.
+
+A message has one table per kind of value (strings, integers, types, ...) and a list of blocks. A block has consecutive
+objects of one class, or consecutive lists. All values are stored as references into the tables or to earlier objects, so
+shared values are written once. Blocks of many objects let the decoder check and create them column by column.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +22,7 @@ from kquery_spark.stages.serializable import registry
 
 
 class Encoder:
-    """One message being written: its tables, and what was already written by identity or by value."""
+    """Encodes one message. It has the tables so far, and the references of values that are already written."""
 
     def __init__(self) -> None:
         self._registry = registry()
@@ -36,7 +41,7 @@ class Encoder:
         self._integers: list[int] = []
 
     def message(self, value: object) -> PlanMessage:
-        """The message whose root is ``value``."""
+        """Return the message for ``value``."""
         message = self._message
         message.root = self._reference(value) if self._parts(value) is None else self._tree(value)
         self._close()
@@ -47,14 +52,14 @@ class Encoder:
         return message
 
     def _parts(self, value: object) -> tuple[Any, ...] | None:
-        """What is inside an object or a list; None for everything else."""
+        """Return the fields of an object or the items of a list; None for all other values."""
         if type(value) is tuple:
             return value
         form = self._forms.get(type(value))
         return None if form is None else form.values(value)
 
     def _inside(self, parts: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
-        """The objects and lists among values that are yet to be written, last first, with their parts."""
+        """Return the objects and lists among ``parts`` that are not written yet, with their own parts, in reverse order."""
         objects, forms = self._objects, self._forms
         pending = [
             (p, p if type(p) is tuple else forms[type(p)].values(p))
@@ -64,7 +69,7 @@ class Encoder:
         return pending[::-1]
 
     def _tree(self, root: object) -> int:
-        """Write an object after everything inside it; a loop, for plans may be deeper than Python's stack."""
+        """Write an object after everything inside of it. Its own stack allows plans that are deeper than Python's stack."""
         objects = self._objects
         stack: list[tuple[Any, tuple[Any, ...]]] = [(root, self._parts(root) or ())]
         while stack:
@@ -92,7 +97,7 @@ class Encoder:
         if depth >= refs.MAX_DEPTH:
             raise SerializationError(f"the plan is nested more than {refs.MAX_DEPTH} deep")
         if layout == 0:
-            # Equal lists are one: empty ones, and the partition values of many files.
+            # Equal lists are written once. Empty lists and partition values of files occur many times.
             same = (refs.OBJECT, tuple(references))
             reference = self._seen.setdefault(same, self._count << 4 | refs.OBJECT)
             if reference >> 4 < self._count:
@@ -108,7 +113,7 @@ class Encoder:
         self._count += 1
 
     def _references(self, parts: tuple[Any, ...]) -> tuple[list[int], int, int]:
-        """The references of an object's parts, the depth of the deepest part, and the number of the newest object."""
+        """Return the references of an object's parts, the depth of the deepest part, and the number of the newest object."""
         objects, seen = self._objects, self._seen
         references, depth, newest = [], 0, -1
         for part in parts:
@@ -124,7 +129,7 @@ class Encoder:
         return references, depth, newest
 
     def _close(self) -> None:
-        """End the open block: what follows is of another layout, or refers to objects in it."""
+        """End the open block, because the next object has another layout or refers to an object in the block."""
         if self._start < self._count:
             block = Block(layout=self._block, values=self._values, lengths=self._lengths)
             self._message.blocks.append(block)
@@ -140,7 +145,7 @@ class Encoder:
         return number
 
     def _reference(self, value: Any) -> int:
-        """The reference of anything that is not an object."""
+        """Return the reference of a value that is not an object or a list; write it if it is new."""
         kind = type(value)
         if kind is str:
             return self._interned(value, refs.STRING, self._strings)
@@ -151,40 +156,43 @@ class Encoder:
         if kind is int:
             if -(1 << 63) <= value < 1 << 63:
                 return self._interned(value, refs.INTEGER, self._integers)
-            return self._text(value, refs.BIG, self._message.big_integers)
+            return self._intern_number(value, refs.BIG, self._message.big_integers)
         if kind is float:
-            return self._added((refs.DOUBLE, struct.pack("<d", value)), value, self._message.doubles)
-        return self._rare(value, kind)
+            # By its bytes: 0.0 and -0.0 are equal, and NaN is not equal to itself.
+            return self._intern_by_key((refs.DOUBLE, struct.pack("<d", value)), value, self._message.doubles)
+        return self._rare_reference(value, kind)
 
-    def _rare(self, value: Any, kind: type) -> int:
-        """The reference of a value of the kinds that plans have few of."""
+    def _rare_reference(self, value: Any, kind: type) -> int:
+        """Return the reference of a value whose type is rare in plans."""
         if kind is bytes:
-            return self._added((refs.BLOB, value), value, self._message.blobs)
+            return self._intern_by_key((refs.BLOB, value), value, self._message.blobs)
         if kind is Decimal:
-            return self._text(value, refs.DECIMAL, self._message.decimals)
+            return self._intern_number(value, refs.DECIMAL, self._message.decimals)
         if kind in self._registry.enum_names:
             # The class is part of the key: members of two string enums can be equal.
             member = EnumMember(type=self._registry.enum_names[kind], name=value.name)
-            return self._added((refs.ENUM, (kind, value)), member, self._message.enum_members)
+            return self._intern_by_key((refs.ENUM, (kind, value)), member, self._message.enum_members)
         return self._arrow(value)
 
     def _arrow(self, value: Any) -> int:
         if isinstance(value, pa.DataType):
-            # Names inside nested types are no part of their equality, but of what is written.
+            # pyarrow ignores names inside of nested types when it compares them, but the names have to be written.
             nested = pa.types.is_nested(value)
             same = write_schema(pa.schema([pa.field("", value)])) if nested else (value.id, str(value))
-            return self._added((refs.TYPE, same), value, self._types)
+            return self._intern_by_key((refs.TYPE, same), value, self._types)
         if isinstance(value, pa.Schema):
             reference = self._seen.get((refs.SCHEMA, id(value)))
             if reference is None:
                 data = write_schema(value)
-                reference = self._added((refs.SCHEMA, data), data, self._message.schemas)
+                reference = self._intern_by_key((refs.SCHEMA, data), data, self._message.schemas)
                 self._seen[refs.SCHEMA, id(value)] = reference
             return reference
         if isinstance(value, pa.Table):
             reference = self._seen.get((refs.TABLE, id(value)))
             if reference is None:
-                reference = self._added((refs.TABLE, id(value)), write_table(value), self._message.tables)
+                reference = self._intern_by_key(
+                    (refs.TABLE, id(value)), write_table(value), self._message.tables
+                )
             return reference
         raise SerializationError(
             f"{type(value).__module__}.{type(value).__qualname__} has no serialized form"
@@ -197,17 +205,21 @@ class Encoder:
             table.append(value)
         return reference
 
-    def _added(self, key: tuple[int, object], value: Any, table: Any) -> int:
-        """As ``_interned``, for what equality is too coarse for or another kind could be equal to."""
+    def _intern_by_key(self, key: tuple[int, object], value: Any, table: Any) -> int:
+        """Write a value unless one with the same key is written. key: the kind, and what identifies the value.
+
+        It is for values for which ``==`` is too coarse, or which can be equal to a value of another kind.
+        """
         reference = self._seen.get(key)
         if reference is None:
             reference = self._seen[key] = len(table) << 4 | key[0]
             table.append(value)
         return reference
 
-    def _text(self, value: int | Decimal, kind: int, table: Any) -> int:
+    def _intern_number(self, value: int | Decimal, kind: int, table: Any) -> int:
+        """Write a number as a string."""
         digits = value.bit_length() // 3 if isinstance(value, int) else len(value.as_tuple().digits)
         if digits > refs.MAX_DIGITS:
             raise SerializationError(f"a number of more than {refs.MAX_DIGITS} digits has no serialized form")
         text = str(value)
-        return self._added((kind, text), text, table)
+        return self._intern_by_key((kind, text), text, table)

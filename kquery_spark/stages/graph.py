@@ -1,4 +1,14 @@
-"""The stage graph: each stage runs one plan in some tasks, and reads what earlier stages wrote."""
+"""The stage graph: each stage runs one plan in several tasks, and reads the rows that earlier stages wrote.
+
+A physical plan is cut at its exchanges. ``SELECT k, count(*) FROM t GROUP BY k`` becomes two stages:
+
+    stage-1: 8 task(s) -> hash(k) into 4             stage-2: 4 task(s), reads stage-1 -> result
+      AggregateExec: partial                           AggregateExec: final
+        ScanExec: t                                      ReadExec: stage-1
+
+Each task of stage-1 scans some of the splits of ``t`` and sends each row to one of four partitions. Task i of stage-2 reads
+partition i of the rows of all tasks of stage-1.
+"""
 
 from __future__ import annotations
 
@@ -25,22 +35,22 @@ _Share = dict[int, list[Split]]
 
 @dataclass(frozen=True)
 class TaskSplits:
-    """The splits one task reads, per scan."""
+    """The splits that one task reads, as pairs of a scan id and its splits."""
 
     scans: tuple[tuple[int, tuple[Split, ...]], ...]
 
     def as_dict(self) -> dict[int, tuple[Split, ...]]:
-        """Splits by scan id."""
+        """Return the splits by scan id."""
         return dict(self.scans)
 
 
 @dataclass(frozen=True)
 class Stage:
-    """``plan`` runs once a task and its rows go to ``output`` (None: they are the query's result).
+    """``plan`` runs once in each task, and its rows are partitioned by ``output`` (None: they are the query's result).
 
-    ``tasks``: one entry per task with what it reads of files. ``inputs``: ids that ReadExec leaves refer to; a stage id
-    ("stage-1") or a hand-over from Spark. A stage that reads other stages has as many tasks as their partitioning; its
-    tasks may read files, too, to whose key ranges the other stages' rows were sent.
+    ``tasks`` has the splits of each task. ``inputs`` are the ids that the ReadExec leaves refer to: a stage ("stage-1") or
+    an input from Spark. A stage that reads other stages has as many tasks as their partitionings have partitions. Its tasks
+    can also read files: then the other stages sent their rows by the key ranges or buckets of these files.
     """
 
     stage_id: str
@@ -51,20 +61,20 @@ class Stage:
 
     @property
     def is_map(self) -> bool:
-        """Whether the stage starts from files rather than from other stages or Spark."""
+        """True if the stage reads only files, and neither other stages nor Spark."""
         return not self.inputs
 
     @property
     def reads_files(self) -> bool:
-        """Whether each task has files of its own to read."""
+        """True if each task has its own splits to read."""
         return any(task.scans for task in self.tasks)
 
 
 @dataclass(frozen=True)
 class StageGraph:
-    """Stages in an order in which each comes after the ones it reads; the last one gives the result.
+    """Stages in topological order: each comes after the stages that it reads, and the last one returns the result.
 
-    gathered: about how many bytes the last stage takes in, from files and from other stages.
+    gathered: the expected bytes that the last stage reads, from files and from other stages.
     """
 
     stages: tuple[Stage, ...]
@@ -76,7 +86,7 @@ class StageGraph:
         return self.stages[-1]
 
     def stage(self, stage_id: str) -> Stage | None:
-        """The stage of that id; None for a hand-over."""
+        """Return the stage with this id; None if it is an input from Spark."""
         return next((s for s in self.stages if s.stage_id == stage_id), None)
 
     def __str__(self) -> str:
@@ -92,17 +102,20 @@ class StageGraph:
 def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = False) -> StageGraph:
     """Cut the plan at its exchanges.
 
-    in_order: who runs the stages puts what tasks give together in the order of tasks, so theirs is to be that of files.
+    in_order: the results of tasks will be concatenated in task order, so the tasks should read the files in order.
     """
     stages: list[Stage] = []
-    written: dict[int, ReadExec] = {}  # by exchange: one that is in the plan twice is one stage
-    crossing: dict[str, float] = {}
+    written: dict[
+        int, ReadExec
+    ] = {}  # by the id of the exchange: one that is in the plan twice becomes one stage
+    output_bytes: dict[str, float] = {}
 
     def cut(node: PhysicalPlan) -> PhysicalPlan:
+        """Replace each exchange below the node by a ReadExec of the stage that it ends."""
         if isinstance(node, ExchangeExec):
             if id(node) not in written:
                 stage_id = finish(node.child, node.partitioning)
-                crossing[stage_id] = node.nbytes
+                output_bytes[stage_id] = node.nbytes
                 written[id(node)] = ReadExec(stage_id, node.schema)
             return written[id(node)]
         if not node.children:
@@ -115,12 +128,13 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
         )
 
     def finish(node: PhysicalPlan, output: Partitioning | None) -> str:
+        """Add the stage that ends with ``node``, after the stages that it reads; return its id."""
         body = cut(node)
         stage_id = f"stage-{len(stages) + 1}"
         inputs = tuple(dict.fromkeys(reads(body)))
         counts = {s.output.count for s in stages if s.stage_id in inputs and s.output is not None}
-        readers = max(counts, default=1) if inputs else None
-        body, tasks = _assign(body, config, readers, in_order or output is None)
+        task_count = max(counts, default=1) if inputs else None
+        body, tasks = _assign_splits(body, config, task_count, in_order or output is None)
         stages.append(Stage(stage_id, body, output, tasks, inputs))
         return stage_id
 
@@ -128,18 +142,18 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
     last = stages[-1]
     read = sum(s.nbytes for scan in _scans(last.plan) for s in scan.splits or ())
     read += sum(s.nbytes for task in last.tasks for _, splits in task.scans for s in splits)
-    return StageGraph(tuple(stages), read + sum(crossing.get(i, 0.0) for i in last.inputs))
+    return StageGraph(tuple(stages), read + sum(output_bytes.get(i, 0.0) for i in last.inputs))
 
 
 def reads(plan: PhysicalPlan) -> list[str]:
-    """The input of each leaf that reads a stage or rows of Spark."""
+    """Return the input id of each leaf that reads a stage or an input from Spark; repeated if it is read repeatedly."""
     if isinstance(plan, ReadExec):
         return [plan.input_id]
     return [i for c in plan.children for i in reads(c)]
 
 
 def _scans(plan: PhysicalPlan, replicated: bool = True) -> list[ScanExec]:
-    """The scans of a plan; not ``replicated``: those whose splits are shared out, none under a replicated build side."""
+    """Return the scans of a plan. Without ``replicated``, leave out those below a ReplicateExec, read by every task."""
     if isinstance(plan, ReplicateExec) and not replicated:
         return []
     if isinstance(plan, ScanExec):
@@ -147,22 +161,25 @@ def _scans(plan: PhysicalPlan, replicated: bool = True) -> list[ScanExec]:
     return [s for c in plan.children for s in _scans(c, replicated)]
 
 
-def _assign(
-    plan: PhysicalPlan, config: EngineConfig, readers: int | None, in_order: bool
+def _assign_splits(
+    plan: PhysicalPlan, config: EngineConfig, task_count: int | None, in_order: bool
 ) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
-    """Share the splits of the stage's scans out among its tasks, balanced by bytes.
+    """Assign the splits of the stage's scans to its tasks, balanced by bytes.
 
-    in_order: where one scan alone is shared out, neighbouring tasks read neighbouring files.
+    task_count: the number of tasks, if other stages determine it. in_order: if the stage has a single scan, consecutive
+    tasks read consecutive files.
     """
     scans = _scans(plan, replicated=False)
     ranged = {scan.scan_id: scan.shares for scan in scans if scan.shares}
     if ranged:
         shares = _shares_by_range(scans, ranged)
-        if readers is not None and readers != len(shares):
-            raise PlanError(f"files for {len(shares)} tasks meet rows that were sent to {readers}")
+        if task_count is not None and task_count != len(shares):
+            raise PlanError(
+                f"a stage reads files for {len(shares)} tasks and rows that were sent to {task_count}"
+            )
         return _with_tasks(plan, scans, shares)
-    if readers is not None:
-        return plan, tuple(TaskSplits(()) for _ in range(readers))
+    if task_count is not None:
+        return plan, tuple(TaskSplits(()) for _ in range(task_count))
     count = _task_count(scans, config)
     if count == 1:
         return plan, (TaskSplits(()),)
@@ -170,7 +187,10 @@ def _assign(
 
 
 def _task_count(scans: list[ScanExec], config: EngineConfig) -> int:
-    """As many tasks as the bytes ask for, in full waves of the parallelism, but no more than there are splits."""
+    """Return the number of tasks: one per ``split_bytes``, rounded up to full waves of all cores, at most one per split.
+
+    With 4 cores and 128 MiB per task, 1.1 GiB of splits are read by 12 tasks: three waves of four.
+    """
     if any(scan.whole for scan in scans):
         return 1
     splits = [s for scan in scans for s in scan.splits or ()]
@@ -179,26 +199,26 @@ def _task_count(scans: list[ScanExec], config: EngineConfig) -> int:
 
 
 def _even_shares(scans: list[ScanExec], count: int, in_order: bool) -> list[_Share]:
-    """Splits for ``count`` tasks of about as many bytes; one scan alone ``in_order`` keeps the order of its files."""
+    """Divide the splits among ``count`` tasks by bytes. A single scan ``in_order`` keeps the order of its files."""
     shares: list[_Share] = [{} for _ in range(count)]
     heap = [(0, i) for i in range(count)]
     keeps_order = in_order and len(scans) == 1
     for scan in scans:
         splits = list(scan.splits or ())
-        for split, target in _in_order(splits, count) if keeps_order else _balanced(splits, heap):
+        for split, target in _assign_in_order(splits, count) if keeps_order else _balance(splits, heap):
             shares[target].setdefault(scan.scan_id, []).append(split)
     return shares
 
 
 def _shares_by_range(scans: list[ScanExec], ranged: dict[int, tuple[tuple[Split, ...], ...]]) -> list[_Share]:
-    """Splits by key range; scans without ranges (other inputs of a union) are balanced over the same tasks."""
+    """Return the planner's shares. The splits of scans without shares (other inputs of a union) are balanced."""
     count = len(next(iter(ranged.values())))
     shares = [{scan_id: list(parts[i]) for scan_id, parts in ranged.items()} for i in range(count)]
     heap = [(sum(s.nbytes for part in share.values() for s in part), i) for i, share in enumerate(shares)]
     heapq.heapify(heap)
     for scan in scans:
         if scan.scan_id not in ranged:
-            for split, target in _balanced(list(scan.splits or ()), heap):
+            for split, target in _balance(list(scan.splits or ()), heap):
                 shares[target].setdefault(scan.scan_id, []).append(split)
     return shares
 
@@ -206,17 +226,20 @@ def _shares_by_range(scans: list[ScanExec], ranged: dict[int, tuple[tuple[Split,
 def _with_tasks(
     plan: PhysicalPlan, scans: list[ScanExec], shares: list[_Share]
 ) -> tuple[PhysicalPlan, tuple[TaskSplits, ...]]:
-    """The plan without the splits of these scans, and the tasks that bring them."""
+    """Move the splits of these scans from the plan to the tasks."""
     scan_ids = {s.scan_id for s in scans}
     tasks = tuple(
         TaskSplits(tuple((scan_id, tuple(share.get(scan_id, ()))) for scan_id in sorted(scan_ids)))
         for share in shares
     )
-    return _open(plan, scan_ids), tasks
+    return _without_splits(plan, scan_ids), tasks
 
 
-def _balanced(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Split, int]]:
-    """Give each split, largest first, to the task with the fewest bytes; tasks keep file order inside."""
+def _balance(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Split, int]]:
+    """Assign each split, largest first, to the task with the fewest bytes so far. Return splits and tasks in file order.
+
+    heap: pairs (bytes, task) of all tasks, which is updated.
+    """
     placed = []
     for index in sorted(range(len(splits)), key=lambda i: -splits[i].nbytes):
         load, target = heapq.heappop(heap)
@@ -225,20 +248,24 @@ def _balanced(splits: list[Split], heap: list[tuple[int, int]]) -> list[tuple[Sp
     return [(splits[index], target) for index, target in sorted(placed)]
 
 
-def _in_order(splits: list[Split], count: int) -> list[tuple[Split, int]]:
-    """Give the first splits to the first task, the next ones to the next; each gets about as many bytes."""
+def _assign_in_order(splits: list[Split], count: int) -> list[tuple[Split, int]]:
+    """Assign consecutive splits to each task, with about equal bytes.
+
+    A split belongs to the task in whose part of all bytes its middle lies: for 4 tasks and 400 bytes, a split of the bytes
+    80 to 140 has its middle at 110, which is in the part of task 1 (100 to 200).
+    """
     total = max(sum(s.nbytes for s in splits), 1)
-    placed, done = [], 0
+    placed, bytes_before = [], 0
     for split in splits:
-        placed.append((split, min(count - 1, (2 * done + split.nbytes) * count // (2 * total))))
-        done += split.nbytes
+        placed.append((split, min(count - 1, (2 * bytes_before + split.nbytes) * count // (2 * total))))
+        bytes_before += split.nbytes
     return placed
 
 
-def _open(plan: PhysicalPlan, scan_ids: set[int]) -> PhysicalPlan:
-    """Take the splits out of the plan: each task brings its own."""
+def _without_splits(plan: PhysicalPlan, scan_ids: set[int]) -> PhysicalPlan:
+    """Remove the splits of these scans from the plan, because each task gets its own."""
     if isinstance(plan, ScanExec):
         return replace(plan, splits=None, shares=()) if plan.scan_id in scan_ids else plan
     if isinstance(plan, ReplicateExec) or not plan.children:
         return plan
-    return plan.with_children([_open(c, scan_ids) for c in plan.children])
+    return plan.with_children([_without_splits(c, scan_ids) for c in plan.children])

@@ -1,4 +1,8 @@
-"""Batches as bytes: Arrow IPC of the physical forms, so that narrow decimals and dictionaries stay what they are."""
+"""Encodes batches for a shuffle, and divides rows among the partitions of an exchange.
+
+A payload is an Arrow IPC stream of compacted columns (see ``compact``). Dictionary-encoded columns and narrow decimals keep
+their physical form.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +15,17 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.hashing import bucket_ids, partition_ids, partition_order
 from kquery_spark.physical.key_ranges import range_ids
 from kquery_spark.physical.operators import Partitioning
-from kquery_spark.stages.compact import compact, restored
+from kquery_spark.stages.compact import compact, restore
 from kquery_spark.types.batch import Batch, concat, cut
 from kquery_spark.types.vector import Vector, decode
 
 
 def encode(batch: Batch) -> pa.Buffer:
-    """One batch as an IPC stream of its columns in their narrowest forms, and one of the text that is stored apart.
+    """Encode a batch as an IPC stream of its compacted columns, followed by a stream of string bytes if there are any.
 
-    The row count goes along for batches without columns.
+    The metadata of the schema has the number of rows, which batches without columns need.
     """
-    columns = [compact(_small(c)) for c in batch.columns]
+    columns = [compact(_decode_large_dictionary(c)) for c in batch.columns]
     fields = [pa.field(str(i), c.data.type, metadata=c.form) for i, c in enumerate(columns)]
     schema = pa.schema(fields, {b"rows": str(batch.num_rows).encode()})
     sink = pa.BufferOutputStream()
@@ -31,44 +35,44 @@ def encode(batch: Batch) -> pa.Buffer:
             if columns
             else pa.RecordBatch.from_pylist([], schema=schema)
         )
-    texts = {str(i): one_cell(c.text) for i, c in enumerate(columns) if c.text is not None}
-    if texts:
-        apart = pa.RecordBatch.from_pydict(texts)
-        with pa.ipc.new_stream(sink, apart.schema) as writer:
-            writer.write_batch(apart)
+    string_bytes = {str(i): one_cell(c.text) for i, c in enumerate(columns) if c.text is not None}
+    if string_bytes:
+        strings = pa.RecordBatch.from_pydict(string_bytes)
+        with pa.ipc.new_stream(sink, strings.schema) as writer:
+            writer.write_batch(strings)
     return sink.getvalue()
 
 
 def one_cell(content: pa.Buffer) -> pa.Array:
-    """One binary value over the buffer's own memory."""
+    """Return an array of one binary value that shares the buffer's memory."""
     offsets = pa.array([0, content.size], pa.int32()).buffers()[1]
     return pa.Array.from_buffers(pa.binary(), 1, [None, offsets, content])
 
 
-def _small(array: pa.Array) -> pa.Array:
-    """A dictionary much larger than the rows that use it is not worth shipping."""
+def _decode_large_dictionary(array: pa.Array) -> pa.Array:
+    """Decode a column whose dictionary has more entries than the column has rows, because sending it is not worth it."""
     if pa.types.is_dictionary(array.type) and len(array.dictionary) > len(array):
         return decode(array)
     return array
 
 
 def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
-    """The batch that ``encode`` encoded; ``schema`` says names and Spark types."""
+    """Return the batch that ``encode`` encoded. schema: its names and Spark types."""
     source = pa.BufferReader(data)
     with pa.ipc.open_stream(source) as reader:
         rows = int((reader.schema.metadata or {})[b"rows"])
         batch, forms = reader.read_next_batch(), [f.metadata or {} for f in reader.schema]
-        end = list(reader)  # up to the mark of its end
-    assert not end
-    texts: dict[str, pa.Buffer] = {}
+        remaining = list(reader)  # reads the end-of-stream marker, so that ``source`` is at the next stream
+    assert not remaining
+    string_bytes: dict[str, pa.Buffer] = {}
     if any(form.get(b"form") == b"text" for form in forms):
         with pa.ipc.open_stream(source) as reader:
-            texts = {
+            string_bytes = {
                 name: column[0].as_buffer()
                 for name, column in zip(reader.schema.names, reader.read_next_batch().columns, strict=True)
             }
     columns = tuple(
-        restored(field.type, column, form, texts.get(str(i)))
+        restore(field.type, column, form, string_bytes.get(str(i)))
         for i, (field, column, form) in enumerate(zip(schema, batch.columns, forms, strict=True))
     )
     return Batch(schema, columns, rows)
@@ -77,12 +81,13 @@ def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
 def partitioned(
     batches: Iterable[Batch], where: Partitioning, schema: pa.Schema, payload_bytes: int
 ) -> Iterator[tuple[int, Batch]]:
-    """Pieces of the batches with the task each belongs to, put together until they are worth a message.
+    """Yield pairs (task, rows): the rows divided by ``where``, and collected until they have ``payload_bytes``.
 
-    By ranges and by buckets every task gets a piece, be it empty.
+    For ranges and buckets, every task gets at least one piece, even an empty one: tasks that also read files learn their
+    number from the rows that they receive.
     """
     if where.count == 1:
-        for piece in _grouped(batches, schema, payload_bytes):
+        for piece in _concatenate_small(batches, schema, payload_bytes):
             yield 0, piece
         return
     program = Program(where.keys, schema)
@@ -104,7 +109,7 @@ def partitioned(
 
 
 def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.ndarray:
-    """The task that each row belongs to."""
+    """Return the number of the task for each row."""
     if where.bounds:
         return range_ids(keys[0], rows, where.bounds, where.descending, where.nulls_last)
     if where.buckets:
@@ -113,37 +118,41 @@ def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.nd
 
 
 def _by_target(batch: Batch, ids: np.ndarray, count: int) -> Iterator[tuple[int, Batch]]:
-    """The rows of each target that has some, given every row's target."""
+    """Yield the rows of each target that has any. ids: the target of each row."""
     ends = np.cumsum(np.bincount(ids, minlength=count))
-    moved = batch.take(pa.array(partition_order(ids, count)))
+    by_target = batch.take(pa.array(partition_order(ids, count)))
     start = 0
     for target, end in enumerate(ends.tolist()):
         if end > start:
-            yield target, moved.slice(start, end - start)
+            yield target, by_target.slice(start, end - start)
         start = end
 
 
 def result_pieces(batches: Iterable[Batch], schema: pa.Schema, nbytes: int) -> Iterator[Batch]:
-    """The rows of a result in pieces of about so many bytes; dictionaries that are not small beside these are decoded.
+    """Return the rows of a result in pieces of about ``nbytes`` bytes.
 
-    A piece of a dictionary column takes all of the dictionary along.
+    Each piece of a dictionary-encoded column contains the whole dictionary, so large dictionaries are decoded first.
     """
 
     def pieces() -> Iterator[Batch]:
         for batch in batches:
-            plain = _decoded(batch, nbytes // 16)
+            plain = _decode_dictionaries(batch, nbytes // 16)
             yield from cut(plain, max(1, -(-plain.num_rows * nbytes // max(plain.nbytes, 1))))
 
-    return _grouped(pieces(), schema, nbytes)
+    return _concatenate_small(pieces(), schema, nbytes)
 
 
-def _decoded(batch: Batch, nbytes: int) -> Batch:
-    large = [pa.types.is_dictionary(c.type) and c.dictionary.nbytes > nbytes for c in batch.columns]
-    columns = tuple(decode(c) if one else c for c, one in zip(batch.columns, large, strict=True))
+def _decode_dictionaries(batch: Batch, max_bytes: int) -> Batch:
+    """Decode the columns whose dictionary has more than ``max_bytes``."""
+    columns = tuple(
+        decode(c) if pa.types.is_dictionary(c.type) and c.dictionary.nbytes > max_bytes else c
+        for c in batch.columns
+    )
     return Batch(batch.schema, columns, batch.num_rows)
 
 
-def _grouped(batches: Iterable[Batch], schema: pa.Schema, payload_bytes: int) -> Iterator[Batch]:
+def _concatenate_small(batches: Iterable[Batch], schema: pa.Schema, payload_bytes: int) -> Iterator[Batch]:
+    """Concatenate consecutive batches until they have ``payload_bytes``."""
     waiting: list[Batch] = []
     size = 0
     for batch in batches:

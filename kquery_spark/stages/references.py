@@ -1,15 +1,16 @@
-"""References to values in a serialized plan, and how much of everything a message may have.
+"""References to values in a serialized plan, and the limits of a message.
 
-A reference is the index of a value in one of a message's tables, shifted left by four bits, and the table's number.
+A reference is ``index << 4 | table``: the number of a table of the message, and the index of a value in this table. Value 5
+of the table of strings (1) has the reference 81.
 """
 
 from __future__ import annotations
 
 VERSION = 1
 MAX_BYTES = 1 << 30
-# Objects inside objects; beyond this Python itself could not compare or print the plan.
+# The depth of nested objects. Python could not compare or print a deeper plan.
 MAX_DEPTH = 1000
-# Objects and items of a plan written out as a tree: sharing must not make a small message a huge plan.
+# The number of objects and list items of one value, and of all values, as if nothing was shared (see ReadLimits).
 MAX_SIZE = 5_000_000
 MAX_TOTAL = 50_000_000
 MAX_DIGITS = 4000  # of an integer or a decimal

@@ -1,7 +1,7 @@
-"""What a serialized plan may contain: classes of this package, their fields, and tests of field values.
+"""The allow-list of serialized plans: classes, their fields, and type checks for field values.
 
-Every concrete frozen dataclass below the plan bases is discovered automatically, and so is every class or enum that a
-field's annotation mentions; adding a node needs no line here.
+Every concrete frozen dataclass below the base classes of plans is found automatically, and so is every class or enum in the
+annotations of its fields. A new node needs no change here.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _HOMES = (expr, logical, operators, sources)
 _ROOTS: tuple[type, ...] = (EngineConfig, Stage, StageGraph, TaskSplits)
 _OUR_PACKAGE = __name__.partition(".")[0]
 
-# A field annotated Any holds a plain value, except these.
+# Fields that are annotated with Any hold plain values, except for these.
 _FIELD_TYPES: dict[tuple[type, str], Any] = {(MemorySource, "table"): pa.Table}
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes, Decimal})
 
@@ -49,7 +49,11 @@ Test = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Form:
-    """How a class is written: its name, its fields in order, how they are read, what values they may have."""
+    """How a class is serialized.
+
+    fields: its field names in order. values: returns the field values of an object. tests: for each field, a check of all
+    values of a block at once. check: an additional check of each object.
+    """
 
     cls: type
     name: str
@@ -78,11 +82,11 @@ class Registry:
             self.add(cls)
 
     def add(self, cls: type, name: str | None = None) -> None:
-        """Allow a class, and every class of this package that its fields mention."""
-        waiting = [(cls, name or cls.__name__)]
+        """Allow a class, and every class of this package in the annotations of its fields."""
+        pending = [(cls, name or cls.__name__)]
         classes = []
-        while waiting:
-            each, label = waiting.pop()
+        while pending:
+            each, label = pending.pop()
             if each in self._types:
                 continue
             self._claim_name(each, label)
@@ -92,7 +96,7 @@ class Registry:
                 continue
             classes.append((each, label))
             for annotation in _annotations(each).values():
-                waiting += [(c, c.__name__) for c in _mentioned(annotation)]
+                pending += [(c, c.__name__) for c in _classes_in(annotation)]
         self.forms.update({each: self._form(each, label) for each, label in classes})
         self.by_name = {f.name: f for f in self.forms.values()}
 
@@ -111,7 +115,7 @@ class Registry:
 
 
 def is_plan_class(cls: type) -> bool:
-    """Whether a class is a concrete frozen dataclass, as everything in a plan has to be."""
+    """True if the class is a concrete frozen dataclass, which every class in a plan has to be."""
     own = cls.__dict__
     frozen = "__dataclass_params__" in own and own["__dataclass_params__"].frozen
     return frozen and cls not in _NEVER_MADE and not inspect.isabstract(cls)
@@ -123,7 +127,7 @@ _registered: list[type] = []
 
 
 def registry() -> Registry:
-    """The allow-list of this process, built at first use."""
+    """Return the allow-list of this process, which is built on first use."""
     global _registry
     with _lock:
         if _registry is None:
@@ -135,11 +139,11 @@ def registry() -> Registry:
 
 
 def register_serializable(cls: type) -> type:
-    """Allow a class of your own (a ``Source``, say) in serialized plans; works as a decorator.
+    """Allow your own class (for example a ``Source``) in serialized plans. It can be used as a decorator.
 
-    It must be a frozen dataclass whose fields are annotated with plain values, Arrow types, tuples, and other
-    allowed classes. The process that reads a plan has to register it, too. Raises SerializationError where
-    that cannot work.
+    The class must be a frozen dataclass whose fields are annotated with plain values, Arrow types, tuples and other allowed
+    classes. The process that reads a plan has to register it, too. Raises SerializationError if the class cannot be
+    serialized.
     """
     if not is_plan_class(cls):
         raise SerializationError(f"{cls.__qualname__} is not a concrete frozen dataclass")
@@ -151,7 +155,7 @@ def register_serializable(cls: type) -> type:
 
 
 def registered_classes() -> tuple[type, ...]:
-    """What ``register_serializable`` was called with: a runtime registers the same in its workers."""
+    """Return the classes that were registered, so that workers can register the same ones."""
     return tuple(_registered)
 
 
@@ -172,7 +176,7 @@ def _below(cls: type) -> Iterator[type]:
 
 
 def _entry(node: Any) -> object:
-    """Raises PlanError when this version has no such function."""
+    """Look up the function of a call; raises PlanError if this version does not have it."""
     return node.entry
 
 
@@ -187,10 +191,10 @@ def _getter(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
     return lambda value: tuple(getattr(value, n) for n in names)
 
 
-def _mentioned(annotation: Any) -> Iterator[type]:
-    """Classes of this package and enums inside an annotation."""
+def _classes_in(annotation: Any) -> Iterator[type]:
+    """Yield the classes of this package and the enums in an annotation."""
     for argument in typing.get_args(annotation):
-        yield from _mentioned(argument)
+        yield from _classes_in(argument)
     if not isinstance(annotation, type) or typing.get_origin(annotation) is not None:
         return
     ours = annotation.__module__.partition(".")[0] == _OUR_PACKAGE
@@ -199,7 +203,7 @@ def _mentioned(annotation: Any) -> Iterator[type]:
 
 
 def _test(annotation: Any, label: str) -> Test | type:
-    """How a value of the annotated type is recognized; a class when its exact type decides."""
+    """Return a check for values of the annotated type, or a class if values must have exactly this type."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is Any:
         return _is_plain
@@ -223,7 +227,7 @@ def _literal_test(allowed: tuple[Any, ...]) -> Test:
 
 
 def _tuple_test(items: tuple[Any, ...], label: str) -> Test:
-    """The test for ``tuple[item, ...]``, of any length, or for ``tuple[first, second]``."""
+    """Return the check for ``tuple[item, ...]`` (any length) or for ``tuple[first, second]`` (exactly these items)."""
     if len(items) == 2 and items[1] is Ellipsis:
         every = _column_test(_test(items[0], label))
         return lambda value: type(value) is tuple and every(value)
@@ -236,7 +240,7 @@ def _tuple_test(items: tuple[Any, ...], label: str) -> Test:
 
 
 def _is_final(cls: type) -> bool:
-    """Whether values of the class have exactly this type, not one below it."""
+    """True if values of the class have exactly this type, never that of a subclass."""
     return cls in _PLAIN or cls in (pa.Schema, pa.Table) or issubclass(cls, Enum) or is_plan_class(cls)
 
 
@@ -251,7 +255,7 @@ def _any_of(tests: list[Test | type]) -> Test:
 
 
 def _column_test(test: Test | type) -> Callable[[Sequence[Any]], bool]:
-    """The test for all of many values; by their set of types where that is enough."""
+    """Return a check for many values at once. If only the types matter, it compares the set of types."""
     if isinstance(test, type):
         only = frozenset({test})
         return lambda values: only.issuperset(map(type, values))
@@ -261,12 +265,12 @@ def _column_test(test: Test | type) -> Callable[[Sequence[Any]], bool]:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is a scalar, or tuples of scalars to any depth."""
-    waiting = [value]
-    while waiting:
-        each = waiting.pop()
+    """True if the value is a scalar, or a tuple of plain values (to any depth)."""
+    pending = [value]
+    while pending:
+        each = pending.pop()
         if type(each) is tuple:
-            waiting += each
+            pending += each
         elif type(each) not in _PLAIN:
             return False
     return True

@@ -1,7 +1,7 @@
-"""Plans to bytes and back, in the language-neutral form that ``plan.proto`` describes.
+"""Serializes plans in the language-neutral format that ``plan.proto`` describes.
 
-Reading is safe for bytes of any origin: only classes of the allow-list are instantiated, every field is checked
-against its annotation, sizes are bounded, nothing recurses, and whatever is wrong is a SerializationError.
+Reading is safe for untrusted bytes. Only classes of the allow-list are instantiated, every field is checked against its
+annotation, sizes are bounded, nothing recurses, and every problem raises a SerializationError.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 def to_bytes(value: object) -> bytes:
-    """Serialize a plan, an expression, a stage or a source; SerializationError names what cannot be."""
+    """Serialize a plan, an expression, a stage or a source. Raises a SerializationError that names the obstacle."""
     try:
         data = Encoder().message(value).SerializeToString()
     except (UnicodeEncodeError, ValueError) as error:
@@ -36,7 +36,7 @@ def to_bytes(value: object) -> bytes:
 
 
 def from_bytes(data: bytes, expected: type[T], limits: ReadLimits = OWN_PLANS) -> T:
-    """What ``to_bytes`` wrote, which must be an ``expected``; SerializationError for anything else."""
+    """Read a value that ``to_bytes`` wrote. Raises SerializationError if it is invalid or not an ``expected``."""
     if len(data) > MAX_BYTES:
         raise SerializationError(f"{len(data)} bytes are too many for a plan; the limit is {MAX_BYTES}")
     try:

@@ -34,7 +34,7 @@ def spark_column_type(field: pa.Field, tz: str = "UTC") -> pa.DataType:
     try:
         return spark_type(field.type, tz)
     except Unsupported:
-        raise Unsupported(f"The column {field.name} of type {field.type} is not supported.") from None
+        raise Unsupported(f"the column {field.name} of type {field.type} is not supported") from None
 
 
 def spark_type(dtype: pa.DataType, tz: str = "UTC") -> pa.DataType:

@@ -16,7 +16,7 @@ __all__ = ["Difference", "Report", "compare_tables", "verify"]
 
 
 class _Callable(ModuleType):
-    """Importing this folder binds ``kquery_spark.verify`` to it, over the function: so it can be called."""
+    """Importing this directory binds ``kquery_spark.verify`` to it, over the function: so it can be called."""
 
     def __call__(self, frame: DataFrame) -> Report:
         return verify(frame)

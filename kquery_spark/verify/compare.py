@@ -174,11 +174,11 @@ def _sorted(columns: list[np.ndarray], shift: float) -> list[np.ndarray]:
             whole.append(floats)
         if column.dtype == object:
             # of a column of floats only where it is NULL
-            texts = [
+            strings = [
                 _sort_text(None if v is None else "", shift) if floats is not None else _sort_text(v, shift)
                 for v in column
             ]
-            exact.append(np.unique(np.array(texts), return_inverse=True)[1])
+            exact.append(np.unique(np.array(strings), return_inverse=True)[1])
         elif floats is None:
             exact.append(column)
     order = np.lexsort([*whole, *leading, *exact])

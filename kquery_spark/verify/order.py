@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Nodes that pass rows on in the order in which they come.
 _KEEP_ORDER = frozenset({"Project", "Filter", "GlobalLimit", "LocalLimit", "Offset", "SubqueryAlias"})

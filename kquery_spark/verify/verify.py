@@ -15,11 +15,11 @@ from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
 from kquery_spark.errors import VerifyError
 from kquery_spark.progress import progress
-from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.crossing_types import comparable_table
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.job_descriptions import draws_progress
-from kquery_spark.spark_bridge.session import check_frame
+from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
+from kquery_spark.spark_bridge.session.bridge import check_frame
+from kquery_spark.spark_bridge.session.bypass import bypass
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.ui.job_descriptions import draws_progress
 from kquery_spark.verify.compare import Difference, compare_tables
 from kquery_spark.verify.order import chance, ordered_columns
 

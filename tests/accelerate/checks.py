@@ -33,9 +33,9 @@ def check(frame: Any, coverage: float = 0.0) -> kq.Report:
 
 
 @contextmanager
-def view_of_files(spark: Any, name: str, query: str, folder: Path) -> Iterator[None]:
+def view_of_files(spark: Any, name: str, query: str, directory: Path) -> Iterator[None]:
     """The rows of a query as a view of three Parquet files."""
-    path = str(folder / name)
+    path = str(directory / name)
     spark.sql(query).repartition(3).write.parquet(path)
     spark.read.parquet(path).createOrReplaceTempView(name)
     try:

@@ -35,7 +35,7 @@ def nested(spark, rows, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def tables(spark, tpch_dir) -> Path:
-    """TPC-H's eight tables as views of this session, which other tests drop again; gives the folder of the files."""
+    """TPC-H's eight tables as views of this session, which other tests drop again; gives the directory of the files."""
     tpch.register(spark, tpch_dir)
     return tpch_dir
 

@@ -13,15 +13,15 @@ FORMATS = {
 }
 
 
-def main(folder: str) -> None:
+def main(directory: str) -> None:
     builder = configure(SparkSession.builder).master("local[1]").enableHiveSupport()
     given = {
         "spark.ui.enabled": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.shuffle.partitions": "1",
-        "spark.sql.warehouse.dir": f"{folder}/warehouse",
-        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:{folder}/metastore;create=true",
-        "spark.driver.extraJavaOptions": f"-Dderby.system.home={folder}",
+        "spark.sql.warehouse.dir": f"{directory}/warehouse",
+        "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:{directory}/metastore;create=true",
+        "spark.driver.extraJavaOptions": f"-Dderby.system.home={directory}",
         "hive.exec.dynamic.partition.mode": "nonstrict",
     }
     for name, value in given.items():

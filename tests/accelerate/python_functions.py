@@ -40,7 +40,7 @@ TYPES = {
 }  # fmt: skip
 NESTED_ROWS = """
     SELECT id, p, CASE WHEN id % 7 = 0 THEN NULL WHEN id % 7 = 1 THEN CAST(array() AS array<int>) ELSE array(int, NULL, CAST(id AS int)) END AS ints,
-      IF(id % 5 = 0, NULL, array(string, 'x', NULL)) AS texts, array(double, double('NaN'), -0.0D, NULL) AS doubles,
+      IF(id % 5 = 0, NULL, array(string, 'x', NULL)) AS strings, array(double, double('NaN'), -0.0D, NULL) AS doubles,
       IF(id % 5 = 1, NULL, array(timestamp, timestamp'2021-07-01 12:00:00')) AS times, array(date, NULL, date'1682-01-01') AS dates,
       IF(id % 5 = 2, NULL, array(array(long, 1L), NULL, CAST(array() AS array<bigint>))) AS deep,
       IF(id % 4 = 0, NULL, struct(int AS a, string AS b, float AS `c d`)) AS one, array(decimal, 1.25) AS decimals,
@@ -54,7 +54,7 @@ NESTED_ROWS = """
 """
 """Over ``ROWS``; how the columns are nested says ``NESTED``."""
 NESTED = {
-    "ints": "array<int>", "texts": "array<string>", "doubles": "array<double>", "times": "array<timestamp>", "dates": "array<date>",
+    "ints": "array<int>", "strings": "array<string>", "doubles": "array<double>", "times": "array<timestamp>", "dates": "array<date>",
     "deep": "array<array<bigint>>", "one": "struct<a:int,b:string,`c d`:float>", "decimals": "array<decimal(9,2)>",
     "structs": "array<struct<a:smallint,t:timestamp>>", "counts": "map<string,int>", "lists": "map<int,array<string>>",
     "mixed": "struct<m:map<string,double>,x:struct<d:decimal(9,2),y:struct<e:date>>>",

@@ -1,4 +1,4 @@
-"""All rows collected to the driver as Arrow: for queries that only pass them on, too, where they are many and texts short."""
+"""All rows collected to the driver as Arrow: for queries that only pass them on, too, where they are many and strings short."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ ROWS = 600_000
 
 @pytest.fixture(scope="module")
 def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    folder: Path = tmp_path_factory.mktemp("large")
+    directory: Path = tmp_path_factory.mktemp("large")
     random = np.random.default_rng(29)
     columns = {f"c{i}": random.integers(0, 2**62, ROWS) for i in range(8)}
     pq.write_table(
-        pa.table({"n": np.arange(ROWS), **columns}), folder / "numbers.parquet", row_group_size=40_000
+        pa.table({"n": np.arange(ROWS), **columns}), directory / "numbers.parquet", row_group_size=40_000
     )
-    texts = [
+    strings = [
         f"{i} " + "words of a long remark that goes on and on " * 4 for i in random.permutation(ROWS // 4)
     ]
     pq.write_table(
-        pa.table({"t": texts, "n": np.arange(ROWS // 4)}), folder / "texts.parquet", compression="none"
+        pa.table({"t": strings, "n": np.arange(ROWS // 4)}), directory / "strings.parquet", compression="none"
     )
-    for name in ("numbers", "texts"):
-        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(f"large_{name}")
+    for name in ("numbers", "strings"):
+        spark.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(f"large_{name}")
     return spark
 
 
@@ -53,7 +53,7 @@ def test_rows_are_brought_in_the_order_of_the_file(large: SparkSession, query: s
     fast: Any = kquery_plan(frame)
     assert fast is not frame
     explained = kq.explain(frame)
-    assert explained.accelerated and "takes them as Arrow" in str(explained)
+    assert explained.accelerated and "receives them as Arrow" in str(explained)
     table = fast.toArrow()
     assert table.equals(frame.toArrow().sort_by("n"))
     assert (np.diff(table["n"].to_numpy()) > 0).all()
@@ -72,14 +72,14 @@ def test_what_is_made_of_them_is_sparks(large: SparkSession, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "query",
     [
-        "SELECT * FROM large_texts",
+        "SELECT * FROM large_strings",
         "SELECT * FROM large_numbers LIMIT 300000",
         "SELECT n FROM large_numbers",
         "SELECT * FROM large_numbers WHERE n = 17",
-        "SELECT * FROM large_texts WHERE n % 100 = 7",
+        "SELECT * FROM large_strings WHERE n % 100 = 7",
     ],
 )
-def test_long_texts_and_few_values_are_left_to_spark(large: SparkSession, query: str) -> None:
+def test_long_strings_and_few_values_are_left_to_spark(large: SparkSession, query: str) -> None:
     frame = large.sql(query)
     assert kquery_plan(frame) is frame
     assert not kq.explain(frame).accelerated
@@ -88,9 +88,9 @@ def test_long_texts_and_few_values_are_left_to_spark(large: SparkSession, query:
 def test_pieces_of_many_sizes(large: SparkSession) -> None:
     """Dictionaries that grow with the rows, batches of few rows, and none."""
     for query in (
-        "SELECT n, concat('customer ', n % 50000) AS s, t FROM large_texts",
-        "SELECT n, row_number() OVER (PARTITION BY n % 1000 ORDER BY n) AS r, t FROM large_texts",
-        "SELECT n, t FROM large_texts WHERE n < 0",
+        "SELECT n, concat('customer ', n % 50000) AS s, t FROM large_strings",
+        "SELECT n, row_number() OVER (PARTITION BY n % 1000 ORDER BY n) AS r, t FROM large_strings",
+        "SELECT n, t FROM large_strings WHERE n < 0",
     ):
         frame = large.sql(query)
         fast: Any = kquery_plan(frame, when="always", fallback="error")
@@ -106,14 +106,14 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
         "SELECT * FROM numbers ORDER BY c0",
         "SELECT n % 10 AS k, count(*) AS n, min(c1) AS least FROM numbers GROUP BY n % 10 ORDER BY k",
         "SELECT n, n, c2 FROM numbers WHERE n < 0",
-        "SELECT n, concat('customer ', n % 50000) AS s, t FROM texts ORDER BY s, n LIMIT 1000",
+        "SELECT n, concat('customer ', n % 50000) AS s, t FROM strings ORDER BY s, n LIMIT 1000",
     ],
 )
 def test_a_context_on_spark_brings_its_rows_as_arrow(
     large: SparkSession, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = kq.ExecutionContext(large)
-    for name in ("numbers", "texts"):
+    for name in ("numbers", "strings"):
         context.register_parquet(name, large.table(f"large_{name}").inputFiles()[0].removeprefix("file:"))
     own = context.sql(query).to_arrow()
     monkeypatch.setattr(spark_context, "payload_frame", None)  # which no query of rows in the driver asks for
@@ -131,8 +131,8 @@ def test_a_context_on_spark_brings_its_rows_as_arrow(
 
 def test_more_than_spark_lets_the_driver_have_comes_by_rows_or_not_at_all(large: SparkSession) -> None:
     context = kq.ExecutionContext(large)
-    folder = large.table("large_numbers").inputFiles()[0].removeprefix("file:")
-    context.register_parquet("numbers", folder)
+    directory = large.table("large_numbers").inputFiles()[0].removeprefix("file:")
+    context.register_parquet("numbers", directory)
     query = context.sql("SELECT * FROM numbers")
     limit = large.conf.get("spark.driver.maxResultSize", "1g")
     large.sparkContext._jsc.sc().conf().set("spark.driver.maxResultSize", "1m")

@@ -21,7 +21,7 @@ from kquery_spark.config.names import setting_values, value_text
 from kquery_spark.config.tolerant import read_tolerantly, unknown_settings
 from kquery_spark.errors import ConfigError, ConfigWarning
 from kquery_spark.optimizer import optimizer
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.conftest import settings, worker_environment
 
 DEFAULTS = {**setting_values(EngineConfig(), PREFIX), **setting_values(CostModel(), COST_PREFIX)}

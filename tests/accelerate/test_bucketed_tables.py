@@ -46,11 +46,11 @@ QUERIES: list[tuple[str, int | None]] = [
     ("SELECT k, count(*), sum(id), min(s) FROM eight GROUP BY k", 0),
     ("SELECT s, k, count(DISTINCT id) FROM eight GROUP BY s, k", 0),
     ("SELECT k, count(*) FROM stripes GROUP BY k", 0),
-    ("SELECT k, p, count(*) FROM folders WHERE p > 0 GROUP BY k, p", 0),
+    ("SELECT k, p, count(*) FROM directories WHERE p > 0 GROUP BY k, p", 0),
     ("SELECT s, k, count(*) FROM two GROUP BY k, s", 0),
     ("SELECT a.id, b.s FROM eight a JOIN eight b ON a.k = b.k AND a.id < b.id WHERE a.id < 500", 0),
-    ("SELECT a.id, b.s FROM stripes a LEFT JOIN folders b ON a.k = b.k AND b.p = 1", 0),
-    ("SELECT k, count(*) FROM four LEFT SEMI JOIN folders USING (k) GROUP BY k", 0),
+    ("SELECT a.id, b.s FROM stripes a LEFT JOIN directories b ON a.k = b.k AND b.p = 1", 0),
+    ("SELECT k, count(*) FROM four LEFT SEMI JOIN directories USING (k) GROUP BY k", 0),
     ("SELECT k, a.id, b.id FROM four a FULL JOIN stripes b USING (k)", 0),
     ("SELECT id, row_number() OVER (PARTITION BY k ORDER BY id) AS r FROM eight", 0),
     (
@@ -69,7 +69,7 @@ QUERIES: list[tuple[str, int | None]] = [
 
 @pytest.fixture(scope="module")
 def tables(spark: Any) -> Iterator[None]:
-    """eight and four by k, two by k and s, rest by k into three buckets; in folders by p; as ORC."""
+    """eight and four by k, two by k and s, rest by k into three buckets; in directories by p; as ORC."""
     rows = spark.range(3000).selectExpr(
         "id", "if(id % 101 = 0, NULL, id % 97) AS k", "concat('s', id % 13) AS s", "id % 3 AS p"
     )
@@ -78,7 +78,7 @@ def tables(spark: Any) -> Iterator[None]:
         "four": rows.where("id % 3 = 0").write.bucketBy(4, "k"),
         "two": rows.where("id % 2 = 0").write.bucketBy(4, "k", "s"),
         "rest": rows.where("id % 5 = 0").write.bucketBy(3, "k"),
-        "folders": rows.write.partitionBy("p").bucketBy(4, "k"),
+        "directories": rows.write.partitionBy("p").bucketBy(4, "k"),
         "stripes": rows.write.format("orc").bucketBy(4, "k"),
     }
     for name, writer in written.items():
@@ -153,7 +153,7 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
             f"k = {some[1]} OR id > 190",
         ):
             frame = spark.sql(f"SELECT k, id FROM keyed WHERE {condition}")
-            # IN lists with zeros of both signs stay with Spark
+            # IN lists with zeros of both signs fall back to Spark
             check(frame, coverage=0.0 if key == "d" and "IN" in condition else 1.0)
         (stage,) = kq.explain(spark.sql(f"SELECT id FROM keyed WHERE k = {some[0]}")).stages[0]
         assert stage.splits < stage.all_splits

@@ -27,7 +27,7 @@ COMPUTED = "cached rows are read by Spark"
 
 @pytest.fixture
 def files(spark, tmp_path):
-    """A folder of Parquet files with a folder for each p."""
+    """A directory of Parquet files with a directory for each p."""
     path = str(tmp_path / "files")
     spark.range(300).selectExpr(*COLUMNS).repartition(2).write.partitionBy("p").parquet(path)
     return path
@@ -65,8 +65,8 @@ def assert_left_to_spark(frame, reason):
 
 def a_file(path):
     return next(
-        os.path.join(folder, name)
-        for folder, _, names in os.walk(path)
+        os.path.join(directory, name)
+        for directory, _, names in os.walk(path)
         for name in sorted(names)
         if name.endswith(".parquet")
     )
@@ -179,7 +179,7 @@ def test_a_file_that_was_written_again(spark, files, cached):
     assert sorted(map(str, query.transform(kq.kquery_plan, when="always").collect())) == expected
 
 
-def test_the_folder_that_is_gone(spark, files, cached):
+def test_the_directory_that_is_gone(spark, files, cached):
     frame = cached(spark.read.parquet(files))
     expected = sorted(map(str, grouped(frame).collect()))
     shutil.rmtree(files)
@@ -320,7 +320,7 @@ def test_where_little_is_done_with_numbers_of_a_cache(spark, tmp_path, cached):
     little, more = frame.groupBy("k").agg(F.sum("x")), frame.groupBy("id").agg(F.sum("x"))
     for query in (little, more, frame.groupBy("k").count()):
         check(query, coverage=1.0)
-    sentence = "Spark has the numbers in its cache, and little is done with them"
+    sentence = "Spark's cache holds the decoded numbers, and the query does little with them"
     assert sentence in str(kq.explain(little))
     assert sentence not in str(kq.explain(more))
     assert sentence not in str(kq.explain(frame.groupBy("k").count()))

@@ -15,8 +15,8 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate import api
 from kquery_spark.compiler import compile as compile_module
-from kquery_spark.spark_bridge import catalog_snapshot
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.relations import catalog_snapshot
+from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.conftest import in_faults, settings
 
 
@@ -54,7 +54,7 @@ def test_an_action_reads_what_was_inserted_before_it(spark, table, numbers):
     frame, derived = fast(plain), fast(plain).select("*")
     grouped = fast(plain.groupBy("k").count())
     fast(plain).createOrReplaceTempView("changed_v")
-    assert "What is made of the rows is Spark's" in str(kq.explain(grouped))
+    assert "Operations on top of the result run in Spark" in str(kq.explain(grouped))
     before = rows(grouped)
     spark.sql("INSERT INTO changed_t VALUES (1000, 99), (1001, 99)")
     assert rows(grouped) == before  # as Spark's own frame, whose plan has listed the files
@@ -89,8 +89,8 @@ def test_a_table_in_a_subquery_is_one_too(spark, tmp_path, table, numbers):
 def test_files_that_a_refresh_finds(spark, table, numbers):
     table("changed_r", numbers)
     frame = fast(spark.table("changed_r").where("k = 3"))
-    folder = os.path.dirname(spark.table("changed_r").inputFiles()[0].removeprefix("file:"))
-    numbers.write.mode("append").parquet(folder)
+    directory = os.path.dirname(spark.table("changed_r").inputFiles()[0].removeprefix("file:"))
+    numbers.write.mode("append").parquet(directory)
     spark.sql("REFRESH TABLE changed_r")
     assert frame.count() == spark.table("changed_r").where("k = 3").count() == 2 * 28 + 2
 
@@ -114,8 +114,8 @@ def test_partitions_that_are_replaced_and_dropped(spark, table, numbers):
 
 def test_a_table_that_is_read_is_not_overwritten(spark, table, numbers):
     table("changed_o", numbers)
-    folder = os.path.dirname(spark.table("changed_o").inputFiles()[0].removeprefix("file:"))
-    by_name, by_path = spark.table("changed_o").where("k > 1"), spark.read.parquet(folder).where("k > 1")
+    directory = os.path.dirname(spark.table("changed_o").inputFiles()[0].removeprefix("file:"))
+    by_name, by_path = spark.table("changed_o").where("k > 1"), spark.read.parquet(directory).where("k > 1")
     for frame in (by_name, by_path):
         accelerated = fast(frame)
         accelerated.createOrReplaceTempView("changed_w")
@@ -142,27 +142,27 @@ def test_what_is_made_of_files_by_path_is_still_the_engines(spark, tmp_path, num
 
 
 @pytest.mark.parametrize("how", ["parquet", "save", "option"])
-def test_a_folder_is_overwritten_by_what_was_in_it(spark, tmp_path, numbers, how):
-    folder = str(tmp_path / "self")
+def test_a_directory_is_overwritten_by_what_was_in_it(spark, tmp_path, numbers, how):
+    directory = str(tmp_path / "self")
     for query in (
         lambda f: f.dropDuplicates(["k"]),
         lambda f: f.orderBy("id"),
         lambda f: f.groupBy("k").count(),
     ):
-        numbers.coalesce(1).write.mode("overwrite").parquet(folder)
-        source = spark.read.parquet(folder)
+        numbers.coalesce(1).write.mode("overwrite").parquet(directory)
+        source = spark.read.parquet(directory)
         expected = query(source).count()
         frame = fast(query(source))
         if how == "parquet":
-            frame.write.mode("overwrite").parquet(folder)
+            frame.write.mode("overwrite").parquet(directory)
         elif how == "save":
-            frame.write.format("parquet").partitionBy("k").save(f"file:{folder}", mode="overwrite")
+            frame.write.format("parquet").partitionBy("k").save(f"file:{directory}", mode="overwrite")
         else:
-            frame.write.option("path", folder).mode("overwrite").save()
-        assert spark.read.parquet(folder).count() == expected
-    frame = fast(spark.read.parquet(folder))
-    frame.write.mode("overwrite").option("compression", "gzip").parquet(f"{folder}-of-another-name")
-    assert rows(spark.read.parquet(f"{folder}-of-another-name")) == rows(spark.read.parquet(folder))
+            frame.write.option("path", directory).mode("overwrite").save()
+        assert spark.read.parquet(directory).count() == expected
+    frame = fast(spark.read.parquet(directory))
+    frame.write.mode("overwrite").option("compression", "gzip").parquet(f"{directory}-of-another-name")
+    assert rows(spark.read.parquet(f"{directory}-of-another-name")) == rows(spark.read.parquet(directory))
 
 
 @pytest.mark.parametrize("driver", ["0", "8m"])
@@ -304,9 +304,9 @@ def test_a_statement_that_ends_while_the_query_is_planned(spark, table, numbers,
     """It begins after the files are listed and is over before planning is."""
     name = "changed_quick"
     numbers.write.partitionBy("k").saveAsTable(name)  # Spark truncates no external table
-    folder = os.path.dirname(os.path.dirname(spark.table(name).inputFiles()[0].removeprefix("file:")))
-    os.makedirs(f"{folder}/k=9")
-    pq.write_table(pa.table({"id": [1, 2]}), f"{folder}/k=9/f.parquet")
+    directory = os.path.dirname(os.path.dirname(spark.table(name).inputFiles()[0].removeprefix("file:")))
+    os.makedirs(f"{directory}/k=9")
+    pq.write_table(pa.table({"id": [1, 2]}), f"{directory}/k=9/f.parquet")
     build, done = compile_module.build_stages, []
 
     def changing(*args, **options):

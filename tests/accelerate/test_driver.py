@@ -20,7 +20,7 @@ from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.runtime.spark import driver
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.conftest import in_faults, settings
 
 IN_DRIVER = {"spark.kquery.driverBytes": "8m"}
@@ -67,11 +67,11 @@ QUERIES = (
 
 @pytest.fixture(scope="module", autouse=True)
 def typed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    folder = tmp_path_factory.mktemp("driver")
-    pq.write_table(ROWS.slice(0, 3), folder / "1.parquet")
-    pq.write_table(ROWS.slice(3), folder / "2.parquet")
-    spark.read.parquet(str(folder)).createOrReplaceTempView("typed")
-    yield folder
+    directory = tmp_path_factory.mktemp("driver")
+    pq.write_table(ROWS.slice(0, 3), directory / "1.parquet")
+    pq.write_table(ROWS.slice(3), directory / "2.parquet")
+    spark.read.parquet(str(directory)).createOrReplaceTempView("typed")
+    yield directory
     spark.catalog.dropTempView("typed")
 
 
@@ -223,7 +223,7 @@ def test_tiny_queries_are_the_drivers_and_all_else_of_them_is_sparks(spark: Any,
         (decision,) = kq.explain(frame).decisions
         assert decision.driver_only
         assert "in the driver when rows are brought there" in str(kq.explain(frame))
-        assert "brings the rows to the driver runs it there" in str(kq.explain(fast))
+        assert "collects the rows runs it in the driver" in str(kq.explain(fast))
         fast.write.parquet(str(tmp_path / "out"))
         assert sorted(map(repr, spark.read.parquet(str(tmp_path / "out")).collect())) == sorted(
             map(repr, frame.collect())

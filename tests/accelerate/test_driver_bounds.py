@@ -55,18 +55,18 @@ ALL_ROWS = {
 @pytest.fixture(scope="module", autouse=True)
 def skewed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """6,000 rows that are 36 million in a join, though the key goes from 1 to 6,000; and a part of them: a million."""
-    folder = tmp_path_factory.mktemp("skewed")
+    directory = tmp_path_factory.mktemp("skewed")
     table = {
         "k": pa.array([1] * (ROWS - 1) + [ROWS]),
         "v": pa.array(range(ROWS), pa.int32()),
         "n": pa.array([200_000] * ROWS, pa.int32()),
         "text": ["some text"] * ROWS,
     }
-    pq.write_table(pa.table(table), folder / "1.parquet")
+    pq.write_table(pa.table(table), directory / "1.parquet")
     small = pa.table(table).slice(ROWS - 1000)
-    pq.write_table(small, folder / "small.parquet")
-    spark.read.parquet(str(folder / "1.parquet")).createOrReplaceTempView("skewed")
-    spark.read.parquet(str(folder / "small.parquet")).createOrReplaceTempView("small")
+    pq.write_table(small, directory / "small.parquet")
+    spark.read.parquet(str(directory / "1.parquet")).createOrReplaceTempView("skewed")
+    spark.read.parquet(str(directory / "small.parquet")).createOrReplaceTempView("small")
     yield
     for name in ("skewed", "small"):
         spark.catalog.dropTempView(name)

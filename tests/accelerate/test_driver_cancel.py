@@ -25,8 +25,8 @@ from kquery_spark.physical.operators import ScanExec
 from kquery_spark.physical.worker_cache import worker_cache
 from kquery_spark.run_control import RunControl
 from kquery_spark.runtime.spark import driver
-from kquery_spark.spark_bridge import cancellation
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.session import cancellation
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
 from tests.conftest import in_faults, settings, some
 
@@ -42,10 +42,10 @@ SECONDS = 2.0  # one, and what a busy machine adds
 
 @pytest.fixture(scope="module", autouse=True)
 def slow(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("slow")
+    directory = tmp_path_factory.mktemp("slow")
     rows = {"k": [i % 3 for i in range(600_000)], "v": pa.array(range(600_000))}
-    pq.write_table(pa.table(rows), folder / "1.parquet", row_group_size=100_000)
-    spark.read.parquet(str(folder)).createOrReplaceTempView("slow")
+    pq.write_table(pa.table(rows), directory / "1.parquet", row_group_size=100_000)
+    spark.read.parquet(str(directory)).createOrReplaceTempView("slow")
     yield
     spark.catalog.dropTempView("slow")
 

@@ -27,15 +27,15 @@ JOIN = "SELECT t.name, count(*) AS n, min(v) AS m FROM many JOIN few AS t ON man
 
 @pytest.fixture(scope="module", autouse=True)
 def many(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("threads")
+    directory = tmp_path_factory.mktemp("threads")
     rng = np.random.default_rng(11)
     values = pa.array(rng.integers(0, 2**40, ROWS), mask=rng.random(ROWS) < 0.1)
     table = pa.table({"g": rng.integers(0, 50, ROWS).astype(np.int32), "v": values})
-    pq.write_table(table, folder / "many.parquet", row_group_size=100_000)
+    pq.write_table(table, directory / "many.parquet", row_group_size=100_000)
     few = {"g": pa.array(range(50), pa.int32()), "name": [f"name {i % 7}" for i in range(50)]}
-    pq.write_table(pa.table(few), folder / "few.parquet")
+    pq.write_table(pa.table(few), directory / "few.parquet")
     for name in ("many", "few"):
-        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(name)
+        spark.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(name)
     yield
     for name in ("many", "few"):
         spark.catalog.dropTempView(name)

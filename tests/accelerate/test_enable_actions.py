@@ -1,4 +1,4 @@
-"""``kq.enable``: every action on every kind of frame that stays with Spark is what it is without, and py4j stays in step."""
+"""``kq.enable``: every action on every kind of frame that falls back to Spark is what it is without, and py4j stays in step."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ SCHEMA = "id long, name string"
 @pytest.fixture(scope="module")
 def files(spark, tmp_path_factory):
     """Parquet and text files, and a table of the catalog."""
-    folder = tmp_path_factory.mktemp("enable")
+    directory = tmp_path_factory.mktemp("enable")
     frame = spark.createDataFrame(ROWS, SCHEMA).coalesce(1)
-    frame.write.parquet(str(folder / "parquet"))
-    (folder / "lines.txt").write_text("one\ntwo\nthree\n")
+    frame.write.parquet(str(directory / "parquet"))
+    (directory / "lines.txt").write_text("one\ntwo\nthree\n")
     spark.sql("DROP TABLE IF EXISTS enabled_source")
     frame.write.saveAsTable("enabled_source")
     frame.createOrReplaceTempView("enabled_view")
     with uncompiled(spark):
-        yield folder
+        yield directory
     spark.sql("DROP TABLE enabled_source")
     spark.catalog.dropTempView("enabled_view")
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
 from tests.conftest import in_faults, settings
 
 #: Settings with which the query runs in the driver, or in tasks of Spark.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kquery_spark import kquery_plan
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.session.failures import error_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -17,7 +17,7 @@ BY_SPARK = "repartitioning is done by Spark"
 
 
 def repartitioned(frame: DataFrame) -> DataFrame:
-    """The frame below a node that stays with Spark."""
+    """The frame below a node that falls back to Spark."""
     return frame.repartition(2)
 
 
@@ -138,11 +138,11 @@ def test_a_picture_has_the_stages_and_what_they_did(spark, tables):
     before = kq.explain(spark.sql(QUERY))
     root = ElementTree.fromstring(before.svg())
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    texts = "".join(root.itertext())
+    strings = "".join(root.itertext())
     for stage in before.stages[0]:
-        assert f"{stage.stage_id}" in texts
-        assert stage.output == "result" or stage.output in texts
-    assert " rows  " not in texts
+        assert f"{stage.stage_id}" in strings
+        assert stage.output == "result" or stage.output in strings
+    assert " rows  " not in strings
     assert "prefers-color-scheme" in before.svg()
     after = kq.explain(spark.sql(QUERY), analyze=True)
     assert "3 rows  " in "".join(ElementTree.fromstring(after.svg()).itertext())

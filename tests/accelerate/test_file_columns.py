@@ -17,8 +17,8 @@ FORMATS = ("parquet", "orc", "csv", "json")
 
 
 @pytest.fixture(scope="module")
-def folder(spark: SparkSession, tmp_path_factory: Any) -> Path:
-    """Three files of each format in two folders, whose path has to be escaped in a URI."""
+def directory(spark: SparkSession, tmp_path_factory: Any) -> Path:
+    """Three files of each format in two directories, whose path has to be escaped in a URI."""
     root = tmp_path_factory.mktemp("files") / "a b%20c+d"
     rows = spark.range(30).selectExpr("id", "id * 7 % 10 AS k", "id % 2 AS p").coalesce(1)
     for name in FORMATS:
@@ -27,13 +27,13 @@ def folder(spark: SparkSession, tmp_path_factory: Any) -> Path:
     return Path(root)
 
 
-def _table(spark: SparkSession, folder: Path, name: str) -> DataFrame:
-    return spark.read.schema("id bigint, k bigint, p bigint").format(name).load(str(folder / name))
+def _table(spark: SparkSession, directory: Path, name: str) -> DataFrame:
+    return spark.read.schema("id bigint, k bigint, p bigint").format(name).load(str(directory / name))
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_fields_of_metadata(spark: SparkSession, folder: Path, name: str) -> None:
-    table = _table(spark, folder, name)
+def test_fields_of_metadata(spark: SparkSession, directory: Path, name: str) -> None:
+    table = _table(spark, directory, name)
     fields = [f"_metadata.{f}" for f in ("file_path", "file_name", "file_size", "file_modification_time")]
     check(table.groupBy(*fields, "p").agg(F.sum("id"), F.count("*")), coverage=1.0)
     check(table.where("_metadata.file_size > 100 AND k > 2").groupBy("k").count(), coverage=1.0)
@@ -41,8 +41,8 @@ def test_fields_of_metadata(spark: SparkSession, folder: Path, name: str) -> Non
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_the_name_of_the_input_file(spark: SparkSession, folder: Path, name: str) -> None:
-    table = _table(spark, folder, name)
+def test_the_name_of_the_input_file(spark: SparkSession, directory: Path, name: str) -> None:
+    table = _table(spark, directory, name)
     check(table.groupBy(F.input_file_name()).agg(F.sum("id")), coverage=1.0)
     check(table.where("input_file_name() LIKE '%/p=1/%'").groupBy("k").count(), coverage=1.0)
     named = table.where("k > 1 AND input_file_name() LIKE '%part%'").select(
@@ -51,8 +51,8 @@ def test_the_name_of_the_input_file(spark: SparkSession, folder: Path, name: str
     check(named.groupBy("f").agg(F.sum("k")), coverage=1.0)
 
 
-def test_two_scans_of_one_table(spark: SparkSession, folder: Path) -> None:
-    table = _table(spark, folder, "parquet")
+def test_two_scans_of_one_table(spark: SparkSession, directory: Path) -> None:
+    table = _table(spark, directory, "parquet")
     left = table.select("id", F.input_file_name().alias("f"))
     right = table.where("k > 1").select("id", "_metadata.file_size")
     check(left.join(right, "id").groupBy("f").agg(F.sum("file_size")), coverage=1.0)
@@ -60,9 +60,9 @@ def test_two_scans_of_one_table(spark: SparkSession, folder: Path) -> None:
     check(filtered.union(table).groupBy("k").count(), coverage=1.0)
 
 
-def test_a_single_file_by_its_path(spark: SparkSession, folder: Path) -> None:
-    file = next((folder / "parquet" / "p=0").glob("*.parquet"))
-    for path in (str(file), f"file://{folder}/parquet/p=0"):
+def test_a_single_file_by_its_path(spark: SparkSession, directory: Path) -> None:
+    file = next((directory / "parquet" / "p=0").glob("*.parquet"))
+    for path in (str(file), f"file://{directory}/parquet/p=0"):
         frame = spark.read.parquet(path)
         check(frame.groupBy("_metadata.file_path", "_metadata.file_name").count(), coverage=1.0)
         check(frame.groupBy(F.input_file_name()).count(), coverage=1.0)
@@ -75,8 +75,8 @@ BLOCKS = (
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_files_that_spark_does_not_cut_are_blocks(spark: SparkSession, folder: Path, name: str) -> None:
-    table = _table(spark, folder, name)
+def test_files_that_spark_does_not_cut_are_blocks(spark: SparkSession, directory: Path, name: str) -> None:
+    table = _table(spark, directory, name)
     check(table.where("k > 2").groupBy(*BLOCKS[:2]).agg(F.sum("id")), coverage=1.0)
     check(table.where("_metadata.file_block_start = 0").selectExpr("id", "_metadata"), coverage=1.0)
     whole = table.selectExpr("p", "_metadata AS m", "_metadata.file_size AS size").where("size > 0")
@@ -88,8 +88,8 @@ def test_files_that_spark_does_not_cut_are_blocks(spark: SparkSession, folder: P
     check(named.groupBy("b3").agg(F.sum("b1"), F.max("b4"), F.max("b2.file_size")), coverage=1.0)
 
 
-def test_blocks_of_files_that_spark_may_cut_stay_with_it(spark: SparkSession, folder: Path) -> None:
-    table = _table(spark, folder, "parquet")
+def test_blocks_of_files_that_spark_may_cut_stay_with_it(spark: SparkSession, directory: Path) -> None:
+    table = _table(spark, directory, "parquet")
     for setting in ("openCostInBytes", "maxPartitionBytes"):
         with settings(spark, {f"spark.sql.files.{setting}": "100b"}):
             for text in BLOCKS:
@@ -97,7 +97,7 @@ def test_blocks_of_files_that_spark_may_cut_stay_with_it(spark: SparkSession, fo
                 assert 0 < report.coverage < 1
 
 
-def test_numbers_of_rows(spark: SparkSession, folder: Path, tmp_path: Path) -> None:
+def test_numbers_of_rows(spark: SparkSession, directory: Path, tmp_path: Path) -> None:
     """Of files with many row groups and pages, below filters, joins and limits, in partitions and in buckets."""
     rows = spark.range(20000).selectExpr(
         "id", "id % 7 AS k", "if(id % 5 = 0, NULL, concat('s', id % 100)) AS s"
@@ -119,7 +119,7 @@ def test_numbers_of_rows(spark: SparkSession, folder: Path, tmp_path: Path) -> N
         .agg(F.sum("other"))
     )
     check(
-        _table(spark, folder, "parquet").where("p = 1").groupBy("p").agg(F.sum("_metadata.row_index")),
+        _table(spark, directory, "parquet").where("p = 1").groupBy("p").agg(F.sum("_metadata.row_index")),
         coverage=1.0,
     )
     try:
@@ -132,9 +132,9 @@ def test_numbers_of_rows(spark: SparkSession, folder: Path, tmp_path: Path) -> N
         spark.sql("DROP TABLE IF EXISTS numbered")
 
 
-def test_a_name_is_read_right_above_the_files_only(spark: SparkSession, folder: Path) -> None:
+def test_a_name_is_read_right_above_the_files_only(spark: SparkSession, directory: Path) -> None:
     """Above an exchange Spark gives whatever file the task has read last, or none."""
-    table = _table(spark, folder, "parquet").where("input_file_name() LIKE '%part%'")
+    table = _table(spark, directory, "parquet").where("input_file_name() LIKE '%part%'")
     shuffled = table.repartition(1, "k").select("id", F.input_file_name().alias("f")).groupBy("f").count()
     assert kq.explain(shuffled).coverage < 1
     check(shuffled)

@@ -91,7 +91,7 @@ def test_sums_in_order_of_every_shape():
 def test_columns_handed_over_may_share_a_name(spark, tmp_path):
     spark.udf.register(
         "found_same", lambda x: {Decimal(x): x}, "map<decimal(20,0),bigint>"
-    )  # stays with Spark
+    )  # falls back to Spark
     with view_of_files(spark, "found_id", "SELECT id, id % 7 AS g FROM RANGE(100)", tmp_path):
         report = check(
             spark.sql(
@@ -123,9 +123,9 @@ def test_a_csv_block_of_comments_with_quotes(spark, tmp_path):
 
 
 def test_void_columns_meet_in_joins_as_in_sparks(spark, tmp_path):
-    folder = tmp_path / "rows"
-    spark.sql("SELECT id AS n FROM RANGE(3)").write.json(str(folder))
-    rows = spark.read.schema("n BIGINT, v VOID, w VOID").json(str(folder))
+    directory = tmp_path / "rows"
+    spark.sql("SELECT id AS n FROM RANGE(3)").write.json(str(directory))
+    rows = spark.read.schema("n BIGINT, v VOID, w VOID").json(str(directory))
     rows.createOrReplaceTempView("found_void")
     for sql in (
         "SELECT a.n, b.n AS m FROM found_void a LEFT JOIN found_void b ON a.v <=> b.w AND a.n < b.n",

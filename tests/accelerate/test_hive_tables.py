@@ -20,11 +20,11 @@ FORMATS = [
 @pytest.fixture(scope="module")
 def reports(tmp_path_factory):
     """Coverage and verdict by table, from a session of its own: Hive support cannot be had in one that runs."""
-    folder = tmp_path_factory.mktemp("hive")
+    directory = tmp_path_factory.mktemp("hive")
     script = Path(__file__).with_name("hive_tables.py")
     done = subprocess.run(
-        [sys.executable, str(script), str(folder)],
-        cwd=folder,
+        [sys.executable, str(script), str(directory)],
+        cwd=directory,
         env={**os.environ, **worker_environment()},
         capture_output=True,
         text=True,

@@ -34,12 +34,12 @@ QUERIES = (
 @pytest.fixture(scope="module")
 def views(spark, tmp_path_factory):
     """Parquet files with intervals of every kind."""
-    folder = tmp_path_factory.mktemp("intervals")
+    directory = tmp_path_factory.mktemp("intervals")
     for name, query in {"intervals": ROWS, "extremes": EXTREMES}.items():
-        spark.sql(query).repartitionByRange(2, "ym").write.parquet(str(folder / name))
-        spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
-    spark.sql(ROWS).write.partitionBy("ym", "days").parquet(str(folder / "partitioned"))
-    yield folder
+        spark.sql(query).repartitionByRange(2, "ym").write.parquet(str(directory / name))
+        spark.read.parquet(str(directory / name)).createOrReplaceTempView(name)
+    spark.sql(ROWS).write.partitionBy("ym", "days").parquet(str(directory / "partitioned"))
+    yield directory
     for name in ("intervals", "extremes"):
         spark.catalog.dropTempView(name)
 
@@ -74,8 +74,8 @@ def test_results_are_of_spark_s_own_types(spark, views, monkeypatch):
     assert fast.collect() == query.collect()
     assert fast.take(2) == query.take(2)
     assert fast.count() == 9
-    texts = "CAST(ym AS STRING)", "CAST(y AS STRING)", "CAST(m AS STRING)", "CAST(days AS STRING)"
-    assert fast.selectExpr(*texts).collect() == query.selectExpr(*texts).collect()
+    strings = "CAST(ym AS STRING)", "CAST(y AS STRING)", "CAST(m AS STRING)", "CAST(days AS STRING)"
+    assert fast.selectExpr(*strings).collect() == query.selectExpr(*strings).collect()
     path = str(views / "written")
     fast.write.parquet(path)
     assert spark.read.parquet(path).schema == query.schema

@@ -138,9 +138,9 @@ def test_other_queries_see_the_answers(table: DataFrame) -> None:
 
 def test_escaped_partition_names_are_read_as_spark_reads_them(spark: SparkSession, tmp_path: Path) -> None:
     for name in ("caf%E9", "caf%C3%A9", "caf\u00e9", "%zz", "a%20b"):
-        folder = tmp_path / f"p={name}"
-        folder.mkdir()
-        pq.write_table(pa.table({"id": [len(name)]}), folder / "a.parquet")
+        directory = tmp_path / f"p={name}"
+        directory.mkdir()
+        pq.write_table(pa.table({"id": [len(name)]}), directory / "a.parquet")
     query = "SELECT id, hex(p) AS p, length(p) AS n FROM t ORDER BY id, p"
     context = kq.ExecutionContext()
     context.register_parquet("t", str(tmp_path))

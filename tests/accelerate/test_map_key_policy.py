@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 import kquery_spark as kq
 from kquery_spark.errors import ExecutionError
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
 from tests.conftest import settings
 
 LAST_WINS = {"spark.sql.mapKeyDedupPolicy": "LAST_WIN"}

@@ -24,7 +24,7 @@ def visits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spa
     """4,000 visits of 50 places; every column of visits has NULLs."""
     rng = np.random.default_rng(7)
     n = 4_000
-    folder: Path = tmp_path_factory.mktemp("visits")
+    directory: Path = tmp_path_factory.mktemp("visits")
     tables = {
         "visits": {
             "place": pa.array(rng.integers(0, 60, n), mask=rng.random(n) < 0.1),
@@ -37,8 +37,8 @@ def visits(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spa
         "places": {"place": pa.array(range(50)), "kind": [f"k{i % 4}" for i in range(50)]},
     }
     for name, columns in tables.items():
-        pq.write_table(pa.table(columns), folder / f"{name}.parquet", row_group_size=500)
-        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(name)
+        pq.write_table(pa.table(columns), directory / f"{name}.parquet", row_group_size=500)
+        spark.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(name)
     return spark
 
 

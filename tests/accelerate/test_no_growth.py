@@ -30,16 +30,16 @@ ROWS = 20_000
 
 @pytest.fixture(scope="module", autouse=True)
 def numbers(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("numbers")
+    directory = tmp_path_factory.mktemp("numbers")
     rows = {
         "k": [i % 10 for i in range(ROWS)],
         "v": range(ROWS),
         "t": [f"text {i % 100}" for i in range(ROWS)],
     }
     for i in range(2):
-        pq.write_table(pa.table(rows), folder / f"{i}.parquet", row_group_size=5_000)
-    spark.read.parquet(str(folder)).createOrReplaceTempView("numbers")
-    yield str(folder)
+        pq.write_table(pa.table(rows), directory / f"{i}.parquet", row_group_size=5_000)
+    spark.read.parquet(str(directory)).createOrReplaceTempView("numbers")
+    yield str(directory)
     spark.catalog.dropTempView("numbers")
 
 

@@ -24,9 +24,9 @@ GROUPED = "SELECT k, sum(v) AS s FROM observed GROUP BY k"
 
 @pytest.fixture(scope="module", autouse=True)
 def observed(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("observed")
-    pq.write_table(pa.table({"k": [1, 2, 1], "v": [1, 2, 3]}), folder / "1.parquet")
-    spark.read.parquet(str(folder)).createOrReplaceTempView("observed")
+    directory = tmp_path_factory.mktemp("observed")
+    pq.write_table(pa.table({"k": [1, 2, 1], "v": [1, 2, 3]}), directory / "1.parquet")
+    spark.read.parquet(str(directory)).createOrReplaceTempView("observed")
     yield
     spark.catalog.dropTempView("observed")
 

@@ -132,10 +132,10 @@ def test_letters_of_a_json_date_format_have_a_case(spark: Any, tmp_path: Path, p
     assert_same(spark.read.schema("d date").option("dateFormat", pattern).json(str(tmp_path)))
 
 
-@pytest.mark.parametrize("folder", ["1", "1.10", "1.5"])
-def test_folders_of_decimals_with_other_places(spark: Any, tmp_path: Path, folder: str) -> None:
-    (tmp_path / f"p={folder}").mkdir()
-    pq.write_table(pa.table({"v": [1]}), tmp_path / f"p={folder}" / "0.parquet")
+@pytest.mark.parametrize("directory", ["1", "1.10", "1.5"])
+def test_directories_of_decimals_with_other_places(spark: Any, tmp_path: Path, directory: str) -> None:
+    (tmp_path / f"p={directory}").mkdir()
+    pq.write_table(pa.table({"v": [1]}), tmp_path / f"p={directory}" / "0.parquet")
     assert_same(spark.read.schema("v bigint, p decimal(5,1)").parquet(str(tmp_path)).groupBy("p").count())
 
 
@@ -182,7 +182,7 @@ def test_short_decimals_in_bytes_are_left_to_spark(spark: Any, tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "json", "orc"])
 @pytest.mark.parametrize("glob", ["*", "year=201?", "year=*/month=*", "*/*/*"])
-def test_globs_of_partition_folders(spark: Any, tmp_path: Path, kind: str, glob: str) -> None:
+def test_globs_of_partition_directories(spark: Any, tmp_path: Path, kind: str, glob: str) -> None:
     rows = spark.sql("SELECT * FROM VALUES (1L, 2019, 1), (2L, 2020, 1), (3L, 2020, 2) AS t(a, year, month)")
     rows.write.partitionBy("year", "month").option("header", True).format(kind).save(str(tmp_path / "t"))
     context = kq.ExecutionContext()
@@ -234,9 +234,9 @@ def test_columns_that_a_context_has_no_type_for(spark: Any, tmp_path: Path, colu
         kq.ExecutionContext().register_parquet("t", tmp_path)
 
 
-@pytest.mark.parametrize("folder", ["1e3", "1.", "15e-1"])
-def test_folders_of_numbers_that_are_decimals(spark: Any, tmp_path: Path, folder: str) -> None:
-    for number in (folder, "2.5"):
+@pytest.mark.parametrize("directory", ["1e3", "1.", "15e-1"])
+def test_directories_of_numbers_that_are_decimals(spark: Any, tmp_path: Path, directory: str) -> None:
+    for number in (directory, "2.5"):
         (tmp_path / f"p={number}").mkdir()
         pq.write_table(pa.table({"v": [1]}), tmp_path / f"p={number}" / "0.parquet")
     context = kq.ExecutionContext()

@@ -40,14 +40,14 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def rows_by_file(spark: SparkSession, tmp_path_factory: Any) -> Iterator[None]:
-    folder = tmp_path_factory.mktemp("rows_by_file")
+    directory = tmp_path_factory.mktemp("rows_by_file")
     rng = np.random.default_rng(3)
     for i in range(5):
         columns = {"k": rng.integers(0, 50, 400), "x": rng.integers(0, 100, 400)}
-        pq.write_table(pa.table(columns), folder / f"{i}.parquet")
+        pq.write_table(pa.table(columns), directory / f"{i}.parquet")
     given = {"spark.sql.files.openCostInBytes": "1", "spark.sql.files.maxPartitionBytes": "9000"}
     with settings(spark, {**given, "spark.sql.adaptive.enabled": "false"}):
-        spark.read.parquet(str(folder)).createOrReplaceTempView("rows_by_file")
+        spark.read.parquet(str(directory)).createOrReplaceTempView("rows_by_file")
         yield
     spark.catalog.dropTempView("rows_by_file")
 

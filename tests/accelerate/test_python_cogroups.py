@@ -29,8 +29,8 @@ def seen(key: tuple[Any, ...], left: pd.DataFrame, right: pd.DataFrame) -> pd.Da
 
 
 def seen_tables(key: tuple[Any, ...], left: pa.Table, right: pa.Table) -> pa.Table:
-    texts = (f"{t.schema.to_string()} {sorted(map(repr, t.to_pylist()))}" for t in (left, right))
-    return pa.table([[repr(key)], *([text] for text in texts)], names=["key", "l", "r"])
+    strings = (f"{t.schema.to_string()} {sorted(map(repr, t.to_pylist()))}" for t in (left, right))
+    return pa.table([[repr(key)], *([text] for text in strings)], names=["key", "l", "r"])
 
 
 def lengths(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:

@@ -216,7 +216,7 @@ GIVEN: dict[str, tuple[str, Any]] = {
     "too many": ("a int", [(1, 2)]),
     "too few": ("a int, b int", [(1,)]),
     "no iterable": ("a int", 5),
-    "texts": ("a int", [("x",)]),
+    "strings": ("a int", [("x",)]),
     "numbers": ("a string", [(5,)]),
     "NULL that is not to be": ("a int NOT NULL", [(None,)]),
     "dictionaries": ("a int", [{"a": 1}]),

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import kquery_spark as kq
 from kquery_spark.errors import KQueryError, Unsupported
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.conftest import settings
 
 pytestmark = pytest.mark.filterwarnings("ignore::kquery_spark.FallbackWarning")

@@ -11,7 +11,7 @@ from pyspark.sql.types import IntegerType, StringType, StructField, StructType
 
 import kquery_spark as kq
 from kquery_spark.frontends.catalyst.file_options import IGNORED
-from kquery_spark.spark_bridge.session_settings import IRRELEVANT
+from kquery_spark.spark_bridge.session.settings import IRRELEVANT
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION, settings
 
@@ -63,7 +63,7 @@ OPTION_VALUES = {
 
 
 @pytest.fixture(scope="module")
-def folders(spark, tmp_path_factory):
+def directories(spark, tmp_path_factory):
     """The same rows in two files of each format."""
     root = tmp_path_factory.mktemp("options")
     rows = spark.range(60).selectExpr("id", "concat('v', id % 5) AS s", "id % 3 AS k").repartition(2)
@@ -77,28 +77,30 @@ def grouped(frame):
 
 
 @pytest.mark.parametrize("kind", sorted(IGNORED))
-def test_ignored_options_change_nothing(spark, folders, kind):
+def test_ignored_options_change_nothing(spark, directories, kind):
     for name in IGNORED[kind]:
         value = OPTION_VALUES.get(name, "1")
         if value is None:
             continue
         reader = spark.read.schema("id BIGINT, s STRING, k BIGINT").format(kind).option(name, value)
-        plan = kq.explain(grouped(reader.load(str(folders / kind))))
+        plan = kq.explain(grouped(reader.load(str(directories / kind))))
         assert plan.coverage == 1.0, (name, plan.reasons)
     # each one by itself costs a query, and none of them may do anything to Spark's answer
     several = {n: OPTION_VALUES.get(n, "1") for n in IGNORED[kind] if OPTION_VALUES.get(n, "1") is not None}
     frame = spark.read.schema("id BIGINT, s STRING, k BIGINT").format(kind).options(**several)
-    found = grouped(frame.load(str(folders / kind)))
+    found = grouped(frame.load(str(directories / kind)))
     check(found, coverage=1.0)
-    plain = grouped(spark.read.schema("id BIGINT, s STRING, k BIGINT").format(kind).load(str(folders / kind)))
+    plain = grouped(
+        spark.read.schema("id BIGINT, s STRING, k BIGINT").format(kind).load(str(directories / kind))
+    )
     assert sorted(found.collect()) == sorted(plain.collect())
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
 @pytest.mark.parametrize("name", sorted({*IRRELEVANT, *OTHER_VALUES}))
-def test_irrelevant_settings_change_nothing(spark, folders, kind, name):
+def test_irrelevant_settings_change_nothing(spark, directories, kind, name):
     with settings(spark, {name: OTHER_VALUES.get(name, "true")}):
-        check(grouped(spark.read.format(kind).load(str(folders / kind))), coverage=1.0)
+        check(grouped(spark.read.format(kind).load(str(directories / kind))), coverage=1.0)
 
 
 @pytest.mark.parametrize("kind", ["parquet", "orc"])
@@ -128,8 +130,8 @@ def test_settings_that_change_the_schema_of_a_column(spark, tmp_path, setting, v
         check(frame.groupBy("x").count(), coverage=1.0)
 
 
-def test_an_option_overrules_the_setting_on_unreadable_files(spark, folders):
-    path = str(folders / "parquet")
+def test_an_option_overrules_the_setting_on_unreadable_files(spark, directories):
+    path = str(directories / "parquet")
     for setting in ("spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles"):
         option = setting.rsplit(".", 1)[1]
         with settings(spark, {setting: "true"}):
@@ -161,9 +163,9 @@ def with_ids(tmp_path):
     return str(tmp_path / "ids.parquet")
 
 
-def test_field_ids_do_not_matter_to_a_schema_without_them(spark, folders, with_ids):
+def test_field_ids_do_not_matter_to_a_schema_without_them(spark, directories, with_ids):
     with settings(spark, {FIELD_IDS: "true"}):
-        check(grouped(spark.read.parquet(str(folders / "parquet"))), coverage=1.0)
+        check(grouped(spark.read.parquet(str(directories / "parquet"))), coverage=1.0)
         check(spark.read.parquet(with_ids).groupBy("a", "b").count(), coverage=1.0)
 
 
@@ -280,8 +282,8 @@ def test_settings_of_int96_matter_to_such_columns_only(spark, tmp_path):
 # ------------------------------------------------------------------------------------------------- patterns of times
 
 
-def test_the_time_parser_matters_to_patterns_only(spark, folders):
-    spark.read.parquet(str(folders / "parquet")).createOrReplaceTempView("policy_t")
+def test_the_time_parser_matters_to_patterns_only(spark, directories):
+    spark.read.parquet(str(directories / "parquet")).createOrReplaceTempView("policy_t")
     queries = {
         "SELECT s, sum(id) FROM policy_t GROUP BY s": 1.0,
         "SELECT CAST(concat('2020-01-0', k + 1) AS DATE) d, sum(id) FROM policy_t GROUP BY 1": 1.0,

@@ -23,18 +23,18 @@ ROWS = 400_000
 
 @pytest.fixture(scope="module")
 def sorted_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> SparkSession:
-    folder: Path = tmp_path_factory.mktemp("sorting")
+    directory: Path = tmp_path_factory.mktemp("sorting")
     random = np.random.default_rng(3)
     narrow = pa.table({"a": random.integers(0, 10**6, ROWS), "b": random.uniform(0, 1, ROWS)})
     text = pa.array([f"{i * 7919 % 400_009:06d} " + "and a long remark " * 8 for i in range(ROWS // 4)])
     wide = pa.table({"a": narrow["a"][: ROWS // 4], **{f"c{i}": text for i in range(4)}})
     few = [f"{'prefix ' * (i % 4)}{i * 7919 % 20_011}" for i in range(20_000)]
     odd = ["", "é", "e\u0301", "\uffff", "\U0001f600", "a\0", "a", "a\0b", "prefix ", None, None] * 20
-    texts = pa.table({"s": [*few, *odd], "n": np.arange(len(few) + len(odd))})
-    texts = texts.append_column("b", texts["s"].cast(pa.binary()))
-    for name, table in {"narrow": narrow, "wide": wide, "texts": texts}.items():
-        pq.write_table(table, folder / f"{name}.parquet")
-        spark.read.parquet(str(folder / f"{name}.parquet")).createOrReplaceTempView(f"sorting_{name}")
+    strings = pa.table({"s": [*few, *odd], "n": np.arange(len(few) + len(odd))})
+    strings = strings.append_column("b", strings["s"].cast(pa.binary()))
+    for name, table in {"narrow": narrow, "wide": wide, "strings": strings}.items():
+        pq.write_table(table, directory / f"{name}.parquet")
+        spark.read.parquet(str(directory / f"{name}.parquet")).createOrReplaceTempView(f"sorting_{name}")
     return spark
 
 
@@ -42,10 +42,10 @@ def sorted_tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory)
     "order",
     ["s, n", "s DESC, n", "s DESC NULLS FIRST, n DESC", "s NULLS LAST, n", "b, n", "b DESC NULLS FIRST, n"],
 )
-def test_texts_that_are_mostly_different_come_in_sparks_order(
+def test_strings_that_are_mostly_different_come_in_sparks_order(
     sorted_tables: SparkSession, order: str
 ) -> None:
-    report = kq.verify(sorted_tables.sql(f"SELECT * FROM sorting_texts ORDER BY {order}"))
+    report = kq.verify(sorted_tables.sql(f"SELECT * FROM sorting_strings ORDER BY {order}"))
     assert report.ok and report.accelerated, str(report)
     assert report.ordered_by
 
@@ -67,7 +67,7 @@ def test_more_rows_than_the_setting_allows_are_left_to_spark(sorted_tables: Spar
     with settings(sorted_tables, {"spark.kquery.sortRows": "100000"}):
         explained = kq.explain(query)
         assert not explained.accelerated
-        assert "Sorting about 400,000 rows in one task is left to Spark" in str(explained)
+        assert "sorting about 400,000 rows in one task exceeds" in str(explained)
     assert kq.explain(query).accelerated
 
 
@@ -168,7 +168,7 @@ def test_what_is_made_of_more_rows_than_a_task_may_sort_is_sparks(ordered: DataF
         assert frame.collect() == ordered.collect()
         assert frame.limit(7).toArrow().equals(ordered.limit(7).toArrow())
         assert "MapInArrow" not in _plan(frame.limit(7))
-        assert "What is made of the sorted rows is Spark's" in str(kq.explain(frame))
+        assert "Operations on top of the sorted result run in Spark" in str(kq.explain(frame))
     assert "MapInArrow" in _plan(shared(ordered).limit(7))
 
 
@@ -189,7 +189,7 @@ def test_rows_in_a_task_are_bounded_not_rows_in_all(sorted_tables: SparkSession)
     with settings(sorted_tables, {**SHARED, "spark.kquery.sortRows": "250000"}):
         assert kq.explain(query).accelerated
     with settings(sorted_tables, {**SHARED, "spark.kquery.sortRows": "150000"}):
-        assert "in 2 tasks is left to Spark" in str(kq.explain(query))
+        assert "in 2 tasks exceeds" in str(kq.explain(query))
 
 
 def test_a_context_on_spark_shares_sorts_as_well(ordered: DataFrame) -> None:

@@ -18,8 +18,8 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.runtime.spark import ui_reporter as reporter_module
-from kquery_spark.spark_bridge.session import bridge
-from kquery_spark.spark_bridge.sql_executions import SqlExecutions
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.ui.sql_executions import SqlExecutions
 from tests.conftest import settings
 from tests.event_logs import logged_events
 
@@ -222,7 +222,7 @@ def test_nothing_is_shown_to_nobody(spark: Any, ui: Ui, monkeypatch: pytest.Monk
     assert not [one for one in ui.all() if one.is_of_the_engine]
 
 
-def test_texts_are_left_out_where_the_session_redacts_them(spark: Any, ui: Ui) -> None:
+def test_strings_are_left_out_where_the_session_redacts_them(spark: Any, ui: Ui) -> None:
     for where in (TASKS, DRIVER):
         with settings(spark, {**where, "spark.sql.redaction.string.regex": "450000"}):
             kquery_plan(spark.sql(QUERY), when="always").collect()

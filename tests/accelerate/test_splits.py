@@ -1,4 +1,4 @@
-"""An expression that stays with Spark keeps no other with it: nodes are split, and the engine runs what is left."""
+"""An expression that falls back to Spark keeps no other with it: nodes are split, and the engine runs what is left."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
 from tests.accelerate.checks import check, view_of_files
 from tests.conftest import settings
 

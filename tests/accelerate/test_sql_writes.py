@@ -13,8 +13,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.accelerate import statements
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge import write_statements
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.plan import write_statements
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.conftest import in_faults, settings, uncompiled
 
 GROUPS = "SELECT k, count(*) AS n, sum(x) AS x FROM sql_rows GROUP BY k"
@@ -23,7 +23,7 @@ PARTITIONS = "CREATE TABLE {t} (n INT, x DECIMAL(10, 1), k INT) USING orc PARTIT
 
 
 @pytest.fixture(scope="module")
-def folder(spark, tmp_path_factory):
+def directory(spark, tmp_path_factory):
     """Files of the rows that all statements read."""
     path = str(tmp_path_factory.mktemp("sql_writes") / "rows")
     columns = "id", "id % 7 AS k", "if(id % 3 = 0, NULL, id * 1.5D) AS x", "CAST(id AS STRING) AS s"
@@ -35,7 +35,7 @@ def folder(spark, tmp_path_factory):
 
 
 @pytest.fixture
-def engine(spark, folder, monkeypatch):
+def engine(spark, directory, monkeypatch):
     """Runs a statement with the engine enabled; ``used``: whether the last one's query was given to the engine."""
     planned = []
     real = statements._planned
@@ -138,7 +138,7 @@ def test_a_statement_writes_what_spark_writes(spark, engine, setup, statement):
     assert used and rows == [] and not len(schema)
 
 
-def test_texts_of_a_length_keep_it(spark, engine):
+def test_strings_of_a_length_keep_it(spark, engine):
     spark.sql("CREATE TABLE sql_chars (c CHAR(5), v VARCHAR(7), k INT COMMENT 'why') USING parquet")
     try:
         spark.sql("INSERT INTO sql_chars VALUES ('a', 'b', 1), ('abc', 'de', 2)")
@@ -208,11 +208,11 @@ def test_partitions_are_replaced_as_the_setting_says(spark, engine):
         assert spark.sql("SHOW PARTITIONS sql_fast").count() == partitions
 
 
-def test_a_folder_is_written_but_not_the_one_that_is_read(spark, engine, folder, tmp_path):
+def test_a_directory_is_written_but_not_the_one_that_is_read(spark, engine, directory, tmp_path):
     out = str(tmp_path / "out")
     engine(f"INSERT OVERWRITE DIRECTORY '{out}' USING parquet {GROUPS}")
     assert engine.used() and spark.read.parquet(out).count() == 7
-    shutil.copytree(folder, tmp_path / "same")
+    shutil.copytree(directory, tmp_path / "same")
     query = f"SELECT count(*) AS n FROM parquet.`{tmp_path}/same`"
     engine(f"INSERT OVERWRITE DIRECTORY '{tmp_path}/same' USING parquet {query}")
     assert not engine.used()

@@ -204,7 +204,7 @@ def test_spark_operations_before_and_after(spark, tables, same):
 
 
 def above(frame):
-    """A function without Arrow that gives maps of decimal keys stays with Spark."""
+    """A function without Arrow that gives maps of decimal keys falls back to Spark."""
     in_map = udf(lambda value: {Decimal("0.5"): value + 1}, "map<decimal(3,1),int>", useArrow=False)
     return frame.withColumn("up", F.map_values(in_map("n_regionkey"))[0])
 

@@ -62,12 +62,12 @@ def _queries():
 @pytest.fixture(scope="module")
 def views(spark, tmp_path_factory):
     """Parquet files with times."""
-    folder = tmp_path_factory.mktemp("times")
+    directory = tmp_path_factory.mktemp("times")
     with settings(spark, {"spark.sql.timeType.enabled": "true"}):
         for name, query in {"times": ROWS, "extremes": EXTREMES}.items():
-            spark.sql(query).repartitionByRange(2, "t").write.parquet(str(folder / name))
-            spark.read.parquet(str(folder / name)).createOrReplaceTempView(name)
-        yield folder
+            spark.sql(query).repartitionByRange(2, "t").write.parquet(str(directory / name))
+            spark.read.parquet(str(directory / name)).createOrReplaceTempView(name)
+        yield directory
     for name in ("times", "extremes"):
         spark.catalog.dropTempView(name)
 

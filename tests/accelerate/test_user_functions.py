@@ -131,9 +131,13 @@ def test_what_a_function_must_not_give(trips: kq.ExecutionContext, function: Any
 
 
 def test_values_are_cast_to_the_announced_type(trips: kq.ExecutionContext):
-    texts = kq.arrow_udf(lambda x: pa.chunked_array([pa.array(["é"] * len(x), pa.large_string())]), "string")
+    strings = kq.arrow_udf(
+        lambda x: pa.chunked_array([pa.array(["é"] * len(x), pa.large_string())]), "string"
+    )
     money = kq.arrow_udf(lambda x: pa.array([Decimal(1)] * len(x)), "decimal(5,2)", name="money")
-    table = trips.table("trips").select(texts("tip").alias("t"), money("tip").alias("m")).limit(1).to_arrow()
+    table = (
+        trips.table("trips").select(strings("tip").alias("t"), money("tip").alias("m")).limit(1).to_arrow()
+    )
     assert table.schema.types == [pa.string(), pa.decimal128(5, 2)]
     assert [str(c[0]) for c in table.columns] == ["é", "1.00"]
 

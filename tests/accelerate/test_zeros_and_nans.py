@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from kquery_spark import ExecutionContext, kquery_plan
 from kquery_spark.expr import Column, Expr, Literal
 from kquery_spark.frontends.catalyst.versions import changed_calls
-from kquery_spark.spark_bridge.session_settings import EXPECTED, SessionSettings
+from kquery_spark.spark_bridge.session.settings import EXPECTED, SessionSettings
 from tests.conftest import SPARK_BEFORE_4_3
 
 OTHER_NAN = np.array([0xFFF8000000000001], np.uint64).view(np.float64)[0]
@@ -54,14 +54,14 @@ QUERIES = (
 def zeros(
     request: pytest.FixtureRequest, spark: SparkSession, tmp_path_factory: Any
 ) -> Iterator[tuple[str, Path]]:
-    folder = tmp_path_factory.mktemp("zeros")
+    directory = tmp_path_factory.mktemp("zeros")
     dtype = pa.float64() if request.param == "double" else pa.float32()
     columns = {"x": pa.array(VALUES, dtype), "a": pa.array(LISTS, pa.list_(dtype))}
     table = pa.table({"i": range(10), "g": GROUPS, **columns})
-    pq.write_table(table.slice(0, 5), folder / "a.parquet")
-    pq.write_table(table.slice(5), folder / "b.parquet")
-    spark.read.parquet(str(folder)).createOrReplaceTempView("zeros")
-    yield request.param, folder
+    pq.write_table(table.slice(0, 5), directory / "a.parquet")
+    pq.write_table(table.slice(5), directory / "b.parquet")
+    spark.read.parquet(str(directory)).createOrReplaceTempView("zeros")
+    yield request.param, directory
     spark.catalog.dropTempView("zeros")
 
 
@@ -80,13 +80,13 @@ def _rows(table: pa.Table) -> list[list[str]]:
 def test_the_same_zeros_and_nans_as_spark(query: str, spark: SparkSession, zeros: tuple[str, Path]) -> None:
     if SPARK_BEFORE_4_3 and "collect_set" in query:
         pytest.skip("Spark 4.2 keeps the sign of zeros in sets")
-    dtype, folder = zeros
+    dtype, directory = zeros
     text = query.format(dtype)
     frame = spark.sql(text)
     want = _rows(frame.toArrow())
     assert _rows(frame.transform(kquery_plan, when="always", fallback="error").toArrow()) == want
     context = ExecutionContext()
-    context.register_parquet("zeros", str(folder))
+    context.register_parquet("zeros", str(directory))
     assert _rows(context.sql(text).to_arrow()) == want
 
 

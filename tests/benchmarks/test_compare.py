@@ -113,7 +113,7 @@ def test_the_demo_shows_the_line_a_reader_looks_for():
     demo.show(console, comparison(reasons=("Window: no",)), "SELECT 1", pa.table({"a": [1]}))
     text = console.file.getvalue()
     assert "same as Spark SQL: yes   Spark 2,000 ms   kquery_spark 500 ms   4.0 times as fast" in text
-    assert "stays with Spark: Window: no" in text
+    assert "falls back to Spark: Window: no" in text
 
 
 def test_the_demo_has_the_taxi_query_and_three_of_tpch():

@@ -15,7 +15,7 @@ def test_the_demo_compares_every_query_and_explains_one(spark, tmp_path, monkeyp
     said = capsys.readouterr()
     assert code == 0, said
     assert said.out.count("same as Spark SQL: yes") == len(demo.queries())
-    assert "stays with Spark" not in said.out
+    assert "falls back to Spark" not in said.out
     assert said.out.index("explain TPC-H 3") < said.out.index("summary")
     assert "not comparable to published TPC-H results" in said.out
 

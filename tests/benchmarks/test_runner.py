@@ -226,20 +226,20 @@ def test_a_result_file_reads_back_as_it_was_written(tmp_path):
 @pytest.fixture(scope="module")
 def in_session(spark, tmp_path_factory):
     """Both engines on tiny micro data in the tests' session."""
-    folder = tmp_path_factory.mktemp("bench")
-    tables = SUITES["micro"].data(folder, 0.0005)
+    directory = tmp_path_factory.mktemp("bench")
+    tables = SUITES["micro"].data(directory, 0.0005)
     settings = Settings(2, 2, "1g", "always")
     engines = [SparkEngine(spark, settings), KqueryEngine(spark, settings)]
     engines[0].load(tables)
-    return folder, tables, engines
+    return directory, tables, engines
 
 
 @pytest.mark.parametrize("name", ["scan_sum", "group_many", "join_small"])
 def test_a_real_query_runs_on_both_engines(in_session, name):
-    folder, _, engines = in_session
+    directory, _, engines = in_session
     (query,) = SUITES["micro"].chosen(name)
     with MemorySampler(os.getpid()) as memory:
-        found = runner.measure(query, engines, Answers(folder), 1, memory, exact_difference)
+        found = runner.measure(query, engines, Answers(directory), 1, memory, exact_difference)
     assert found["kquery"].detail == ""
     assert found["kquery"].status == "ok"
     assert found["kquery"].planning_seconds[0] > 0

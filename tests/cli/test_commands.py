@@ -43,7 +43,7 @@ def test_a_missing_sql_file_is_code_3(capsys):
     assert (code, said.err) == (Exit.MISSING_PATH, "kquery-spark: error: path does not exist: /no/such.sql\n")
 
 
-def test_the_local_engine_reads_globs_and_shows_whole_texts(capsys, tmp_path):
+def test_the_local_engine_reads_globs_and_shows_whole_strings(capsys, tmp_path):
     for i in range(2):
         (tmp_path / f"{i}.csv").write_text(f"a\n{i} and a text of more than twenty characters\n")
     code, said = end(

@@ -27,7 +27,7 @@ def end(capsys, *arguments):
     return code, capsys.readouterr()
 
 
-def test_a_folder_of_logs(capsys, tmp_path):
+def test_a_directory_of_logs(capsys, tmp_path):
     page, numbers = tmp_path / "report.html", tmp_path / "report.json"
     code, said = end(capsys, LOGS, "--html", page, "--json", numbers)
     assert code == Exit.OK

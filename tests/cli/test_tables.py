@@ -36,21 +36,21 @@ def test_anything_else_is_refused_with_the_text_in_the_message(text):
         ("dir.orc/", "orc"),
         ("part-0.snappy.parquet", "parquet"),
         ("a.txt", None),
-        ("folder", None),
+        ("directory", None),
     ],
 )
 def test_the_ending_of_a_path_names_its_format(path, format_):
     assert format_of_path(path) == format_
 
 
-def test_a_folder_is_read_by_its_first_data_file(spark, taxi_dir):
+def test_a_directory_is_read_by_its_first_data_file(spark, taxi_dir):
     assert read_table(spark, TableSpec("t", str(taxi_dir / "parquet"))).count() == 24_000
     text = read_table(spark, TableSpec("t", str(taxi_dir / "csv" / "year=2019" / "month=1")))
     assert dict(text.dtypes)["fare_amount"] == "double"
     assert dict(text.dtypes)["passenger_count"] == "int"
 
 
-def test_a_folder_without_data_files_has_no_format(spark, tmp_path):
+def test_a_directory_without_data_files_has_no_format(spark, tmp_path):
     (tmp_path / "_notes.csv").write_text("a\n1\n")
     with pytest.raises(Failure, match="write t=FORMAT:PATH") as caught:
         read_table(spark, TableSpec("t", str(tmp_path)))

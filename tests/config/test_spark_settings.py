@@ -48,12 +48,12 @@ def test_configure_applies_every_setting_and_returns_the_builder():
 SOCKETS = {"spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"}
 
 
-@pytest.mark.parametrize("lacking", ["sockets", "a folder", "the right to write"])
+@pytest.mark.parametrize("lacking", ["sockets", "a directory", "the right to write"])
 def test_without_unix_domain_sockets_the_others_are_applied(monkeypatch, lacking):
     if lacking == "sockets":
         monkeypatch.delattr(socket, "AF_UNIX")
-    elif lacking == "a folder":
-        monkeypatch.setattr(spark_settings, "SOCKET_FOLDER", "/no/such/folder")
+    elif lacking == "a directory":
+        monkeypatch.setattr(spark_settings, "SOCKET_DIRECTORY", "/no/such/directory")
     else:
         monkeypatch.setattr(os, "access", lambda *_: False)
     builder = configure(RecordingBuilder())
@@ -76,9 +76,9 @@ def test_pysparks_builder_keeps_what_was_set_before():
     assert builder._options["spark.python.unix.domain.socket.dir"] == "/tmp"
 
 
-def test_a_socket_in_the_folder_has_a_path_that_is_short_enough():
+def test_a_socket_in_the_directory_has_a_path_that_is_short_enough():
     name = f".{'x' * 36}.sock"  # as Spark names them
-    assert len(f"{spark_settings.SOCKET_FOLDER}/{name}".encode()) < 104
+    assert len(f"{spark_settings.SOCKET_DIRECTORY}/{name}".encode()) < 104
 
 
 def test_nothing_that_workers_may_lack_is_set():

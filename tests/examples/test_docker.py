@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from kquery_spark.spark_bridge.versions import SUPPORTED, minor_version
+from kquery_spark.spark_bridge.session.versions import SUPPORTED, minor_version
 from tests.conftest import ROOT
 
 DOCKERFILE = ROOT / "examples" / "docker" / "Dockerfile"

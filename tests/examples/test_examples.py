@@ -17,13 +17,13 @@ from tests.conftest import ROOT, settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-FOLDER = ROOT / "examples"
+DIRECTORY = ROOT / "examples"
 FARES = "SELECT passenger_count, count(*) AS trips, max(fare_amount) AS highest FROM {} WHERE fare_amount > 0 GROUP BY ALL"
 
 
 def example(name: str) -> ModuleType:
-    """A script of the folder as a module; skips the test where a library that it imports is missing."""
-    path = FOLDER / name
+    """A script of the directory as a module; skips the test where a library that it imports is missing."""
+    path = DIRECTORY / name
     for module in re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE):
         pytest.importorskip(module)
     spec = importlib.util.spec_from_file_location(f"example_{path.stem}", path)

@@ -183,10 +183,10 @@ def main(data: str) -> None:
 
 
 if __name__ == "__main__":
-    folder = tempfile.mkdtemp(prefix="configured-")
-    os.chdir(folder)
+    directory = tempfile.mkdtemp(prefix="configured-")
+    os.chdir(directory)
     try:
         main(*sys.argv[1:])
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
-        assert not Path(folder).exists()
+        shutil.rmtree(directory, ignore_errors=True)
+        assert not Path(directory).exists()

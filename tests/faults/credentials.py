@@ -137,7 +137,7 @@ def session(directory: Path, endpoint: str) -> Any:
     return builder.getOrCreate()
 
 
-def texts_of(frame: Any) -> Iterator[tuple[str, str]]:
+def strings_of(frame: Any) -> Iterator[tuple[str, str]]:
     """What a frame says of itself."""
     execution = frame._jdf.queryExecution()
     yield "explain", str(kq.explain(frame)) + kq.explain(frame)._repr_html_()
@@ -154,7 +154,7 @@ def run_queries(spark: Any, findings: Findings, directory: Path) -> None:
     findings.search("explain of a context", rows.explain())
     assert rows.to_arrow().num_rows == 7
     frame = rows.to_spark()
-    for place, text in texts_of(frame):
+    for place, text in strings_of(frame):
         findings.search(place, text)
     assert len(frame.collect()) == 7
     # rows of this process make the stage so large that it goes to the workers by a file

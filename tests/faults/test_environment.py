@@ -1,4 +1,4 @@
-"""Surroundings that processes do not choose: no home folder, a strict umask, settings that change under a planned query."""
+"""Surroundings that processes do not choose: no home directory, a strict umask, settings that change under a planned query."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ QUERY = textwrap.dedent(
     os.umask(int(sys.argv[2], 8))
     import kquery_spark as kq
     from kquery_spark.config.engine import EngineConfig
-    folder = sys.argv[1]
+    directory = sys.argv[1]
     for i in range(3):
         os.umask(0o077)
-        pq.write_table(pa.table({"k": [j % 1000 for j in range(50_000)], "v": list(range(50_000))}), f"{folder}/{i}.parquet")
+        pq.write_table(pa.table({"k": [j % 1000 for j in range(50_000)], "v": list(range(50_000))}), f"{directory}/{i}.parquet")
         os.umask(int(sys.argv[2], 8))
     context = kq.ExecutionContext(config=EngineConfig(memory_bytes=64 << 10))
-    context.register_parquet("t", folder)
+    context.register_parquet("t", directory)
     rows = context.sql("SELECT k, count(DISTINCT v) AS n FROM t GROUP BY k ORDER BY n DESC, k LIMIT 3").to_arrow()
     print(rows.to_pylist())
     """

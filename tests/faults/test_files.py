@@ -49,7 +49,7 @@ def vanish(file: Path) -> None:
     file.unlink()
 
 
-def replace_by_folder(file: Path) -> None:
+def replace_by_directory(file: Path) -> None:
     file.unlink()
     file.mkdir()
 
@@ -64,27 +64,27 @@ FAULTS: dict[str, Callable[[Path], None]] = {
     "appended": append,
     "corrupt": overwrite,
     "vanished": vanish,
-    "a folder": replace_by_folder,
+    "a directory": replace_by_directory,
     "another format": replace_by_other_format,
 }
 
 
 @pytest.fixture(params=FORMATS)
 def table(request: pytest.FixtureRequest, spark: Any, tmp_path: Path) -> tuple[str, Path]:
-    """A format, and a folder of three files of it."""
+    """A format, and a directory of three files of it."""
     rows = spark.range(ROWS).selectExpr("id % 7 AS k", "id AS v").repartition(3)
-    folder = tmp_path / "data"
-    rows.write.format(request.param).save(str(folder))
-    return request.param, folder
+    directory = tmp_path / "data"
+    rows.write.format(request.param).save(str(directory))
+    return request.param, directory
 
 
-def data_files(folder: Path) -> list[Path]:
-    return sorted(p for p in folder.iterdir() if p.name.startswith("part-"))
+def data_files(directory: Path) -> list[Path]:
+    return sorted(p for p in directory.iterdir() if p.name.startswith("part-"))
 
 
-def drop_checksums(folder: Path) -> None:
+def drop_checksums(directory: Path) -> None:
     """Hadoop's own checksum files would refuse the changed bytes before any reader sees them."""
-    for file in folder.glob(".*.crc"):
+    for file in directory.glob(".*.crc"):
         file.unlink()
 
 
@@ -101,15 +101,17 @@ def outcome(frame: Any) -> Any:
 def test_a_fault_between_plan_and_action_ends_as_in_spark(
     spark: Any, table: tuple[str, Path], fault: str, place: str
 ) -> None:
-    kind, folder = table
+    kind, directory = table
     given = {"spark.kquery.driverBytes": "8m", "spark.kquery.threadBytes": "32m"} if place == "driver" else {}
     with settings(spark, given), warnings.catch_warnings():
         warnings.simplefilter("ignore", kq.FallbackWarning)
-        frame = spark.read.schema("k bigint, v bigint").format(kind).load(str(folder)).groupBy("k").sum("v")
+        frame = (
+            spark.read.schema("k bigint, v bigint").format(kind).load(str(directory)).groupBy("k").sum("v")
+        )
         fast = kquery_plan(frame, when="always")
         assert sorted(map(repr, fast.collect())) == outcome(frame)
-        drop_checksums(folder)
-        FAULTS[fault](data_files(folder)[1])
+        drop_checksums(directory)
+        FAULTS[fault](data_files(directory)[1])
         assert outcome(fast) == outcome(frame)
         assert spark.range(3).count() == 3
 
@@ -121,18 +123,24 @@ def test_a_fault_between_plan_and_action_ends_as_in_spark(
 def test_faults_that_spark_is_told_to_ignore(
     spark: Any, table: tuple[str, Path], fault: str, ignore: str
 ) -> None:
-    kind, folder = table
+    kind, directory = table
     with settings(spark, {ignore: "true"}), warnings.catch_warnings():
         warnings.simplefilter("ignore", kq.FallbackWarning)
-        frame = spark.read.schema("k bigint, v bigint").format(kind).load(str(folder)).groupBy("k").sum("v")
+        frame = (
+            spark.read.schema("k bigint, v bigint").format(kind).load(str(directory)).groupBy("k").sum("v")
+        )
         fast = kquery_plan(frame, when="always")
-        drop_checksums(folder)
-        FAULTS[fault](data_files(folder)[1])
+        drop_checksums(directory)
+        FAULTS[fault](data_files(directory)[1])
         assert outcome(fast) == outcome(frame)
         # and a query that is planned when the fault is there already
         if fault != "vanished":
             late = (
-                spark.read.schema("k bigint, v bigint").format(kind).load(str(folder)).groupBy("k").sum("v")
+                spark.read.schema("k bigint, v bigint")
+                .format(kind)
+                .load(str(directory))
+                .groupBy("k")
+                .sum("v")
             )
             assert outcome(kquery_plan(late, when="always")) == outcome(late)
 
@@ -159,7 +167,7 @@ NAMES = [
 
 @pytest.mark.parametrize("kind", FORMATS)
 @pytest.mark.parametrize("name", NAMES, ids=range(len(NAMES)))
-def test_odd_names_of_folders(spark: Any, tmp_path: Path, name: str, kind: str) -> None:
+def test_odd_names_of_directories(spark: Any, tmp_path: Path, name: str, kind: str) -> None:
     plain = tmp_path / "plain"
     spark.range(100).selectExpr("id % 3 AS k", "id AS v").write.format(kind).save(str(plain))
     odd = tmp_path / name
@@ -168,7 +176,7 @@ def test_odd_names_of_folders(spark: Any, tmp_path: Path, name: str, kind: str) 
     def query(path: str) -> Any:
         return spark.read.schema("k bigint, v bigint").format(kind).load(path).groupBy("k").sum("v")
 
-    # the name as it is, with the characters escaped that Spark takes for a glob, and below a folder that is given
+    # the name as it is, with the characters escaped that Spark takes for a glob, and below a directory that is given
     escaped = "".join(f"\\{c}" if c in "{}[]*?\\" else c for c in str(odd))
     for path in (str(odd), escaped, str(tmp_path / "*")):
         try:
@@ -214,25 +222,25 @@ def test_many_small_files(spark: Any, tmp_path: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    folder = tmp_path / "many"
-    folder.mkdir()
-    pq.write_table(pa.table({"k": [1], "v": [2]}), folder / "0.parquet")
+    directory = tmp_path / "many"
+    directory.mkdir()
+    pq.write_table(pa.table({"k": [1], "v": [2]}), directory / "0.parquet")
     for number in range(1, 10_000):
-        shutil.copyfile(folder / "0.parquet", folder / f"{number}.parquet")
-    frame = spark.read.parquet(str(folder)).groupBy("k").sum("v")
+        shutil.copyfile(directory / "0.parquet", directory / f"{number}.parquet")
+    frame = spark.read.parquet(str(directory)).groupBy("k").sum("v")
     fast = kquery_plan(frame, when="always", fallback="error")
     assert [tuple(r) for r in fast.collect()] == [(1, 20_000)]
 
 
 def test_unreadable_files_end_as_in_spark(spark: Any, table: tuple[str, Path]) -> None:
     """A broken symbolic link, which root cannot read either."""
-    kind, folder = table
-    victim = data_files(folder)[1]
-    frame = spark.read.schema("k bigint, v bigint").format(kind).load(str(folder)).groupBy("k").sum("v")
+    kind, directory = table
+    victim = data_files(directory)[1]
+    frame = spark.read.schema("k bigint, v bigint").format(kind).load(str(directory)).groupBy("k").sum("v")
     fast = kquery_plan(frame, when="always")
-    drop_checksums(folder)
+    drop_checksums(directory)
     victim.unlink()
-    victim.symlink_to(folder / "nowhere")
+    victim.symlink_to(directory / "nowhere")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kq.FallbackWarning)
         assert outcome(fast) == outcome(frame)

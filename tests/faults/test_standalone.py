@@ -29,18 +29,18 @@ SPARK = Path(pyspark.__file__).parent
 _START_SECONDS = 60
 
 
-def environment(folder: Path, *, with_package: bool) -> Path:
+def environment(directory: Path, *, with_package: bool) -> Path:
     """An archive of an environment with all of this one's packages, by reference; with a copy of ours, or without it."""
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    packages = next((folder / "lib").glob("python*/site-packages"))
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
+    packages = next((directory / "lib").glob("python*/site-packages"))
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if "kquery" not in entry.name and not (packages / entry.name).exists():
             (packages / entry.name).symlink_to(entry)
     if with_package:
         shutil.copytree(ROOT / "kquery_spark", packages / "kquery_spark")
-    archive = folder.with_suffix(".tar.gz")
+    archive = directory.with_suffix(".tar.gz")
     with tarfile.open(archive, "w:gz") as tar:
-        for entry in folder.iterdir():
+        for entry in directory.iterdir():
             tar.add(entry, entry.name)
     return archive
 
@@ -54,16 +54,16 @@ def variables() -> dict[str, str]:
 @pytest.fixture(scope="module")
 def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a cluster of two workers with one core each."""
-    folder = tmp_path_factory.mktemp("standalone")
+    directory = tmp_path_factory.mktemp("standalone")
     port = free_port()
     with ExitStack() as stack:
 
         def start(name: str, *arguments: str) -> None:
-            log = stack.enter_context((folder / f"{name}.log").open("w"))
+            log = stack.enter_context((directory / f"{name}.log").open("w"))
             process = subprocess.Popen(
                 [str(SPARK / "bin" / "spark-class"), *arguments],
-                env={**variables(), "SPARK_LOCAL_DIRS": str(folder / name), "SPARK_WORKER_DIR": str(folder / name)},
-                cwd=folder, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
+                env={**variables(), "SPARK_LOCAL_DIRS": str(directory / name), "SPARK_WORKER_DIR": str(directory / name)},
+                cwd=directory, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
             stack.callback(process.wait, 30)
             stack.callback(process.kill)
@@ -83,7 +83,7 @@ def master(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         for name in ("one", "two"):
             options = ["--host", "127.0.0.1", "--cores", "1", "--memory", "1g", "--webui-port", "0"]
             start(name, f"{deploy}worker.Worker", *options, address)
-        wait_for(folder / "master.log", "Registering worker", 2)
+        wait_for(directory / "master.log", "Registering worker", 2)
         yield address
 
 
@@ -100,12 +100,12 @@ def wait_for(log: Path, text: str, times: int) -> None:
         time.sleep(0.2)
 
 
-def zipped(folder: Path) -> Path:
+def zipped(directory: Path) -> Path:
     """The package as a zip file."""
     shutil.copytree(
-        ROOT / "kquery_spark", folder / "kquery_spark", ignore=shutil.ignore_patterns("__pycache__")
+        ROOT / "kquery_spark", directory / "kquery_spark", ignore=shutil.ignore_patterns("__pycache__")
     )
-    return Path(shutil.make_archive(str(folder.with_name("kquery_spark")), "zip", folder))
+    return Path(shutil.make_archive(str(directory.with_name("kquery_spark")), "zip", directory))
 
 
 def submit(

@@ -21,8 +21,8 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ExecutionError, KQueryError, PlanError, Unsupported
 from kquery_spark.fuzz.settings import UNCOMPILED
-from kquery_spark.spark_bridge.crossing_types import comparable_table
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.conftest import worker_environment
 from tests.functions.boundary_expressions import EXPRESSIONS, VALUES
 from tests.sql.compare import row_difference

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from kquery_spark.expr import Column
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.spark_bridge.crossing_types import comparable_table, converted_columns
-from kquery_spark.spark_bridge.pyspark_names import spark_schema_of
-from kquery_spark.spark_bridge.row_errors import unconverted_errors
+from kquery_spark.spark_bridge.frames.crossing_types import comparable_table, converted_columns
+from kquery_spark.spark_bridge.frames.pyspark_names import spark_schema_of
+from kquery_spark.spark_bridge.plan.row_errors import unconverted_errors
 from kquery_spark.types import names as t
 from tests.conftest import SPARK_VERSION, settings, uncompiled
 from tests.functions.parity import Arg, Case, column_array, engine_type, rows_of, storage_type
@@ -52,7 +52,7 @@ class Oracle:
     """Spark's answers to cases, asked for in chunks that share session settings."""
 
     spark: Any
-    folder: Path
+    directory: Path
     chunk: int = 120
     answers: dict[int, Answer] = field(default_factory=dict)
     files: int = 0
@@ -76,7 +76,7 @@ class Oracle:
         rows = [rows_of(c) for c in cases]
         height = max(map(len, rows))
         view = self._store(cases, rows, height, f"{name}-all")
-        failures = self._unsound(view, self._texts(cases), 0)
+        failures = self._unsound(view, self._strings(cases), 0)
         if failures:
             for i, failure in failures.items():
                 self.answers[id(cases[i])] = Answer(pa.nulls(0), [], t.NULL, True, failure=failure)
@@ -85,16 +85,16 @@ class Oracle:
                 return
             cases, rows = [cases[i] for i in sound], [rows[i] for i in sound]
             view = self._store(cases, rows, height, f"{name}-sound")
-        texts = self._texts(cases)
-        errors = self._errors(view, texts, cases, rows)
+        strings = self._strings(cases)
+        errors = self._errors(view, strings, cases, rows)
         try:
-            frame, table = self._values(cases, texts, rows, errors, view)
+            frame, table = self._values(cases, strings, rows, errors, view)
         except Exception:
             # an error nobody declared: look at every row of every case
-            errors = self._errors(view, texts, cases, rows, True)
-            frame, table = self._values(cases, texts, rows, errors, view)
+            errors = self._errors(view, strings, cases, rows, True)
+            frame, table = self._values(cases, strings, rows, errors, view)
         types = frame.schema
-        tight = self.spark.sql(select(self._texts(cases, self._tight), view)).schema
+        tight = self.spark.sql(select(self._strings(cases, self._tight), view)).schema
         for i, case in enumerate(cases):
             column = table.column(i).combine_chunks()
             column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
@@ -102,21 +102,23 @@ class Oracle:
                 column.slice(0, len(rows[i])), errors[i], column.type, types[i].nullable, tight[i].nullable
             )
 
-    def _unsound(self, view: str, texts: list[str], first: int) -> dict[int, str]:
+    def _unsound(self, view: str, strings: list[str], first: int) -> dict[int, str]:
         """The calls that Spark refuses to analyze, found by halves: number and message."""
         try:
-            self.spark.sql(select(texts, view))  # analyzes
+            self.spark.sql(select(strings, view))  # analyzes
         except Exception as error:
-            if len(texts) == 1:
+            if len(strings) == 1:
                 return {first: str(error)[:300]}
-            half = len(texts) // 2
-            return self._unsound(view, texts[:half], first) | self._unsound(view, texts[half:], first + half)
+            half = len(strings) // 2
+            return self._unsound(view, strings[:half], first) | self._unsound(
+                view, strings[half:], first + half
+            )
         return {}
 
     def _values(
         self,
         cases: list[Case],
-        texts: list[str],
+        strings: list[str],
         rows: list[list[tuple[Any, ...]]],
         errors: list[list[str | None]],
         view: str,
@@ -128,14 +130,14 @@ class Oracle:
                 for pair in zip(rows, errors, strict=True)
             ]
             view = self._store(cases, good, max(map(len, rows)), f"{view}-good")
-        frame = self.spark.sql(select(texts, view))
+        frame = self.spark.sql(select(strings, view))
         table = comparable_table(frame)
         for i in converted_columns(frame.schema):
             intervals = table.column(i).cast(t.LONG).cast(t.YEAR_MONTH)
             table = table.set_column(i, table.field(i).with_type(t.YEAR_MONTH), intervals)
         return frame, table
 
-    def _texts(self, cases: Sequence[Case], reference: Reference | None = None) -> list[str]:
+    def _strings(self, cases: Sequence[Case], reference: Reference | None = None) -> list[str]:
         """Spark's text of each call over the columns of the stored file."""
         refer = reference or self._reference
         return [c.text([refer(i, j, a) for j, a in enumerate(c.columns)]) for i, c in enumerate(cases)]
@@ -181,7 +183,7 @@ class Oracle:
                 arrays.append(column_array(storage_type(arg.dtype), values))
                 names.append(f"c{i}_{j}")
         self.files += 1
-        path = self.folder / f"{self.files}.parquet"
+        path = self.directory / f"{self.files}.parquet"
         table = pa.table(arrays, names)
         pq.write_table(table, path, compression="none")
         view = "parity_" + "".join(ch if ch.isalnum() else "_" for ch in name)
@@ -192,7 +194,7 @@ class Oracle:
     def _errors(
         self,
         view: str,
-        texts: list[str],
+        strings: list[str],
         cases: list[Case],
         rows: list[list[tuple[Any, ...]]],
         everything: bool = False,
@@ -206,7 +208,7 @@ class Oracle:
         expressions = jvm.org.apache.spark.sql.catalyst.expressions
         logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error
         sequence = getattr(getattr(expressions, "package$"), "MODULE$").AttributeSeq
-        query = select([*(texts[i] for i in fallible), "row"], view)
+        query = select([*(strings[i] for i in fallible), "row"], view)
         plan = self.spark.sql(query)._jdf.queryExecution().optimizedPlan()
         output = plan.child().output()
         order = ", ".join(x.rpartition("#")[0] for x in output.mkString(",").split(","))
@@ -233,9 +235,9 @@ class Oracle:
         )
 
 
-def select(texts: Sequence[str], view: str) -> str:
+def select(strings: Sequence[str], view: str) -> str:
     """One SELECT of all these calls."""
-    return f"select {', '.join(f'{text} as r{i}' for i, text in enumerate(texts))} from {view}"
+    return f"select {', '.join(f'{text} as r{i}' for i, text in enumerate(strings))} from {view}"
 
 
 def error_class(error: Exception) -> str:

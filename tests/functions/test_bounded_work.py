@@ -11,8 +11,8 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import ExecutionError, SqlError, Unsupported
-from kquery_spark.functions.matching import _like_one
-from kquery_spark.functions.patterns import translate
+from kquery_spark.functions.strings.matching import _like_one
+from kquery_spark.functions.strings.patterns import translate
 from kquery_spark.physical.expr import Program
 from kquery_spark.run_control import RunCancelled, RunControl
 from kquery_spark.types.batch import Batch
@@ -26,10 +26,10 @@ from kquery_spark.types.batch import Batch
         "repeat(repeat(repeat(repeat('xxxxxxxxxx', 100), 100), 100), 100)",
     ],
 )  # fmt: skip
-def test_texts_of_any_size_are_declined_before_they_are_made(call: str) -> None:
+def test_strings_of_any_size_are_declined_before_they_are_made(call: str) -> None:
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"a": [1, 2], "s": ["ab", None]}))
-    with pytest.raises(Unsupported, match="Repeated or padded texts of more than 64 MiB"):
+    with pytest.raises(Unsupported, match="repeated or padded strings of more than 64 MiB"):
         context.sql(f"SELECT {call} AS x FROM t").to_arrow()
 
 

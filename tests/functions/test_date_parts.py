@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.functions.date_fields import _MIN_TABLE_DAYS
+from kquery_spark.functions.datetime.date_fields import _MIN_TABLE_DAYS
 
 PARTS = ["year", "quarter", "month", "day", "dayofweek", "weekday", "dayofyear", "weekofyear"]
 

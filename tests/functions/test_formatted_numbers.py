@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.functions.decimal_parts import decimal_parts
-from kquery_spark.functions.format_directives import Directive, directives
-from kquery_spark.functions.format_string import _decimals, _exact_decimals
-from kquery_spark.functions.number_formats import number_format
+from kquery_spark.functions.math.decimal_parts import decimal_parts
 from kquery_spark.functions.registry import CallContext
+from kquery_spark.functions.strings.format_directives import Directive, directives
+from kquery_spark.functions.strings.format_string import _decimals, _exact_decimals
+from kquery_spark.functions.strings.number_formats import number_format
 from kquery_spark.kernels.text import null_mask
 from kquery_spark.types import names as t
 
@@ -57,7 +57,7 @@ def test_decimals_of_all_doubles_are_those_of_each(source: str) -> None:
     assert _decimals(directive, array, context).equals(_exact_decimals(directive, form, array, context))
 
 
-def test_padded_and_cut_texts_count_the_characters_of_java() -> None:
+def test_padded_and_cut_strings_count_the_characters_of_java() -> None:
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"s": ["é", "😀", None, "long"], "b": [True, False, None, True]}))
     table = context.sql("SELECT format_string('%4s|%-5b|%3s', s, b, s) AS x FROM t").to_arrow()

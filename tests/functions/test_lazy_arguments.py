@@ -15,8 +15,8 @@ from kquery_spark.types.batch import Batch
 SCHEMA = pa.schema([("n", t.INT), ("s", t.STRING)])
 
 
-def run(expr: Expr, numbers: list[int | None], texts: list[str | None]) -> list[object]:
-    batch = Batch(SCHEMA, (pa.array(numbers, t.INT), pa.array(texts, t.STRING)), len(numbers))
+def run(expr: Expr, numbers: list[int | None], strings: list[str | None]) -> list[object]:
+    batch = Batch(SCHEMA, (pa.array(numbers, t.INT), pa.array(strings, t.STRING)), len(numbers))
     (vector,) = Program([expr], SCHEMA).run(batch)
     return list(vector.array(len(numbers)).to_pylist())
 

@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.functions.math_functions import _needs_arrow
+from kquery_spark.functions.math.math_functions import _needs_arrow
 
 
 @pytest.mark.parametrize("name", ["expm1", "sinh", "cosh", "tanh"])

@@ -27,8 +27,8 @@ OUTSIDE = sorted(
 ALLOWED = {
     "frontends/dataframe/builder.py": "kinds of joins: left and right",
     "planner/lowering/__init__.py": "modules: aggregate and window",
-    "spark_bridge/plan_facts.py": "names of types: array and map",
-    "spark_bridge/sql_executions.py": "kinds of metrics: sum and size",
+    "spark_bridge/plan/plan_facts.py": "names of types: array and map",
+    "spark_bridge/ui/sql_executions.py": "kinds of metrics: sum and size",
 }
 #: Functions with the names of types (``int(x)``) do not count: types are listed in many places.
 NAMES = registered_names() - {form.name for form in special_forms() if isinstance(form, CastFunction)}
@@ -89,7 +89,7 @@ def test_other_code_may_say_names(text: str) -> None:
 
 
 def test_a_module_with_entries_is_found(tmp_path: Path) -> None:
-    """Import the package as if the folder had one more module."""
+    """Import the package as if the directory had one more module."""
     (tmp_path / "doubling.py").write_text(
         "from kquery_spark.functions.registry import Function, register, same\n"
         "register(Function('doubled', None, same))\n"

@@ -11,9 +11,9 @@ import pytest
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import CAST_CHANGES
-from kquery_spark.functions.math_functions import _needs_arrow
+from kquery_spark.functions.math.math_functions import _needs_arrow
 from kquery_spark.functions.registry import COLUMN, functions
-from kquery_spark.spark_bridge.versions import patch_version
+from kquery_spark.spark_bridge.session.versions import patch_version
 from kquery_spark.types import names as t
 from tests.conftest import SPARK_VERSION
 from tests.functions.cases import ALL
@@ -40,7 +40,7 @@ def has_kernel(case: Case) -> bool:
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ALL])
 def test_same_answer_as_spark(case: Case, answers: dict[int, Any]) -> None:
     if not has_kernel(case):
-        pytest.skip("stays with Spark, as this pyarrow has no such kernel")
+        pytest.skip("is not supported, as this pyarrow has no such kernel")
     declined = stays_with_spark(case)
     if declined is not None:
         pytest.skip(f"stays with this Spark, which {declined}")

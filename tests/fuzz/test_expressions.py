@@ -53,18 +53,18 @@ def test_a_form_names_its_arguments_and_the_variables_of_its_lambdas():
 def test_every_form_is_valid_and_of_its_kind(spark, store):
     table = next(t for t in (wide_table(Random(seed), "wide") for seed in range(50)) if t.format == "parquet")
     columns = {kind: name for name, kind in table.columns()}
-    columns |= {kind: texts[0] for kind, texts in LITERALS.items() if kind not in columns}
+    columns |= {kind: strings[0] for kind, strings in LITERALS.items() if kind not in columns}
     columns |= {"any": columns["int"], "same": columns["int"]}
-    texts = {
+    strings = {
         Expr(f.text, f.kind, tuple(Expr(columns[arg.kind], arg.kind) for arg in f.arguments)).sql(): f.kind
         for f in FORMS
     }
-    texts |= {literal: kind for kind, literals in LITERALS.items() for literal in literals}
+    strings |= {literal: kind for kind, literals in LITERALS.items() for literal in literals}
     store.register([table])
-    query = ", ".join(f"{text} AS c{n}" for n, text in enumerate(texts))
+    query = ", ".join(f"{text} AS c{n}" for n, text in enumerate(strings))
     schema = spark.sql(f"SELECT {query} FROM wide").schema
-    kinds = {text: field.dataType.simpleString() for text, field in zip(texts, schema, strict=True)}
-    assert [(text, kinds[text]) for text, kind in texts.items() if not kinds[text].startswith(kind)] == []
+    kinds = {text: field.dataType.simpleString() for text, field in zip(strings, schema, strict=True)}
+    assert [(text, kinds[text]) for text, kind in strings.items() if not kinds[text].startswith(kind)] == []
 
 
 # What changes constants before the plan can be looked at.
@@ -94,8 +94,8 @@ _REWRITES = (
 
 
 def test_constants_are_those_that_spark_folds(spark):
-    fillings = {"any": "1", "same": "1"} | {kind: texts[0] for kind, texts in LITERALS.items()}
-    texts = []
+    fillings = {"any": "1", "same": "1"} | {kind: strings[0] for kind, strings in LITERALS.items()}
+    strings = []
     for form in FORMS:
         args = (
             {its: name for name, its in arg.variables}.get(arg.kind, fillings[arg.kind])
@@ -104,11 +104,11 @@ def test_constants_are_those_that_spark_folds(spark):
         text = form.text.format(*args)
         # NULLIF compares a column of a projection that Spark puts below
         if not text.startswith("nullif("):
-            texts.append(text)
+            strings.append(text)
     context = ExecutionContext()
     context.register_arrow("t", pa.table({"id": [1]}))
     ours = {}
-    for text in texts:
+    for text in strings:
         try:
             plan = context.sql(f"SELECT {text} AS x FROM t").plan
         except KQueryError:
@@ -128,9 +128,9 @@ def test_expressions_are_of_every_kind_and_rarely_constant():
     rng, columns = Random(1), wide_table(Random(2), "t").columns()
     exprs = [random_call(rng, columns, 2, raising=True) for _ in range(3000)]
     assert {expr.kind for expr in exprs} == set(KINDS)
-    assert len({text for expr in exprs for text in expr.texts()} & {form.text for form in FORMS}) > 290
+    assert len({text for expr in exprs for text in expr.strings()} & {form.text for form in FORMS}) > 290
     names = {name for name, _ in columns}
-    assert sum(1 for expr in exprs if names.isdisjoint(expr.texts())) < len(exprs) / 20
+    assert sum(1 for expr in exprs if names.isdisjoint(expr.strings())) < len(exprs) / 20
 
 
 def test_a_batch_is_the_same_whatever_ran_before():
@@ -167,7 +167,7 @@ def test_a_table_of_each_format_reads_alike_everywhere(spark, store, table_forma
 
 @pytest.mark.parametrize("shape", ["projected", "condition", "aggregate", "window"])
 def test_outcomes_are_told_apart(spark, store, shape):
-    texts = {
+    strings = {
         "projected": "{}",
         "condition": "({} IS NULL)",
         "aggregate": "max({})",
@@ -177,7 +177,7 @@ def test_outcomes_are_told_apart(spark, store, shape):
     cases = {"(i % 7)": "same", "(i + 1)": raising, "upper(s)": "same", "size(sentences(s))": "left to spark",
              "no_such_function(i)": "invalid", "CAST(s AS INT)": raising, "try_add(i, 1)": "same"}  # fmt: skip
     exprs = [
-        Expr(texts[shape].format("{0}"), "int", (Expr(text.replace("(i", "({0}"), "int", (NUMBER,)),))
+        Expr(strings[shape].format("{0}"), "int", (Expr(text.replace("(i", "({0}"), "int", (NUMBER,)),))
         for text in cases
     ]
     found = outcomes(spark, store, Batch(T, shape, tuple(exprs)))

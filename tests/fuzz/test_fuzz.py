@@ -24,12 +24,12 @@ def column(name, kind="int"):
 
 
 def test_the_same_seed_gives_the_same_cases_and_another_gives_others():
-    def texts(seed):
+    def strings(seed):
         generator = Generator(seed)
         return [generator.next().query.sql() for _ in range(40)]
 
-    assert texts(5) == texts(5)
-    assert texts(5) != texts(6)
+    assert strings(5) == strings(5)
+    assert strings(5) != strings(6)
 
 
 def test_cases_have_every_kind_of_clause_type_and_table():

@@ -1,4 +1,4 @@
-"""The runner for the input format of Spark's SQLQueryTestSuite, on a small folder of our own inputs."""
+"""The runner for the input format of Spark's SQLQueryTestSuite, on a small directory of our own inputs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_statements_settings_and_dimensions():
     assert not parse_file(INPUTS, INPUTS / "other_engine.sql").for_spark
 
 
-def test_files_are_found_by_pattern_and_folders_decide_settings():
+def test_files_are_found_by_pattern_and_directories_decide_settings():
     names = [p.relative_to(INPUTS).as_posix() for p in find_inputs(INPUTS)]
     assert names == sorted(names) and "nonansi/lenient.sql" in names
     assert [p.name for p in find_inputs(INPUTS, ["nonansi/*"])] == ["lenient.sql"]
@@ -83,7 +83,7 @@ def test_inline_tables_become_files(spark, tmp_path):
 
 
 @pytest.mark.parametrize("mode", ["as-is", "parquet", "unfolded"])
-def test_a_folder_runs_in_every_mode_without_a_difference(spark, tables, mode):
+def test_a_directory_runs_in_every_mode_without_a_difference(spark, tables, mode):
     results = list(run_inputs(spark, INPUTS, find_inputs(INPUTS), [mode]))
     kinds = {(r.file, r.statement.split("\n")[-1]): r.outcome.kind for r in results}
     assert differences(results) == [], render(results)

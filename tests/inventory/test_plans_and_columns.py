@@ -180,9 +180,9 @@ def test_a_table_in_memory_is_scanned_twice():
 
 def test_partition_columns_of_a_directory_prune_its_files(tmp_path: Path):
     for month in range(1, 13):
-        folder = tmp_path / "year=2019" / f"month={month}"
-        folder.mkdir(parents=True)
-        pq.write_table(pa.table({"fare": [month, 10 * month]}), folder / "trips.parquet")
+        directory = tmp_path / "year=2019" / f"month={month}"
+        directory.mkdir(parents=True)
+        pq.write_table(pa.table({"fare": [month, 10 * month]}), directory / "trips.parquet")
     context = kq.ExecutionContext()
     context.register_parquet("trips", tmp_path)
     frame = context.sql("SELECT year, month, max(fare) AS m FROM trips WHERE month = 3 GROUP BY year, month")

@@ -110,11 +110,11 @@ FAILURES = {
 }
 
 
-def broken(case, folder):
-    """The arguments of a run_sql that must fail, and the empty folder it would have written to."""
-    table, sql = folder / "t.parquet", "SELECT id FROM t"
+def broken(case, directory):
+    """The arguments of a run_sql that must fail, and the empty directory it would have written to."""
+    table, sql = directory / "t.parquet", "SELECT id FROM t"
     pq.write_table(pa.table({"id": [1, 2, 3]}), table)
-    query, spec = folder / "q.sql", f"t={table}"
+    query, spec = directory / "q.sql", f"t={table}"
     if case == "missing path":
         spec = "t=/no/such/place.parquet"
     elif case == "bad SQL":
@@ -132,7 +132,7 @@ def broken(case, folder):
     query.write_text(sql)
     if case == "missing SQL file":
         query = Path("/no/such/query.sql")
-    out = folder / "results"
+    out = directory / "results"
     out.mkdir()
     return [query, "--table", spec, "--output", out / "r.parquet"], out
 

@@ -17,7 +17,7 @@ from kquery_spark.kernels.compiled import (
     JSON_LOOPS,
     VARIANT_LOOPS,
     CompiledLoops,
-    _cache_folder,
+    _cache_directory,
     _is_first,
 )
 
@@ -85,8 +85,8 @@ def compiled_cache(tmp_path_factory):
 
 
 def test_another_process_compiles_once_for_all(compiled_cache):
-    (folder,) = (compiled_cache / "kquery_spark").iterdir()
-    assert folder.stat().st_mode & 0o077 == 0  # what is loaded from there is code
+    (directory,) = (compiled_cache / "kquery_spark").iterdir()
+    assert directory.stat().st_mode & 0o077 == 0  # what is loaded from there is code
     assert run(_AGAIN, compiled_cache) == "0"
 
 
@@ -101,7 +101,7 @@ def test_queries_run_without_numba(tmp_path):
 
 
 def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
-    monkeypatch.setattr(compiled, "_cache_folder", lambda _: tmp_path)
+    monkeypatch.setattr(compiled, "_cache_directory", lambda _: tmp_path)
     started = []
     monkeypatch.setattr(compiled, "_start", started.append)
     with pytest.raises(ModuleNotFoundError):
@@ -148,7 +148,15 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
     [
         *(
             (FILE_LOOPS, name)
-            for name in ("codes", "codes_of", "where", "matching", "matching_of", "separators", "field_texts")
+            for name in (
+                "codes",
+                "codes_of",
+                "where",
+                "matching",
+                "matching_of",
+                "separators",
+                "field_strings",
+            )
         ),
         *(
             (JSON_LOOPS, name)
@@ -164,7 +172,7 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
         (HEAP_LOOPS, "insert"),
         *(
             (VARIANT_LOOPS, name)
-            for name in ("variant_values", "variant_texts", "copy_slices", "rebuilt_variants")
+            for name in ("variant_values", "variant_strings", "copy_slices", "rebuilt_variants")
         ),
     ],
 )
@@ -177,13 +185,13 @@ def test_kernels_let_other_threads_run(loops, name):
 @pytest.mark.skipif(os.name != "posix", reason="permissions of POSIX")
 def test_a_cache_that_others_can_write_to_is_not_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    folder = _cache_folder(PACKAGE)
-    assert folder is not None and folder.stat().st_mode & 0o777 == 0o700
-    for place, mode in ((folder, 0o720), (folder, 0o702), (folder.parent, 0o777)):
+    directory = _cache_directory(PACKAGE)
+    assert directory is not None and directory.stat().st_mode & 0o777 == 0o700
+    for place, mode in ((directory, 0o720), (directory, 0o702), (directory.parent, 0o777)):
         before = place.stat().st_mode
         place.chmod(mode)
-        assert _cache_folder(PACKAGE) is None, "numba would unpickle what others put there"
+        assert _cache_directory(PACKAGE) is None, "numba would unpickle what others put there"
         place.chmod(before)
-    assert _cache_folder(PACKAGE) == folder
-    monkeypatch.setattr(os, "getuid", lambda: folder.stat().st_uid + 1)
-    assert _cache_folder(PACKAGE) is None
+    assert _cache_directory(PACKAGE) == directory
+    monkeypatch.setattr(os, "getuid", lambda: directory.stat().st_uid + 1)
+    assert _cache_directory(PACKAGE) is None

@@ -1,4 +1,4 @@
-"""Layouts filled with the digits of numbers are the numbers' texts."""
+"""Layouts filled with the digits of numbers are the numbers' strings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def test_each_row_has_its_digits_in_the_layout_of_their_number(numbers: list[int
     def layout(count: int) -> str:
         return f"<{DIGIT * count}.{DIGIT * scale}>"
 
-    texts = filled_layouts(digit_counts(whole), layout, digit_cells(whole, fraction, scale), mask)
+    strings = filled_layouts(digit_counts(whole), layout, digit_cells(whole, fraction, scale), mask)
     expected = [
         f"<{str(w) if w else ''}.{str(f).zfill(scale) if scale else ''}>"
         for w, f in zip(whole.tolist(), fraction.tolist(), strict=True)
     ]
-    assert texts.to_pylist() == [None if m else e for m, e in zip(mask, expected, strict=True)]
+    assert strings.to_pylist() == [None if m else e for m, e in zip(mask, expected, strict=True)]
 
 
 def test_counts_of_digits_change_at_powers_of_ten() -> None:
@@ -35,5 +35,5 @@ def test_counts_of_digits_change_at_powers_of_ten() -> None:
 
 def test_a_layout_without_digits_is_the_text() -> None:
     cells = digit_cells(np.array([12, 3]), np.array([0, 0]), 0)
-    texts = filled_layouts(np.array([-1, 1]), lambda key: "##" if key < 0 else DIGIT, cells, None)
-    assert texts.to_pylist() == ["##", "3"]
+    strings = filled_layouts(np.array([-1, 1]), lambda key: "##" if key < 0 else DIGIT, cells, None)
+    assert strings.to_pylist() == ["##", "3"]

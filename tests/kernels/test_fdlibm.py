@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kquery_spark.functions.hyperbolic import acosh, asinh, atanh
+from kquery_spark.functions.math.hyperbolic import acosh, asinh, atanh
 from kquery_spark.kernels import fdlibm
 from tests.conftest import SPARK_BEFORE_4_3
 

@@ -1,4 +1,4 @@
-"""Choosing between slices of texts and NULL, which pyarrow before 24 gets wrong by itself."""
+"""Choosing between slices of strings and NULL, which pyarrow before 24 gets wrong by itself."""
 
 from __future__ import annotations
 

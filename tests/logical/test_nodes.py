@@ -66,18 +66,18 @@ def test_an_unknown_node_is_a_barrier():
     labels = [type(node).__name__ for node in walk_plan(optimized)]
     assert labels[-3:] == ["Unknown", "Sort", "Scan"], "the sort stays, and the filter stays above"
     assert "projection=[a, b, c]" in str(optimized)
-    with pytest.raises(Unsupported, match="The engine has no operator for Unknown"):
+    with pytest.raises(Unsupported, match="the engine has no operator for Unknown"):
         plan_query(optimized, EngineConfig())
 
 
 def test_an_unknown_node_gives_safe_answers():
     node = Unknown(scan())
-    assert not node.passes_rows_on and not node.preserves_rows and not node.carries_columns
-    assert node.narrowed({"a"}) is node
+    assert not node.is_row_wise and not node.preserves_rows and not node.carries_columns
+    assert node.prune_columns({"a"}) is node
     assert node.required_columns({"a"}) == ({"a", "b", "c"},)
     assert node.push_down(is_one(node)) is None
-    assert node.sees_order(False)
-    assert node.ignores_repeats(True) == (False,)
+    assert node.is_order_sensitive(False)
+    assert node.is_duplicate_insensitive(True) == (False,)
     assert node.estimated_rows([7.0]) == 7.0
 
 
@@ -87,16 +87,16 @@ def test_columns_that_a_node_reads_or_passes_on():
     assert Limit(t, 3).required_columns({"b"}) == ({"b"},)
     counted = Aggregate(t, (column(t, "a"),), (Named(AggregateCall.of("sum", t.column("c")), "s"),))
     assert counted.required_columns({"s"}) == ({"a", "c"},)
-    assert counted.narrowed({"a"}).required_columns({"a"}) == ({"a"},)
+    assert counted.prune_columns({"a"}).required_columns({"a"}) == ({"a"},)
     joined = Join(t, scan("r_"), JoinKind.INNER, (JoinKey(t.column("a"), scan("r_").column("r_a")),))
     assert joined.required_columns({"b", "r_c"}) == ({"a", "b"}, {"r_a", "r_c"})
 
 
 def test_a_narrowed_union_has_the_same_columns_in_each_input():
     union = Union((scan(), scan("r_")))
-    narrowed = union.narrowed({"c", "a"})
+    narrowed = union.prune_columns({"c", "a"})
     assert [child.schema.names for child in narrowed.children] == [["a", "c"], ["r_a", "r_c"]]
-    assert union.narrowed({"a", "b", "c"}) is union
+    assert union.prune_columns({"a", "b", "c"}) is union
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_a_filter_on_keys_passes_an_aggregate_and_one_on_results_does_not():
     plan = Aggregate(t, (Named(t.column("a"), "k"),), (Named(AggregateCall.of("count"), "n"),))
     assert plan.push_down(is_one(plan, "k")) == (is_one(t),)
     assert plan.push_down(is_one(plan, "n")) is None
-    assert plan.input_of(plan.column("k")) == (t, t.column("a"))
-    assert plan.input_of(plan.column("n")) is None
+    assert plan.trace_to_input(plan.column("k")) == (t, t.column("a"))
+    assert plan.trace_to_input(plan.column("n")) is None
 
 
 def test_a_projection_over_nothing_it_computes_is_gone_but_an_alias_is_not():

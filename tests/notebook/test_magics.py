@@ -75,7 +75,7 @@ def test_a_line_has_its_sql_after_the_options(shell: Any) -> None:
     assert not shown.grid.is_cut
 
 
-def test_odd_texts_come_back_as_they_are(shell: Any) -> None:
+def test_odd_strings_come_back_as_they_are(shell: Any) -> None:
     shown = run(
         shell, "%%kquery\nSELECT '日本😀|x' AS `a|b`, 'two\\nlines' AS t, NULL AS n, '<b>' AS h, '' AS e"
     )

@@ -23,7 +23,7 @@ from tests.frontends.sql.analyzer.engine import Tables, analyzed, execute, rows
 FIXTURES = Path(__file__).parent / "fixtures"
 #: Rules for what the SQL of contexts does not have; tests/variants/test_shredded.py has the plans of this one.
 NOT_IN_SQL = {"variant_field_pruning"}
-FOLDER = tempfile.TemporaryDirectory()
+DIRECTORY = tempfile.TemporaryDirectory()
 EVENTS = pa.table(
     {
         "id": pa.array(range(1000)),
@@ -31,7 +31,7 @@ EVENTS = pa.table(
         "mixed": pa.array([n * 37 % 1000 for n in range(1000)]),
     }
 )
-pq.write_table(EVENTS, f"{FOLDER.name}/events.parquet", row_group_size=100)
+pq.write_table(EVENTS, f"{DIRECTORY.name}/events.parquet", row_group_size=100)
 TABLES = Tables(
     {
         "sales": pa.table(
@@ -52,7 +52,7 @@ TABLES = Tables(
         ),
         "notes": pa.table({"item": pa.array([1, 3], pa.int32()), "text": pa.array(["x", "y"])}),
     },
-    folder=Path(FOLDER.name),
+    directory=Path(DIRECTORY.name),
 )
 
 

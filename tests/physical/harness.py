@@ -193,12 +193,12 @@ def named(expr: Expr, name: str) -> Named:
     return Named(expr, name)
 
 
-def open_files(folder: Path) -> list[str]:
-    """Files in a folder that this process has open, with or without a name."""
+def open_files(directory: Path) -> list[str]:
+    """Files in a directory that this process has open, with or without a name."""
     found = []
     for fd in os.listdir("/proc/self/fd"):
         try:
             found.append(os.readlink(f"/proc/self/fd/{fd}"))
         except OSError:  # that of the listing itself
             continue
-    return [name for name in found if name.startswith(str(folder))]
+    return [name for name in found if name.startswith(str(directory))]

@@ -85,11 +85,11 @@ def aggregate(child: LogicalPlan, keys: list[str], *calls: Expr) -> Aggregate:
 
 def every(child: LogicalPlan, keys: list[str]) -> tuple[Aggregate, str]:
     calls: list[Expr] = [AggregateCall.of("count")]
-    texts = ["count(*)"]
+    strings = ["count(*)"]
     for function, name, distinct in EACH:
         calls.append(AggregateCall.of(function, c(child, name), distinct=distinct))
-        texts.append(f"{function}({'DISTINCT ' if distinct else ''}{name})")
-    return aggregate(child, keys, *calls), ", ".join([*keys, *texts])
+        strings.append(f"{function}({'DISTINCT ' if distinct else ''}{name})")
+    return aggregate(child, keys, *calls), ", ".join([*keys, *strings])
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kquery_spark.physical import bytes_index
 from kquery_spark.physical.bytes_index import BytesIndex
 
-TEXTS = ["", "a", "b", "ab", "a\0", "a\0\0", "\0", "ü", "a longer text of more than eight bytes", "x" * 100]
+STRINGS = ["", "a", "b", "ab", "a\0", "a\0\0", "\0", "ü", "a longer text of more than eight bytes", "x" * 100]
 
 
 def places(values, data):
@@ -19,8 +19,8 @@ def places(values, data):
 
 
 @given(
-    st.lists(st.one_of(st.sampled_from(TEXTS), st.text(max_size=20)), unique=True, max_size=60),
-    st.lists(st.one_of(st.none(), st.sampled_from(TEXTS), st.text(max_size=20)), max_size=20),
+    st.lists(st.one_of(st.sampled_from(STRINGS), st.text(max_size=20)), unique=True, max_size=60),
+    st.lists(st.one_of(st.none(), st.sampled_from(STRINGS), st.text(max_size=20)), max_size=20),
     st.integers(0, 3),
 )
 def test_places_are_those_of_arrow(values, wanted, skipped):

@@ -51,7 +51,7 @@ def test_distinct_beside_other_aggregates(
         AggregateCall.of("var_pop", c(child, "i")),
         AggregateCall.of("min", c(child, "s")),
     ]
-    texts = [
+    strings = [
         "avg(d)",
         "count(DISTINCT i)",
         "sum(DISTINCT i)",
@@ -66,9 +66,9 @@ def test_distinct_beside_other_aggregates(
             AggregateCall.of("count", c(child, "s"), distinct=True, condition=some),
             AggregateCall.of("avg", c(child, "d"), distinct=True),
         ]
-        texts += ["count(DISTINCT s, b)", "count(DISTINCT s) FILTER (WHERE i > 0)", "avg(DISTINCT d)"]
+        strings += ["count(DISTINCT s, b)", "count(DISTINCT s) FILTER (WHERE i > 0)", "avg(DISTINCT d)"]
     by = f" GROUP BY {', '.join(keys)}" if keys else ""
-    sql = f"SELECT {', '.join([*keys, *texts])} FROM {name}{by}"
+    sql = f"SELECT {', '.join([*keys, *strings])} FROM {name}{by}"
     assert_like_spark(spark, sql, aggregate(child, keys, *calls))
 
 

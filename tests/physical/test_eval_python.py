@@ -45,8 +45,8 @@ class Rows(PhysicalPlan):
         start = 0
         for size in self.sizes:
             numbers = pa.array(range(start, start + size), t.LONG)
-            texts = pa.array([f"s{i % 3}" for i in range(start, start + size)]).dictionary_encode()
-            yield Batch(SCHEMA, (numbers, texts), size)
+            strings = pa.array([f"s{i % 3}" for i in range(start, start + size)]).dictionary_encode()
+            yield Batch(SCHEMA, (numbers, strings), size)
             start += size
 
 
@@ -116,7 +116,7 @@ def test_filters_stay_above_and_columns_are_pruned(scan: Scan) -> None:
         "Scan",
     ]
     assert "f(#a) AS v" in str(plan)
-    assert calls(scan).narrowed({"v"}).schema.names == ["v"]
+    assert calls(scan).prune_columns({"v"}).schema.names == ["v"]
 
 
 def test_no_task_computes_it_for_itself(scan: Scan) -> None:

@@ -31,7 +31,7 @@ def _some(values: Any, dtype: pa.DataType | None = None) -> pa.Array:
 
 
 _NUMBERS = rng.integers(-900, 900, ROWS)
-_TEXTS = np.array([f"{'same start' * (n % 2)}{n}é" for n in _NUMBERS.tolist()], object)
+_STRINGS = np.array([f"{'same start' * (n % 2)}{n}é" for n in _NUMBERS.tolist()], object)
 TABLE = pa.table(
     {
         "i": _some(rng.integers(-(2**62), 2**62, ROWS)),
@@ -41,10 +41,10 @@ TABLE = pa.table(
         "ts": pa.array(_NUMBERS * 10**9, mask=_NULL).cast(pa.timestamp("us", "UTC")),
         "m": pa.array([None if n else Decimal(x).scaleb(-2) for n, x in zip(_NULL, _NUMBERS.tolist(), strict=True)], pa.decimal128(9, 2)),
         "wide": pa.array([Decimal(x) * 10**20 for x in _NUMBERS.tolist()], pa.decimal128(30, 0)),
-        "s": _some(_TEXTS, t.STRING),
-        "code": _some(_TEXTS, t.STRING).dictionary_encode(),
+        "s": _some(_STRINGS, t.STRING),
+        "code": _some(_STRINGS, t.STRING).dictionary_encode(),
         "b": _some(_NUMBERS % 2 == 0),
-        "bytes": _some([x.encode() for x in _TEXTS], t.BINARY),
+        "bytes": _some([x.encode() for x in _STRINGS], t.BINARY),
         "nothing": pa.nulls(ROWS, t.INT),
         "n": pa.array(np.arange(ROWS)),
     }
@@ -90,7 +90,7 @@ def test_a_scan_gives_hardly_more_than_the_first_rows(name: str) -> None:
     key = SortKey(Column(name, TABLE.schema.field(name).type), True, False)
     found, task, read = _found(TABLE, key, 10)
     assert found.num_rows == 10
-    # ten of each batch at most; ties of texts
+    # ten of each batch at most; ties of strings
     assert task.metrics_of(read).rows <= 10 * 8 + 20 * (name == "s")
 
 
@@ -267,10 +267,10 @@ def test_rows_left_out_still_raise(spark, times, query):
 
 
 def test_estimated_numbers_of_rows_are_no_bounds(tmp_path: Path) -> None:
-    """Lines of one folder are longer than those of the other, by which its rows are estimated."""
-    for folder, line, rows in (("p=0", "x" * 200, 15), ("p=1", "y", 3000)):
-        (tmp_path / folder).mkdir()
-        (tmp_path / folder / "a.csv").write_text("s\n" + f"{line}\n" * rows)
+    """Lines of one directory are longer than those of the other, by which its rows are estimated."""
+    for directory, line, rows in (("p=0", "x" * 200, 15), ("p=1", "y", 3000)):
+        (tmp_path / directory).mkdir()
+        (tmp_path / directory / "a.csv").write_text("s\n" + f"{line}\n" * rows)
     context = kq.ExecutionContext()
     context.register_csv("t", str(tmp_path))
     assert len(context.sql("SELECT p, s FROM t ORDER BY p LIMIT 50").collect()) == 50

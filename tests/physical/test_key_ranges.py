@@ -76,8 +76,8 @@ def test_a_bound_is_the_first_key_of_its_range() -> None:
     numbers = Vector(pa.int64(), pa.array([9, 10, 11, None, 20]))
     assert range_ids(numbers, 5, (10, 20)).tolist() == [0, 1, 1, 0, 2]
     assert range_ids(numbers, 5, (10, 20), descending=True, nulls_last=True).tolist() == [2, 1, 1, 2, 0]
-    texts = Vector(pa.string(), pa.array(["b", "a", None, "ba"]).dictionary_encode())
-    assert range_ids(texts, 4, ("b", "c")).tolist() == [1, 0, 0, 1]
+    strings = Vector(pa.string(), pa.array(["b", "a", None, "ba"]).dictionary_encode())
+    assert range_ids(strings, 4, ("b", "c")).tolist() == [1, 0, 0, 1]
 
 
 def test_a_key_that_is_one_value_for_all_rows() -> None:

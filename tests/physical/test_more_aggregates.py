@@ -127,18 +127,18 @@ def test_one_argument_over_edges_nothing_and_nulls(
     name: str, table: pa.Table, keys: list[str], spark: SparkSession
 ) -> None:
     child = scan(table)
-    calls, texts = [], list(keys)
+    calls, strings = [], list(keys)
     for function, columns in ONE_ARGUMENT.items():
         for column in columns:
             calls.append(AggregateCall.of(function, c(child, column)))
-            texts.append(f"{function}({column})")
+            strings.append(f"{function}({column})")
     for function in ("max_by", "min_by"):
         for by in "ildwsy":
             calls.append(AggregateCall.of(function, c(child, by), c(child, by)))
-            texts.append(f"{function}({by}, {by})")
+            strings.append(f"{function}({by}, {by})")
     by_keys = f" GROUP BY {', '.join(keys)}" if keys else ""
     assert_like_spark(
-        spark, f"SELECT {', '.join(texts)} FROM {name}{by_keys}", aggregate(child, keys, *calls)
+        spark, f"SELECT {', '.join(strings)} FROM {name}{by_keys}", aggregate(child, keys, *calls)
     )
 
 
@@ -150,11 +150,11 @@ def test_first_and_last_in_row_order(spark: SparkSession) -> None:
         for end in ("", "_ignore_nulls")
         for n in "ildsfb"
     ]
-    texts = [
+    strings = [
         f"{f}({n}{', true' if end else ''})" for f in ("first", "last") for end in ("", "i") for n in "ildsfb"
     ]
     plan = aggregate(child, ["g"], *calls)
-    sql = f"SELECT g, {', '.join(texts)} FROM (SELECT /*+ COALESCE(1) */ * FROM mixed) GROUP BY g"
+    sql = f"SELECT g, {', '.join(strings)} FROM (SELECT /*+ COALESCE(1) */ * FROM mixed) GROUP BY g"
     assert_like_spark(spark, sql, plan, configs=CONFIGS[:1])
 
 
@@ -177,13 +177,13 @@ def test_max_by_takes_the_value_beside_the_extreme(spark: SparkSession) -> None:
 @pytest.mark.parametrize("keys", [[], ["g"]])
 def test_collected_lists_and_sets(keys: list[str], spark: SparkSession) -> None:
     child = scan(MIXED)
-    calls, texts = [], list(keys)
+    calls, strings = [], list(keys)
     for function in ("collect_list", "collect_set"):
         for name in "ildsyw":
             calls.append(AggregateCall.of(function, c(child, name)))
-            texts.append(f"{function}({name})")
+            strings.append(f"{function}({name})")
     by = " GROUP BY g" if keys else ""
-    want = spark.sql(f"SELECT {', '.join(texts)} FROM mixed{by}").toArrow()
+    want = spark.sql(f"SELECT {', '.join(strings)} FROM mixed{by}").toArrow()
     for config in CONFIGS:
         got = run(aggregate(child, keys, *calls), config)
         assert_same_rows(_in_order(got), _in_order(want))

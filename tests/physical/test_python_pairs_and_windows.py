@@ -39,12 +39,12 @@ def rows(name: str, pairs: list[tuple[str | None, int]], columns: tuple[str, str
 
 def seen(pairs: Iterator[Pair]) -> Iterator[pa.RecordBatch]:
     for pair in pairs:
-        texts = []
+        strings = []
         for batches in pair:
             assert batches and all(batch.num_rows <= 2 for batch in batches)
             values = [value for batch in batches for value in batch.column(0).to_pylist()]
-            texts.append(str(sorted(values)))
-        yield pa.RecordBatch.from_arrays([[text] for text in texts], names=["_0", "_1"])
+            strings.append(str(sorted(values)))
+        yield pa.RecordBatch.from_arrays([[text] for text in strings], names=["_0", "_1"])
 
 
 def cogroup(left: LogicalPlan, right: LogicalPlan, keyed: bool = True) -> CogroupPython:
@@ -92,8 +92,8 @@ def bounds_and_values(partitions: Iterator[Iterator[pa.RecordBatch]]) -> Iterato
     for partition in partitions:
         table = pa.Table.from_batches(partition)
         *bounds, values = (column.to_pylist() for column in table.columns)
-        texts = [str(list(row)) for row in zip(*bounds, values, strict=True)]
-        yield pa.RecordBatch.from_arrays([pa.array(texts)], ["_0"])
+        strings = [str(list(row)) for row in zip(*bounds, values, strict=True)]
+        yield pa.RecordBatch.from_arrays([pa.array(strings)], ["_0"])
 
 
 def window(child: LogicalPlan, order: tuple[SortKey, ...], *frames: Frame) -> WindowPython:
@@ -131,4 +131,6 @@ def test_columns_that_nothing_reads_are_left_out(left: Scan) -> None:
     only = Projection(plan, (Named(Column("w", t.STRING), "w"),))
     narrow = optimize(only)
     assert narrow.schema.names == ["w"]
-    assert isinstance(plan.narrowed({"w"}), WindowPython) and plan.narrowed({"w"}).schema.names == ["w"]
+    assert isinstance(plan.prune_columns({"w"}), WindowPython) and plan.prune_columns({"w"}).schema.names == [
+        "w"
+    ]

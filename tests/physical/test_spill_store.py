@@ -26,17 +26,17 @@ MEGABYTE = pa.py_buffer(b"x" * (1 << 20))
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     """A file system of 16 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(folder)]
+    directory = tmp_path / "disk"
+    directory.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", str(directory)]
     if os.geteuid() != 0 or subprocess.run(command, capture_output=True).returncode:
         pytest.skip("mounting a file system takes rights that this process does not have")
-    yield folder
-    subprocess.run(["umount", "-l", str(folder)], check=True)
+    yield directory
+    subprocess.run(["umount", "-l", str(directory)], check=True)
 
 
-def use(monkeypatch: pytest.MonkeyPatch, *folders: Path) -> None:
-    monkeypatch.setenv("SPARK_LOCAL_DIRS", ",".join(map(str, folders)))
+def use(monkeypatch: pytest.MonkeyPatch, *directories: Path) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", ",".join(map(str, directories)))
 
 
 def batch_of(values: list[int]) -> Batch:
@@ -44,8 +44,8 @@ def batch_of(values: list[int]) -> Batch:
     return Batch.from_arrow(rows, rows.schema)
 
 
-def free(folder: Path) -> int:
-    status = os.statvfs(folder)
+def free(directory: Path) -> int:
+    status = os.statvfs(directory)
     return status.f_bfree * status.f_bsize
 
 

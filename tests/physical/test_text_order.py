@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kquery_spark.physical.sorting.text_order import text_ranks
 
 LETTERS = [b"", b"a", b"b", b"\0", b"\xff", b"abcdefg", b"abcdefgh", b"abcdefghi", b"\0" * 8]
-TEXTS = st.lists(st.sampled_from(LETTERS), max_size=5).map(b"".join)
+STRINGS = st.lists(st.sampled_from(LETTERS), max_size=5).map(b"".join)
 
 
 def _expected(values: list[bytes]) -> list[int]:
@@ -17,7 +17,7 @@ def _expected(values: list[bytes]) -> list[int]:
     return [ordered.index(v) for v in values]
 
 
-@given(st.lists(TEXTS, max_size=40), st.integers(0, 5), st.integers(0, 40))
+@given(st.lists(STRINGS, max_size=40), st.integers(0, 5), st.integers(0, 40))
 @example([b"a" * 8, b"a" * 8 + b"b", b"a" * 8], 0, 3)
 @example([b"a" * 8 + b"\0", b"a" * 8], 0, 2)
 def test_ranks_of_slices(values: list[bytes], start: int, count: int) -> None:
@@ -26,11 +26,11 @@ def test_ranks_of_slices(values: list[bytes], start: int, count: int) -> None:
 
 
 @given(st.lists(st.text(max_size=12), max_size=30))
-def test_ranks_of_texts(values: list[str]) -> None:
+def test_ranks_of_strings(values: list[str]) -> None:
     assert text_ranks(pa.array(values, pa.string())).tolist() == _expected([v.encode() for v in values])
 
 
-def test_long_texts_that_are_equal_for_long() -> None:
+def test_long_strings_that_are_equal_for_long() -> None:
     values = [b"x" * 1000 + bytes([i % 3]) for i in range(50)] + [b"x" * 300] * 3 + [b"", b"x" * 256]
     assert text_ranks(pa.array(values, pa.binary())).tolist() == _expected(values)
 

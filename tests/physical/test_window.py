@@ -69,8 +69,8 @@ def values(low: Literal | None, high: Literal | None) -> Frame:
     return Frame(FrameUnit.RANGE, low, high)
 
 
-def check(spark: SparkSession, plan: Window, texts: list[str], over: str, name: str = "win") -> None:
-    shown = ", ".join(f"{text} OVER ({over})" if " OVER " not in text else text for text in texts)
+def check(spark: SparkSession, plan: Window, strings: list[str], over: str, name: str = "win") -> None:
+    shown = ", ".join(f"{text} OVER ({over})" if " OVER " not in text else text for text in strings)
     assert_like_spark(spark, f"SELECT *, {shown} FROM {name}", plan, configs=CONFIGS[:2])
 
 
@@ -88,29 +88,35 @@ def test_ranking(name: str, table: pa.Table, partition: list[str], spark: SparkS
             "s DESC NULLS FIRST, o NULLS LAST",
         ),
     ):
-        texts = ["rank()", "dense_rank()", "percent_rank()", "cume_dist()"]
-        check(spark, window(child, calls, partition, keys), texts, f"{by}ORDER BY {text}", name)
+        strings = ["rank()", "dense_rank()", "percent_rank()", "cume_dist()"]
+        check(spark, window(child, calls, partition, keys), strings, f"{by}ORDER BY {text}", name)
     numbered = [WindowCall.of("row_number"), *(WindowCall.of("ntile", lit(n, t.INT)) for n in (1, 2, 3, 100))]
-    texts = ["row_number()", "ntile(1)", "ntile(2)", "ntile(3)", "ntile(100)"]
+    strings = ["row_number()", "ntile(1)", "ntile(2)", "ntile(3)", "ntile(100)"]
     check(
-        spark, window(child, numbered, partition, [SortKey(c(child, "id"))]), texts, f"{by}ORDER BY id", name
+        spark,
+        window(child, numbered, partition, [SortKey(c(child, "id"))]),
+        strings,
+        f"{by}ORDER BY id",
+        name,
     )
 
 
 def test_lag_and_lead(spark: SparkSession) -> None:
     child = scan(ROWS)
-    calls, texts = [], []
+    calls, strings = [], []
     for function in ("lag", "lead"):
         for name in "odws":
             for by in (0, 1, 2, -1, 100):
                 for nulls in (False, True):
                     calls.append(WindowCall.of(function, c(child, name), lit(by, t.INT), ignore_nulls=nulls))
-                    texts.append(f"{function}({name}, {by}){' IGNORE NULLS' if nulls else ''}")
+                    strings.append(f"{function}({name}, {by}){' IGNORE NULLS' if nulls else ''}")
         calls.append(WindowCall.of(function, c(child, "o"), lit(3, t.INT), lit(-9, t.INT)))
-        texts.append(f"{function}(o, 3, -9)")
+        strings.append(f"{function}(o, 3, -9)")
         calls.append(WindowCall.of(function, c(child, "o"), lit(1, t.INT), c(child, "id")))
-        texts.append(f"{function}(o, 1, id)")
-    check(spark, window(child, calls, ["g"], [SortKey(c(child, "id"))]), texts, "PARTITION BY g ORDER BY id")
+        strings.append(f"{function}(o, 1, id)")
+    check(
+        spark, window(child, calls, ["g"], [SortKey(c(child, "id"))]), strings, "PARTITION BY g ORDER BY id"
+    )
 
 
 FRAMES = [
@@ -151,7 +157,7 @@ def test_aggregates_and_values_over_rows(frame: tuple[int | None, int | None], s
     calls = [WindowCall.of("count", frame=over)] + [
         WindowCall.of(f, c(child, n), frame=over) for f, n in AGGREGATES
     ]
-    texts = ["count(*)", *(f"{f}({n})" for f, n in AGGREGATES)]
+    strings = ["count(*)", *(f"{f}({n})" for f, n in AGGREGATES)]
     for nulls, end in ((False, ""), (True, " IGNORE NULLS")):
         for n in "os":
             calls += [
@@ -161,9 +167,9 @@ def test_aggregates_and_values_over_rows(frame: tuple[int | None, int | None], s
             calls.append(
                 WindowCall.of("nth_value", c(child, n), lit(2, t.INT), frame=over, ignore_nulls=nulls)
             )
-            texts += [f"first_value({n}){end}", f"last_value({n}){end}", f"nth_value({n}, 2){end}"]
+            strings += [f"first_value({n}){end}", f"last_value({n}){end}", f"nth_value({n}, 2){end}"]
     text = f"PARTITION BY g ORDER BY id ROWS BETWEEN {bound(frame[0], False)} AND {bound(frame[1], True)}"
-    check(spark, window(child, calls, ["g"], [SortKey(c(child, "id"))]), texts, text)
+    check(spark, window(child, calls, ["g"], [SortKey(c(child, "id"))]), strings, text)
 
 
 def test_a_frame_that_ends_before_it_starts_is_empty() -> None:
@@ -202,12 +208,12 @@ def test_ranges_of_values(
         ("max", "s"),
         ("avg", "d"),
     ]
-    calls, texts = [], []
+    calls, strings = [], []
     for low, high, text in frames:
         for f, n in functions:
             calls.append(WindowCall.of(f, c(child, n), frame=values(low, high)))
-            texts.append(f"{f}({n}) OVER (PARTITION BY g ORDER BY {name} {direction} RANGE BETWEEN {text})")
-    check(spark, window(child, calls, ["g"], keys), texts, "")
+            strings.append(f"{f}({n}) OVER (PARTITION BY g ORDER BY {name} {direction} RANGE BETWEEN {text})")
+    check(spark, window(child, calls, ["g"], keys), strings, "")
 
 
 def test_defaults_of_the_window(spark: SparkSession) -> None:
@@ -222,9 +228,9 @@ def test_defaults_of_the_window(spark: SparkSession) -> None:
     calls = [
         WindowCall.of(f, c(child, "id"), frame=WHOLE_PARTITION) for f in ("sum", "count", "max", "stddev")
     ]
-    texts = ["sum(id)", "count(id)", "max(id)", "stddev(id)"]
-    check(spark, window(child, calls, ["b"], []), texts, "PARTITION BY b")
-    check(spark, window(child, calls, [], []), texts, "")
+    strings = ["sum(id)", "count(id)", "max(id)", "stddev(id)"]
+    check(spark, window(child, calls, ["b"], []), strings, "PARTITION BY b")
+    check(spark, window(child, calls, [], []), strings, "")
 
 
 def test_a_running_sum_is_not_disturbed_by_other_partitions() -> None:
@@ -335,15 +341,15 @@ def test_extremes_of_structs_are_of_the_frame(spark: SparkSession) -> None:
     table = pa.table({"id": range(4), "st": pa.array(structs, pa.struct([("b", pa.float64())]))})
     register(spark, zeros=table)
     child = scan(table)
-    calls, texts = [], []
+    calls, strings = [], []
     for low, high in (0, 0), (-1, 0), (-1, 1):
         for name in ("min", "max"):
             frame = Frame(FrameUnit.ROWS, lit(low, t.INT), lit(high, t.INT))
             calls.append(WindowCall.of(name, c(child, "st"), frame=frame))
             ends = [f"{-x} PRECEDING" if x < 0 else f"{x} FOLLOWING" for x in (low, high)]
-            texts.append(f"{name}(st) OVER (ORDER BY id ROWS BETWEEN {ends[0]} AND {ends[1]})")
+            strings.append(f"{name}(st) OVER (ORDER BY id ROWS BETWEEN {ends[0]} AND {ends[1]})")
     plan = window(child, calls, [], [SortKey(c(child, "id"))])
-    shown = ", ".join(f"CAST({x} AS STRING)" for x in texts)
+    shown = ", ".join(f"CAST({x} AS STRING)" for x in strings)
     expected = [tuple(row)[1:] for row in spark.sql(f"SELECT id, {shown} FROM zeros ORDER BY id").collect()]
     found = [
         tuple(None if v is None else f"{{{v['b']}}}" for v in list(row.values())[2:])

@@ -40,18 +40,18 @@ ONE_TASK = EngineConfig(small_bytes=1 << 40)
 RNG = np.random.default_rng(11)
 
 
-def bucketed_scan(folder: Path, name: str, rows: pa.Table, columns: tuple[str, ...], count: int) -> Scan:
+def bucketed_scan(directory: Path, name: str, rows: pa.Table, columns: tuple[str, ...], count: int) -> Scan:
     """The rows as a table that Spark could have bucketed, with two files in each bucket."""
     context = kq.ExecutionContext()
     context.register_arrow("rows", rows)
     numbers = context.sql(f"SELECT pmod(hash({', '.join(columns)}), {count}) AS b FROM rows").to_arrow()["b"]
-    (folder / name).mkdir()
+    (directory / name).mkdir()
     for bucket in range(count):
         mine = rows.filter(pa.compute.equal(numbers, bucket))
         for part in range(2):
             half = mine.slice(part * (mine.num_rows // 2), mine.num_rows // 2 + part)
-            pq.write_table(half, folder / name / f"part-0000{part}-x_{bucket:05d}.c000.snappy.parquet")
-    source = parquet_source([str(folder / name)])
+            pq.write_table(half, directory / name / f"part-0000{part}-x_{bucket:05d}.c000.snappy.parquet")
+    source = parquet_source([str(directory / name)])
     bucketing = bucketed_files(BucketSpec(columns, count), [file.path for file in source.files])
     return Scan(name, replace(source, bucketing=bucketing))
 
@@ -59,26 +59,26 @@ def bucketed_scan(folder: Path, name: str, rows: pa.Table, columns: tuple[str, .
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scan]:
     """a and b by their first columns into 8 and 4 buckets, c into 3; two and other by two columns into 4; plain: none."""
-    folder: Path = tmp_path_factory.mktemp("bucketed")
+    directory: Path = tmp_path_factory.mktemp("bucketed")
 
     def rows(prefix: str, count: int) -> pa.Table:
         key = RNG.integers(0, 300, count)
-        texts = np.array(["x", "yy", "zzz"])[RNG.integers(0, 3, count)]
+        strings = np.array(["x", "yy", "zzz"])[RNG.integers(0, 3, count)]
         return pa.table(
             {
                 f"{prefix}k": pa.array(key, mask=key == 7),
-                f"{prefix}s": pa.array(texts, mask=texts == "yy"),
+                f"{prefix}s": pa.array(strings, mask=strings == "yy"),
                 f"{prefix}v": np.arange(count),
             }
         )
 
     by_key = {name: rows(name, count) for name, count in (("a", 4000), ("b", 2500), ("c", 1000))}
     scans = {
-        name: bucketed_scan(folder, name, by_key[name], (f"{name}k",), count)
+        name: bucketed_scan(directory, name, by_key[name], (f"{name}k",), count)
         for name, count in (("a", 8), ("b", 4), ("c", 3))
     }
     for name, count in (("d", 3000), ("e", 2000)):
-        scans[name] = bucketed_scan(folder, name, rows(name, count), (f"{name}k", f"{name}s"), 4)
+        scans[name] = bucketed_scan(directory, name, rows(name, count), (f"{name}k", f"{name}s"), 4)
     return scans
 
 
@@ -127,7 +127,7 @@ def test_groups_and_windows(tables: dict[str, Scan], table: str, columns: str, e
     value = scan.column(f"{table}v")
     keys = tuple(Named(scan.column(table + c), c) for c in columns)
     distinct = AggregateCall.of("count", scan.column(f"{table}s"), distinct=True)
-    totals = (Named(AggregateCall.of("sum", value), "total"), Named(distinct, "texts"))
+    totals = (Named(AggregateCall.of("sum", value), "total"), Named(distinct, "strings"))
     grouped = Aggregate(scan, keys, totals[:1])
     number = Named(WindowCall.of("row_number"), "number")
     window = Window(scan, (number,), tuple(k.expr for k in keys), (SortKey(value),))

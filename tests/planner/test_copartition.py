@@ -30,25 +30,27 @@ ONE_TASK = EngineConfig(small_bytes=1 << 40)
 @pytest.fixture(scope="module")
 def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Scan]:
     """orders (unique keys) and lines (several a key, row groups cut inside a key), both clustered; loose is shuffled."""
-    folder: Path = tmp_path_factory.mktemp("clustered")
+    directory: Path = tmp_path_factory.mktemp("clustered")
     rng = np.random.default_rng(7)
     orders = np.arange(0, 20_000, 2)
     lines = np.sort(rng.choice(np.arange(0, 20_400), 30_000))
     pq.write_table(
-        pa.table({"o_key": orders, "o_kind": orders % 7}), folder / "orders.parquet", row_group_size=1_500
+        pa.table({"o_key": orders, "o_kind": orders % 7}), directory / "orders.parquet", row_group_size=1_500
     )
     pq.write_table(
         pa.table(
             {"l_key": lines, "l_part": rng.integers(0, 50, len(lines)), "l_value": np.arange(len(lines))}
         ),
-        folder / "lines.parquet",
+        directory / "lines.parquet",
         row_group_size=2_000,
     )
     loose = rng.permutation(orders)
     pq.write_table(
-        pa.table({"x_key": loose, "x_value": loose * 3}), folder / "loose.parquet", row_group_size=1_000
+        pa.table({"x_key": loose, "x_value": loose * 3}), directory / "loose.parquet", row_group_size=1_000
     )
-    return {n: Scan(n, parquet_source([str(folder / f"{n}.parquet")])) for n in ("orders", "lines", "loose")}
+    return {
+        n: Scan(n, parquet_source([str(directory / f"{n}.parquet")])) for n in ("orders", "lines", "loose")
+    }
 
 
 def rows(plan: LogicalPlan, config: EngineConfig) -> list[tuple[object, ...]]:

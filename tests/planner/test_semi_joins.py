@@ -18,9 +18,9 @@ ONE_TASK = replace(SHUFFLES, small_bytes=1 << 40)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """sales: many, in no order of their keys, some NULL. parts: few, of 20 kinds. stock: some of each part."""
-    folder = tmp_path_factory.mktemp("semi")
+    directory = tmp_path_factory.mktemp("semi")
     rng = np.random.default_rng(11)
     part = rng.integers(0, 1_000, 40_000)
     sales = {
@@ -33,21 +33,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     held = rng.permutation(np.repeat(np.arange(1_000), 64))
     stock = {"held": held, "shop": rng.integers(0, 9, len(held)), "left": rng.integers(0, 99, len(held))}
     for name, columns in {"sales": sales, "parts": parts, "stock": stock}.items():
-        pq.write_table(pa.table(columns), folder / f"{name}.parquet", row_group_size=4_000)
-    return folder
+        pq.write_table(pa.table(columns), directory / f"{name}.parquet", row_group_size=4_000)
+    return directory
 
 
-def frame(sql: str, folder: Path, config: EngineConfig) -> kq.DataFrame:
+def frame(sql: str, directory: Path, config: EngineConfig) -> kq.DataFrame:
     context = kq.ExecutionContext(config=config)
     for name in ("sales", "parts", "stock"):
-        context.register_parquet(name, str(folder / f"{name}.parquet"))
+        context.register_parquet(name, str(directory / f"{name}.parquet"))
     return context.sql(sql)
 
 
-def check(sql: str, folder: Path, config: EngineConfig = SHUFFLES) -> str:
+def check(sql: str, directory: Path, config: EngineConfig = SHUFFLES) -> str:
     """The stages of the query, whose rows are those of a run in one task."""
-    spread = frame(sql, folder, config)
-    wanted = frame(sql, folder, ONE_TASK).collect()
+    spread = frame(sql, directory, config)
+    wanted = frame(sql, directory, ONE_TASK).collect()
     assert wanted
     assert sorted(map(repr, spread.collect())) == sorted(map(repr, wanted))
     return spread.explain().split("== Stages ==")[1]
@@ -56,38 +56,38 @@ def check(sql: str, folder: Path, config: EngineConfig = SHUFFLES) -> str:
 KEEPS_SALES = "JoinExec: semi, build=right, on=[#part = #id]"
 
 
-def test_a_side_is_cut_down_by_a_filtered_table_under_the_other_side(folder: Path) -> None:
+def test_a_side_is_cut_down_by_a_filtered_table_under_the_other_side(directory: Path) -> None:
     stages = check(
         "SELECT qty, n FROM sales JOIN (SELECT id, count(*) n FROM parts JOIN stock ON id = held WHERE kind = 3 GROUP BY id)"
         " ON part = id WHERE qty > n",
-        folder,
+        directory,
     )
     assert KEEPS_SALES in stages
 
 
-def test_keys_that_equal_the_filtered_ones_count_too(folder: Path) -> None:
+def test_keys_that_equal_the_filtered_ones_count_too(directory: Path) -> None:
     stages = check(
         "SELECT qty, n FROM sales JOIN (SELECT held, min(left) n FROM parts JOIN stock ON id = held WHERE kind = 3 GROUP BY held)"
         " ON part = held WHERE qty > n",
-        folder,
+        directory,
     )
     assert "JoinExec: semi, build=right, on=[#part = #id]" in stages
 
 
-def test_groups_without_a_match_are_left_out_before_grouping(folder: Path) -> None:
+def test_groups_without_a_match_are_left_out_before_grouping(directory: Path) -> None:
     stages = check(
         "SELECT id, a FROM parts JOIN (SELECT part, avg(price) a, count(*) FROM sales GROUP BY part) ON id = part WHERE kind = 3",
-        folder,
+        directory,
     )
     first = stages.split("stage-2")[0]
     assert "AggregateExec: partial" in first and KEEPS_SALES in first
 
 
-def test_both_at_once_as_a_correlated_average_needs_them(folder: Path) -> None:
+def test_both_at_once_as_a_correlated_average_needs_them(directory: Path) -> None:
     stages = check(
         "SELECT sum(total) s, count(*) c FROM sales, parts WHERE id = part AND kind = 3"
         " AND qty < (SELECT 0.5 * avg(qty) FROM sales WHERE part = id)",
-        folder,
+        directory,
     )
     assert stages.count("JoinExec: semi") == 2
 
@@ -108,31 +108,31 @@ def test_both_at_once_as_a_correlated_average_needs_them(folder: Path) -> None:
         "SELECT id, a FROM parts JOIN (SELECT part, avg(price) a FROM sales GROUP BY part) ON id <=> part WHERE kind = 3",
     ],
 )
-def test_no_semi_join_where_rows_or_errors_would_be_lost(sql: str, folder: Path) -> None:
-    assert "JoinExec: semi" not in check(sql, folder)
+def test_no_semi_join_where_rows_or_errors_would_be_lost(sql: str, directory: Path) -> None:
+    assert "JoinExec: semi" not in check(sql, directory)
 
 
-def test_which_rows_a_limit_keeps_is_settled_once(folder: Path) -> None:
+def test_which_rows_a_limit_keeps_is_settled_once(directory: Path) -> None:
     few = "(SELECT id FROM parts WHERE kind = 3 LIMIT 10)"
     sql = f"SELECT qty, left FROM sales JOIN (SELECT held, left FROM {few} JOIN stock ON id = held) ON part = held"
-    stages = frame(sql, folder, SHUFFLES).explain().split("== Stages ==")[1]
+    stages = frame(sql, directory, SHUFFLES).explain().split("== Stages ==")[1]
     assert "LimitExec: 10" in stages and "-> hash(#part)" in stages
     assert "JoinExec: semi" not in stages
 
 
 @pytest.mark.parametrize("kind", ["LEFT", "RIGHT", "FULL", "LEFT SEMI", "LEFT ANTI"])
-def test_other_joins_keep_what_they_owe(kind: str, folder: Path) -> None:
+def test_other_joins_keep_what_they_owe(kind: str, directory: Path) -> None:
     columns = "part, qty" if "LEFT " in kind else "part, qty, held, left"
     small = "(SELECT held, left FROM parts JOIN stock ON id = held WHERE kind = 3)"
-    check(f"SELECT {columns} FROM sales {kind} JOIN {small} ON part = held", folder)
+    check(f"SELECT {columns} FROM sales {kind} JOIN {small} ON part = held", directory)
     if columns != "part, qty":
-        check(f"SELECT {columns} FROM {small} {kind} JOIN sales ON part = held", folder)
+        check(f"SELECT {columns} FROM {small} {kind} JOIN sales ON part = held", directory)
 
 
-def test_a_small_join_meets_in_one_task(folder: Path) -> None:
+def test_a_small_join_meets_in_one_task(directory: Path) -> None:
     sql = (
         "SELECT qty, left FROM sales JOIN stock ON part = held AND qty = left"
         " WHERE price > 1 AND total > 1 AND qty > 1 AND part > 1 AND left > 1 AND shop > 1 AND held > 1 AND left < 90 AND shop < 8"
     )
-    assert "-> hash(#part" in check(sql, folder)
-    assert "-> hash" not in check(sql, folder, replace(SHUFFLES, small_bytes=200_000))
+    assert "-> hash(#part" in check(sql, directory)
+    assert "-> hash" not in check(sql, directory, replace(SHUFFLES, small_bytes=200_000))

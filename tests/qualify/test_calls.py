@@ -1,4 +1,4 @@
-"""Function calls in the texts of plan nodes, and what the engine has of them."""
+"""Function calls in the strings of plan nodes, and what the engine has of them."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ def test_a_path_that_is_not_there(tmp_path):
         find_logs(tmp_path / "nothing")
 
 
-def test_an_empty_folder(tmp_path):
+def test_an_empty_directory(tmp_path):
     with pytest.raises(SourceError, match="there are no event logs in"):
         find_logs(tmp_path)
 
@@ -47,22 +47,22 @@ def test_a_codec_that_is_not_supported(tmp_path):
 
 
 def test_rolled_files_are_read_in_their_order(tmp_path):
-    folder = tmp_path / "eventlog_v2_app-1"
-    folder.mkdir()
+    directory = tmp_path / "eventlog_v2_app-1"
+    directory.mkdir()
     for number in (10, 2, 1):
-        (folder / f"events_{number}_app-1").write_text(f'{{"Event":"{number}"}}\n')
-    (folder / "appstatus_app-1.inprogress").touch()
+        (directory / f"events_{number}_app-1").write_text(f'{{"Event":"{number}"}}\n')
+    (directory / "appstatus_app-1.inprogress").touch()
     (log,) = find_logs(tmp_path)
     assert [event["Event"] for event in EventReader(log)] == ["1", "2", "10"]
     assert log.is_running
 
 
 def test_a_compacted_file_replaces_those_before_it(tmp_path):
-    folder = tmp_path / "eventlog_v2_app-1"
-    folder.mkdir()
+    directory = tmp_path / "eventlog_v2_app-1"
+    directory.mkdir()
     for name in ("events_1_app-1.gz", "events_2_app-1.gz", "events_2_app-1.gz.compact", "events_3_app-1.gz"):
         event = FIRST.replace("4.1.0", name) if name.endswith("compact") else f'{{"Event":"{name}"}}\n'
-        (folder / name).write_bytes(gzip.compress(event.encode()))
+        (directory / name).write_bytes(gzip.compress(event.encode()))
     (log,) = find_logs(tmp_path)
     assert [event["Event"] for event in EventReader(log)] == ["SparkListenerLogStart", "events_3_app-1.gz"]
     (application,) = qualify_logs(tmp_path).applications

@@ -134,9 +134,11 @@ def test_a_line_that_is_not_an_event_is_counted(tmp_path: Path, line: str, first
 
 def test_bytes_that_are_not_utf_8(tmp_path: Path) -> None:
     file = tmp_path / "app-1"
-    texts = [json.dumps(event).encode() for event in [LOG_START, *query_events(1)]]
+    strings = [json.dumps(event).encode() for event in [LOG_START, *query_events(1)]]
     file.write_bytes(
-        b"\n".join([texts[0], b'{"Event": "SparkListenerApplicationStart", "App Name": "\xff"}', *texts[1:]])
+        b"\n".join(
+            [strings[0], b'{"Event": "SparkListenerApplicationStart", "App Name": "\xff"}', *strings[1:]]
+        )
     )
     result = qualify_logs(file)
     assert len(result.queries) == 1

@@ -16,7 +16,7 @@ from kquery_spark.qualify.judgement import ONLY_PASSES_ROWS_ON, Runs
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Outcome, QueryReport
 from kquery_spark.qualify.text import render_text
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 from tests.event_logs import logged_events
 
 CODECS = ("none", "lz4", "zstd", "snappy", "lzf")
@@ -31,7 +31,7 @@ QUERIES = {
 
 @pytest.fixture(scope="module")
 def logs(spark, tmp_path_factory) -> Path:
-    """A folder for each codec, and one with a rolled log, of the same queries."""
+    """A directory for each codec, and one with a rolled log, of the same queries."""
     root = tmp_path_factory.mktemp("logs")
     data = str(root / "data")
     spark.range(20_000).selectExpr("id % 7 AS k", "id AS v").write.parquet(data)
@@ -61,9 +61,9 @@ def queries(logs) -> dict[str, QueryReport]:
     return {query.description: query for query in qualify_logs(logs / "none").queries}
 
 
-@pytest.mark.parametrize("folder", [*CODECS[1:], "rolled"])
-def test_every_compression_says_the_same(logs, folder):
-    expected, result = qualify_logs(logs / "none"), qualify_logs(logs / folder)
+@pytest.mark.parametrize("directory", [*CODECS[1:], "rolled"])
+def test_every_compression_says_the_same(logs, directory):
+    expected, result = qualify_logs(logs / "none"), qualify_logs(logs / directory)
     assert len(result.queries) == len(QUERIES)
     assert [replace(query, application="") for query in result.queries] == [
         replace(query, application="") for query in expected.queries

@@ -14,7 +14,7 @@ from kquery_spark.qualify.text import render_text
 
 
 @pytest.fixture
-def folder(tmp_path):
+def directory(tmp_path):
     (tmp_path / "1_whole.sql").write_text("SELECT i % 3 AS k, sum(id) FROM numbers GROUP BY 1;\n")
     (tmp_path / "2_sampled.sql").write_text("SELECT sum(id) FROM numbers TABLESAMPLE (10 PERCENT)")
     (tmp_path / "3_wrong.sql").write_text("SELECT nothing_of_that_name FROM numbers")
@@ -22,8 +22,8 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_each_file_is_planned(spark, numbers, folder):
-    result = qualify_sql(spark, sql_files(folder))
+def test_each_file_is_planned(spark, numbers, directory):
+    result = qualify_sql(spark, sql_files(directory))
     whole, sampled, wrong = result.queries
     assert [query.description for query in result.queries] == ["1_whole.sql", "2_sampled.sql", "3_wrong.sql"]
     assert whole.outcome is sampled.outcome is Outcome.NOT_RUN
@@ -66,7 +66,7 @@ def test_a_statement_is_never_given_to_spark(tmp_path):
     assert query.error.startswith("only queries are planned")
 
 
-def test_a_file_and_what_is_none(folder):
-    assert sql_files(folder / "1_whole.sql") == [folder / "1_whole.sql"]
-    assert sql_files(folder / "notes.txt") == []
-    assert sql_files(folder / "nothing") == []
+def test_a_file_and_what_is_none(directory):
+    assert sql_files(directory / "1_whole.sql") == [directory / "1_whole.sql"]
+    assert sql_files(directory / "notes.txt") == []
+    assert sql_files(directory / "nothing") == []

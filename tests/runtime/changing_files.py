@@ -30,7 +30,7 @@ COLUMNS = "v BIGINT, w BIGINT, s STRING"
 
 def write(path, kind, seed):
     rng = np.random.default_rng(seed)
-    values = rng.integers(10**11, 10**12, ROWS)  # texts of one length: both versions have one size
+    values = rng.integers(10**11, 10**12, ROWS)  # strings of one length: both versions have one size
     table = pa.table({"v": values, "w": values % 90 + 10, "s": [f"text {v}" for v in values.tolist()]})
     if kind == "csv":
         pa_csv.write_csv(table, path, pa_csv.WriteOptions(include_header=False))
@@ -46,13 +46,13 @@ def write(path, kind, seed):
 
 
 class Case:
-    """A file of one format in its folder, its first version's answer, and the bytes of both versions."""
+    """A file of one format in its directory, its first version's answer, and the bytes of both versions."""
 
-    def __init__(self, folder, kind):
+    def __init__(self, directory, kind):
         self.kind = kind
-        self.folder = f"{folder}/{kind}"
-        self.path = f"{self.folder}/data.{kind}"
-        os.makedirs(self.folder, exist_ok=True)
+        self.directory = f"{directory}/{kind}"
+        self.path = f"{self.directory}/data.{kind}"
+        os.makedirs(self.directory, exist_ok=True)
         write(self.path, kind, 2)
         with open(self.path, "rb") as file:
             self.other = file.read()
@@ -61,7 +61,7 @@ class Case:
             self.first = file.read()
 
     def replace(self, data):
-        hidden = f"{self.folder}/_new"
+        hidden = f"{self.directory}/_new"
         with open(hidden, "wb") as file:
             file.write(data)
         os.replace(hidden, self.path)
@@ -138,13 +138,13 @@ def in_context(case):
     if case.kind == "csv":
         ctx.register_csv(
             "t",
-            case.folder,
+            case.directory,
             header=False,
             schema=pa.schema({"v": pa.int64(), "w": pa.int64(), "s": pa.string()}),
         )
     else:
         name = "parquet" if case.kind == "plain" else case.kind
-        getattr(ctx, f"register_{name}")("t", case.folder)
+        getattr(ctx, f"register_{name}")("t", case.directory)
     frame = ctx.sql(SQL)
     return lambda: list(frame.to_arrow().to_pylist()[0].values())
 
@@ -152,7 +152,7 @@ def in_context(case):
 def on_spark(spark, fallback):
     def prepare(case):
         name = "parquet" if case.kind == "plain" else case.kind
-        frame = spark.read.schema(COLUMNS).format(name).load(case.folder)
+        frame = spark.read.schema(COLUMNS).format(name).load(case.directory)
         frame = frame.selectExpr("sum(v) AS a", "count(w) AS b", "max(s) AS c")
         fast = kquery_plan(frame, fallback=fallback, when="always")
         return lambda: list(fast.toArrow().to_pylist()[0].values())
@@ -161,7 +161,7 @@ def on_spark(spark, fallback):
 
 
 @contextlib.contextmanager
-def session(folder):
+def session(directory):
     from pyspark.sql import SparkSession
 
     spark = (
@@ -172,7 +172,7 @@ def session(folder):
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "1g")
         .config("spark.log.level", "OFF")
-        .config("spark.sql.warehouse.dir", f"{folder}/warehouse")
+        .config("spark.sql.warehouse.dir", f"{directory}/warehouse")
         .config("spark.kquery.smallBytes", "1k")
         .config("spark.kquery.splitBytes", "2m")
         .getOrCreate()
@@ -181,13 +181,13 @@ def session(folder):
     spark.stop()
 
 
-def main(place, folder, times):
+def main(place, directory, times):
     kinds = FORMATS if place == "context" else ("plain", "csv")  # sessions read as contexts do, but slower
-    cases = [Case(folder, kind) for kind in kinds]
+    cases = [Case(directory, kind) for kind in kinds]
     if place == "context":
         found = hammer(cases, in_context, CHANGES, 3 * times)
     else:
-        with session(folder) as spark:
+        with session(directory) as spark:
             size = "1g" if place == "driver" else "0"
             spark.conf.set("spark.kquery.driverBytes", size)
             spark.conf.set("spark.kquery.threadBytes", size)

@@ -19,11 +19,11 @@ def kills(group):
     return int(words[words.index("oom_kill") + 1])
 
 
-def main(group, folder, settings):
+def main(group, directory, settings):
     for i in range(4):
         values = (np.arange(i, ROWS, 4) * 7919) % (1 << 40)
         pq.write_table(
-            pa.table({"v": values, "w": values % 100}), f"{folder}/{i}.parquet", row_group_size=1 << 19
+            pa.table({"v": values, "w": values % 100}), f"{directory}/{i}.parquet", row_group_size=1 << 19
         )
     Path(f"{group}/cgroup.procs").write_text("0")  # this process, and all that it starts
     from pyspark.sql import SparkSession
@@ -39,14 +39,14 @@ def main(group, folder, settings):
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.memory", "512m")
         .config("spark.log.level", "OFF")
-        .config("spark.local.dir", folder)
+        .config("spark.local.dir", directory)
         .config("spark.kquery.driverBytes", "0")
         .config("spark.kquery.shufflePartitions", "2")
     )
     for pair in filter(None, settings.split(",")):
         builder = builder.config(*pair.split("="))
     spark = builder.getOrCreate()
-    frame = spark.read.parquet(*(f"{folder}/{i}.parquet" for i in range(4))).groupBy("v").sum("w")
+    frame = spark.read.parquet(*(f"{directory}/{i}.parquet" for i in range(4))).groupBy("v").sum("w")
     fast = kquery_plan(
         frame.selectExpr("count(*) AS n", "sum(`sum(w)`) AS s"), when="always", fallback="error"
     )

@@ -53,11 +53,11 @@ def sums():
     return [[g, int(values[groups == g].sum())] for g in range(50)]
 
 
-def main(folder):
+def main(directory):
     for i in range(FILES):
         values = values_of(i)
         pq.write_table(
-            pa.table({"k": values % 1009, "v": values}), f"{folder}/{i}.parquet", row_group_size=50_000
+            pa.table({"k": values % 1009, "v": values}), f"{directory}/{i}.parquet", row_group_size=50_000
         )
     spark = (
         kq.configure(SparkSession.builder)
@@ -76,7 +76,7 @@ def main(folder):
         .config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
         .getOrCreate()
     )
-    frame = spark.read.parquet(folder).selectExpr("k % 50 AS g", "v").groupBy("g").sum("v")
+    frame = spark.read.parquet(directory).selectExpr("k % 50 AS g", "v").groupBy("g").sum("v")
     fast = frame.transform(kquery_plan, when="always", fallback="error")
     fast.collect()  # both executors are there and warm
     victim = executors()[0]

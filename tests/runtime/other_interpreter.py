@@ -65,7 +65,7 @@ def written(spark, frame, path):
     return sorted(map(list, spark.read.parquet(path).collect()))
 
 
-def main(folder, kind, master):
+def main(directory, kind, master):
     builder = SparkSession.builder.master(master).config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.memory", "1g")
     builder = builder.config("spark.sql.shuffle.partitions", "2")
@@ -77,7 +77,7 @@ def main(folder, kind, master):
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     first = udf(lambda x: x * 10, "long", useArrow=False)
-    path = f"{folder}/data"
+    path = f"{directory}/data"
     spark.range(1000).selectExpr("id % 7 AS k", "id AS v").coalesce(1).write.mode("overwrite").parquet(path)
     before = dict(os.environ), spark.sparkContext.pythonExec
     if kind == "engine":

@@ -23,35 +23,35 @@ ROWS = 1_500_000
 SPILLED_BYTES = 4 << 20  # so much is in scratch files when a query is stopped
 
 
-def scratch_files(folder):
-    """Nameless files below a folder that any process has open: process id and bytes."""
+def scratch_files(directory):
+    """Nameless files below a directory that any process has open: process id and bytes."""
     found = []
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         try:
             target = os.readlink(link)
-            if target.startswith(folder) and target.endswith("(deleted)"):
+            if target.startswith(directory) and target.endswith("(deleted)"):
                 found.append((int(link.parts[2]), link.stat().st_size))
         except OSError:  # closed meanwhile
             continue
     return found
 
 
-def left(folder):
+def left(directory):
     """What of scratch files is there once all tasks had time to end."""
     deadline = time.monotonic() + 20
     while True:
-        open_files = scratch_files(folder)
-        named = [str(p) for p in Path(folder).rglob("kquery*")]
+        open_files = scratch_files(directory)
+        named = [str(p) for p in Path(directory).rglob("kquery*")]
         if not (open_files or named) or time.monotonic() > deadline:
             return [*map(list, open_files), *named]
         time.sleep(0.1)
 
 
 class Spilling:
-    """A session whose local directory is ``folder``, and a query over a table in ``data``."""
+    """A session whose local directory is ``directory``, and a query over a table in ``data``."""
 
-    def __init__(self, folder, data):
-        self.folder = folder
+    def __init__(self, directory, data):
+        self.directory = directory
         self.spark = (
             kq.configure(SparkSession.builder)
             .master("local[2]")
@@ -60,7 +60,7 @@ class Spilling:
             .config("spark.driver.host", "127.0.0.1")
             .config("spark.driver.memory", "1g")
             .config("spark.log.level", "OFF")
-            .config("spark.local.dir", folder)
+            .config("spark.local.dir", directory)
             .config("spark.kquery.memoryBytes", "1m")
             .config("spark.kquery.smallBytes", "1g")
             .config("spark.kquery.driverBytes", "0")
@@ -93,7 +93,7 @@ class Spilling:
         deadline = time.monotonic() + 120
         spilled = []
         while time.monotonic() < deadline and thread.is_alive() and not spilled:
-            found = scratch_files(self.folder)
+            found = scratch_files(self.directory)
             spilled = found if sum(size for _, size in found) > SPILLED_BYTES else []
             time.sleep(0.01)
         action(spilled)
@@ -101,17 +101,17 @@ class Spilling:
         return bool(spilled), results[0] if results else "still runs"
 
 
-def main(folder, data):
+def main(directory, data):
     rng = np.random.default_rng(1)
     ones = np.zeros(ROWS, np.int64)
     ones[-1] = 1
     table = pa.table({"v": rng.integers(0, 1 << 40, ROWS), "w": ones})
     pq.write_table(table, f"{data}/data.parquet")
-    case = Spilling(folder, data)
+    case = Spilling(directory, data)
     found = {}
 
     def note(name, spilled, said):
-        found[name] = {"spilled": spilled, "said": said, "left": left(folder)}
+        found[name] = {"spilled": spilled, "said": said, "left": left(directory)}
         print(name, found[name], file=sys.stderr, flush=True)
 
     note("success", *case.when_spilled(lambda _: None))

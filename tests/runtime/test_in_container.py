@@ -18,17 +18,17 @@ _GROUPS = Path("/sys/fs/cgroup/memory")
 @pytest.fixture
 def group():
     """A memory cgroup of version 1 with a limit."""
-    folder = _GROUPS / f"kquery_test_{os.getpid()}"
+    directory = _GROUPS / f"kquery_test_{os.getpid()}"
     try:
-        folder.mkdir()
-        (folder / "memory.limit_in_bytes").write_text(str(LIMIT_BYTES))
+        directory.mkdir()
+        (directory / "memory.limit_in_bytes").write_text(str(LIMIT_BYTES))
     except OSError:
         pytest.skip("this process may not make memory cgroups of version 1")
-    yield folder
+    yield directory
     deadline = time.monotonic() + 30
-    while (folder / "cgroup.procs").read_text().split() and time.monotonic() < deadline:
+    while (directory / "cgroup.procs").read_text().split() and time.monotonic() < deadline:
         time.sleep(0.2)
-    folder.rmdir()
+    directory.rmdir()
 
 
 def test_no_worker_is_killed(group, tmp_path):

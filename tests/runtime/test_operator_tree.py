@@ -5,8 +5,8 @@ from __future__ import annotations
 from kquery_spark.physical.operators import Metrics
 from kquery_spark.runtime.spark.operator_reports import OperatorReport, StageReport
 from kquery_spark.runtime.spark.operator_tree import finished_execution
-from kquery_spark.spark_bridge.sql_executions import PlanNode
-from kquery_spark.spark_bridge.task_execution import SparkExecution
+from kquery_spark.spark_bridge.session.task_execution import SparkExecution
+from kquery_spark.spark_bridge.ui.sql_executions import PlanNode
 
 TASKS = SparkExecution(7, 5, redacted=False)
 
@@ -61,7 +61,7 @@ def test_a_query_whose_last_stage_never_ran_shows_the_others() -> None:
     assert names(shown.plan) == ["kquery", ["kquery stage-1", ["ScanExec"]], ["kquery stage-3", ["ScanExec"]]]
 
 
-def test_redacted_texts_are_the_names_of_operators() -> None:
+def test_redacted_strings_are_the_names_of_operators() -> None:
     shown = finished_execution([SCANNED, JOINED], redacted=True)
     assert shown.description == "kquery: scan, filter, join"
     assert "#k" not in shown.plan_text

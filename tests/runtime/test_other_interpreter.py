@@ -29,15 +29,15 @@ def pythons(tmp_path_factory) -> tuple[Path, Path]:
     )
 
 
-def _environment(folder: Path, extra: str | None) -> Path:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
-    packages = next((folder / "lib").glob("python*/site-packages"))
+def _environment(directory: Path, extra: str | None) -> Path:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(directory)], check=True)
+    packages = next((directory / "lib").glob("python*/site-packages"))
     for entry in Path(sysconfig.get_path("purelib")).iterdir():
         if "kquery" not in entry.name and not (packages / entry.name).exists():
             (packages / entry.name).symlink_to(entry)
     if extra is not None:
         (packages / "ours.pth").write_text(f"{extra}\n")
-    return folder / "bin"
+    return directory / "bin"
 
 
 def run(tmp_path: Path, python: Path, kind: str, master: str, **environment: str) -> dict:
@@ -53,7 +53,7 @@ def run(tmp_path: Path, python: Path, kind: str, master: str, **environment: str
 
 
 def test_a_virtual_environment_that_is_not_activated(tmp_path, pythons):
-    """``python3`` on the PATH lacks the package, and Java's temporary folder has a path too long for a socket."""
+    """``python3`` on the PATH lacks the package, and Java's temporary directory has a path too long for a socket."""
     ours, theirs = pythons
     path = os.pathsep.join([str(theirs), os.environ["PATH"]])
     plain = run(tmp_path, ours, "plain", "local[2]", PATH=path)

@@ -10,7 +10,7 @@ import pytest
 
 from kquery_spark import kquery_plan
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.conftest import settings
 
 MANY_TASKS = {

@@ -38,7 +38,7 @@ EXPLODING = {
     "non-equi join": "SELECT a.i, b.i AS j FROM t AS a JOIN t AS b ON a.i < b.i + 100000",
     "full join": "SELECT a.i, b.i AS j FROM t AS a FULL JOIN t AS b ON a.k = b.k",
     "semi join": "SELECT a.i FROM t AS a LEFT SEMI JOIN t AS b ON a.k = b.k AND a.i <> b.i - 1000000",
-    "join of long texts": "SELECT a.page, b.page AS p FROM long AS a JOIN long AS b ON a.k = b.k",
+    "join of long strings": "SELECT a.page, b.page AS p FROM long AS a JOIN long AS b ON a.k = b.k",
     "three joins": "SELECT count(*) AS c FROM t AS a JOIN t AS b ON a.k = b.k JOIN t AS c ON b.k = c.k",
     "explode of a sequence": "SELECT i, explode(sequence(1, n)) AS e FROM t",
     "sequence": "SELECT size(sequence(1, n)) AS s FROM t",

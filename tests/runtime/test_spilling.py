@@ -10,11 +10,11 @@ from tests.conftest import worker_environment
 
 
 def test_no_scratch_file_is_left(tmp_path):
-    folder, data, temporary = tmp_path / "local", tmp_path / "data", tmp_path / "tmp"
-    for each in (folder, data, temporary):
+    directory, data, temporary = tmp_path / "local", tmp_path / "data", tmp_path / "tmp"
+    for each in (directory, data, temporary):
         each.mkdir()
     run = subprocess.run(
-        [sys.executable, str(Path(__file__).with_name("spilling.py")), str(folder), str(data)],
+        [sys.executable, str(Path(__file__).with_name("spilling.py")), str(directory), str(data)],
         env={**os.environ, **worker_environment(), "TMPDIR": str(temporary)},
         capture_output=True, text=True, timeout=500,
     )  # fmt: skip

@@ -60,15 +60,15 @@ _LEAK = re.compile(r"Traceback|File \"|\.py\b|\bline \d+, in ")
 class Server:
     """``kquery-spark serve`` with a token, over one table."""
 
-    def __init__(self, folder: Path, *options: str) -> None:
-        pq.write_table(ROWS, folder / "items.parquet")
+    def __init__(self, directory: Path, *options: str) -> None:
+        pq.write_table(ROWS, directory / "items.parquet")
         self.token = secrets.token_hex(16)
-        (folder / "token").write_text(self.token)
-        (folder / "token").chmod(0o600)
-        tables = ["--table", f"items={folder / 'items.parquet'}"]
-        self._log = (folder / "log").open("w+")
+        (directory / "token").write_text(self.token)
+        (directory / "token").chmod(0o600)
+        tables = ["--table", f"items={directory / 'items.parquet'}"]
+        self._log = (directory / "log").open("w+")
         self.process = subprocess.Popen(
-            [*SERVE, *tables, "--port", "0", "--token-file", str(folder / "token"), *options],
+            [*SERVE, *tables, "--port", "0", "--token-file", str(directory / "token"), *options],
             stdout=subprocess.PIPE, stderr=self._log, text=True,
         )  # fmt: skip
         assert self.process.stdout is not None
@@ -117,8 +117,8 @@ class Server:
 @contextmanager
 def running_server(*options: str) -> Iterator[Server]:
     """A server for the time of a ``with`` statement."""
-    with tempfile.TemporaryDirectory() as folder:
-        server = Server(Path(folder), *options)
+    with tempfile.TemporaryDirectory() as directory:
+        server = Server(Path(directory), *options)
         try:
             yield server
         finally:

@@ -30,7 +30,7 @@ from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Aggregate, Filter, Input, Limit, LogicalPlan, Projection, Scan
 from kquery_spark.logical.subqueries import Exists, ScalarSubquery
 from kquery_spark.runtime.local import Stop
-from kquery_spark.service.failures import raised_here, told_to_clients
+from kquery_spark.service.failures import as_flight_errors, raised_here
 from kquery_spark.service.requests import PlanRequest, read_request
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.memory import memory_source
@@ -221,7 +221,7 @@ def test_every_error_comes_back_as_it_was():
     kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, errors.KQueryError)]
     for kind in kinds:
         one = kind("DIVIDE_BY_ZERO", "no") if kind is ExecutionError else kind("no")
-        with pytest.raises(kind) as raised, raised_here("grpc://there"), told_to_clients():
+        with pytest.raises(kind) as raised, raised_here("grpc://there"), as_flight_errors():
             raise one
         assert type(raised.value) is kind and str(raised.value) == str(one)
 

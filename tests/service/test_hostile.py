@@ -181,7 +181,7 @@ def test_limits_have_to_be_positive():
     ["SELECT " + "(" * 50_000, "SELECT '" + "\u00fc" * 50_000, "SELECT " + "\u2028" * 9000, "x" * 200_000],
     ids=["nested", "open", "odd", "long"],
 )
-def test_errors_of_long_texts_arrive(client: flight.FlightClient, sql: str):
+def test_errors_of_long_strings_arrive(client: flight.FlightClient, sql: str):
     with pytest.raises(flight.FlightServerError) as raised:
         client.do_get(flight.Ticket(sql.encode())).read_all()
     assert raised.value.extra_info and b"SqlError" in raised.value.extra_info

@@ -43,7 +43,7 @@ def server() -> Iterator[str]:
 def filesystem(server: str) -> Any:
     fs = new_container(server, "data")
     for year in (2019, 2020):
-        # as Hadoop marks a folder
+        # as Hadoop marks a directory
         for path in ("data/a b", f"data/a b/year={year}"):
             fs.open_output_stream(path).close()
         for part in range(3):

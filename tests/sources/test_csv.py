@@ -156,7 +156,7 @@ PATTERNS = [
     "yyyy-MM-dd'T'HH:mm:ss.SSS",
     "yyyy",
 ]
-PATTERN_TEXTS = [
+PATTERN_STRINGS = [
     "31/01/2019", "29/02/2019", "1-Jan-19", "31-dec-99", "20190131", "2019-01-31", "2019-01-31 23:59:59", "01/31/2019 11:59:59 pm", "01/31/2019 00:59:59 AM",
     "2019-01-31T23:59:59.123", "2019-03-10 02:30:00", "2019-11-03 01:30:00", "2019", "x", "", " 31/01/2019", "31/01/2019 ",
 ]  # fmt: skip
@@ -164,13 +164,13 @@ PATTERN_TEXTS = [
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 @pytest.mark.parametrize(
-    "texts",
-    [PATTERN_TEXTS, PATTERN_TEXTS[:1], PATTERN_TEXTS[2:3], PATTERN_TEXTS[4:5], PATTERN_TEXTS[6:7]],
+    "strings",
+    [PATTERN_STRINGS, PATTERN_STRINGS[:1], PATTERN_STRINGS[2:3], PATTERN_STRINGS[4:5], PATTERN_STRINGS[6:7]],
     ids=len,
 )
-def test_dates_and_times_by_a_pattern(spark, tmp_path, pattern, texts):
+def test_dates_and_times_by_a_pattern(spark, tmp_path, pattern, strings):
     columns = {"d": "date", "t": "timestamp", "n": "timestamp_ntz", "s": "string"}
-    path = written(tmp_path, "".join(f"{text}|{text}|{text}|{i}\n" for i, text in enumerate(texts)))
+    path = written(tmp_path, "".join(f"{text}|{text}|{text}|{i}\n" for i, text in enumerate(strings)))
     options = dict.fromkeys(("dateFormat", "timestampFormat", "timestampNTZFormat"), pattern)
     compare(spark, path, columns, sep="|", **options)
     compare(spark, path, columns, ["t", "n"], sep="|", timestampFormat=pattern, timeZone="America/New_York")
@@ -338,9 +338,9 @@ def test_compressed(spark, tmp_path):
 
 def test_partition_directories(spark, tmp_path):
     for year, day in ((2019, "2019-01-01"), (2020, "__HIVE_DEFAULT_PARTITION__")):
-        folder = tmp_path / f"year={year}" / f"day={day}"
-        folder.mkdir(parents=True)
-        (folder / "f.csv").write_text("1,a\n2,b\n")
+        directory = tmp_path / f"year={year}" / f"day={day}"
+        directory.mkdir(parents=True)
+        (directory / "f.csv").write_text("1,a\n2,b\n")
     (tmp_path / "_hidden").mkdir()
     (tmp_path / "_hidden" / "f.csv").write_text("9,z\n")
     df = spark.read.schema("x int, y string").csv(str(tmp_path))

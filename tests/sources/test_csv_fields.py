@@ -80,8 +80,8 @@ _QUOTED = st.text(st.sampled_from('a,"\\1é '), max_size=9)
 @settings(max_examples=600, deadline=None)
 def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended):
     """The path of Arrow and the tokenizer is compared with Spark in test_csv.py."""
-    texts = [",".join(around + text + around for text, around in line) for line in lines]
-    block = "\n".join(texts).encode() + (b"\n" if ended else b"")
+    strings = [",".join(around + text + around for text, around in line) for line in lines]
+    block = "\n".join(strings).encode() + (b"\n" if ended else b"")
     given = csv_options(options)
     for wanted in ([0], [1], [0, 1]):
         found = cut(block, given, 2, wanted, len(wanted) < 2, kernels)

@@ -18,11 +18,11 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.fuzz.settings import IN_DRIVER, applied
 from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.sources.deletes.position_deletes import PositionDeletes
 from kquery_spark.sources.parquet import footer_tables as tables_module
 from kquery_spark.sources.parquet.footer import read_footer
 from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, Group, footer_tables
 from kquery_spark.sources.parquet.thrift_compact import LIST, STRUCT, TRUE, Cursor, integer, varint
-from kquery_spark.sources.position_deletes import PositionDeletes
 from tests.conftest import ROOT, in_faults
 from tests.sources.mutated_files import run
 from tests.sources.mutations.children import Child

@@ -13,7 +13,7 @@ import pytest
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.deleted_values import WithoutDeletedValues
+from kquery_spark.sources.deletes.equality_deletes import WithoutDeletedValues
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile, read_tasks
 from kquery_spark.stages.serialization import from_bytes, to_bytes
@@ -23,9 +23,9 @@ SCHEMA = pa.schema([("a", pa.int64()), ("b", pa.string()), ("c", pa.decimal128(9
 NUMBERS = itertools.count()
 
 
-def file_of(folder: Path, rows: list[dict[str, Any]], columns: str = "abc") -> Path:
+def file_of(directory: Path, rows: list[dict[str, Any]], columns: str = "abc") -> Path:
     """A Parquet file of some of the columns, with Iceberg's field ids."""
-    path = folder / f"{next(NUMBERS)}.parquet"
+    path = directory / f"{next(NUMBERS)}.parquet"
     fields = [
         SCHEMA.field(f.name).with_metadata({"PARQUET:field_id": str(f.id)})
         for f in FIELDS
@@ -35,8 +35,8 @@ def file_of(folder: Path, rows: list[dict[str, Any]], columns: str = "abc") -> P
     return path
 
 
-def deletes(folder: Path, keys: str, rows: list[dict[str, Any]]) -> DeleteFile:
-    path = file_of(folder, rows, keys)
+def deletes(directory: Path, keys: str, rows: list[dict[str, Any]]) -> DeleteFile:
+    path = file_of(directory, rows, keys)
     return DeleteFile(
         str(path), path.stat().st_size, len(rows), keys=tuple(f for f in FIELDS if f.name in keys)
     )

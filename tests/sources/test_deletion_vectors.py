@@ -12,9 +12,9 @@ from pyroaring import BitMap64
 
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.delta.deletion_vectors import deletion_vector, encoded_deletion_vector
-from kquery_spark.sources.live_rows import LiveRows
 from kquery_spark.sources.parquet.source import parquet_source
 
 MAGIC = struct.pack("<I", 1681511377)
@@ -211,7 +211,7 @@ class TestLiveRows:
         for split in source.splits():
             (batch,) = source.read(split, ["x", "n"])
             for i, name in enumerate(("x", "n")):
-                column = source.coded(split, name)
+                column = source.dictionary_column(split, name)
                 values, some = batch.columns[i].to_pylist(), np.arange(0, batch.num_rows, 11)
                 assert column.take(None).to_pylist() == values
                 assert column.take(some).to_pylist() == values[::11]
@@ -219,4 +219,6 @@ class TestLiveRows:
                 assert column.rows_where(selected).tolist() == [k for k, v in enumerate(values) if v == 3]
                 assert column.rows_where(selected, some).tolist() == [k for k in some if values[k] == 3]
                 few = np.array([5, 17, 40_000])
-                assert source.coded(split, name, few).take(few).to_pylist() == [values[k] for k in few]
+                assert source.dictionary_column(split, name, few).take(few).to_pylist() == [
+                    values[k] for k in few
+                ]

@@ -79,12 +79,12 @@ def test_on_s3() -> None:
 MAPPED = {"a": ("stored_a", 1), "b": ("stored_b", 2)}
 
 
-def mapped_table(folder: Path, mode: str, ids: dict[str, int]) -> str:
+def mapped_table(directory: Path, mode: str, ids: dict[str, int]) -> str:
     """A table with column mapping whose one file has these columns with these field ids."""
-    (folder / "_delta_log").mkdir(parents=True)
+    (directory / "_delta_log").mkdir(parents=True)
     fields = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": str(i)}) for name, i in ids.items()]
     columns = [[10 * i + k for k in range(5)] for i in ids.values()]
-    pq.write_table(pa.table(columns, schema=pa.schema(fields)), folder / "1.parquet")
+    pq.write_table(pa.table(columns, schema=pa.schema(fields)), directory / "1.parquet")
     schema = [
         {
             "name": name,
@@ -101,7 +101,7 @@ def mapped_table(folder: Path, mode: str, ids: dict[str, int]) -> str:
         "partitionColumns": [],
         "configuration": {"delta.columnMapping.mode": mode, "delta.columnMapping.maxColumnId": "2"},
     }
-    size = (folder / "1.parquet").stat().st_size
+    size = (directory / "1.parquet").stat().st_size
     actions = [
         {"protocol": {"minReaderVersion": 2, "minWriterVersion": 5}},
         {"metaData": metadata},
@@ -115,8 +115,8 @@ def mapped_table(folder: Path, mode: str, ids: dict[str, int]) -> str:
             }
         },
     ]
-    (folder / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
-    return str(folder)
+    (directory / "_delta_log" / f"{0:020}.json").write_text("\n".join(map(json.dumps, actions)))
+    return str(directory)
 
 
 @pytest.mark.parametrize("mode", ["name", "id"])

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources import byte_ranges
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.byte_ranges import ByteRange, requests_for
-from kquery_spark.sources.fetched_ranges import FetchedRanges
-from kquery_spark.sources.fetching import InBackground
-from kquery_spark.sources.read_counts import count_read, read_counts
+from kquery_spark.sources.prefetch import byte_ranges
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, requests_for
+from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
+from kquery_spark.sources.prefetch.fetching import InBackground
+from kquery_spark.sources.prefetch.read_counts import count_read, read_counts
 
 CONTENT = bytes(i * 7 % 251 for i in range(10_000))
 

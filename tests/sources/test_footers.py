@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.footers import PARQUET_FOOTERS
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.parquet import open_files
 from kquery_spark.sources.parquet.source import parquet_source
 
@@ -27,7 +27,7 @@ def a_file(name: str) -> DataFile:
 
 
 def test_those_not_used_for_longest_go_first():
-    footers = KeptValues[DataFile, Stored](max_bytes=100)
+    footers = LruCache[DataFile, Stored](max_bytes=100)
     for name in "abc":
         footers.put(a_file(name), Stored(40))
         footers.get(a_file("a"))

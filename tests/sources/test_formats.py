@@ -22,8 +22,8 @@ from kquery_spark.fuzz.tables import TYPES_OF
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import Format, PathsRead, decline_options
 from kquery_spark.sources.formats import DEFAULT_FORMAT, FORMATS, format_named
-from kquery_spark.spark_bridge.file_writes import FILE_FORMATS
-from kquery_spark.spark_bridge.session_settings import EXPECTED, IRRELEVANT
+from kquery_spark.spark_bridge.relations.file_writes import FILE_FORMATS
+from kquery_spark.spark_bridge.session.settings import EXPECTED, IRRELEVANT
 
 PACKAGE = Path(__file__).parents[2] / "kquery_spark"
 SOURCES = PACKAGE / "sources"
@@ -37,20 +37,20 @@ ALLOWED = {
     "context/iceberg_table.py": "Iceberg's tables are Parquet files, as far as the engine reads them",
     "sources/delta/": "Delta's tables are Parquet files with field ids",
     "sources/iceberg/": "Iceberg's tables are Parquet files, as far as the engine reads them",
-    "spark_bridge/delta.py": "Delta's tables are Parquet files",
+    "spark_bridge/relations/delta.py": "Delta's tables are Parquet files",
     "fuzz/": "decides by itself what to write in which format: drawn from the entries, it would miss an error in one",
     "sources/formats.py": "the list of the entries",
-    "sources/position_deletes.py": "Iceberg's files of deleted positions are Parquet files, whose footers are checked",
-    "spark_bridge/hdfs_features.py": "has an example for the page of sources",
-    "spark_bridge/object_store_features.py": "has an example for the page of sources",
+    "sources/deletes/position_deletes.py": "Iceberg's files of deleted positions are Parquet files, whose footers are checked",
+    "spark_bridge/hadoop/hdfs_features.py": "has an example for the page of sources",
+    "spark_bridge/hadoop/object_store_features.py": "has an example for the page of sources",
     **dict.fromkeys(
-        ("spark_bridge/hadoop_google.py", "sources/object_stores/google.py"),
+        ("spark_bridge/hadoop/google.py", "sources/object_stores/google.py"),
         "Google's files of credentials are JSON, which names of settings and of files say",
     ),
     **dict.fromkeys(
         (
-            *("functions/json_paths.py", "functions/json_texts.py", "functions/json_writing.py"),
-            *("functions/variant_parsing.py", "functions/variants.py"),
+            *("functions/json/paths.py", "functions/json/reading.py", "functions/json/writing.py"),
+            *("functions/variant/parsing.py", "functions/variant/functions.py"),
             *(
                 "kernels/json_documents.py",
                 "kernels/json_loops/",
@@ -60,31 +60,31 @@ ALLOWED = {
             *("frontends/catalyst/expressions/__init__.py", "frontends/catalyst/expressions/evaluators.py"),
             *("frontends/catalyst/expressions/json_values.py", "frontends/catalyst/plans/generators.py"),
             "frontends/catalyst/versions.py",
-            "frontends/sql/analyzer/expressions/record_texts.py",
+            "frontends/sql/analyzer/expressions/record_strings.py",
         ),
-        "JSON texts are values of functions, whatever format their table has",
+        "JSON strings are values of functions, whatever format their table has",
     ),
     **dict.fromkeys(
-        ("functions/csv_writing.py", "frontends/catalyst/expressions/csv_values.py"),
-        "CSV texts are values of functions, too",
+        ("functions/json/csv_writing.py", "frontends/catalyst/expressions/csv_values.py"),
+        "CSV strings are values of functions, too",
     ),
 }
-# Texts of other modules in which JSON is an encoding, not a format of tables.
+# Strings of other modules in which JSON is an encoding, not a format of tables.
 ENCODINGS = {
     "cli/commands.py": {
         "JSON file of counts and findings; a run that finds one goes on where it stopped.",
         "--json",
         "json_file",
     },
-    "functions/hyperloglog.py": {"hyperloglog_bias.json"},
+    "functions/aggregate/hyperloglog.py": {"hyperloglog_bias.json"},
     "service/server.py": {"What decides the meaning of queries here, as JSON."},
-    "spark_bridge/hybrid_zones.py": {"/julian-gregorian-rebase-micros.json"},
-    "spark_bridge/plan_facts.py": {" are in the JSON of Spark's plan", "json"},
-    "spark_bridge/file_listing.py": {"json"},
+    "spark_bridge/session/hybrid_zones.py": {"/julian-gregorian-rebase-micros.json"},
+    "spark_bridge/plan/plan_facts.py": {" are in the JSON of Spark's plan", "json"},
+    "spark_bridge/relations/file_listing.py": {"json"},
 }
 
 
-def _own_folder(path: Path) -> bool:
+def _own_directory(path: Path) -> bool:
     return any(SOURCES / entry.name in path.parents for entry in FORMATS)
 
 
@@ -95,7 +95,7 @@ def _module(path: Path) -> str:
 _OTHERS = sorted(
     path
     for path in PACKAGE.rglob("*.py")
-    if not _own_folder(path)
+    if not _own_directory(path)
     and not path.stem.endswith("_pb2")
     and not any(_module(path).startswith(allowed) for allowed in ALLOWED)
 )
@@ -121,7 +121,7 @@ def _is_of_a_format(module: str) -> bool:
 
 
 @pytest.mark.parametrize("path", _OTHERS, ids=_module)
-def test_only_its_own_folder_names_a_format(path: Path) -> None:
+def test_only_its_own_directory_names_a_format(path: Path) -> None:
     encodings = ENCODINGS.get(_module(path), set())
     found = [f"line {line}: {text!r}" for line, text in namings(path.read_text()) if text not in encodings]
     assert not found, f"{_module(path)} names formats; take this from their entries:\n" + "\n".join(found)
@@ -162,13 +162,13 @@ def test_every_exception_is_needed() -> None:
         path = PACKAGE / place
         files = path.rglob("*.py") if path.is_dir() else [path]
         assert any(list(namings(file.read_text())) for file in files), place
-    for module, texts in ENCODINGS.items():
-        assert texts <= {text for _, text in namings((PACKAGE / module).read_text())}, module
+    for module, strings in ENCODINGS.items():
+        assert strings <= {text for _, text in namings((PACKAGE / module).read_text())}, module
 
 
-def test_every_folder_of_a_format_has_an_entry() -> None:
-    folders = {path.parent.name for path in SOURCES.glob("*/format.py")}
-    assert folders == {entry.name for entry in FORMATS}
+def test_every_directory_of_a_format_has_an_entry() -> None:
+    directories = {path.parent.name for path in SOURCES.glob("*/format.py")}
+    assert directories == {entry.name for entry in FORMATS}
     assert DEFAULT_FORMAT in FORMATS
 
 
@@ -248,10 +248,10 @@ def test_no_two_entries_share_a_name_an_ending_or_a_class() -> None:
 
 @pytest.mark.parametrize("entry", FORMATS, ids=lambda entry: entry.name)
 def test_an_entry_opens_what_spark_wrote(spark, entry: Format, tmp_path: Path) -> None:
-    folder = tmp_path / "data"
+    directory = tmp_path / "data"
     rows = spark.range(7).selectExpr("id", "concat('v', id) AS s")
-    rows.coalesce(1).write.format(entry.name).options(**entry.file_options).save(str(folder))
-    source = entry.open_paths(PathsRead([str(folder)], None, "UTC", False))
+    rows.coalesce(1).write.format(entry.name).options(**entry.file_options).save(str(directory))
+    source = entry.open_paths(PathsRead([str(directory)], None, "UTC", False))
     assert isinstance(source, Source)
     assert source.schema.names == ["id", "s"]
     assert sum(batch.num_rows for split in source.splits() for batch in source.read(split, ["id"])) == 7

@@ -39,7 +39,7 @@ def written(write: Any, table: pa.Table = TABLE) -> bytes:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[GoogleServer]:
-    """A bucket with the same rows in each format, some in folders that are partitions."""
+    """A bucket with the same rows in each format, some in directories that are partitions."""
     with google_server() as server:
         for year in (2019, 2020):
             for part in range(3):

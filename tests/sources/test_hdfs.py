@@ -15,10 +15,10 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import KQueryError, SourceError
-from kquery_spark.sources import hdfs
 from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import check_remote, stamp_of
-from kquery_spark.sources.hdfs import (
+from kquery_spark.sources.hadoop import hdfs
+from kquery_spark.sources.hadoop.hdfs import (
     HdfsCluster,
     authority_of,
     cluster_of,
@@ -27,7 +27,7 @@ from kquery_spark.sources.hdfs import (
     connect_clusters,
     hadoop_user,
 )
-from kquery_spark.sources.hdfs_filesystem import HdfsHandler
+from kquery_spark.sources.hadoop.hdfs_filesystem import HdfsHandler
 
 
 @dataclass
@@ -170,8 +170,8 @@ def test_clusters_are_reached_as_the_driver_says(monkeypatch):
 def test_a_name_that_is_no_service_is_a_host(monkeypatch):
     made = []
 
-    def client(url: str, settings: dict[str, str], folder: str | None) -> Client:
-        made.append((url, settings.get("dfs.client.failover.max.attempts"), folder))
+    def client(url: str, settings: dict[str, str], directory: str | None) -> Client:
+        made.append((url, settings.get("dfs.client.failover.max.attempts"), directory))
         if url == "hdfs://host":
             raise RuntimeError('InvalidArgument("No NameNode hosts found")')
         return Client()
@@ -203,7 +203,7 @@ def test_a_worker_reads_as_the_drivers_user(monkeypatch):
 
 
 def test_without_the_client_the_extra_is_named(monkeypatch):
-    monkeypatch.setattr("kquery_spark.sources.hdfs.has_client", lambda: False)
+    monkeypatch.setattr("kquery_spark.sources.hadoop.hdfs.has_client", lambda: False)
 
     def refuse(path: str) -> None:
         raise pa.ArrowException("no libhdfs")

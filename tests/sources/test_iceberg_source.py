@@ -1,4 +1,4 @@
-"""Iceberg's files as an Iceberg scan describes them: columns by field id, constants, and what is left to Spark."""
+"""Iceberg's files as an Iceberg scan describes them: columns by field id, constants, and what falls back to Spark."""
 
 from __future__ import annotations
 

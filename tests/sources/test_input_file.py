@@ -33,17 +33,17 @@ def table():
     return pa.table({"k": pa.array([i % 50 for i in range(ROWS)]), "v": pa.array(range(ROWS))})
 
 
-def sources(folder):
+def sources(directory):
     few = table().slice(0, 1000)
-    pq.write_table(table(), folder / "a.parquet", row_group_size=ROWS // 2, data_page_size=4096)
-    pa_orc.write_table(few, folder / "a.orc")
-    (folder / "a.csv").write_text("".join(f"{i % 50},{i}\n" for i in range(1000)))
-    (folder / "a.json").write_text("".join(f'{{"k": {i % 50}, "v": {i}}}\n' for i in range(1000)))
+    pq.write_table(table(), directory / "a.parquet", row_group_size=ROWS // 2, data_page_size=4096)
+    pa_orc.write_table(few, directory / "a.orc")
+    (directory / "a.csv").write_text("".join(f"{i % 50},{i}\n" for i in range(1000)))
+    (directory / "a.json").write_text("".join(f'{{"k": {i % 50}, "v": {i}}}\n' for i in range(1000)))
     return {
-        "parquet": parquet_source([str(folder / "a.parquet")]),
-        "orc": orc_source([str(folder / "a.orc")]),
-        "csv": csv_source([str(folder / "a.csv")], few.schema),
-        "json": json_source([str(folder / "a.json")], few.schema),
+        "parquet": parquet_source([str(directory / "a.parquet")]),
+        "orc": orc_source([str(directory / "a.orc")]),
+        "csv": csv_source([str(directory / "a.csv")], few.schema),
+        "json": json_source([str(directory / "a.json")], few.schema),
     }
 
 
@@ -54,9 +54,9 @@ def test_no_file_is_mapped(tmp_path, kind):
     batches = source.read(split, ["k", "v"])
     next(batches)
     if kind == "parquet":
-        source.stretches(split, ["v"])
-        coded = source.coded(split, "k")
-        assert coded is None or coded.values.type == pa.int64()
+        source.page_statistics(split, ["v"])
+        dictionary_column = source.dictionary_column(split, "k")
+        assert dictionary_column is None or dictionary_column.values.type == pa.int64()
     assert str(tmp_path) not in Path("/proc/self/maps").read_text()
 
 

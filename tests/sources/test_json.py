@@ -111,7 +111,7 @@ def test_every_value_in_every_type(spark, tmp_path, kind):
 
 @pytest.mark.parametrize("pattern", ["dd/MM/yyyy", "d-MMM-yy", "yyyy-MM-dd HH:mm:ss", "MM/dd/yyyy hh:mm a"])
 def test_dates_and_times_by_a_pattern(spark, tmp_path, pattern):
-    texts = [
+    strings = [
         "31/01/2019",
         "29/02/2019",
         "1-Jan-19",
@@ -121,7 +121,7 @@ def test_dates_and_times_by_a_pattern(spark, tmp_path, pattern):
         "x",
         "",
     ]
-    lines = [f'{{"id":{i},"d":"{text}","t":"{text}","n":"{text}"}}' for i, text in enumerate(texts)]
+    lines = [f'{{"id":{i},"d":"{text}","t":"{text}","n":"{text}"}}' for i, text in enumerate(strings)]
     path = written(tmp_path, "\n".join([*lines, '{"id":-1,"d":3,"t":4,"n":5}']))
     options = dict.fromkeys(("dateFormat", "timestampFormat", "timestampNTZFormat"), pattern)
     compare(spark, path, "id bigint, d date, t timestamp, n timestamp_ntz", **options)
@@ -285,13 +285,13 @@ def test_a_context_registers_json(tmp_path):
 def test_entries_of_maps_are_the_same_with_and_without_loops(
     loops: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    texts = pa.array(
+    strings = pa.array(
         ['{"a":1,"b":null}', "[1]", '{"\\u0061":\n2}', "{}", "nul", '{"a": 1 , "b" : 2} x', "", '{"c":"x"}']
     )
     dtype = pa.map_(pa.string(), pa.int32())
     want = [[("a", 1), ("b", None)], None, [("a", 2)], [], None, [("a", 1), ("b", 2)], None, None]
-    assert maps.map_rows(texts, dtype, JsonOptions(exact_texts=False)).to_pylist() == want
+    assert maps.map_rows(strings, dtype, JsonOptions(exact_strings=False)).to_pylist() == want
     monkeypatch.setattr(maps, "JSON_LOOPS", CompiledLoops("no_such_module"))
-    assert maps.map_rows(texts, dtype, JsonOptions(exact_texts=False)).to_pylist() == want
+    assert maps.map_rows(strings, dtype, JsonOptions(exact_strings=False)).to_pylist() == want
     with pytest.raises(Unsupported, match="a name twice"):
-        maps.map_rows(pa.array(['{"a":1,"a":2}']), dtype, JsonOptions(exact_texts=False))
+        maps.map_rows(pa.array(['{"a":1,"a":2}']), dtype, JsonOptions(exact_strings=False))

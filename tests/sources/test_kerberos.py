@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kquery_spark.sources.hdfs import HdfsCluster
-from kquery_spark.sources.kerberos import TOKEN_FILE, DelegationToken, logged_in_by
+from kquery_spark.sources.hadoop.hdfs import HdfsCluster
+from kquery_spark.sources.hadoop.kerberos import TOKEN_FILE, DelegationToken, logged_in_by
 
 TOKENS = [
     DelegationToken(b"\x00" * 3, b"\xff", "HDFS_DELEGATION_TOKEN", "ha-hdfs:one"),

@@ -39,7 +39,7 @@ def filesystem(s3_endpoint: str) -> pafs.S3FileSystem:
 
 @pytest.fixture(scope="module")
 def bucket(filesystem: pafs.S3FileSystem) -> str:
-    """A bucket with the same rows in each format, some in folders that are partitions."""
+    """A bucket with the same rows in each format, some in directories that are partitions."""
     fs = filesystem
     table = pa.table({"id": range(1000), "s": [f"t{i % 7}" for i in range(1000)]})
     for year in (2019, 2020):

@@ -17,8 +17,8 @@ from kquery_spark.sources.file_format import ColumnsRead, PathsRead
 from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.parquet.source import ParquetSource
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.session_settings import EXPECTED, SessionSettings
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.session.settings import EXPECTED, SessionSettings
 from tests.conftest import SPARK_VERSION
 
 

@@ -14,7 +14,7 @@ from kquery_spark.logical.pruning import comparable
 from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import ColumnRange
 from kquery_spark.sources.hybrid_calendar import gregorian_days
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.footer import Tail, _metadata, orc_tail
 from kquery_spark.sources.orc.source import orc_source
@@ -145,7 +145,7 @@ def test_planning_opens_a_file_once(values, monkeypatch):
     opened = []
     real = orc_file.InputFile
     monkeypatch.setattr(orc_file, "InputFile", lambda file: opened.append(file.path) or real(file))
-    monkeypatch.setattr(orc_file, "_CONTENTS", KeptValues(1 << 20))
+    monkeypatch.setattr(orc_file, "_CONTENTS", LruCache(1 << 20))
     source = orc_source([values])
     source.check_files(source.schema.names)
     assert all(source.ranges(split, name) for split in source.splits() for name in ("id", "s", "day"))

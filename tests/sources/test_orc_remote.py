@@ -15,12 +15,12 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
-from kquery_spark.sources import byte_ranges, fetched_ranges, fetching
 from kquery_spark.sources.input_file import InputFile
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.source import OrcSource, orc_source
-from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.prefetch import byte_ranges, fetched_ranges, fetching
+from kquery_spark.sources.prefetch.read_counts import read_counts
 from tests.s3 import new_bucket, storage_options
 
 ROWS = 200_000
@@ -49,7 +49,7 @@ def large_files(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files and stripes of all sizes are read as large ones are, except where a test says otherwise."""
     monkeypatch.setattr(orc_file, "_SMALL_FILE_BYTES", 0)
     monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 100)
-    monkeypatch.setattr(orc_file, "_REMOTE", KeptValues(1 << 20))
+    monkeypatch.setattr(orc_file, "_REMOTE", LruCache(1 << 20))
 
 
 Stored = Callable[[str], list[OrcSource]]
@@ -58,11 +58,11 @@ Stored = Callable[[str], list[OrcSource]]
 @pytest.fixture(scope="module")
 def stored(s3_endpoint: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory) -> Stored:
     """The same file on this machine and in a bucket, by its compression."""
-    folder, fs = tmp_path_factory.mktemp("stripes"), new_bucket(s3_endpoint, "stripes")
+    directory, fs = tmp_path_factory.mktemp("stripes"), new_bucket(s3_endpoint, "stripes")
 
     @cache
     def store(compression: str) -> tuple[str, str]:
-        local = folder / f"{compression}.orc"
+        local = directory / f"{compression}.orc"
         orc.write_table(table, str(local), compression=compression, stripe_size=1 << 20)
         with fs.open_output_stream(f"stripes/{compression}.orc") as out:
             out.write(local.read_bytes())
@@ -191,7 +191,7 @@ def test_the_error_of_a_request_is_raised_as_it_is_and_the_request_is_made_again
     stored, monkeypatch, small_bytes
 ):
     monkeypatch.setattr(orc_file, "_SMALL_FILE_BYTES", small_bytes)
-    monkeypatch.setattr(orc_file, "_SMALL_FILES", KeptValues(64 << 20))
+    monkeypatch.setattr(orc_file, "_SMALL_FILES", LruCache(64 << 20))
     _, there = stored("lz4")
     split = there.splits()[0]
 
@@ -203,8 +203,8 @@ def test_the_error_of_a_request_is_raised_as_it_is_and_the_request_is_made_again
         with pytest.raises(SourceError, match=r"^no answer about s3://stripes/lz4\.orc$"):
             next(there.read(split, ["id"]))
         failing.setattr(orc_file, "orc_tail", lambda file, size: None)  # so that pyarrow makes the requests
-        monkeypatch.setattr(orc_file, "_REMOTE", KeptValues(1 << 20))
+        monkeypatch.setattr(orc_file, "_REMOTE", LruCache(1 << 20))
         with pytest.raises(SourceError, match=r"^no answer about s3://stripes/lz4\.orc$"):
             next(there.read(split, ["id"]))
-    monkeypatch.setattr(orc_file, "_REMOTE", KeptValues(1 << 20))
+    monkeypatch.setattr(orc_file, "_REMOTE", LruCache(1 << 20))
     assert next(there.read(split, ["id"])).num_rows == split.rows

@@ -108,9 +108,9 @@ def test_columns_that_differ_in_case_only_are_an_error(tmp_path):
 )  # fmt: skip
 def test_types_of_partition_columns(spark, tmp_path, values):
     for i, value in enumerate(values):
-        folder = tmp_path / f"p={value}"
-        folder.mkdir()
-        pq.write_table(pa.table({"x": [i]}), folder / "f.parquet")
+        directory = tmp_path / f"p={value}"
+        directory.mkdir()
+        pq.write_table(pa.table({"x": [i]}), directory / "f.parquet")
     assert_same(spark.read.parquet(str(tmp_path)), parquet_source([str(tmp_path)]))
 
 
@@ -120,7 +120,7 @@ def test_a_column_in_files_and_paths(spark, tmp_path):
     assert_same(spark.read.parquet(str(tmp_path)), parquet_source([str(tmp_path)]))
 
 
-def test_globs_folders_and_hidden_files(spark, tmp_path):
+def test_globs_directories_and_hidden_files(spark, tmp_path):
     for name in ("a1", "a2", "b1", "a1/sub"):
         (tmp_path / name).mkdir()
         pq.write_table(pa.table({"x": [name]}), tmp_path / name / "f.parquet")

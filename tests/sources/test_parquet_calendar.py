@@ -17,8 +17,8 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.sources.hybrid_calendar import gregorian_days
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 
@@ -100,7 +100,7 @@ def check_all(frame: Any, queries: Sequence[str]) -> None:
             assert ours.equals(expected), (query, ours, expected)
 
 
-def write_by_spark(spark: Any, folder: Path, times: str) -> None:
+def write_by_spark(spark: Any, directory: Path, times: str) -> None:
     """Rows with each date, each at several times of day, in the hybrid calendar."""
     dates = ", ".join(f"DATE'{date}'" for date in DATES)
     rows = spark.sql(
@@ -115,7 +115,7 @@ def write_by_spark(spark: Any, folder: Path, times: str) -> None:
         setting(spark, "spark.sql.parquet.int96RebaseModeInWrite", "LEGACY"),
         setting(spark, "spark.sql.parquet.outputTimestampType", times),
     ):
-        rows.repartition(2).write.parquet(str(folder))
+        rows.repartition(2).write.parquet(str(directory))
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_files_of_one_table_may_differ_in_calendar_and_zone(spark: Any, tmp_path
 
 def test_old_dates_beside_a_partition_column(spark: Any, tmp_path: Path) -> None:
     for part in (1, 2):
-        folder = tmp_path / f"p={part}" / "day=1001-01-01"
-        folder.mkdir(parents=True)
-        write(folder / "t.parquet", old_table(), FOOTERS["2.4.6"])
+        directory = tmp_path / f"p={part}" / "day=1001-01-01"
+        directory.mkdir(parents=True)
+        write(directory / "t.parquet", old_table(), FOOTERS["2.4.6"])
     with view(spark.read.parquet(str(tmp_path))):
         check(
             spark.sql("SELECT day, max(d), min(t) FROM old WHERE p = 2 AND d < day GROUP BY day"),

@@ -115,7 +115,7 @@ def test_codes_give_the_values_that_pyarrow_reads(tmp_path, codec, version, stor
     )
     for split in source.splits():
         (whole,) = source.read(split, source.schema.names)
-        found = {c: source.coded(split, c) for c in source.schema.names}
+        found = {c: source.dictionary_column(split, c) for c in source.schema.names}
         stored = {c for c, column in found.items() if column is not None}
         assert stored == CODED | ({"m"} if store else set())
         for name in stored:
@@ -132,7 +132,7 @@ def test_rows_are_found_by_their_values(tmp_path):
     source = write(tmp_path / "f.parquet", table())
     (split, _) = source.splits()
     (batch,) = source.read(split, ["i"])
-    column = source.coded(split, "i")
+    column = source.dictionary_column(split, "i")
     assert column is not None
     wanted = np.array([v is not None and v % 3 == 0 for v in column.values.to_pylist()])
     everywhere = [row for row, v in enumerate(batch.columns[0].to_pylist()) if v is not None and v % 3 == 0]
@@ -162,7 +162,7 @@ def test_codes_of_all_widths(tmp_path, values):
     (split,) = source.splits()
     few = np.flatnonzero(rng.random(len(found)) < 0.03)
     for name in ("x", "y"):
-        column = source.coded(split, name)
+        column = source.dictionary_column(split, name)
         assert column is not None
         wanted = rng.random(len(column.values)) < 0.1
         whole = rows[name].combine_chunks()
@@ -182,26 +182,26 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     rows = table(values=3000)
     # the rest of the pages is plain
     source = write(tmp_path / "f.parquet", rows, dictionary_pagesize_limit=1000)
-    assert source.coded(source.splits()[0], "l") is None
+    assert source.dictionary_column(source.splits()[0], "l") is None
     plain = write(tmp_path / "plain.parquet", rows, use_dictionary=False)
-    assert plain.coded(plain.splits()[0], "l") is None
+    assert plain.dictionary_column(plain.splits()[0], "l") is None
     lz4 = write(tmp_path / "lz4.parquet", rows, compression="lz4")
-    assert lz4.coded(lz4.splits()[0], "l") is None
-    coded = write(tmp_path / "coded.parquet", rows)
-    assert coded.coded(coded.splits()[0], "l") is not None
+    assert lz4.dictionary_column(lz4.splits()[0], "l") is None
+    dictionary_column = write(tmp_path / "coded.parquet", rows)
+    assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is not None
     monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
-    assert again.coded(again.splits()[0], "l") is None
+    assert again.dictionary_column(again.splits()[0], "l") is None
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
-    assert coded.coded(coded.splits()[0], "l") is None
+    assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is None
 
 
 def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table(rows=40_000), row_group_size=40_000, data_page_size=500)
     (split,) = source.splits()
-    assert source.coded(split, "l", np.arange(100)) is None
-    assert source.coded(split, "l", np.arange(0, 40_000, 50)) is not None
+    assert source.dictionary_column(split, "l", np.arange(100)) is None
+    assert source.dictionary_column(split, "l", np.arange(0, 40_000, 50)) is not None
 
 
 def _hybrid(values: list[int], width: int, packed: list[bool]) -> bytes:
@@ -304,7 +304,7 @@ def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
 
         def values(by_codes: bool, source: ParquetSource = source, split: Split = split) -> list[Any] | None:
             try:
-                column = source.coded(split, "i") if by_codes else None
+                column = source.dictionary_column(split, "i") if by_codes else None
                 if column is not None:
                     few = np.arange(0, split.rows, 100)
                     picked, whole = column.take(few), column.take(None)
@@ -330,15 +330,15 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
 
     def check() -> None:
         for name, wanted in zip(sorted(CODED), whole.columns, strict=True):
-            column = source.coded(split, name)
+            column = source.dictionary_column(split, name)
             assert column is not None
             assert bits(column.take(some)) == bits(wanted.take(pa.array(some))), name
             assert bits(column.take(None)) == bits(wanted), name
-            again = source.coded(split, name)
+            again = source.dictionary_column(split, name)
             assert again is not None
             assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
 
-    monkeypatch.setattr(parquet_codes.CodedChunk, "packed", lambda self, file: None)
+    monkeypatch.setattr(parquet_codes.DictionaryChunk, "packed", lambda self, file: None)
     check()
     monkeypatch.undo()
     monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
@@ -378,8 +378,8 @@ CONDITIONS = [
 @pytest.mark.parametrize("condition", CONDITIONS)
 def test_conditions_on_values_keep_sparks_rows(spark, tmp_path, condition):
     write(tmp_path / "f.parquet", table())
-    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("coded")
-    query = f"SELECT id, i, l, d, day, m FROM coded WHERE {condition}"
+    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("dictionary_column")
+    query = f"SELECT id, i, l, d, day, m FROM dictionary_column WHERE {condition}"
     report = kq.verify(spark.sql(query))
     assert report.ok, str(report)
 
@@ -389,8 +389,8 @@ def test_conditions_on_values_keep_sparks_rows(spark, tmp_path, condition):
 )
 def test_rows_are_counted_without_columns(spark, tmp_path, condition):
     write(tmp_path / "f.parquet", table())
-    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("coded")
-    report = kq.verify(spark.sql(f"SELECT count(*) AS n FROM coded WHERE {condition}"))
+    spark.read.parquet(str(tmp_path / "f.parquet")).createOrReplaceTempView("dictionary_column")
+    report = kq.verify(spark.sql(f"SELECT count(*) AS n FROM dictionary_column WHERE {condition}"))
     assert report.ok, str(report)
 
 
@@ -437,28 +437,30 @@ def test_only_pages_of_the_known_form_are_codes(tmp_path):
     chunk, leaf = metadata.row_group(0).column(1), metadata.schema.column(1)
     dictionary = _page(DICTIONARY, values=300, encoding=PLAIN)
 
-    def coded(*pages: Page, first: Page | None = dictionary, dtype: pa.DataType = t.INT) -> bool:
+    def reads_as_dictionary(
+        *pages: Page, first: Page | None = dictionary, dtype: pa.DataType = t.INT
+    ) -> bool:
         return parquet_codes.coded_chunk(chunk, leaf, dtype, first, list(pages)) is not None
 
-    assert coded(_page())
-    assert coded(_page(DATA_V2))
-    assert coded(_page(values=1000), _page(values=3000))
-    assert not coded(_page(values=3999))  # fewer rows than the chunk has
-    assert not coded(_page(values=1000), _page(values=3000, encoding=PLAIN))
-    assert not coded(_page(level_encoding=4))  # levels in bits alone, as in files of long ago
-    assert not coded(_page(DATA_V2, level_bytes=0))
-    assert not coded(_page(), first=None)
-    assert not coded(_page(), first=_page(DICTIONARY, values=300, encoding=5))
-    assert not coded(_page(), first=_page(DICTIONARY, values=70_000, encoding=PLAIN))
-    assert not coded(_page(), dtype=pa.int16())
-    assert not coded(_page(), dtype=pa.uint32())
+    assert reads_as_dictionary(_page())
+    assert reads_as_dictionary(_page(DATA_V2))
+    assert reads_as_dictionary(_page(values=1000), _page(values=3000))
+    assert not reads_as_dictionary(_page(values=3999))  # fewer rows than the chunk has
+    assert not reads_as_dictionary(_page(values=1000), _page(values=3000, encoding=PLAIN))
+    assert not reads_as_dictionary(_page(level_encoding=4))  # levels in bits alone, as in files of long ago
+    assert not reads_as_dictionary(_page(DATA_V2, level_bytes=0))
+    assert not reads_as_dictionary(_page(), first=None)
+    assert not reads_as_dictionary(_page(), first=_page(DICTIONARY, values=300, encoding=5))
+    assert not reads_as_dictionary(_page(), first=_page(DICTIONARY, values=70_000, encoding=PLAIN))
+    assert not reads_as_dictionary(_page(), dtype=pa.int16())
+    assert not reads_as_dictionary(_page(), dtype=pa.uint32())
 
 
 def test_nulls_are_told_by_the_rows(tmp_path):
     source = write(tmp_path / "f.parquet", table())
     (split, _) = source.splits()
     (whole,) = source.read(split, ["i"])
-    column = source.coded(split, "i")
+    column = source.dictionary_column(split, "i")
     assert column is not None
     wrong = replace(column, nulls=False)  # as statistics may say that are wrong
     assert wrong.take(None).equals(whole.columns[0])
@@ -468,7 +470,7 @@ def test_nulls_are_told_by_the_rows(tmp_path):
 def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
     data = bytes(range(100))
     stored = pa.py_buffer(data if codec == "uncompressed" else pa.compress(data, codec, asbytes=True))
-    chunk = parquet_codes.CodedChunk(_page(DICTIONARY), [], codec.upper(), t.INT, False)
+    chunk = parquet_codes.DictionaryChunk(_page(DICTIONARY), [], codec.upper(), t.INT, False)
     found = chunk._unpacked(stored, 100)
     assert found is not None
     assert found.to_pybytes() == data
@@ -487,6 +489,6 @@ def test_headers_of_pages_are_read_once(tmp_path, monkeypatch):
     real = chunk_pages.pages_of
     monkeypatch.setattr(chunk_pages, "pages_of", lambda *given: read.append(given) or real(*given))
     for _ in range(2):
-        assert source.coded(split, "l") is not None
+        assert source.dictionary_column(split, "l") is not None
         assert open_file(source.files[0]).pages.holding(0, "l", np.array([5])) is not None
     assert len(read) == 1

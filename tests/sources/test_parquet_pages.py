@@ -18,7 +18,6 @@ from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.logical.pruning import comparable, possible_rows, sized_splits
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.page_index import placed_pages
@@ -26,6 +25,7 @@ from kquery_spark.sources.parquet.pages import placed
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.parquet.thrift_compact import I32, I64, LIST, STRUCT, integer, listed, struct
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s
@@ -244,7 +244,7 @@ def test_what_pages_are_said_to_hold_is_in_them(tmp_path, dictionaries):
         opened = open_file(source.files[0])
         columns = [c for c in source.schema.names if opened.pages.ranges(split.pieces[0], c) is not None]
         assert set(columns) == set(source.schema.names) - NO_RANGES
-        known = source.stretches(split, columns)
+        known = source.page_statistics(split, columns)
         assert known is not None
         (whole,) = source.read(split, list(known.ranges))
         rows = whole.to_arrow()
@@ -333,7 +333,7 @@ def test_nulls_of_a_page_are_not_those_of_a_part_of_it(tmp_path):
 
 def test_dates_and_times_of_literals_are_those_of_statistics(tmp_path):
     source = write(tmp_path / "f.parquet", clustered(), use_dictionary=False)
-    known = source.stretches(source.splits()[0], ["day", "ts"])
+    known = source.page_statistics(source.splits()[0], ["day", "ts"])
     assert known is not None
     assert known.ranges["day"][0].low == comparable(date(1970, 1, 1), t.DATE)
     assert known.ranges["ts"][0].low == comparable(

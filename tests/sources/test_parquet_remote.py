@@ -16,21 +16,21 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.expr import Call, Column, Literal
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.physical import fetch_ahead
-from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
+from kquery_spark.physical import prefetch
 from kquery_spark.physical.operators.base import TaskContext
 from kquery_spark.physical.operators.scan import ScanExec
-from kquery_spark.sources import byte_ranges, fetched_pieces, fetched_ranges, fetching
+from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_splits
 from kquery_spark.sources.base import ColumnRange, Split
-from kquery_spark.sources.byte_ranges import ByteRange
-from kquery_spark.sources.deletion_vectors import DeletedPositions, DeletionVector
-from kquery_spark.sources.fetched_ranges import FetchedRanges
+from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions, DeletionVector
+from kquery_spark.sources.deletes.live_rows import KEPT_POSITIONS, LiveRows
 from kquery_spark.sources.input_file import InputFile
-from kquery_spark.sources.live_rows import KEPT_POSITIONS, LiveRows
 from kquery_spark.sources.parquet import chunk_pages, codes, page_index
 from kquery_spark.sources.parquet import source as parquet_source_module
 from kquery_spark.sources.parquet.open_files import forget_file, open_file
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
+from kquery_spark.sources.prefetch import byte_ranges, fetched_pieces, fetched_ranges, fetching
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
 from kquery_spark.types import names as t
 from tests.s3 import new_bucket, storage_options
 
@@ -106,8 +106,10 @@ def test_row_groups_without_rows(s3_endpoint, tmp_path):
 def test_columns_with_dictionaries_are_read_as_codes(contexts, monkeypatch):
     assert FILE_LOOPS.compile_now() is not None
     asked = []
-    real = codes.CodedChunk.packed
-    monkeypatch.setattr(codes.CodedChunk, "packed", lambda self, file: asked.append(file) or real(self, file))
+    real = codes.DictionaryChunk.packed
+    monkeypatch.setattr(
+        codes.DictionaryChunk, "packed", lambda self, file: asked.append(file) or real(self, file)
+    )
     contexts[1].sql("SELECT sum(id) FROM t WHERE some = 3").collect()
     assert asked
     assert all(isinstance(file, FetchedRanges) for file in asked)
@@ -153,9 +155,9 @@ def held(source: ParquetSource) -> dict[int, Any]:
 
 
 def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests, monkeypatch):
-    monkeypatch.setattr(fetch_ahead, "_MAX_SPLITS_AHEAD", 1)
+    monkeypatch.setattr(prefetch, "_MAX_SPLITS_AHEAD", 1)
     splits, chunks = far.splits(), [[chunk_of(stored[0], g, c) for c in (0, 3)] for g in range(4)]
-    reading = fetched_ahead(far, splits, lambda split: Wanted(["id", "amount"]))
+    reading = prefetched_splits(far, splits, lambda split: PrefetchRequest(["id", "amount"]))
     for group in range(4):
         split = next(reading)
         assert seen(requests, *chunks[group], *chunks[min(group + 1, 3)])
@@ -170,8 +172,8 @@ def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests, 
 
 def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, requests):
     splits, chunks = far.splits(), [chunk_of(stored[0], g, 0) for g in range(4)]
-    reading = fetched_ahead(
-        far, splits, lambda split: None if split.pieces in ((0,), (2,)) else Wanted(["id"])
+    reading = prefetched_splits(
+        far, splits, lambda split: None if split.pieces in ((0,), (2,)) else PrefetchRequest(["id"])
     )
     assert next(reading) == splits[0]
     assert seen(requests, chunks[1])
@@ -199,9 +201,9 @@ def paged(
     s3_endpoint: str, table: pa.Table, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[bool, tuple[str, str]]:
     """The same file of many pages on this machine and in a bucket, by whether it has a page index."""
-    folder, fs, found = tmp_path_factory.mktemp("paged"), new_bucket(s3_endpoint, "paged"), {}
+    directory, fs, found = tmp_path_factory.mktemp("paged"), new_bucket(s3_endpoint, "paged"), {}
     for has_index in (True, False):
-        local = folder / f"{has_index}.parquet"
+        local = directory / f"{has_index}.parquet"
         pq.write_table(
             table, local, row_group_size=GROUP_ROWS, write_page_index=has_index, data_page_size=5000
         )
@@ -266,7 +268,7 @@ def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
 
 
 def test_a_reader_that_stops_lets_go(far):
-    reading = fetched_ahead(far, far.splits(), lambda split: Wanted(["id"]))
+    reading = prefetched_splits(far, far.splits(), lambda split: PrefetchRequest(["id"]))
     next(reading)
     reading.close()
     end = time.monotonic() + 20
@@ -281,7 +283,7 @@ def test_files_of_this_machine_are_not_fetched(stored):
     local.fetch(local.splits()[0], ["id"])()
     assert not held(local)
     asked: list[Split] = []
-    assert list(fetched_ahead(local, local.splits(), lambda split: asked.append(split))) == local.splits()
+    assert list(prefetched_splits(local, local.splits(), lambda split: asked.append(split))) == local.splits()
     assert not asked
 
 

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.live_rows import LiveRows
+from kquery_spark.sources.deletes.live_rows import LiveRows
+from kquery_spark.sources.deletes.position_deletes import PositionDeletes
 from kquery_spark.sources.parquet.source import parquet_source
-from kquery_spark.sources.position_deletes import PositionDeletes
 
 
 def write(

@@ -1,4 +1,4 @@
-"""Ranges count as Python's do, in stretches that can be told apart by their bounds."""
+"""Ranges count as Python's do, in splits whose bounds are known."""
 
 import numpy as np
 import pytest

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources import read_ahead, text
+from kquery_spark.sources import text
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.byte_ranges import ByteRange
-from kquery_spark.sources.read_ahead import ReadAhead
-from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.prefetch import read_ahead
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+from kquery_spark.sources.prefetch.read_ahead import ReadAhead
+from kquery_spark.sources.prefetch.read_counts import read_counts
 
 LINES = b"".join(b"%d;%s\n" % (i, b"x" * (i * 7919 % 300)) for i in range(400))
 

@@ -12,7 +12,7 @@ import kquery_spark as kq
 from kquery_spark.sources.files import list_files
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks
-from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.sources.text import line_blocks
 
 THREAD_READS = Path("/proc/thread-self/io")  # which counts what each thread of a process reads

@@ -54,7 +54,7 @@ def jar() -> Path | None:
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
     found = jar()
     if found is None:
         pytest.skip(f"{REPOSITORY} cannot be reached, or has no JAR of Spark's tests")
@@ -106,9 +106,11 @@ def compare(spark: Any, path: Path, kind: str, options: dict[str, str]) -> str |
     ids=str,
 )
 def test_each_file_is_read_as_spark_reads_it(
-    spark: Any, folder: Path, kind: str, options: dict[str, str]
+    spark: Any, directory: Path, kind: str, options: dict[str, str]
 ) -> None:
-    files = sorted(p for p in folder.rglob("*") if FORMATS.get(p.suffix[1:]) == kind and "xml" not in str(p))
+    files = sorted(
+        p for p in directory.rglob("*") if FORMATS.get(p.suffix[1:]) == kind and "xml" not in str(p)
+    )
     assert files
     differences = [compare(spark, path, kind, options) for path in files]
     assert not [text for text in differences if text is not None]

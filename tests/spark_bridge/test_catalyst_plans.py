@@ -12,10 +12,10 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StringType, Str
 from kquery_spark import kquery_plan
 from kquery_spark.runtime.spark.worker import RowExchange, StageTask
 from kquery_spark.sources.object_stores.s3 import S3Store
-from kquery_spark.spark_bridge import catalyst_plans as plans_module
-from kquery_spark.spark_bridge.catalyst_plans import SparkPlans
-from kquery_spark.spark_bridge.interpreter import interpreter_of
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.plan import catalyst_plans as plans_module
+from kquery_spark.spark_bridge.plan.catalyst_plans import SparkPlans
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 from tests.conftest import SPARK_VERSION
 from tests.s3 import SECRET
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kquery_spark.config.memory import ContainerFacts
-from kquery_spark.spark_bridge.containers import container_facts, facts_of
+from kquery_spark.spark_bridge.session.containers import container_facts, facts_of
 
 MB, GB = 1 << 20, 1 << 30
 

@@ -11,7 +11,7 @@ import pytest
 import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark.errors import SourceError
-from kquery_spark.spark_bridge.failures import engine_failure, error_class
+from kquery_spark.spark_bridge.session.failures import engine_failure, error_class
 from kquery_spark.task_errors import task_error
 from tests.conftest import settings
 
@@ -20,7 +20,7 @@ ANSI = {"spark.sql.ansi.enabled": "true"}
 
 @pytest.fixture
 def data(spark, tmp_path):
-    """A folder with one Parquet file of 100,000 rows in 5 row groups, and the file."""
+    """A directory with one Parquet file of 100,000 rows in 5 row groups, and the file."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -177,7 +177,7 @@ def test_many_threads_share_a_session(spark, tpch_dir):
     assert found == [expected] * 6
 
 
-def test_a_failure_in_a_folder_of_that_name_is_no_cancellation():
+def test_a_failure_in_a_directory_of_that_name_is_no_cancellation():
     failure = task_error(SourceError("/data/orders cancelled/1.parquet was changed"))
     error = RuntimeError(f"Job aborted: kquery_spark.task_errors.TaskError: {failure}\n\tat org.apache.spark")
     assert engine_failure(error) == "SourceError: /data/orders cancelled/1.parquet was changed"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.object_stores import object_store
+from kquery_spark.spark_bridge.hadoop.object_stores import object_store
 
 _CONNECTOR = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
 _HOST = "account.dfs.core.windows.net"

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
 from tests.conftest import SPARK_VERSION, settings
 
 MODES = {
@@ -190,7 +190,7 @@ def test_a_fact_no_object_has_is_refused(fetch, numbers):
         facts.eval_mode(alias)
 
 
-def test_long_texts_come_whole(spark, jvm, numbers):
+def test_long_strings_come_whole(spark, jvm, numbers):
     ascii_plan = spark.table(numbers).selectExpr(*(f"i + {n} as long_name_{n}" for n in range(60)))
     emoji_plan = spark.table(numbers).selectExpr(*(f"i + {n} as `{'😀' * 50}{n}`" for n in range(30)))
     for frame in (ascii_plan, emoji_plan):

@@ -5,7 +5,12 @@ import json
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.plan_tree import aggregate_filter, case_parts, parse_expression, parse_plan
+from kquery_spark.spark_bridge.plan.plan_tree import (
+    aggregate_filter,
+    case_parts,
+    parse_expression,
+    parse_plan,
+)
 
 EX = "org.apache.spark.sql.catalyst.expressions."
 LOGICAL = "org.apache.spark.sql.catalyst.plans.logical."

@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import KQueryError
-from kquery_spark.spark_bridge.pyspark_names import PythonEvalType
-from kquery_spark.spark_bridge.python_call import PythonCall, PythonFunction
-from kquery_spark.spark_bridge.python_inputs import Inputs
-from kquery_spark.spark_bridge.python_streams import STREAMS, counts_groups
+from kquery_spark.spark_bridge.frames.pyspark_names import PythonEvalType
+from kquery_spark.spark_bridge.python.call import PythonCall, PythonFunction
+from kquery_spark.spark_bridge.python.inputs import Inputs
+from kquery_spark.spark_bridge.python.streams import STREAMS, counts_groups
 
 BATCHES = [pa.RecordBatch.from_pydict({"a": values}) for values in ([1, 2], [3])]
 

@@ -8,15 +8,15 @@ import pytest
 
 from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.sources.text_format import CORRECTED, TIME_PARSER
-from kquery_spark.spark_bridge.relations import (
+from kquery_spark.spark_bridge.plan.spark_types import MONTHS_WITHIN
+from kquery_spark.spark_bridge.relations.leaves import (
     LocalRows,
     OneRow,
     OtherRelation,
     RangeRelation,
     RelationReader,
 )
-from kquery_spark.spark_bridge.session_settings import EXPECTED, session_settings
-from kquery_spark.spark_bridge.spark_types import MONTHS_WITHIN
+from kquery_spark.spark_bridge.session.settings import EXPECTED, session_settings
 from tests.conftest import settings
 
 #: Values of Spark 4, where some defaults of 3.5 are others.
@@ -145,7 +145,7 @@ def test_settings_the_engine_does_not_follow_are_named(spark, jvm):
 
 
 def test_a_setting_this_spark_lacks_does_not_hide_the_others(spark, jvm, monkeypatch):
-    from kquery_spark.spark_bridge import session_settings as settings
+    from kquery_spark.spark_bridge.session import settings
 
     monkeypatch.setattr(settings, "EXPECTED", {"spark.sql.no.such.setting": "true"})
     found = session_settings(spark._jsparkSession.sessionState().conf(), jvm)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pyspark.cloudpickle import dumps
 
-from kquery_spark.spark_bridge.table_state import handler_of, keeps_state
+from kquery_spark.spark_bridge.python.table_state import handler_of, keeps_state
 
 
 def test_a_copy_leaves_the_class_as_it_is() -> None:

@@ -10,8 +10,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning, Unsupported
-from kquery_spark.spark_bridge import session as session_module
-from kquery_spark.spark_bridge.versions import SUPPORTED, minor_version, patch_version, spark_api
+from kquery_spark.spark_bridge.session import bridge as session_module
+from kquery_spark.spark_bridge.session.versions import SUPPORTED, minor_version, patch_version, spark_api
 
 
 @pytest.mark.parametrize(

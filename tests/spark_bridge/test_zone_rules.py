@@ -10,9 +10,9 @@ from kquery_spark import kquery_plan
 from kquery_spark.fuzz.settings import applied
 from kquery_spark.kernels import zones
 from kquery_spark.kernels.zones import ZoneTable, table_of_this_machine
-from kquery_spark.spark_bridge import zone_rules
-from kquery_spark.spark_bridge.session import bridge
-from kquery_spark.spark_bridge.zone_rules import follow_zone
+from kquery_spark.spark_bridge.session import zone_rules
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 from kquery_spark.verify import compare_tables
 
 #: From 1600 to 2400, and a second before and after changes that databases disagree on.

@@ -1,4 +1,4 @@
-"""Makes a test file of every SQL file below this folder: each query on Spark and in the engine, with the same rows or error."""
+"""Makes a test file of every SQL file below this directory: each query on Spark and in the engine, with the same rows or error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.matrix import DECLINED
 from tests.sql.engines import TableFiles, Verdict, open_engines, open_session
 from tests.sql.sql_file import TABLES, Query, SqlFile, Variant, read_sql_file
 
-FOLDER = Path(__file__).parent
+DIRECTORY = Path(__file__).parent
 #: Queries of a file that run at the same time: Spark's latency, of each of which one core would wait.
 QUERIES_AT_ONCE = 4
 
@@ -52,7 +52,7 @@ def _test_of(file: SqlFile) -> Any:
         if verdict.declined is not None:
             record_property(DECLINED, verdict.declined)
         if verdict.problems:
-            where = f"{file.path.relative_to(FOLDER.parents[1])}:{query.line}"
+            where = f"{file.path.relative_to(DIRECTORY.parents[1])}:{query.line}"
             pytest.fail("\n".join([f"{where}: {query.sql}", *verdict.problems]), pytrace=False)
 
     return test_sql
@@ -72,9 +72,11 @@ def _cases(file: SqlFile) -> Iterator[Any]:
 class Runs:
     """The files' queries, of which those of one file run at the same time; a file is open until the next one's turn."""
 
-    def __init__(self, spark: SparkSession, folder: Path, selected: Sequence[tuple[Opened, Query]]) -> None:
+    def __init__(
+        self, spark: SparkSession, directory: Path, selected: Sequence[tuple[Opened, Query]]
+    ) -> None:
         self._spark = spark
-        self._tables = TableFiles(folder)
+        self._tables = TableFiles(directory)
         self._selected = selected
         self._opened: Opened | None = None
         self._verdicts: dict[Query, Future[Verdict]] = {}

@@ -22,9 +22,9 @@ from pyspark.sql.types import StructType
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import ExecutionError, KQueryError, Unsupported
-from kquery_spark.spark_bridge.crossing_types import comparable_table
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.spark_types import arrow_schema
+from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
+from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.conftest import SPARK_BEFORE_4_3, settings, uncompiled
 from tests.sql.compare import is_ordered, row_difference, schema_difference
 from tests.sql.sql_file import Query, SqlFile, Variant, View
@@ -55,7 +55,7 @@ ERRORS = (*SPARK_ERRORS, KQueryError)
 #: What the engine says of calls that stay with an older release, or that an older pyarrow has no kernels for.
 STAYS_WITH_SPARK = (", unlike ", "needs pyarrow 21 or later")
 if pyspark.__version__ == "3.5.1":  # its base64 is a class of its own
-    STAYS_WITH_SPARK += ("the expression Base64 stays with Spark",)
+    STAYS_WITH_SPARK += ("the expression Base64 is not supported",)
 #: Set by ``make sql``.
 ALL_AS_MANY_TASKS = "KQUERY_ALL_AS_MANY_TASKS" in os.environ
 #: Held while a query is planned, as its settings are those of the session.
@@ -92,14 +92,14 @@ Outcome: TypeAlias = pa.Table | Failure
 class TableFiles:
     """Files of the views of all SQL test files: each view is written once, however many files declare it."""
 
-    folder: Path
+    directory: Path
     paths: dict[tuple[object, ...], str] = field(default_factory=dict)
 
     def write(self, spark: SparkSession, key: tuple[object, ...], view: View, format_: str) -> str:
-        """The folder with the rows of the view's query."""
+        """The directory with the rows of the view's query."""
         path = self.paths.get(key)
         if path is None:
-            path = str(self.folder / f"{len(self.paths)}-{view.name}")
+            path = str(self.directory / f"{len(self.paths)}-{view.name}")
             rows = spark.sql(view.query)
             rows = rows.coalesce(1) if view.files == 1 else rows.repartition(view.files)
             rows.write.format(format_).partitionBy(*view.partitioned_by).save(path)
@@ -215,7 +215,7 @@ def _accelerated(query: Query, frame: DataFrame) -> DataFrame:
 
 
 def _reasons_for_spark(frame: DataFrame) -> list[str]:
-    """Why a part of the query is left to Spark: when it is planned, or when the engine sees the data."""
+    """Why a part of the query falls back to Spark: when it is planned, or when the engine sees the data."""
     planned = [reason for _, reason in kq.explain(frame).reasons]
     if planned:
         return planned
@@ -267,7 +267,7 @@ def open_engines(
             declared = tuple((v.name, v.query, v.files, v.partitioned_by) for v in file.views[: i + 1])
             path = tables.write(spark, (variant, declared), view, variant.format)
             reader = spark.read.format(variant.format)
-            if not view.partitioned_by:  # else the folder names say the types of the columns
+            if not view.partitioned_by:  # else the directory names say the types of the columns
                 reader = reader.schema(spark.sql(view.query).schema)
             frame = reader.load(path)
             frame.createOrReplaceTempView(view.name)

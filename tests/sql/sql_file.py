@@ -1,4 +1,4 @@
-"""Parses the SQL test files of this folder: views, queries, and the directives above them.
+"""Parses the SQL test files of this directory: views, queries, and the directives above them.
 
 A file is blocks separated by blank lines::
 

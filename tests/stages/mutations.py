@@ -147,8 +147,8 @@ def _layouts(chance: random.Random, message: PlanMessage) -> None:
 
 
 def _scalars(chance: random.Random, message: PlanMessage) -> None:
-    """Other texts, numbers and enum members."""
-    texts = (
+    """Other strings, numbers and enum members."""
+    strings = (
         "",
         "\x00",
         "x" * 10_000,
@@ -162,7 +162,7 @@ def _scalars(chance: random.Random, message: PlanMessage) -> None:
     )
     match chance.randrange(6):
         case 0 if message.strings:
-            message.strings[chance.randrange(len(message.strings))] = chance.choice(texts)
+            message.strings[chance.randrange(len(message.strings))] = chance.choice(strings)
         case 1 if message.integers:
             message.integers[chance.randrange(len(message.integers))] = chance.choice(
                 (-1, 2**63 - 1, -(2**63), 10**9)

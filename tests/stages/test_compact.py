@@ -89,7 +89,7 @@ def test_nulls_alone(kind: pa.DataType):
     assert _crossed(kind, column).equals(column)
 
 
-def test_a_batch_of_several_texts_and_a_dictionary_of_many_values():
+def test_a_batch_of_several_strings_and_a_dictionary_of_many_values():
     schema = pa.schema([("a", pa.string()), ("n", pa.int64()), ("b", pa.string()), ("c", pa.string())])
     columns = (
         _column(pa.string(), ["one", None, "three"]),

@@ -15,18 +15,18 @@ from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.table_formats.queries import GROUPED, ROWS, whole
 
-#: Writes the files of a folder below a path of the bucket.
+#: Writes the files of a directory below a path of the bucket.
 Upload = Callable[[Path, str], None]
 _OF_OLDER_RELEASES = (1, 3, 5, 6, 13, 18)
 
 
-def upload_rows(spark: Any, upload: Upload, folder: Path) -> None:
-    """Write the rows of ``ROWS`` in each format, and in folders that are partitions."""
+def upload_rows(spark: Any, upload: Upload, directory: Path) -> None:
+    """Write the rows of ``ROWS`` in each format, and in directories that are partitions."""
     rows = spark.sql(ROWS)
-    rows.repartition(3).write.partitionBy("k").parquet(str(folder / "a b/plain"))
+    rows.repartition(3).write.partitionBy("k").parquet(str(directory / "a b/plain"))
     for name in ("orc", "csv", "json"):
-        rows.repartition(2).write.format(name).save(str(folder / name))
-    upload(folder, "")
+        rows.repartition(2).write.format(name).save(str(directory / name))
+    upload(directory, "")
 
 
 def check_formats(spark: Any, bucket: str) -> None:
@@ -53,11 +53,11 @@ def check_tpch(spark: Any, bucket: str, data: Path, upload: Upload) -> None:
         whole(spark, tpch.query(number))
 
 
-def check_replaced(spark: Any, bucket: str, folder: Path, upload: Upload) -> None:
+def check_replaced(spark: Any, bucket: str, directory: Path, upload: Upload) -> None:
     """A file that is replaced between planning and reading is an error; a plan after that sees the new one."""
 
     def write(limit: int) -> None:
-        path = folder / f"of-{limit}"
+        path = directory / f"of-{limit}"
         spark.sql(ROWS).where(f"id < {limit}").coalesce(1).write.parquet(str(path))
         part = next(path.glob("part-*"))
         part.rename(path / "part-0.parquet")
@@ -80,7 +80,7 @@ def check_replaced(spark: Any, bucket: str, folder: Path, upload: Upload) -> Non
 
 
 def check_reason(spark: Any, bucket: str, setting: str, value: str, sentence: str) -> None:
-    """With a setting that Arrow cannot follow the scan stays with Spark, with a sentence."""
+    """With a setting that Arrow cannot follow the scan falls back to Spark, with a sentence."""
     frame = spark.read.parquet(f"{bucket}/a b/plain").groupBy("k").count()
     spark.conf.set(setting, value)
     try:
@@ -104,9 +104,9 @@ def check_hidden(spark: Any, bucket: str, secret: str) -> None:
     frame = spark.read.parquet(f"{bucket}/a b/plain").groupBy("k").count()
     fast = frame.transform(kquery_plan, when="always")
     explained = kq.explain(frame)
-    texts = [str(explained), explained._repr_html_(), fast._jdf.queryExecution().toString()]
+    strings = [str(explained), explained._repr_html_(), fast._jdf.queryExecution().toString()]
     fast.collect()
     logs = [file for file in Path(spark.conf.get("spark.eventLog.dir")).rglob("*") if file.is_file()]
     assert logs
-    texts += [log.read_text(errors="replace") for log in logs]
-    assert not any(secret in text for text in texts)
+    strings += [log.read_text(errors="replace") for log in logs]
+    assert not any(secret in text for text in strings)

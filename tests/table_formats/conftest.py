@@ -201,9 +201,9 @@ def google_proxy(google: GoogleServer, tmp_path_factory: pytest.TempPathFactory)
     address = urlsplit(google.endpoint)
     assert address.hostname is not None and address.port is not None
     os.environ["CLOUD_STORAGE_EMULATOR_ENDPOINT"] = google.endpoint
-    folder = tmp_path_factory.mktemp("proxy")
+    directory = tmp_path_factory.mktemp("proxy")
     hosts = ("storage.googleapis.com", "oauth2.googleapis.com")
-    with https_proxy(hosts, (address.hostname, address.port), folder) as proxy:
+    with https_proxy(hosts, (address.hostname, address.port), directory) as proxy:
         yield proxy
 
 

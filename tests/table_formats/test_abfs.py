@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from tests.azure_storage import HOST, KEY, new_container, put_folder
+from tests.azure_storage import HOST, KEY, new_container, put_directory
 from tests.table_formats import buckets
 
 CONTAINER = "container-of-spark"
 
 
-def _upload(fs: Any, folder: Path, path: str) -> None:
-    put_folder(fs, f"{CONTAINER}/{path}".rstrip("/"), folder)
+def _upload(fs: Any, directory: Path, path: str) -> None:
+    put_directory(fs, f"{CONTAINER}/{path}".rstrip("/"), directory)
 
 
 @pytest.fixture(scope="module")

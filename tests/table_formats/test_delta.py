@@ -184,7 +184,7 @@ class TestColumnMapping:
         spark.sql(
             f"INSERT INTO {name} SELECT id, named_struct('was_a', id, 'a', 'new', 'b', 5), arr, m FROM {name} LIMIT 5"
         )
-        # before 4.1 a struct that lacks fields in a file stays with Spark
+        # before 4.1 a struct that lacks fields in a file falls back to Spark
         report = check(
             spark.sql(f"SELECT st.a, sum(st.was_a), sum(st.b), count(*) FROM {name} GROUP BY st.a")
         )

@@ -10,10 +10,10 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate.planning.plan_query import plan_frame
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge import delta_snapshots
-from kquery_spark.spark_bridge.catalog_snapshot import spark_plan
-from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.relations import delta_snapshots
+from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
+from kquery_spark.spark_bridge.relations.delta_snapshots import DeltaSnapshots
+from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.accelerate.checks import check
 from tests.table_formats.queries import GROUPED, ROWS, whole
 

@@ -15,9 +15,9 @@ from tests.table_formats import buckets
 BUCKET = "bucket-of-spark"
 
 
-def upload_to(google: GoogleServer, folder: Path, path: str) -> None:
-    """Write the files of a folder below a path of the bucket."""
-    google.put_folder(BUCKET, path, folder)
+def upload_to(google: GoogleServer, directory: Path, path: str) -> None:
+    """Write the files of a directory below a path of the bucket."""
+    google.put_directory(BUCKET, path, directory)
 
 
 @pytest.fixture(scope="module")

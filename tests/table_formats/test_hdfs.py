@@ -13,8 +13,8 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import KQueryError
-from kquery_spark.spark_bridge.hadoop_paths import HadoopPaths
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
+from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.hdfs import Cluster, hdfs_cluster
@@ -26,8 +26,8 @@ _numbers = itertools.count()
 
 
 @pytest.fixture(scope="module")
-def folder(spark: Any, cluster: Cluster) -> str:
-    """A folder with the same rows in each format, those of Parquet in partitions; its name needs care."""
+def directory(spark: Any, cluster: Cluster) -> str:
+    """A directory with the same rows in each format, those of Parquet in partitions; its name needs care."""
     path = f"{cluster.root}/a b%20c"
     rows = spark.sql(ROWS)
     rows.repartition(3).write.partitionBy("k").parquet(f"{path}/partitioned")
@@ -37,8 +37,8 @@ def folder(spark: Any, cluster: Cluster) -> str:
 
 
 @pytest.fixture
-def table(spark: Any, folder: str) -> str:
-    spark.read.parquet(f"{folder}/partitioned").createOrReplaceTempView("on_hdfs")
+def table(spark: Any, directory: str) -> str:
+    spark.read.parquet(f"{directory}/partitioned").createOrReplaceTempView("on_hdfs")
     return "on_hdfs"
 
 
@@ -52,11 +52,11 @@ def declined(frame: Any) -> list[str]:
     return [reason for _, reason in explained.reasons]
 
 
-def test_parquet_with_partitions(spark, folder, table):
+def test_parquet_with_partitions(spark, directory, table):
     check(spark.sql(GROUPED.format(t=table)), coverage=1.0)
     check(spark.sql(f"SELECT count(*), sum(d) FROM {table} WHERE k > 3 AND id < 900"), coverage=1.0)
     check(spark.sql(f"SELECT k, s FROM {table} WHERE k = 5 AND id > 1900"), coverage=1.0)
-    frame = spark.read.parquet(f"{folder}/partitioned")
+    frame = spark.read.parquet(f"{directory}/partitioned")
     check(frame.groupBy("_metadata.file_path", "_metadata.file_size").agg({"id": "max"}), coverage=1.0)
     check(
         spark.sql(f"SELECT a.k, count(*) FROM {table} a JOIN {table} b ON a.id = b.id + 1 GROUP BY a.k"),
@@ -65,8 +65,8 @@ def test_parquet_with_partitions(spark, folder, table):
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_every_format(spark, cluster, folder, name):
-    for root in (folder, folder.replace(cluster.root, cluster.host)):
+def test_every_format(spark, cluster, directory, name):
+    for root in (directory, directory.replace(cluster.root, cluster.host)):
         frame = read(spark, f"{root}/{name}", name)
         check(frame.groupBy("k").count(), coverage=1.0)
         # before Spark 4.0 strings of JSON are Spark's
@@ -117,12 +117,12 @@ def test_replaced_and_vanished_files_are_noticed(spark, cluster):
         assert sum(row[1] for row in again.transform(kquery_plan, when="always").collect()) == 100
 
 
-def test_contexts(spark, cluster, folder):
+def test_contexts(spark, cluster, directory):
     """On Spark with its settings, without Spark with given ones and by a name node's address."""
     ways = [
-        (kq.ExecutionContext(spark), folder, None),
-        (kq.ExecutionContext(), folder, cluster.settings),
-        (kq.ExecutionContext(), folder.replace(cluster.root, cluster.host), None),
+        (kq.ExecutionContext(spark), directory, None),
+        (kq.ExecutionContext(), directory, cluster.settings),
+        (kq.ExecutionContext(), directory.replace(cluster.root, cluster.host), None),
     ]
     for ctx, root, options in ways:
         for name in FORMATS:
@@ -132,7 +132,7 @@ def test_contexts(spark, cluster, folder):
             assert ctx.sql(f"SELECT count(*) AS n FROM {name}").to_arrow().to_pylist() == [{"n": 2000}]
         ctx.register_parquet("t", f"{root}/partitioned/", storage_options=options)
         answer = ctx.sql("SELECT k, count(*) AS n, max(id) AS m FROM t WHERE k < 3 GROUP BY k ORDER BY k")
-        expected = spark.read.parquet(f"{folder}/partitioned").where("k < 3").groupBy("k")
+        expected = spark.read.parquet(f"{directory}/partitioned").where("k < 3").groupBy("k")
         rows = expected.agg({"*": "count", "id": "max"}).orderBy("k").collect()
         assert [tuple(row.values()) for row in answer.to_arrow().to_pylist()] == [
             (row[0], row["count(1)"], row["max(id)"]) for row in rows
@@ -164,8 +164,8 @@ def test_nodes_that_go_and_come_back(spark, cluster, table):
 
 def test_frames_are_written_while_enabled(spark, cluster):
     path, lost = f"{cluster.root}/kept", f"{cluster.root}/overwritten"
-    for folder in (path, lost):
-        spark.sql(ROWS).write.parquet(folder)
+    for directory in (path, lost):
+        spark.sql(ROWS).write.parquet(directory)
     kq.enable(spark, when="always")
     try:
         spark.read.parquet(path).where("k < 3").write.mode("overwrite").parquet(f"{cluster.root}/copy")
@@ -199,12 +199,12 @@ def _mounted(spark: Any, entries: dict[str, str]) -> Any:
     return session, f"viewfs://{table}"
 
 
-def test_mounted_filesystems(spark, cluster, folder, tmp_path):
-    """Through links, one of them inside of a folder of links, and a fallback; to a cluster and to local files."""
+def test_mounted_filesystems(spark, cluster, directory, tmp_path):
+    """Through links, one of them inside of a directory of links, and a fallback; to a cluster and to local files."""
     session, view = _mounted(
         spark,
         {
-            "link./tables": folder.replace(" ", "%20").replace("%20c", "%2520c"),
+            "link./tables": directory.replace(" ", "%20").replace("%20c", "%2520c"),
             "link./inner/parts": f"{cluster.root}/a%20b%2520c/partitioned/",
             "link./local": f"file://{tmp_path}",
             "linkFallback": f"{cluster.root}/",
@@ -235,7 +235,7 @@ def test_mounted_filesystems(spark, cluster, folder, tmp_path):
         ),
     ],
 )
-def test_mounts_of_other_kinds_stay_with_spark(spark, cluster, folder, entries, sentence):
+def test_mounts_of_other_kinds_stay_with_spark(spark, cluster, directory, entries, sentence):
     given = {entry: address.format(root=cluster.root) for entry, address in entries.items()}
     session, view = _mounted(spark, given | {"link./tables": f"{cluster.root}/a%20b%2520c"})
     frame = session.read.parquet(f"{view}/tables/parquet").groupBy("k").count()
@@ -259,8 +259,8 @@ def test_mounts_of_other_kinds_stay_with_spark(spark, cluster, folder, entries, 
         ),
     ],
 )
-def test_what_the_client_cannot_follow_stays_with_spark(spark, folder, setting, value, sentence):
-    frame = spark.read.parquet(f"{folder}/parquet").groupBy("k").count()
+def test_what_the_client_cannot_follow_stays_with_spark(spark, directory, setting, value, sentence):
+    frame = spark.read.parquet(f"{directory}/parquet").groupBy("k").count()
     spark.conf.set(setting, value)
     try:
         assert any(sentence in reason for reason in declined(frame))
@@ -268,10 +268,10 @@ def test_what_the_client_cannot_follow_stays_with_spark(spark, folder, setting, 
         spark.conf.unset(setting)
 
 
-def test_no_client_or_another_user(spark, folder, monkeypatch):
-    frame = spark.read.parquet(f"{folder}/parquet").groupBy("k").count()
+def test_no_client_or_another_user(spark, directory, monkeypatch):
+    frame = spark.read.parquet(f"{directory}/parquet").groupBy("k").count()
     with monkeypatch.context() as patch:
-        patch.setattr("kquery_spark.spark_bridge.hdfs.has_client", lambda: False)
+        patch.setattr("kquery_spark.spark_bridge.hadoop.hdfs.has_client", lambda: False)
         (reason,) = declined(frame)
         assert "the driver's Python has no package hdfs-native; pip install 'kquery-spark[hdfs]'" in reason
     with monkeypatch.context() as patch:
@@ -307,7 +307,7 @@ def test_encrypted_transfer(tmp_path):
     assert rows == [{"n": 300_000, "s": 44_999_850_000, "m": 299_999}]
 
 
-def test_more_files_than_the_driver_can_look_at_are_sparks(spark, cluster, folder, table, monkeypatch):
+def test_more_files_than_the_driver_can_look_at_are_sparks(spark, cluster, directory, table, monkeypatch):
     monkeypatch.setattr("kquery_spark.frontends.catalyst.plans.remote_files._FEW", 5)
     session, view = _mounted(spark, {"linkFallback": f"{cluster.root}/"})
     mounted = session.read.parquet(f"{view}/a b%20c/partitioned").groupBy("k").count()

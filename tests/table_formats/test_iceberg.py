@@ -293,7 +293,7 @@ class TestFilesWithoutFieldIds:
         spark.sql(f"ALTER TABLE {name} ALTER COLUMN f TYPE DOUBLE")
         whole(spark, f"SELECT id % 3, sum(f), max(id) FROM {name} GROUP BY 1")
 
-    def test_partition_folders(self, spark, table, add):
+    def test_partition_directories(self, spark, table, add):
         name = table(ROWS, partitioned="PARTITIONED BY (k)", files=1)
         add(name, ROWS.replace("id % 7", "id % 5").replace("range(2000)", "range(9000, 9500)"), "k")
         whole(spark, GROUPED.format(t=name))

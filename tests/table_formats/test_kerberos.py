@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.sources import hdfs
-from kquery_spark.sources.kerberos import TOKEN_FILE, default_principal
-from kquery_spark.spark_bridge.session import bridge
+from kquery_spark.sources.hadoop import hdfs
+from kquery_spark.sources.hadoop.kerberos import TOKEN_FILE, default_principal
+from kquery_spark.spark_bridge.session.bridge import bridge
 from tests import kerberos
 from tests.accelerate.checks import check
 from tests.hdfs import SERVICE, Cluster
@@ -68,7 +68,7 @@ def test_other_logins_stay_with_spark(spark, logged_in, table, monkeypatch, tmp_
         sentence = f"reads them as {kerberos.USER} and the engine would as {kerberos.SERVICE}"
         assert any(sentence in reason for reason in declined(spark, table))
     with monkeypatch.context() as patch:
-        patch.setattr("kquery_spark.spark_bridge.jvm.Jvm.is_local", lambda _: False)
+        patch.setattr("kquery_spark.spark_bridge.jvm.calls.Jvm.is_local", lambda _: False)
         assert any(f"no delegation token of {SERVICE}" in reason for reason in declined(spark, table))
     check_queries(spark, table)
 

@@ -54,8 +54,8 @@ def test_no_secret_is_shown(spark, bucket):
 
 def test_frames_are_written_while_enabled(spark, bucket):
     path, lost = f"{bucket}/kept", f"{bucket}/overwritten"
-    for folder in (path, lost):
-        spark.sql(ROWS).write.parquet(folder)
+    for directory in (path, lost):
+        spark.sql(ROWS).write.parquet(directory)
     kq.enable(spark)
     try:
         spark.read.parquet(path).where("k < 3").write.mode("overwrite").parquet(f"{bucket}/copy")

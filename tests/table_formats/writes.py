@@ -11,7 +11,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.accelerate import statements
-from kquery_spark.spark_bridge.failures import error_class
+from kquery_spark.spark_bridge.session.failures import error_class
 from tests.conftest import settings
 
 GROUPS = "SELECT k, count(*) AS n, max(d) AS x FROM {source} GROUP BY k"

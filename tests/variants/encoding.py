@@ -71,11 +71,11 @@ def encoded(value: Any, widths: Widths = Widths(), names: Sequence[str] | None =
 
 def metadata(names: Sequence[str], width: int = 1, is_sorted: bool = False) -> bytes:
     """The metadata of some names."""
-    texts = [name.encode() for name in names]
-    offsets = [sum(map(len, texts[:i])) for i in range(len(texts) + 1)]
+    strings = [name.encode() for name in names]
+    offsets = [sum(map(len, strings[:i])) for i in range(len(strings) + 1)]
     width = max(width, _width(max(offsets[-1], len(names))))
     numbers = b"".join(n.to_bytes(width, "little") for n in (len(names), *offsets))
-    return bytes([1 | is_sorted << 4 | (width - 1) << 6]) + numbers + b"".join(texts)
+    return bytes([1 | is_sorted << 4 | (width - 1) << 6]) + numbers + b"".join(strings)
 
 
 def _names(value: Any) -> Iterable[str]:

@@ -72,7 +72,7 @@ def shredded(session: Any, schema: str = "") -> Any:
     )
 
 
-def written(session: Any, frame: Any, folder: Path, schemas: Sequence[str]) -> Any:
+def written(session: Any, frame: Any, directory: Path, schemas: Sequence[str]) -> Any:
     """The rows of a frame once for each schema, in files that are shredded by it."""
     if SPARK_VERSION < (4, 1):
         # its writer fails for numbers inside arrays
@@ -80,8 +80,8 @@ def written(session: Any, frame: Any, folder: Path, schemas: Sequence[str]) -> A
     for number, schema in enumerate(schemas):
         with shredded(session, schema):
             shifted = frame.selectExpr(f"id + {1000 * number} AS id", "v").coalesce(1)
-            shifted.write.mode("append").option("parquet.block.row.count.limit", 30).parquet(str(folder))
-    return session.read.schema("id bigint, v variant").parquet(str(folder))
+            shifted.write.mode("append").option("parquet.block.row.count.limit", 30).parquet(str(directory))
+    return session.read.schema("id bigint, v variant").parquet(str(directory))
 
 
 def test_typed_scalars_as_every_type(spark: Any, loops: None, tmp_path: Path) -> None:
@@ -131,15 +131,15 @@ def test_objects_and_arrays_of_several_schemas(spark: Any, loops: None, tmp_path
 
 @pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="Spark 4.0 infers no schemas")
 def test_schemas_that_spark_infers(spark: Any, loops: None, tmp_path: Path) -> None:
-    texts = """CONCAT('{"n": ', id, ', "s": "x', id % 7, '", "at": {"lat": ', id / 8, '}, "tags": ["a", ', id, ']',
+    strings = """CONCAT('{"n": ', id, ', "s": "x', id % 7, '", "at": {"lat": ', id / 8, '}, "tags": ["a", ', id, ']',
         IF(id % 5 = 0, ', "n2": "text"', ', "n2": 1'), IF(id % 50 = 0, ', "rare": true', ''), '}')"""
-    folder = tmp_path / "inferred"
+    directory = tmp_path / "inferred"
     with shredded(spark), settings(spark, {"spark.sql.variant.inferShreddingSchema": "true"}):
-        parsed = spark.range(300).selectExpr("id", f"IF(id % 9 = 0, NULL, parse_json({texts})) AS v")
-        parsed.repartition(2).write.parquet(str(folder))
-        file = next(folder.glob("*.parquet"))
+        parsed = spark.range(300).selectExpr("id", f"IF(id % 9 = 0, NULL, parse_json({strings})) AS v")
+        parsed.repartition(2).write.parquet(str(directory))
+        file = next(directory.glob("*.parquet"))
         assert "typed_value" in str(pq.read_schema(file))
-        spark.read.parquet(str(folder)).createOrReplaceTempView("inferred")
+        spark.read.parquet(str(directory)).createOrReplaceTempView("inferred")
         same(
             spark.sql(
                 "SELECT v:s::STRING AS s, SUM(v:n::BIGINT), MAX(v:at.lat::DOUBLE) FROM inferred GROUP BY 1"
@@ -189,7 +189,7 @@ def test_fields_that_are_needed(tmp_path: Path) -> None:
     assert fields(Projection(scan, (Named(get("$[0]"), "x"),))) == {}
 
 
-def variants_of(folder: Path, typed: pa.DataType, rows: Sequence[Any]) -> str:
+def variants_of(directory: Path, typed: pa.DataType, rows: Sequence[Any]) -> str:
     """A file of ``v VARIANT`` that is shredded by a type, from what its columns have."""
     kind = pa.struct(
         [
@@ -198,9 +198,9 @@ def variants_of(folder: Path, typed: pa.DataType, rows: Sequence[Any]) -> str:
             pa.field("typed_value", typed),
         ]
     )
-    folder.mkdir()
-    pq.write_table(pa.table({"v": pa.array(rows, kind)}), folder / "variants.parquet")
-    return str(folder)
+    directory.mkdir()
+    pq.write_table(pa.table({"v": pa.array(rows, kind)}), directory / "variants.parquet")
+    return str(directory)
 
 
 NAMES, ONE, TEXT = metadata(["a", "b"]), primitive(3, b"\x01"), b"\x05x"

@@ -11,10 +11,10 @@ from typing_extensions import override
 
 from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import SparkExecutor
-from kquery_spark.spark_bridge.failures import unless_result_too_large
-from kquery_spark.spark_bridge.lazy_dataframe import text_of
-from kquery_spark.spark_bridge.pyspark_names import frame_of
-from kquery_spark.spark_bridge.rows import makes_rows, rows_of
+from kquery_spark.spark_bridge.frames.lazy_dataframe import text_of
+from kquery_spark.spark_bridge.frames.pyspark_names import frame_of
+from kquery_spark.spark_bridge.frames.rows import makes_rows, rows_of
+from kquery_spark.spark_bridge.session.failures import unless_result_too_large
 
 
 class Actions(Protocol):

@@ -18,8 +18,8 @@ from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.metering import Metering
-from kquery_spark.spark_bridge.failures import warn_user
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session.failures import warn_user
 
 
 def accelerate(

@@ -21,9 +21,9 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from kquery_spark.accelerate.execution.execution import Execution
-from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.lazy_dataframe import LazyDataFrame
-from kquery_spark.spark_bridge.pyspark_names import arrow_table, to_arrow
+from kquery_spark.spark_bridge.frames.lazy_dataframe import LazyDataFrame
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table, to_arrow
+from kquery_spark.spark_bridge.session.bypass import bypass
 
 
 class EngineFrame(LazyDataFrame):

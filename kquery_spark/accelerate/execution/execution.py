@@ -23,8 +23,8 @@ from kquery_spark.logical import Projection, Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import SparkExecutor
-from kquery_spark.spark_bridge.job_descriptions import described_jobs
-from kquery_spark.spark_bridge.lazy_dataframe import FrameRows, classic
+from kquery_spark.spark_bridge.frames.lazy_dataframe import FrameRows, classic
+from kquery_spark.spark_bridge.ui.job_descriptions import described_jobs
 
 R = TypeVar("R")
 

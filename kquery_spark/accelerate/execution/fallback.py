@@ -7,9 +7,9 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from kquery_spark.spark_bridge.arrow_collection import was_interrupted
-from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, engine_failure, query_error, warn_user
+from kquery_spark.spark_bridge.frames.arrow_collection import was_interrupted
+from kquery_spark.spark_bridge.session.bypass import bypass
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, engine_failure, query_error, warn_user
 
 R = TypeVar("R")
 

@@ -13,15 +13,19 @@ from typing import Any
 from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2, SparkSession
 
 from kquery_spark.sources.files import local_path
-from kquery_spark.spark_bridge.file_writes import (
+from kquery_spark.spark_bridge.frames.intercepted_writer import (
+    InterceptedTableWriter,
+    InterceptedWriter,
+    Write,
+)
+from kquery_spark.spark_bridge.relations.file_writes import (
     FILE_FORMATS,
     TRANSACTIONAL_FORMATS,
     leaves_nothing,
     remove_empty,
     table_target,
 )
-from kquery_spark.spark_bridge.intercepted_writer import InterceptedTableWriter, InterceptedWriter, Write
-from kquery_spark.spark_bridge.session import same_plan
+from kquery_spark.spark_bridge.session.bridge import same_plan
 
 _TO_A_PATH = FILE_FORMATS | {"save"}
 _CREATE_METHODS = frozenset({"create", "replace", "createOrReplace"})
@@ -51,10 +55,10 @@ class WriteSource:
     attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any]
 
     def writer(self, frame: DataFrame) -> DataFrameWriter:
-        """A writer of the engine's ``frame``; Spark computes the rows that overwrite the folder that they come from.
+        """Return a writer for the engine's ``frame``; Spark computes the rows of a write that overwrites its own input.
 
-        Spark deletes the folder's files before the engine's tasks read them. A query of Spark's may have shuffled its rows
-        before, or it fails as well: the result is Spark's either way.
+        Spark deletes the directory's files before the engine's tasks read them. A plain Spark query may have shuffled its
+        rows before that, or it fails as well. Either way the result is Spark's own.
         """
         return InterceptedWriter(frame, partial(_write, self))
 
@@ -75,7 +79,7 @@ def _write(source: WriteSource, write: Write) -> Any:
     def again() -> Any:
         is_transactional = written.lower() in TRANSACTIONAL_FORMATS
         if path is not None and write.mode not in ("overwrite", "append") and not is_transactional:
-            remove_empty(spark, path)  # errorifexists and ignore would find the folder of the failed write
+            remove_empty(spark, path)  # errorifexists and ignore would find the directory of the failed write
         return write.run_for(source.original)
 
     return source.attempt(write.run, again)
@@ -105,5 +109,5 @@ def is_or_holds(path: str, files: Sequence[str]) -> bool:
     local = local_path(path)
     if local is None:
         return any(file == path or file.startswith(f"{path.rstrip('/')}/") for file in files)
-    folder = os.path.join(os.path.realpath(local), "")
-    return any(os.path.join(os.path.realpath(f), "").startswith(folder) for f in files)
+    directory = os.path.join(os.path.realpath(local), "")
+    return any(os.path.join(os.path.realpath(f), "").startswith(directory) for f in files)

@@ -1,4 +1,4 @@
-"""Whether the engine should win a part of a query, from the plan's shape and its estimates."""
+"""Decides with ``when="auto"`` whether the engine should win a part of a query, from estimates and the cost model."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kquery_spark.types import names as t
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict and its numbers, as explain shows them.
+    """The verdict on a part and its numbers, as ``explain`` prints them.
 
-    driver_only: it is worth it for actions that bring the rows to the driver, as it does all of it, or takes them as Arrow.
-    terms: what running the part in Spark's Python workers saves and costs.
+    driver_only: only actions that collect rows in the driver gain, because the driver runs the part or receives Arrow.
+    terms: the savings and costs of running the part in Spark's Python workers.
     """
 
     accelerate: bool
@@ -32,24 +32,24 @@ class Decision:
 
 
 def decide(planned: PlannedQuery, part: Part) -> Decision:
-    """Weigh what native scans and fewer stages save against Python stages and rows that change sides."""
+    """Weigh the savings of native scans and fewer stages against Python stages and rows passed between Spark and Arrow."""
     verdict = _in_workers(planned, part)
     if verdict.accelerate or not part.compiled.graph.result.is_map:
         return verdict
-    action = "An action that brings the rows to the driver"
+    action = "An action that collects the rows"
     if fits_driver(planned, part):
-        sentence = f"{verdict.sentence} {action} runs it there."
+        sentence = f"{verdict.sentence} {action} runs it in the driver."
     elif planned.whole and len(part.compiled.graph.stages) == 1 and _saves_as_arrow(planned, part):
-        sentence = f"{verdict.sentence} {action} takes them as Arrow."
+        sentence = f"{verdict.sentence} {action} receives them as Arrow."
     else:
         return verdict
     return replace(verdict, accelerate=True, sentence=sentence, driver_only=True)
 
 
 def fits_driver(planned: PlannedQuery, part: Part) -> bool:
-    """Whether the last stage is to run in the driver: one task of little work, on files or on the engine's own stages.
+    """True if the last stage should run in the driver: one task with little work, over files or the engine's own stages.
 
-    By estimates: what runs there is bounded while it does.
+    The work is estimated here; limits also apply while it runs.
     """
     graph = part.compiled.graph
     little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
@@ -57,9 +57,9 @@ def fits_driver(planned: PlannedQuery, part: Part) -> bool:
 
 
 def crosses_as_arrow(part: Part) -> bool:
-    """Whether the rows can be collected as Arrow.
+    """True if the rows can be collected as Arrow.
 
-    PySpark's Arrow collect does not count rows without columns, and has no type for year-month intervals.
+    PySpark's Arrow collect loses the row count of rows without columns, and has no type for year-month intervals.
     """
     schema = part.compiled.physical.schema
     return bool(len(schema)) and t.YEAR_MONTH not in schema.types
@@ -73,7 +73,7 @@ def _saves_as_arrow(planned: PlannedQuery, part: Part) -> bool:
 
 
 def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
-    """The verdict on running the part in Spark's Python workers."""
+    """Decide whether running the part in Spark's Python workers should win."""
     costs = PartCosts(part, planned.cost)
     numbers = (
         f"about {costs.decoded_bytes / 1e6:,.1f} MB to decode, about {costs.rows:,.0f} result rows, "
@@ -82,24 +82,30 @@ def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
     if costs.rows_handed_over:
         numbers += f", about {costs.rows_handed_over:,.0f} rows handed over"
     if costs.only_passes_rows_on:
-        return Decision(False, f"Rows are only passed on, which Spark does itself as fast ({numbers}).")
+        return Decision(
+            False, f"Not accelerated: a scan and a filter only, so no gain is expected ({numbers})."
+        )
     if costs.reads_nothing:
-        sentence = "Nothing is read, and Spark's generated code counts numbers as fast"
+        sentence = "Not accelerated: no files are read, and Spark's generated code counts numbers as fast"
         return Decision(False, f"{sentence} ({numbers}).")
     if costs.decodes_cached_numbers:
-        sentence = "Spark has the numbers in its cache, and little is done with them"
+        sentence = (
+            "Not accelerated: Spark's cache holds the decoded numbers, and the query does little with them"
+        )
         return Decision(False, f"{sentence} ({numbers}).")
     saved = costs.saved_seconds
     if saved < 0:
-        sentence = "Too little work for the engine to win"
+        sentence = "Not accelerated: too little work for the engine to win"
         if costs.seconds_of("rows of the last sort") < 0:
-            sentence = "Spark's tasks share the sort, which one task of the engine would do"
-        elif saved - costs.seconds_of("bytes of long texts exchanged") >= 0:
-            sentence = "Long texts would go from stage to stage, which takes Spark no longer"
+            sentence = "Not accelerated: Spark's tasks share the sort that one task of the engine would run"
+        elif saved - costs.seconds_of("bytes of long strings exchanged") >= 0:
+            sentence = "Not accelerated: shuffling wide strings costs more than the engine saves"
         return Decision(False, f"{sentence}: {numbers}.", terms=costs.terms)
     beyond = ""
     if planned.snapshot is not None:
-        beyond = " What is made of the rows is Spark's, as the tables may change before it is run."
+        beyond = (
+            " Operations on top of the result run in Spark, because the tables may change before they run."
+        )
     elif part.only_shared:
-        beyond = " What is made of the sorted rows is Spark's (spark.kquery.sortRows)."
+        beyond = " Operations on top of the sorted result run in Spark (spark.kquery.sortRows)."
     return Decision(True, f"The engine should win: {numbers}.{beyond}", terms=costs.terms)

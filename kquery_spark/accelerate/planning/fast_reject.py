@@ -1,6 +1,6 @@
-"""The fast reject: scans, filters and small limits, rejected from node names alone.
+"""The fast reject: decides from node names alone that the engine cannot win, without importing the plan.
 
-The full import of such a plan would take longer than some of these queries run.
+It handles scans, filters, and small limits. Importing such a plan would take longer than some of these queries run.
 """
 
 from __future__ import annotations
@@ -8,27 +8,28 @@ from __future__ import annotations
 from typing import Any
 
 from kquery_spark.frontends.catalyst.importer import PASS_ROWS_ON
-from kquery_spark.spark_bridge.plan_shape import has_subqueries, leaf_bytes, node_names
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.plan.plan_shape import has_subqueries, leaf_bytes, node_names
+from kquery_spark.spark_bridge.session.bridge import Bridge
 
-# What imports as a node that ``decide`` finds no gain in, or does not import at all.
+# Nodes for which ``decide`` never expects a gain, or that the importer declines.
 _PASS_ROWS_ON = PASS_ROWS_ON | {
     *("LogicalRDD", "ExternalRDD", "InMemoryRelation", "DataSourceV2ScanRelation"),
     *("Generate", "LocalLimit", "GlobalLimit"),
 }
-# Of these, and of a sort, what may be work of the driver where files are small: it takes it less time than a job of Spark.
-# Not LocalRelation, of which Spark itself has the rows in the driver.
+# Nodes that may run in the driver if the files are small, because that takes less time than a Spark job. LocalRelation is
+# not among them: Spark itself has its rows in the driver.
 _IN_DRIVER = frozenset(
     {"LogicalRelation", "OneRowRelation", "Project", "Filter", "Union", "LocalLimit", "GlobalLimit", "Sort"}
 )
-# Of these what may come to the driver faster as Arrow.
+# Nodes whose rows may reach the driver faster as Arrow.
 _COLLECTABLE_AS_ARROW = frozenset({"LogicalRelation", "Project", "Filter"})
-_FILE_BYTES_PER_DECODED_BYTE = 0.75  # bytes of files are more when decoded
-_LEAST_FILE_BYTES_PER_DECODED_BYTE = 0.27  # and mostly less than four times as many
+# Decoded columns are larger than their files, but mostly by less than a factor of four.
+_FILE_BYTES_PER_DECODED_BYTE = 0.75
+_LEAST_FILE_BYTES_PER_DECODED_BYTE = 0.27
 
 
 def nothing_to_win(link: Bridge, plan: Any) -> bool:
-    """Whether the node names of an optimized plan show that the engine cannot save time on any node."""
+    """True if the node names of an optimized plan show that the engine cannot save time on any node."""
     jvm = link.jvm
     if has_subqueries(jvm, plan):
         return False
@@ -48,7 +49,7 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
 
 
 def _first_of_a_file(nodes: list[str]) -> bool:
-    """Whether the plan's nodes, top down, are a limit over a sort over files."""
+    """True if the nodes, from the top down, are a limit over a sort over a file scan."""
     if nodes[:2] != ["GlobalLimit", "LocalLimit"] or nodes[-1] != "LogicalRelation" or "Sort" not in nodes:
         return False
     sort = nodes.index("Sort")

@@ -16,22 +16,22 @@ from kquery_spark.frontends.catalyst.importer import Imported
 from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
 from kquery_spark.logical.projection import with_output
 from kquery_spark.optimizer.statistics import Estimator
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import MONTHS_WITHIN
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import MONTHS_WITHIN
 from kquery_spark.types import names as t
 
 Position = tuple[int, ...]
-"""Where a node is in Spark's plan: the indexes of children from the root."""
+"""The path to a node in Spark's plan: child indexes from the root; () is the root."""
 
 _FEW_ROWS = 1_000_000
-_THREADED_DECODE_BYTES = 3 << 20  # bytes to decode, which take one thread 30 ms and more
+_THREADED_DECODE_BYTES = 3 << 20  # one thread takes at least 30 ms to decode these
 _MAX_REMEMBERED_PLANS = 1000
-_exceeding: dict[int, None] = {}  # hashes of plans
+_exceeding: dict[int, None] = {}  # hashes of the plans that exceeded the driver's limits, oldest first
 
 
 @dataclass(frozen=True)
 class Part:
-    """A maximal subtree of the query that the engine can run: Spark's plan of it, the engine's plan, and the stages."""
+    """A maximal subtree of a query that the engine can run: Spark's plan, the imported plan, and the compiled stages."""
 
     position: Position
     node: CatalystNode
@@ -40,15 +40,15 @@ class Part:
 
     @property
     def only_shared(self) -> bool:
-        """Whether the result has more rows than one task may sort alone."""
+        """True if the result is sorted and has more rows than one task may sort."""
         query = self.compiled
         return query.shares_sort and query.estimate.rows > query.config.sort_rows
 
     @property
     def in_any_order(self) -> Part | None:
-        """The part with an ordered result in one task, as operators on top of several tasks may not keep their order.
+        """The part for a plan with Spark operators on top, which may not keep the order of several tasks.
 
-        None if the result has more rows than one task may sort.
+        An ordered result comes from a single task then. None if it has more rows than one task may sort.
         """
         if not self.compiled.shares_sort:
             return self
@@ -58,7 +58,7 @@ class Part:
 
     @cached_property
     def threaded(self) -> CompiledQuery | None:
-        """The stages for threads of the driver; None if the part has too little work for them, or too much."""
+        """The stages as driver threads run them; None if the part has too little or too much work for threads."""
         config = self.compiled.config
         threads = min(config.parallelism, available_cores())
         if threads < 2 or not _THREADED_DECODE_BYTES <= self.compiled.estimate.scanned < config.thread_bytes:
@@ -68,20 +68,20 @@ class Part:
 
     @property
     def exceeds_driver(self) -> bool:
-        """Whether an equal query over the same files turned out to be too much for the driver."""
+        """True if an equal query over the same files has exceeded the limits of the driver before."""
         return bool(_exceeding) and hash(self.compiled.optimized) in _exceeding
 
     def remember_exceeds_driver(self) -> None:
-        """Keep equal queries away from the driver, as actions of an enabled session plan theirs again each time."""
+        """Remember that this query exceeds the driver. Under ``kq.enable``, every action plans its query again."""
         _exceeding[hash(self.compiled.optimized)] = None
         if len(_exceeding) > _MAX_REMEMBERED_PLANS:
             _exceeding.pop(next(iter(_exceeding)), None)
 
     @cached_property
     def is_bounded(self) -> bool:
-        """Whether the driver may run the last stage: no Generate, no function of the user's, few rows out of each join.
+        """True if the driver may run the last stage: no Generate, no Python function, and few rows out of each join.
 
-        A Python function of Spark's runs where Spark would run it, in a worker.
+        Python functions of users run where Spark would run them, in a worker.
         """
         optimized = self.compiled.optimized
         nodes = list(walk_plan(optimized))
@@ -93,41 +93,42 @@ class Part:
 
 
 def plan_part(position: Position, node: CatalystNode, imported: Imported, config: EngineConfig) -> Part:
-    """Compile an imported subtree; Unsupported if its rows cannot cross to Spark, or one task would sort too many."""
+    """Compile an imported subtree.
+
+    Raises Unsupported if its rows cannot be passed to Spark, or if one task would sort too many rows.
+    """
     placement = IN_TASK_ORDER if position == () else IN_ANY_ORDER
     query = compile_query(with_output(imported.plan, imported.output), config, placement, check=False)
     _check_crossing(query.optimized)
     tasks, rows = len(query.graph.result.tasks), query.estimate.rows
     if query.is_ordered and rows > config.sort_rows * tasks:
         where = "one task" if tasks == 1 else f"{tasks} tasks"
-        raise Unsupported(
-            f"Sorting about {rows:,.0f} rows in {where} is left to Spark (spark.kquery.sortRows)."
-        )
+        raise Unsupported(f"sorting about {rows:,.0f} rows in {where} exceeds spark.kquery.sortRows")
     return Part(position, node, imported, query)
 
 
 def _check_crossing(plan: LogicalPlan) -> None:
-    """Raise Unsupported when rows would change sides that cannot.
+    """Raise Unsupported if rows of these types cannot be passed between Spark and the engine.
 
-    Of a struct that repeats a name Java's Arrow reads one field, and year-month intervals are converted as columns only.
-    Variants do not leave the engine.
+    Java's Arrow reads only one of two struct fields with the same name. Spark converts year-month intervals as columns, but
+    not inside of nested types. Variants do not leave the engine.
     """
     crossing = (plan, *(n for n in walk_plan(plan) if isinstance(n, Input)))
     for field in (field for node in crossing for field in node.schema):
         if t.has_variants(field.type):
             raise Unsupported(
-                f"Column {field.name} is a variant, and a query whose rows have variants is Spark's"
+                f"column {field.name} is a variant, and results with variants are not supported"
             )
         if t.has_months_within(field.type):
             raise Unsupported(MONTHS_WITHIN)
         if (name := _repeated_name(field.type)) is not None:
             raise Unsupported(
-                f"Column {field.name} has a struct with two fields named {name}, which do not cross between Spark and Arrow."
+                f"column {field.name} has a struct with two fields named {name}, which Spark and Arrow cannot exchange"
             )
 
 
 def _repeated_name(dtype: pa.DataType) -> str | None:
-    """A name that two fields of a struct in the type have."""
+    """Return a name that two fields of a struct within the type share, or None."""
     fields = [dtype.field(i) for i in range(dtype.num_fields)]
     names = [f.name for f in fields]
     own = [name for i, name in enumerate(names) if name in names[:i]]

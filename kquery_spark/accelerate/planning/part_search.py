@@ -1,4 +1,4 @@
-"""Finds the parts of Spark's plan that the engine can run, and why each other node stays with Spark."""
+"""Finds the parts of Spark's plan that the engine can run, and why each other node falls back to Spark."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Importer, does_work, may_work
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 DeclinedNode = tuple[CatalystNode, str]
-"""A node that stays with Spark, and why."""
+"""A node that falls back to Spark, and why."""
 
 
 def find_parts(
     root: CatalystNode, importer: Importer, config: EngineConfig
 ) -> tuple[list[Part], list[DeclinedNode]]:
-    """The maximal subtrees the engine can run, and why each node above or between them stays with Spark.
+    """The maximal subtrees the engine can run, and why each node above or between them falls back to Spark.
 
     Below a node that stays, only a subtree that does more than pass rows on is worth its own way through the engine, and
     none where the node sees in which partitions its rows are. No parts where Spark has to run the whole query.
@@ -64,7 +64,7 @@ def _children(node: CatalystNode, at: Position) -> list[tuple[CatalystNode, Posi
 def _below_handovers(
     part: Part,
 ) -> tuple[list[tuple[CatalystNode, Position]], list[DeclinedNode]]:
-    """What to plan below the nodes whose rows Spark hands over to a part, and why other such plans stay with Spark."""
+    """What to plan below the nodes whose rows Spark hands over to a part, and why other such plans fall back to Spark."""
     below: list[tuple[CatalystNode, Position]] = []
     reasons: list[DeclinedNode] = []
     for handover in part.imported.inputs:

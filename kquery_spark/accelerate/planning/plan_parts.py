@@ -22,18 +22,18 @@ from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.runtime.spark.probe import workers_have_hdfs_client
 from kquery_spark.sources.base import Source
-from kquery_spark.spark_bridge.delta_snapshots import DeltaSnapshots
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.relations import RelationReader
-from kquery_spark.spark_bridge.session import Bridge
-from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.relations.delta_snapshots import DeltaSnapshots
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 _MIN_ROWS_PER_GROUP = 8.0  # of a preaggregation, which costs more than it saves with fewer
 
 
 @dataclass(frozen=True)
 class PlanParts:
-    """Spark's plan, as it is or with nodes split, the parts that the engine runs, and why other nodes stay with Spark."""
+    """Spark's plan, as it is or with nodes split, the parts that the engine runs, and why other nodes fall back to Spark."""
 
     split: SplitPlan
     parts: list[Part]
@@ -53,7 +53,7 @@ def plan_parts(
     config: EngineConfig,
     delta_snapshots: DeltaSnapshots | None = None,
 ) -> PlanParts:
-    """The parts of the plan, with each node split in two that stays with Spark for some of its expressions only.
+    """The parts of the plan, with each node split in two that falls back to Spark for some of its expressions only.
 
     delta_snapshots: those of the plan's Delta tables, where Delta did not choose them.
     """

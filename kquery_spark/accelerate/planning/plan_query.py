@@ -1,4 +1,4 @@
-"""Planning a Spark DataFrame: what the engine runs of it, and why the rest stays with Spark."""
+"""Plans a Spark DataFrame: which parts the engine runs, and why the other nodes fall back to Spark."""
 
 from __future__ import annotations
 
@@ -16,20 +16,22 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.splits import SplitPlan
 from kquery_spark.runtime.spark.probe import worker_problem
-from kquery_spark.spark_bridge.catalog_snapshot import CatalogSnapshot, SparkPlan, spark_plan
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session import Bridge, bridge, check_frame
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations.catalog_snapshot import CatalogSnapshot, SparkPlan, spark_plan
+from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.session.settings import session_settings
 
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """A Spark query as the engine sees it; ``root`` and ``plan`` are None when nothing could be read at all.
+    """A Spark query with the parts of it that the engine can run.
 
-    ``snapshot``: when it was planned, if it reads tables of the catalog, which may change. ``worker_problem``: why Spark's
-    Python workers cannot run the parts, of which there are none then.
+    plan, root: Spark's optimized plan, as a JVM object and as a tree; None if it could not be read.
+    reasons: class name and reason of each declined node, without duplicates. declined: the same with the nodes themselves.
+    snapshot: the state of the catalog tables that the query reads, which may change later; None if it reads none.
+    worker_problem: why Spark's Python workers cannot run the engine; there are no parts then.
     """
 
     frame: DataFrame
@@ -46,22 +48,22 @@ class PlannedQuery:
     worker_problem: str | None = None
 
     def reason_of(self, node: CatalystNode) -> str | None:
-        """Why a node of the plan stays with Spark, where it is itself the cause."""
+        """Return why a node falls back to Spark if the node itself is the cause, else None."""
         return next((reason for cause, reason in self.declined if cause is node), None)
 
     @property
     def whole(self) -> bool:
-        """Whether the engine runs the query from its files to its result."""
+        """True if the engine runs the complete query, from its files to its result."""
         return len(self.parts) == 1 and self.parts[0].position == () and not self.parts[0].imported.inputs
 
     @cached_property
     def coverage(self) -> float:
-        """Share of the optimized plan's nodes that the engine can run."""
+        """Share of the optimized plan's nodes that the engine can run, 0 to 1."""
         return coverage(self, self.parts)
 
 
 def coverage(planned: PlannedQuery, parts: Iterable[Part]) -> float:
-    """Share of the optimized plan's nodes that run in the engine where it runs these parts."""
+    """Return the share of the optimized plan's nodes that lie inside of the given parts, 0 to 1."""
     if planned.root is None:
         return 0.0
     total = sum(1 for _ in _plan_nodes(planned.root))
@@ -75,23 +77,25 @@ def coverage(planned: PlannedQuery, parts: Iterable[Part]) -> float:
 def plan_frame(
     frame: DataFrame, query: SparkPlan | None = None, *, delta_prepares: bool = False
 ) -> PlannedQuery:
-    """Plan a DataFrame for the engine; never raises for what Spark can run: it says why instead.
+    """Plan a DataFrame for the engine. A query that the engine cannot run is no error: the result holds the reasons.
 
-    query: Spark's plan of it, where that is known. delta_prepares: have Delta prepare its scans in any case.
+    query: Spark's plan of the DataFrame, if the caller has read it already.
+    delta_prepares: let Delta's own rule list the files of its tables, rather than the engine's cached snapshots.
     """
     check_frame(frame, "kquery_spark")
     link = bridge(frame.sparkSession)
     config, costs = link.config_and_costs()
     if frame.isStreaming:
-        return _declined_query(frame, link, config, "Streaming queries are left to Spark.")
+        return _declined_query(frame, link, config, "streaming queries are not supported")
     try:
         query = query or spark_plan(frame, link, delta_prepares=delta_prepares)
-    except SPARK_ERRORS as error:  # Spark meets it again, and gives it, when the query is run
+    except SPARK_ERRORS as error:  # Spark raises the error again when the query runs
         first = str(error).strip().partition("\n")[0]
         return _declined_query(frame, link, config, f"Spark cannot plan this query itself: {first}")
     planned = _planned(frame, link, query, config, costs)
     if query.delta_snapshots is not None and planned.parts and not planned.whole:
-        return plan_frame(frame, delta_prepares=True)  # so that what Spark reads is of the same snapshots
+        # Spark reads a part of the query itself. With Delta's rule, both read the same snapshots.
+        return plan_frame(frame, delta_prepares=True)
     return planned
 
 
@@ -128,17 +132,17 @@ def _planned(
 
 
 def _end_planning(query: SparkPlan) -> CatalogSnapshot | None:
-    """When the query was planned, where it reads tables that may change from now on."""
+    """Finish the catalog snapshot: tables that change from now on are detected when an action runs."""
     if query.snapshot is not None:
         query.snapshot.end_planning(query.optimized)
     return query.snapshot
 
 
 def _declined_query(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
-    """The query without parts, as all of it stays with Spark for one reason."""
+    """Return a query without parts: all of it falls back to Spark for one reason."""
     return PlannedQuery(frame, link, config, CostModel(), None, None, None, (), (("Query", reason),))
 
 
 def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:
-    """The plan nodes of a subtree with those of its subqueries."""
+    """Yield the plan nodes of a subtree, including those of its subqueries."""
     return (n for n in node.walk_all() if n.is_plan)

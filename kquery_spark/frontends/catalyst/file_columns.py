@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from kquery_spark.sources.delta.features import ROW_TRACKING
 from kquery_spark.sources.file_columns import INPUT_FILE, METADATA, metadata_column
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 INPUT_FILE_COLUMNS = {
     "InputFileName": (-1, INPUT_FILE),
@@ -48,7 +48,7 @@ def named_relation(node: CatalystNode) -> CatalystNode | None:
 def tracked_rows(
     root: CatalystNode, tracks_rows: Callable[[CatalystNode], bool]
 ) -> tuple[CatalystNode, str] | None:
-    """A table with row tracking of which a query reads ``_metadata``, and why the query stays with Spark.
+    """A table with row tracking of which a query reads ``_metadata``, and why the query falls back to Spark.
 
     Delta's optimizer rule for such tables gives them a new ``_metadata`` with all fields. Run again over a part of
     an optimized plan, as the engine leaves parts to Spark, expressions find other fields at their positions in it.

@@ -1,7 +1,7 @@
 """Options of file relations that do not change which rows a scan gives, each with the reason.
 
 Options travel with a relation whoever set them: a writer's survive in a table's properties, a reader's may be meant for
-another format. An option with no entry here is the format's own to follow, or the relation stays with Spark.
+another format. An option with no entry here is the format's own to follow, or the relation falls back to Spark.
 """
 
 from __future__ import annotations

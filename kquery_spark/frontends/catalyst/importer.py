@@ -1,6 +1,6 @@
 """The Catalyst importer: Spark's optimized plan in, the engine's logical plan out, or the reason why not.
 
-What the engine cannot do stays with Spark, by subtree. An unsupported subtree below becomes a hand-over:
+What the engine cannot do falls back to Spark, by subtree. An unsupported subtree below becomes a hand-over:
 Spark computes its rows and feeds them to the engine. Below an unsupported node, the supported subtrees are
 accelerated one by one.
 """
@@ -21,12 +21,12 @@ from kquery_spark.frontends.catalyst.file_columns import tracked_rows
 from kquery_spark.frontends.catalyst.nondeterminism import repeated_nondeterminism
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
 from kquery_spark.frontends.catalyst.plans.context import Relations
+from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.scope import exactly
 from kquery_spark.frontends.catalyst.support import Level, Row
-from kquery_spark.frontends.catalyst.wanted import Wanted
+from kquery_spark.functions.aggregate.windows import window_functions
 from kquery_spark.functions.aggregate_registry import aggregate_functions
 from kquery_spark.functions.registry import functions
-from kquery_spark.functions.windows import window_functions
 from kquery_spark.logical import (
     Input,
     LogicalPlan,
@@ -38,10 +38,10 @@ from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.recursion import unbound_rounds
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.text_format import TIME_PARSER
-from kquery_spark.spark_bridge.plan_facts import Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.session_settings import (
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.session.settings import (
     FORMAT_PREFIXES,
     LEAVES_OUT_NULLS,
     PRECISION_LOSS,
@@ -80,7 +80,7 @@ class Importer:
     """Imports subtrees of one optimized plan.
 
     sources: of relations, shared by imports of the same plan. functions: reads the plan's Python functions; if None, these
-    stay with Spark.
+    fall back to Spark.
     """
 
     def __init__(
@@ -106,7 +106,7 @@ class Importer:
         for name, value in self._settings.unexpected().items():
             if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
-        columns_read = Wanted.of(node)
+        columns_read = RequiredColumns.of(node)
         context = Context(
             self._facts, self._relations, self._settings, self._sources, columns_read, self._functions
         )
@@ -128,7 +128,7 @@ def may_work(node: CatalystNode) -> bool:
 
 def does_work(plan: LogicalPlan) -> bool:
     """Whether a plan does more than read, select, compute and pass on rows."""
-    return not all(node.passes_rows_on for node in walk_plan(plan))
+    return not all(node.is_row_wise for node in walk_plan(plan))
 
 
 def support_table() -> list[Row]:

@@ -13,10 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from kquery_spark.spark_bridge.literal_values import from_text, scalar
-from kquery_spark.spark_bridge.plan_facts import Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.literal_values import from_text, scalar
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 
 _EPOCH = datetime.date(1970, 1, 1)
 

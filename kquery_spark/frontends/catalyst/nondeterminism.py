@@ -8,14 +8,14 @@ above makes the copies differ, so that each would be computed with values of its
 from __future__ import annotations
 
 from kquery_spark.frontends.catalyst.partition_dependence import NONDETERMINISTIC
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 Identity = tuple[object, ...]
 """What a nondeterministic expression and its copies have in common."""
 
 
 def repeated_nondeterminism(root: CatalystNode) -> tuple[CatalystNode, str] | None:
-    """A plan node with a copy of another node's nondeterministic expression, and why the query stays with Spark."""
+    """A plan node with a copy of another node's nondeterministic expression, and why the query falls back to Spark."""
     seen: set[Identity] = set()
     for node in root.walk_all():
         if not node.is_plan:

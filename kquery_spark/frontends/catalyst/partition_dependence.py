@@ -6,7 +6,7 @@ An accelerated part gives its rows in other partitions than Spark's own plan wou
 from __future__ import annotations
 
 from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, named_relation
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _NUMBERED = "is computed from the partition that Spark's own plan has a row in"
 _SEEDED = "draws a sequence of its own for each of Spark's partitions"
@@ -37,11 +37,11 @@ def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
 def partition_dependence(node: CatalystNode) -> str | None:
     """Why what is below a plan node has to keep Spark's partitions; None where it need not."""
     if node.cls == "Sample":
-        return f"A sample {_SEEDED}, so what is below it stays with Spark."
+        return f"A sample {_SEEDED}, so what is below it falls back to Spark."
     for top in node.expressions():
         for part in top.walk():
             name, how = _EXPRESSIONS.get(part.cls, ("", ""))
             # without a seed of the user's any numbers will do
             if name and not part.fields.get("hideSeed") and not _names_own_files(part, node):
-                return f"{name} {how}, so what is below it stays with Spark."
+                return f"{name} {how}, so what is below it falls back to Spark."
     return None

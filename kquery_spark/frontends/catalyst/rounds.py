@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 def reads_last_round(node: CatalystNode) -> bool:

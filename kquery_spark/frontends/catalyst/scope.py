@@ -99,4 +99,4 @@ def same_type(a: pa.DataType, b: pa.DataType) -> bool:
 def check_key(dtype: pa.DataType) -> None:
     """Raises Unsupported for a type the engine cannot group, join or sort by."""
     if not can_order(dtype):
-        raise Unsupported(f"grouping, joining or sorting by {spark_name(dtype)} values stays with Spark")
+        raise Unsupported(f"grouping, joining or sorting by {spark_name(dtype)} values is not supported")

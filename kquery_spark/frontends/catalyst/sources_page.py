@@ -16,15 +16,15 @@ from kquery_spark.sources.file_features import ANY_FILES, ANY_TABLES
 from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.formats import FORMATS
 from kquery_spark.sources.iceberg.features import ICEBERG
-from kquery_spark.spark_bridge.cached_rows import (
+from kquery_spark.spark_bridge.hadoop.hdfs_features import HDFS
+from kquery_spark.spark_bridge.hadoop.object_store_features import OBJECT_STORES
+from kquery_spark.spark_bridge.relations.cached_rows import (
     CACHE_OF_CHANGED_FILES,
     CACHE_OF_OTHER_FORMAT,
     CACHE_OF_REMOTE_FILES,
     COMPUTED_CACHE,
     UNFILLED_CACHE,
 )
-from kquery_spark.spark_bridge.hdfs_features import HDFS
-from kquery_spark.spark_bridge.object_store_features import OBJECT_STORES
 
 
 def _titles(formats: Iterable[Format]) -> str:

@@ -62,7 +62,7 @@ class Table(Generic[H]):
         return add
 
     def declines(self, family: str, **reasons: str) -> None:
-        """Registers classes that stay with Spark, each with its sentence."""
+        """Registers classes that fall back to Spark, each with its sentence."""
         for cls, reason in reasons.items():
             self._add(Entry(cls, family, Level.NONE, reason))
 

@@ -24,7 +24,7 @@ Written by `python -m kquery_spark.frontends.catalyst.support_page docs/support.
 Python: `kquery_spark.support_table()`.
 
 Classes are those of Spark's optimized plan. *engine*: over all types that it computes exactly as Spark does.
-*engine, with conditions*: the note says when. *Spark*: the node stays with Spark for the reason in the note, and so
+*engine, with conditions*: the note says when. *Spark*: the node falls back to Spark for the reason in the note, and so
 does every class that is not listed; the rest of the query runs in the engine where it can. `kq.explain(df)` tells
 which it is for a query of yours.
 """
@@ -39,7 +39,7 @@ def support_page(rows: Sequence[Row]) -> str:
         lines += [
             f"## {heading}",
             "",
-            f"{inside} run in the engine, {len(section_rows) - inside} are known to stay with Spark.",
+            f"{inside} run in the engine, {len(section_rows) - inside} always fall back to Spark.",
             "",
             f"| family | class | runs in | {note} |",
             "|---|---|---|---|",

@@ -16,9 +16,9 @@ from kquery_spark.functions.registry import COLUMN, Function, for_catalyst, func
 from kquery_spark.sources.csv.format import CSV
 from kquery_spark.sources.json.format import JSON
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import LEAVES_OUT_NULLS, PRECISION_LOSS, SessionSettings
-from kquery_spark.spark_bridge.versions import patch_version
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session.settings import LEAVES_OUT_NULLS, PRECISION_LOSS, SessionSettings
+from kquery_spark.spark_bridge.session.versions import patch_version
 from kquery_spark.types import names as t
 
 # Those that parse, or print, times by a pattern.
@@ -26,13 +26,13 @@ _PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
 _PRINTING = ("DateFormatClass", "FromUnixTime")
 # Those whose results are decimals of a type that a setting decides.
 _DECIMAL_ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod", "IntegralDivide")
-# The formats whose records are read from texts, too, and by what.
+# The formats whose records are read from strings, too, and by what.
 _READERS = (
     (JSON.title, "from_json", "JsonToStructs", JSON.settings.prefixes),
     (CSV.title, "from_csv", "CsvToStructs", CSV.settings.prefixes),
 )
 CORRUPT_RECORD = "_corrupt_record"
-"""The column of malformed records, unless a setting names another, for which JSON texts stay with Spark."""
+"""The column of malformed records, unless a setting names another, for which JSON strings fall back to Spark."""
 CAST = "cast"
 """What stands for casts among the names of functions."""
 
@@ -82,15 +82,15 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
     changes = [call for call in _changes(settings.version) if call.concerns is not None]
     changes += _changes_by_time_parser(_time_parser(settings))
     if settings.unexpected(PRECISION_LOSS):
-        reason = f"arithmetic of decimals stays with Spark while {PRECISION_LOSS} is false"
+        reason = f"arithmetic of decimals is not supported while {PRECISION_LOSS} is false"
         for entry in filter(None, map(for_catalyst, _DECIMAL_ARITHMETIC)):
             changes.append(ChangedCall(entry.name, entry.catalyst, _computes_decimals, reason))
     if settings.unexpected(LEAVES_OUT_NULLS):
-        reason = f"to_json stays with Spark while {LEAVES_OUT_NULLS} is false"
+        reason = f"to_json is not supported while {LEAVES_OUT_NULLS} is false"
         changes.append(ChangedCall("to_json", (), None, reason))
     for title, function, cls, prefixes in _READERS:
         for name, value in _reader_settings(settings, prefixes).items():
-            reason = f"{title} texts stay with Spark while {name} is {value}"
+            reason = f"{title} strings are not supported while {name} is {value}"
             changes.append(ChangedCall(function, (cls,), None, reason))
     calls: dict[str, tuple[ChangedCall, ...]] = {}
     for call in changes:
@@ -104,12 +104,12 @@ def _changes_by_time_parser(policy: str | None) -> list[ChangedCall]:
         return []
     changes = []
     for title, function, cls, _ in _READERS:
-        reason = f"times in {title} texts stay with Spark while {TIME_PARSER} is {policy}"
+        reason = f"times in {title} strings are not supported while {TIME_PARSER} is {policy}"
         changes.append(ChangedCall(function, (cls,), None, reason))
         if policy != EXCEPTION:
             changes.append(ChangedCall(f"to_{title.lower()}", (), None, reason))
-    texts = "texts that may not match a pattern" if policy == EXCEPTION else "patterns of times"
-    reason = f"{texts} stay with Spark while {TIME_PARSER} is {policy}"
+    strings = "strings that may not match a pattern" if policy == EXCEPTION else "patterns of times"
+    reason = f"{strings} are not supported while {TIME_PARSER} is {policy}"
     for entry in filter(None, map(for_catalyst, _PARSING)):
         call = ChangedCall(entry.name, entry.catalyst, _parses_text, reason, raising_too=policy != EXCEPTION)
         changes.append(call)
@@ -146,7 +146,7 @@ def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
             reasons |= {cls: f"{call.reason}, so {cls} stays with it" for cls in call.classes}
     policy = _time_parser(settings)
     if policy not in (None, EXCEPTION):
-        reason = f"patterns of times stay with Spark while {TIME_PARSER} is {policy}"
+        reason = f"patterns of times are not supported while {TIME_PARSER} is {policy}"
         reasons |= dict.fromkeys(_PRINTING, reason)
     return reasons
 

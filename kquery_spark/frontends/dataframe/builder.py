@@ -117,9 +117,9 @@ class Builder:
             raise PlanError("select() needs a column")
         return self._with(q.Query(replace(self._core(), items=items)))
 
-    def selectExpr(self, *texts: str) -> Self:
+    def selectExpr(self, *strings: str) -> Self:
         """Columns written in SQL."""
-        return self.select(*(expr(text) for text in flat(texts)))
+        return self.select(*(expr(text) for text in flat(strings)))
 
     def drop(self, *columns: Column | str) -> Self:
         """Without some columns."""

@@ -351,7 +351,7 @@ def expr(text: str) -> Column:
     return Column(rewrite(parse_expression(text), lambda n: n if n.pos < 0 else replace(n, pos=-1)))
 
 
-#: ``expr`` where that name is taken: ``kquery_spark.expr`` is the folder of expressions.
+#: ``expr`` where that name is taken: ``kquery_spark.expr`` is the directory of expressions.
 sql_expr = expr
 
 

@@ -362,19 +362,19 @@ class DataFrame(Builder):
         return list(table.slice(max(0, table.num_rows - num)).to_pylist())
 
     def show(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> None:
-        """Print the first ``n`` rows as PySpark does; texts longer than ``truncate`` (True: 20) are cut."""
+        """Print the first ``n`` rows as PySpark does; strings longer than ``truncate`` (True: 20) are cut."""
         print(self.show_text(n, truncate, vertical))
 
     def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
         """The text that ``show`` prints."""
         width = 20 * truncate if isinstance(truncate, bool) else truncate
-        rows = self.first_texts(n + 1)
+        rows = self.first_strings(n + 1)
         text = (vertical_text if vertical else table_text)(self.columns, rows[:n], width)
         if len(rows) > n:
             text += f"only showing top {n} row{'' if n == 1 else 's'}"
         return text
 
-    def first_texts(self, n: int) -> list[list[str]]:
+    def first_strings(self, n: int) -> list[list[str]]:
         """The first ``n`` rows as ``show`` writes their values, none of them cut."""
         return self._session.to_text(self.analyzed, n)
 

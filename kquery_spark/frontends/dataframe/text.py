@@ -20,7 +20,7 @@ _LEAST_WIDTH = 3
 
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int) -> str:
-    """A grid; ``truncate`` cuts longer texts and aligns right, 0 keeps them whole and aligns left."""
+    """A grid; ``truncate`` cuts longer strings and aligns right, 0 keeps them whole and aligns left."""
     if not names:
         return "\n".join(["++", "||", "++", *["||"] * len(rows), "++"]) + "\n"
     cells = [[_escaped(n) for n in names], *([_cut(c, truncate) for c in row] for row in rows)]

@@ -81,7 +81,7 @@ def shortest(value: float, single: bool = False) -> str:
         unit = 10**drop
         if (exact + unit // 2) // unit * unit == shown:
             return text
-    raise Unsupported("The digits of a floating-point number past 2^54 depend on the version of the JVM.")
+    raise Unsupported("the digits of a floating-point number past 2^54 depend on the version of the JVM")
 
 
 _SMALLEST = {False: (5e-324, "4.9E-324"), True: (float(np.float32(1e-45)), "1.4E-45")}  # by single
@@ -105,7 +105,7 @@ def _positive_text(value: float, single: bool) -> str:
     # Java 17 prints more digits of powers of two than are needed, and fewer of the smallest numbers, which have few bits
     power = math.frexp(value)[0] == 0.5 and len(named.as_tuple().digits) < (9 if single else 17)
     if value < (_TINY_SINGLE if single else _TINY) or (power and named != decimal.Decimal(value)):
-        raise Unsupported("The digits of this floating-point number depend on the version of the JVM.")
+        raise Unsupported("the digits of this floating-point number depend on the version of the JVM")
     _, digits, exponent = named.normalize(CONTEXT).as_tuple()
     text = "".join(map(str, digits))
     point = len(text) + int(exponent)
@@ -156,5 +156,5 @@ def text_array(data: pa.Array) -> pa.Array:
         return text
     rare = data.filter(odd)
     keys = rare.view(pa.int32() if single else pa.int64()).dictionary_encode()
-    texts = [java_text(v, single) for v in keys.dictionary.view(data.type).to_pylist()]
-    return pc.replace_with_mask(text, odd, pa.array(texts, t.STRING).take(keys.indices))
+    strings = [java_text(v, single) for v in keys.dictionary.view(data.type).to_pylist()]
+    return pc.replace_with_mask(text, odd, pa.array(strings, t.STRING).take(keys.indices))

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
 from kquery_spark.functions.casts.table import cast_rule
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
@@ -198,7 +198,7 @@ def _unscaled_int64s(exact: list[decimal.Decimal | None], scale: int) -> list[in
 
 
 def _exact_decimals(values: list[float], context: CallContext) -> list[decimal.Decimal | None]:
-    """The decimals that the texts of doubles name; what has too many digits raises in ANSI mode and else is None."""
+    """The decimals that the strings of doubles name; what has too many digits raises in ANSI mode and else is None."""
     out = context.dtype
     unit = decimal.Decimal(1).scaleb(-out.scale)
     limit = decimal.Decimal(10) ** (out.precision - out.scale)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.casts.floats import text_array
 from kquery_spark.functions.casts.table import cast_rule
-from kquery_spark.functions.distinct import per_distinct
+from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t

@@ -80,7 +80,7 @@ def check_cast(source: pa.DataType, target: pa.DataType) -> None:
         for pair in inner:
             check_cast(*pair)
     elif source not in (target, t.NULL) and (family(source), family(target)) not in _TABLE:
-        raise Unsupported(f"CAST from {t.spark_name(source)} to {t.spark_name(target)} is not supported.")
+        raise Unsupported(f"CAST from {t.spark_name(source)} to {t.spark_name(target)} is not supported")
 
 
 _SAFE = {

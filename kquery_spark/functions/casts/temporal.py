@@ -145,7 +145,7 @@ def zone_offset(text: str) -> int | str | None:
     if _REGION.fullmatch(text):
         return text if text in zoneinfo.available_timezones() else None
     if text in _SHORT_ZONES or text in zoneinfo.available_timezones():
-        raise Unsupported(f"The time zone {text} is not supported.")
+        raise Unsupported(f"the time zone {text} is not supported")
     return None
 
 
@@ -155,7 +155,7 @@ def parse_timestamp(value: str, tz: str | None) -> int | None:
     match = _STAMP.fullmatch(text)
     if match is None:
         if _JUST_TIME.fullmatch(text) and tz is not None:
-            raise Unsupported("A time without a date as a timestamp depends on the current day.")
+            raise Unsupported("a time without a date as a timestamp depends on the current day")
         return None
     local = _wall_clock(match)
     if local is None:
@@ -198,9 +198,7 @@ def _instant(local: int, zone: int | str) -> int | None:
     if isinstance(zone, int):
         return _bigint(local - zone * 1_000_000)
     if abs(local) > INT64_MAX - 2 * DAY_MICROS:
-        raise Unsupported(
-            "A timestamp at the end of the range of bigint in a region's time is not supported."
-        )
+        raise Unsupported("a timestamp at the end of the range of bigint in a region's time is not supported")
     return int(zones.to_instants(np.array([local], np.int64), zone)[0])
 
 

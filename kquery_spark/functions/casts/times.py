@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.casts.strings import WHITESPACE, parse
 from kquery_spark.functions.casts.table import TIME_DECIMALS, cast_rule
 from kquery_spark.functions.casts.temporal import whole_seconds
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
@@ -55,9 +55,9 @@ def _string_time(vector: Vector, context: CallContext) -> Data:
     return parse(vector, context, _REGULAR, _regular_times, parse_time)
 
 
-def _regular_times(texts: pa.Array) -> pa.Array:
+def _regular_times(strings: pa.Array) -> pa.Array:
     """Arrow reads no times, but timestamps."""
-    stamps = pc.binary_join_element_wise("1970-01-01 ", texts, "")
+    stamps = pc.binary_join_element_wise("1970-01-01 ", strings, "")
     return stamps.cast(pa.timestamp("ns")).view(t.LONG).view(t.TIME)
 
 

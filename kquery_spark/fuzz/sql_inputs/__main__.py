@@ -43,7 +43,7 @@ def test_session(warehouse: str) -> SparkSession:
 
 
 def run_part(
-    folder: Path,
+    directory: Path,
     paths: Sequence[Path],
     modes: Sequence[Mode],
     every: bool,
@@ -62,8 +62,8 @@ def run_part(
     with tempfile.TemporaryDirectory(prefix="kquery-warehouse-", ignore_cleanup_errors=True) as warehouse:
         spark = test_session(warehouse)
         try:
-            create_test_tables(spark, find_test_data(folder))
-            for result in run_inputs(spark, folder, paths, modes, every, extra, file_is_done):
+            create_test_tables(spark, find_test_data(directory))
+            for result in run_inputs(spark, directory, paths, modes, every, extra, file_is_done):
                 results.append(result)
                 if result.outcome.kind == "differ":
                     click.echo(render_one(result), err=True)
@@ -73,7 +73,7 @@ def run_part(
 
 
 @click.command()
-@click.argument("folder", type=click.Path(path_type=Path, exists=True, file_okay=False))
+@click.argument("directory", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @click.option("--modes", default="as-is", show_default=True, help=f"Comma-separated: {', '.join(MODES)}.")
 @click.option(
     "--files", multiple=True, help="Only files whose path below DIR matches this pattern (repeatable)."
@@ -90,7 +90,7 @@ def run_part(
     "--jobs", type=click.IntRange(min=1), default=1, show_default=True, help="Processes, a Spark each."
 )
 def main(
-    folder: Path,
+    directory: Path,
     modes: str,
     files: tuple[str, ...],
     config_dims: str,
@@ -98,7 +98,7 @@ def main(
     output: Path | None,
     jobs: int,
 ) -> None:
-    """Run the SQL test inputs in FOLDER (sql/core/src/test/resources/sql-tests/inputs) in Spark and in the engine.
+    """Run the SQL test inputs in DIRECTORY (sql/core/src/test/resources/sql-tests/inputs) in Spark and in the engine.
 
     Exit code 7 when an answer differs.
     """
@@ -106,9 +106,9 @@ def main(
     unknown = set(modes.split(",")) - set(MODES)
     if unknown:
         raise click.UsageError(f"unknown modes {', '.join(sorted(unknown))}; there are {', '.join(MODES)}")
-    paths = find_inputs(folder, files)
+    paths = find_inputs(directory, files)
     settings = dict(pair.split("=", 1) for pair in extra)
-    results = _run(folder, paths, chosen, config_dims == "all", settings, jobs, output)
+    results = _run(directory, paths, chosen, config_dims == "all", settings, jobs, output)
     click.echo(render(results))
     if output is not None:
         output.write_text(json.dumps(as_json(results), indent=1) + "\n")
@@ -117,7 +117,7 @@ def main(
 
 
 def _run(
-    folder: Path,
+    directory: Path,
     paths: list[Path],
     modes: Sequence[Mode],
     every: bool,
@@ -126,9 +126,11 @@ def _run(
     output: Path | None,
 ) -> list[Result]:
     if jobs == 1:
-        return run_part(folder, paths, modes, every, extra, output)
+        return run_part(directory, paths, modes, every, extra, output)
     with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-        parts = [pool.submit(run_part, folder, paths[job::jobs], modes, every, extra) for job in range(jobs)]
+        parts = [
+            pool.submit(run_part, directory, paths[job::jobs], modes, every, extra) for job in range(jobs)
+        ]
         return [result for part in parts for result in part.result()]
 
 

@@ -13,8 +13,8 @@ from pyspark.sql.types import StringType
 
 from kquery_spark.accelerate.execution.assemble import accelerate
 from kquery_spark.accelerate.planning.plan_query import plan_frame
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS, error_class
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from kquery_spark.verify import Report, verify
 
 Kind = Literal[

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kquery_spark.fuzz.sql_inputs.parse import SqlInput
 from kquery_spark.fuzz.sql_inputs.tables import POSTGRES_FUNCTIONS
-from kquery_spark.spark_bridge.session_settings import EXCLUDED_RULES, OPTIMIZER_RULES
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, OPTIMIZER_RULES
 
 Mode = Literal["as-is", "parquet", "unfolded"]
 MODES: tuple[Mode, ...] = ("as-is", "parquet", "unfolded")
@@ -28,7 +28,7 @@ _FOLDING = (
 UNFOLDED = {EXCLUDED_RULES: ",".join(OPTIMIZER_RULES + rule for rule in _FOLDING)}
 """Without these rules the engine computes what Spark's optimizer would otherwise have computed."""
 BASE = {"spark.sql.session.timeZone": "America/Los_Angeles", "spark.sql.shuffle.partitions": "4"}
-SKIPPED_FOLDERS = frozenset({"udaf", "udtf"})
+SKIPPED_DIRECTORIES = frozenset({"udaf", "udtf"})
 """Their functions are made by Spark's own test classes."""
 _UDF = re.compile(r"\budf\s*\(", re.IGNORECASE)
 _VALUES = re.compile(r"\bVALUES\s*(?=\()", re.IGNORECASE)
@@ -44,12 +44,12 @@ _QUERY = re.compile(
 
 
 def session_settings(source: SqlInput, mode: Mode) -> dict[str, str]:
-    """The settings of the suite for the folder of a file, and those of the mode; the file's own come after."""
+    """The settings of the suite for the directory of a file, and those of the mode; the file's own come after."""
     settings = dict(BASE)
-    if source.folder == "timestampNTZ":
+    if source.directory == "timestampNTZ":
         settings["spark.sql.timestampType"] = "TIMESTAMP_NTZ"
     else:
-        settings["spark.sql.ansi.enabled"] = str(source.folder != "nonansi").lower()
+        settings["spark.sql.ansi.enabled"] = str(source.directory != "nonansi").lower()
     if _is_postgres(source):
         settings["spark.sql.legacy.interval.enabled"] = "true"
     return settings | (UNFOLDED if mode == "unfolded" else {})
@@ -68,15 +68,15 @@ def _is_postgres(source: SqlInput) -> bool:
 
 def without_udf(source: SqlInput, statement: str) -> str:
     """The statement with the suite's identity function ``udf(x)`` as ``(x)``."""
-    return _UDF.sub("(", statement) if source.folder == "udf" else statement
+    return _UDF.sub("(", statement) if source.directory == "udf" else statement
 
 
 class FileWriter:
     """Puts Parquet files in the place of inline tables and of temporary views, for the mode ``parquet``."""
 
-    def __init__(self, session: SparkSession, folder: Path) -> None:
+    def __init__(self, session: SparkSession, directory: Path) -> None:
         self._session = session
-        self._folder = folder
+        self._directory = directory
         self._written: dict[str, str | None] = {}
 
     def rewrite(self, statement: str) -> str:
@@ -107,9 +107,9 @@ class FileWriter:
             )
 
     def _write(self, query: str, again: bool = False) -> str | None:
-        """The folder with the rows of a query; None where they have no place in Parquet."""
+        """The directory with the rows of a query; None where they have no place in Parquet."""
         if again or query not in self._written:
-            path = str(self._folder / f"rows-{len(list(self._folder.iterdir()))}")
+            path = str(self._directory / f"rows-{len(list(self._directory.iterdir()))}")
             try:
                 self._session.sql(query).coalesce(1).write.parquet(path)
                 self._written[query] = path

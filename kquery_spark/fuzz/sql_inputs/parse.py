@@ -22,7 +22,7 @@ IGNORED = frozenset({"ignored.sql"})
 class SqlInput:
     """One input file.
 
-    name: its path below the folder of inputs. settings: those of ``--SET``. dimensions: the alternatives of each
+    name: its path below the directory of inputs. settings: those of ``--SET``. dimensions: the alternatives of each
     ``--CONFIG_DIM``. for_spark: False where ``--ONLY_IF`` names another engine.
     """
 
@@ -33,8 +33,8 @@ class SqlInput:
     for_spark: bool = True
 
     @property
-    def folder(self) -> str:
-        """The first folder of the name, which decides the session's settings; empty at the top."""
+    def directory(self) -> str:
+        """The first directory of the name, which decides the session's settings; empty at the top."""
         return self.name.split("/")[0] if "/" in self.name else ""
 
     def combinations(self, every: bool) -> list[dict[str, str]]:
@@ -49,29 +49,29 @@ class SqlInput:
         return combinations
 
 
-def find_inputs(folder: Path, patterns: Sequence[str] = ()) -> list[Path]:
-    """The ``.sql`` files below ``folder`` whose relative paths match one of the patterns (all, without any)."""
+def find_inputs(directory: Path, patterns: Sequence[str] = ()) -> list[Path]:
+    """The ``.sql`` files below ``directory`` whose relative paths match one of the patterns (all, without any)."""
     matches = []
-    for path in sorted(folder.rglob("*.sql")):
-        name = path.relative_to(folder).as_posix()
+    for path in sorted(directory.rglob("*.sql")):
+        name = path.relative_to(directory).as_posix()
         if name not in IGNORED and (not patterns or any(fnmatch(name, pattern) for pattern in patterns)):
             matches.append(path)
     return matches
 
 
-def parse_file(folder: Path, path: Path) -> SqlInput:
-    """Parse one file; ``--IMPORT`` puts the statements of another file of ``folder`` before its own."""
+def parse_file(directory: Path, path: Path) -> SqlInput:
+    """Parse one file; ``--IMPORT`` puts the statements of another file of ``directory`` before its own."""
     comments, code = _split_comments(path.read_text(encoding="utf-8"))
     imported: list[str] = []
     for comment in comments:
         if comment.startswith("--IMPORT "):
-            other = folder / comment.removeprefix("--IMPORT ").strip()
+            other = directory / comment.removeprefix("--IMPORT ").strip()
             if other.exists():
                 imported += _split_comments(other.read_text(encoding="utf-8"))[1]
     only = [c.removeprefix("--ONLY_IF ").strip() for c in comments if c.startswith("--ONLY_IF ")]
     lines = [c.removeprefix("--SET ") for c in comments if c.startswith("--SET ")]
     return SqlInput(
-        path.relative_to(folder).as_posix(),
+        path.relative_to(directory).as_posix(),
         tuple(_statements([*imported, *code])),
         {key: value for line in lines for key, value in _pairs(line).items()},
         _dimensions(comments),
@@ -112,9 +112,9 @@ def _statements(lines: Iterable[str]) -> Iterable[str]:
     yield from _cleaned(cut())
 
 
-def _cleaned(texts: Iterable[str]) -> Iterable[str]:
-    """Each text without its comment lines; empty texts are left out."""
-    for text in texts:
+def _cleaned(strings: Iterable[str]) -> Iterable[str]:
+    """Each text without its comment lines; empty strings are left out."""
+    for text in strings:
         cleaned = "\n".join(line for line in text.strip().split("\n") if not line.startswith("--")).strip()
         if cleaned:
             yield cleaned

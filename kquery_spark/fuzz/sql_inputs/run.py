@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from kquery_spark.fuzz.sql_inputs.judge import Outcome, judge
 from kquery_spark.fuzz.sql_inputs.modes import (
-    SKIPPED_FOLDERS,
+    SKIPPED_DIRECTORIES,
     FileWriter,
     Mode,
     create_functions,
@@ -54,7 +54,7 @@ def is_query(statement: str) -> bool:
 
 def run_inputs(
     spark: SparkSession,
-    folder: Path,
+    directory: Path,
     paths: Sequence[Path],
     modes: Sequence[Mode],
     every_dimension: bool = False,
@@ -63,8 +63,8 @@ def run_inputs(
 ) -> Iterator[Result]:
     """Results of all statements of the files, in every mode. ``extra``: settings of all sessions."""
     for path in paths:
-        source = parse_file(folder, path)
-        if source.folder in SKIPPED_FOLDERS or not source.for_spark:
+        source = parse_file(directory, path)
+        if source.directory in SKIPPED_DIRECTORIES or not source.for_spark:
             continue
         for mode in modes:
             for settings in source.combinations(every_dimension):

@@ -27,7 +27,7 @@ POSTGRES_FUNCTIONS = (
 
 
 def find_test_data(inputs: Path) -> Path | None:
-    """The folder ``test-data/postgresql`` of the checkout, looked for beside the parents of ``inputs``."""
+    """The directory ``test-data/postgresql`` of the checkout, looked for beside the parents of ``inputs``."""
     for parent in inputs.resolve().parents:
         data = parent / "test-data" / "postgresql"
         if data.is_dir():

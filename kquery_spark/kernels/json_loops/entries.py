@@ -1,4 +1,4 @@
-"""JSON texts: where the names and values of an object begin and end."""
+"""JSON strings: where the names and values of an object begin and end."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Numbers, _Flags = numba.int64[::1], numba.uint8[::1]
 def json_entries(raw: Any, offsets: Any, ends: Any, bounds: Any, status: Any) -> Any:
     """Write where the entries of each text that is an object are; the number of all entries.
 
-    ends: the first entry of each text among all entries, and the end of the last ones. bounds: as many items as the texts
+    ends: the first entry of each text among all entries, and the end of the last ones. bounds: as many items as the strings
     have bytes; for an entry where its name begins and ends, and its value.
     """
     no_path, no_keys = np.zeros(0, np.int64), np.zeros(0, np.int64)

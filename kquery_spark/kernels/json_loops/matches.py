@@ -1,4 +1,4 @@
-"""JSON texts: the values behind wildcards of a path, as ``json_wildcards`` writes them."""
+"""JSON strings: the values behind wildcards of a path, as ``json_wildcards`` writes them."""
 
 from __future__ import annotations
 
@@ -201,7 +201,7 @@ def json_matches(
 ) -> Any:
     """Write the values at a path with wildcards of each text, one after the other; the number of bytes written.
 
-    As ``json_values``; indexes: -2 for a wildcard. out: twice as many bytes as the texts have.
+    As ``json_values``; indexes: -2 for a wildcard. out: twice as many bytes as the strings have.
     """
     done = int64(0)
     no_path, no_keys = np.zeros(0, np.int64), np.zeros(0, np.int64)

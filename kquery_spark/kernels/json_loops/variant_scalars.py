@@ -1,4 +1,4 @@
-"""Strings and numbers of JSON texts as values of variants."""
+"""Strings and numbers of JSON strings as values of variants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""JSON texts as variants, byte for byte as Spark encodes them.
+"""JSON strings as variants, byte for byte as Spark encodes them.
 
 The format is Parquet's "Variant Binary Encoding": a container's header has the offsets of its values, and so is put in
 front of them when they are written. Doubles are left out, as "holes" that the caller fills.
@@ -291,7 +291,7 @@ def json_variants(
 ) -> Any:
     """Write the variant of each text; the number of holes.
 
-    values: six bytes for each of the texts' and 16 for each text; metas: two for each and 16. value_ends, meta_ends: where
+    values: six bytes for each of the strings' and 16 for each text; metas: two for each and 16. value_ends, meta_ends: where
     each begins, and the end of the last one. holes: for each double that is left out where its eight bytes are in
     ``values``, and where its text begins and ends. status: VALUE, NULL for a text that is no JSON, ODD for one that is not
     looked into.

@@ -1,4 +1,4 @@
-"""Values of JSON texts as GET_JSON_OBJECT gives them: strings unescaped, containers as Jackson copies them."""
+"""Values of JSON strings as GET_JSON_OBJECT gives them: strings unescaped, containers as Jackson copies them."""
 
 from __future__ import annotations
 

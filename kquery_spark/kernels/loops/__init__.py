@@ -5,13 +5,13 @@ Only ``compiled.py`` imports it.
 
 from kquery_spark.kernels.loops.footers import scan
 from kquery_spark.kernels.loops.parquet import codes, codes_of, matching, matching_of, where
-from kquery_spark.kernels.loops.text import SLACK, field_texts, separators
+from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
 __all__ = [
     "SLACK",
     "codes",
     "codes_of",
-    "field_texts",
+    "field_strings",
     "matching",
     "matching_of",
     "scan",

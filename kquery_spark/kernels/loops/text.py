@@ -116,12 +116,12 @@ def separators(text: Any, delimiter: Any, quote: Any, empty: Any, width: Any, ou
 
 
 @numba.njit(int64(_Text, _Numbers, int64, int64, int64, int64, _Numbers, _Bytes), cache=True, nogil=True)
-def field_texts(
+def field_strings(
     text: Any, ends: Any, quote: Any, width: Any, lines: Any, column: Any, offsets: Any, out: Any
 ) -> Any:
-    """The texts of one column, without quotes around them, and where each begins and the last one ends; gives their bytes.
+    """The strings of one column, without quotes around them, and where each begins and the last one ends; gives their bytes.
 
-    ends: as ``separators`` gives them. offsets: one item longer than lines. out: of as many bytes as the texts have, which
+    ends: as ``separators`` gives them. offsets: one item longer than lines. out: of as many bytes as the strings have, which
     are fewer than ``text`` has, and ``SLACK``.
     """
     done = uintp(0)

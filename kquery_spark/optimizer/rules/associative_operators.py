@@ -1,4 +1,4 @@
-"""Sums and products of whole numbers, with their constants gathered into one."""
+"""Gathers the constants of integer sums and products into one constant."""
 
 from __future__ import annotations
 
@@ -17,66 +17,67 @@ from kquery_spark.types import names as t
 
 
 def associative_operators(plan: LogicalPlan) -> LogicalPlan:
-    """``1 + #a + -1`` becomes ``#a + 0``, ``2 * (#a * #b)`` becomes ``(#a * #b) * 2``.
+    """Gather constants: ``1 + #a + -1`` becomes ``#a + 0``, and ``2 * (#a * #b)`` becomes ``(#a * #b) * 2``.
 
-    This is Catalyst's ReorderAssociativeOperator, and it decides what overflows: the first does not, though ``1 + #a``
-    may. As there, all operators of such a sum take the mode of the outermost, ``try_add`` or ``+``, which stands for
-    those inside of it. Plans that come from Spark have been through it. Constants are literals by now, but for those
-    that raise.
+    This is Catalyst's ReorderAssociativeOperator. It is not only an optimization, because it decides whether a sum
+    overflows: ``1 + #a + -1`` never does after the rule, although ``1 + #a`` may. As in Catalyst, all operators of a sum
+    take the mode of the outermost one (``try_add`` or ``+``). Plans that come from Spark have been through this rule
+    already. It runs after constant folding, so constants are literals, except those that raise.
     """
-    return transform_plan(plan, lambda node: rewrite_expressions(node, _reordered))
+    return transform_plan(plan, lambda node: rewrite_expressions(node, _reorder))
 
 
-def _reordered(expr: Expr, gathered: str | None = None) -> Expr:
-    """Rewrites an expression. ``gathered``: the function around it, if its terms have no constant to gather any more."""
-    below = None
-    if isinstance(expr, Call) and expr.function == gathered:
-        below = gathered
+def _reorder(expr: Expr, outer_function: str | None = None) -> Expr:
+    """Rewrite an expression. ``outer_function``: the function directly above it, if its constants are already gathered."""
+    gathered_function = None
+    if isinstance(expr, Call) and expr.function == outer_function:
+        gathered_function = outer_function
     elif isinstance(expr, Call):
         terms = _reorderable_terms(expr)
-        # a constant that is no literal by now raises
+        # Constants that are not literals after constant folding raise an error. Leave their evaluation to the rows.
         if terms and all(isinstance(e, Literal) for e in filter(is_constant, terms)):
-            below = expr.function
-            expr = _gathered(expr, terms)
+            gathered_function = expr.function
+            expr = _gather_constants(expr, terms)
     elif isinstance(expr, HigherOrder):
-        body = _reordered(expr.body)
+        body = _reorder(expr.body)
         expr = expr if body is expr.body else expr.with_body(body)
     children = expr.children
-    changed = [_reordered(c, below) for c in children]
+    changed = [_reorder(c, gathered_function) for c in children]
     if any(a is not b for a, b in zip(changed, children, strict=True)):
         return expr.with_children(changed)
     return expr
 
 
-def _gathered(expr: Call, terms: Sequence[Expr]) -> Expr:
-    """A sum or product with one constant at its end; itself if that is not what Spark makes of it."""
+def _gather_constants(expr: Call, terms: Sequence[Expr]) -> Expr:
+    """Return the sum or product with one constant at its end; the same object if it already has this form."""
     constants, others = list(filter(is_constant, terms)), list(filterfalse(is_constant, terms))
     if not constants or not others:
         return expr
-    constant = _evaluated(_joined(expr, constants))
+    constant = _evaluate_if_possible(_combine(expr, constants))
     if isinstance(constant, Literal) and constant.value is None:
         return constant
-    if constant == expr.args[-1] and _is_joined(expr, expr.args[0], others):
+    if constant == expr.args[-1] and _is_combination(expr, expr.args[0], others):
         return expr
-    return expr.with_children([_joined(expr, others), constant])
+    return expr.with_children([_combine(expr, others), constant])
 
 
 def _reorderable_terms(expr: Call) -> list[Expr]:
-    """The terms of a sum or product of three integers or more; none for anything else."""
+    """Return the terms of an integer sum or product with at least three terms; an empty list for anything else."""
     if not expr.entry.operator.associative or not t.is_integral(expr.dtype):
         return []
     terms = list(_terms(expr, expr.function))
     return terms if len(terms) >= 3 and is_deterministic(expr) else []
 
 
-def _evaluated(constant: Expr) -> Expr:
-    """The value of a constant expression; itself if it raises, which is for the rows to do."""
+def _evaluate_if_possible(constant: Expr) -> Expr:
+    """Return the value of a constant expression, or the expression itself if it raises, so that it raises for a row."""
     with contextlib.suppress(KQueryError):
         return evaluate_constant(constant)
     return constant
 
 
 def _terms(expr: Expr, function: str) -> Iterator[Expr]:
+    """Yield the terms of nested calls of ``function``: a, b and c for ``(a + b) + c``."""
     if isinstance(expr, Call) and expr.function == function and not is_constant(expr):
         for arg in expr.args:
             yield from _terms(arg, function)
@@ -84,8 +85,8 @@ def _terms(expr: Expr, function: str) -> Iterator[Expr]:
         yield expr
 
 
-def _is_joined(like: Call, expr: Expr, terms: Sequence[Expr]) -> bool:
-    """Whether an expression is what ``_joined`` gives for its own terms; by identity, as ``==`` recurses through them."""
+def _is_combination(like: Call, expr: Expr, terms: Sequence[Expr]) -> bool:
+    """True if ``expr`` is what ``_combine`` returns. Compares terms by identity, because ``==`` recurses into them."""
     for term in reversed(terms[1:]):
         left, right = expr.children
         if right is not term or not isinstance(expr, Call) or expr.mode is not like.mode:
@@ -94,5 +95,6 @@ def _is_joined(like: Call, expr: Expr, terms: Sequence[Expr]) -> bool:
     return expr is terms[0]
 
 
-def _joined(like: Call, terms: Sequence[Expr]) -> Expr:
+def _combine(like: Call, terms: Sequence[Expr]) -> Expr:
+    """Return ``((a + b) + c) + ...`` with the function and mode of ``like``."""
     return reduce(lambda a, b: like.with_children([a, b]), terms)

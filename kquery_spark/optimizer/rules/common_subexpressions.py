@@ -1,4 +1,4 @@
-"""What a filter and the node above it both compute is computed once."""
+"""Computes an expression once if both a filter and the node above it need it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,15 @@ from kquery_spark.types import names as t
 
 
 def common_subexpressions(plan: LogicalPlan) -> LogicalPlan:
-    """``Projection: #price * #qty`` over ``Filter: #price * #qty > 10`` reads ``#common`` of a projection below both.
+    """Move expressions that a filter and the node above it share into a projection below both.
 
-    All columns of the input survive. Within one node the compiled program shares equal expressions by itself.
+        Projection: #price * #qty AS total             Projection: #common AS total
+          Filter: #price * #qty > 10             ->      Filter: #common > 10
+            Scan: sales                                    Projection: ..., #price * #qty AS common
+                                                             Scan: sales
+
+    Only this pattern needs a rule: equal expressions within one node are shared by its compiled program. The new projection
+    passes on all columns of its input.
     """
     return transform_plan(plan, _share)
 
@@ -23,7 +29,7 @@ def _share(node: LogicalPlan) -> LogicalPlan:
     if not (isinstance(node, Projection | Aggregate) and isinstance(node.child, Filter)):
         return node
     below = node.child
-    shared = _shared(below.condition, node)
+    shared = _shared_expressions(below.condition, node)
     if not shared:
         return node
     used_names = set(below.child.schema.names)
@@ -33,50 +39,53 @@ def _share(node: LogicalPlan) -> LogicalPlan:
         used_names.add(computed[expr].name)
     columns = tuple(Named(below.child.column(n), n) for n in below.child.schema.names)
     projection = Projection(below.child, (*columns, *computed.values()))
-    filtered = Filter(projection, _replaced(below.condition, computed))
-    return node.with_children([filtered]).map_expressions(lambda e: _replaced(e, computed))
+    filtered = Filter(projection, _use_computed(below.condition, computed))
+    return node.with_children([filtered]).map_expressions(lambda e: _use_computed(e, computed))
 
 
-def _shared(condition: Expr, above: LogicalPlan) -> list[Expr]:
-    """The largest expressions that the condition always computes and the node above it computes again."""
+def _shared_expressions(condition: Expr, above: LogicalPlan) -> list[Expr]:
+    """Return the largest expressions that the condition computes for every row and the node above computes again."""
     above_exprs = {e for x in above.expressions for e in walk(x) if _is_worth_carrying(e)}
     shared: list[Expr] = []
     inside: set[Expr] = set()
     for expr in _always_computed(condition):
         if expr in above_exprs and expr not in inside:
             shared.append(expr)
+            # Its operands need no columns of their own, because they are computed inside of it.
             inside.update(walk(expr))
     return shared
 
 
 def _is_worth_carrying(expr: Expr) -> bool:
-    """Whether an expression costs more to compute again than to carry."""
-    costs = isinstance(expr, Call | Cast) and expr.dtype != t.BOOL
-    return costs and not is_constant(expr) and is_deterministic(expr)
+    """True if computing the expression again costs more than carrying an additional column through the filter."""
+    is_computation = isinstance(expr, Call | Cast) and expr.dtype != t.BOOL
+    return is_computation and not is_constant(expr) and is_deterministic(expr)
 
 
 def _always_computed(expr: Expr, raising_too: bool = True) -> Iterator[Expr]:
-    """Expressions of a condition that are evaluated for every row, outermost first.
+    """Yield the subexpressions of a condition that are evaluated for every row, outermost first.
 
-    raising_too: also those that can raise. A strict function stops at the first NULL, so what can raise behind another
-    argument stays where a NULL keeps rows from it.
+    raising_too: include those that can raise. A strict function stops at the first NULL argument, so for a row with a NULL
+    in ``#a``, the division in ``#a + 1 / #b`` is not evaluated and must not raise. Only what is evaluated first may raise.
     """
     if _is_worth_carrying(expr) and (raising_too or not can_raise(expr)):
         yield expr
     if isinstance(expr, Case):
-        return
+        return  # its parts are not evaluated for every row
     if isinstance(expr, Call) and expr.entry.lazy:
         yield from _always_computed(expr.args[0], raising_too)
         return
+    # Only the argument that the function evaluates first is evaluated even if another one is NULL.
     order = expr.entry.evaluation_order(len(expr.args)) if isinstance(expr, Call) else ()
     for position, child in enumerate(expr.children):
         yield from _always_computed(child, raising_too and (not order or position == order[0]))
 
 
-def _replaced(expr: Expr, computed: dict[Expr, Named]) -> Expr:
+def _use_computed(expr: Expr, computed: dict[Expr, Named]) -> Expr:
+    """Replace the computed subexpressions by their columns."""
     named = computed.get(expr)
     if named is not None:
         return named.column
     if not expr.children:
         return expr
-    return expr.with_children([_replaced(c, computed) for c in expr.children])
+    return expr.with_children([_use_computed(c, computed) for c in expr.children])

@@ -1,4 +1,4 @@
-"""Expressions whose value does not depend on rows become literals."""
+"""Replaces expressions that do not depend on rows by literals, and simplifies others with the help of constants."""
 
 from __future__ import annotations
 
@@ -8,21 +8,27 @@ from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant, is_deterministic, is_null_literal
-from kquery_spark.functions.dates import can_truncate
+from kquery_spark.functions.datetime.dates import can_truncate
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
 
 
 def constant_folding(plan: LogicalPlan) -> LogicalPlan:
-    """``#a > (1 + 2)`` becomes ``#a > 3``, ``TRUE AND x`` becomes ``x``, ``x AND FALSE`` FALSE, ``x + NULL`` NULL.
+    """Fold constants, as these rules of Catalyst do:
 
-    ``named_struct('a', x, 'b', y).a`` and ``CASE WHEN y THEN x ELSE x END`` become ``x``, ``size(map(x, y))`` 1,
-    ``lower(upper(x))`` ``lower(x)``, which is not always the same.
+        #a > (1 + 2)                         ->  #a > 3       ConstantFolding
+        TRUE AND x                           ->  x            BooleanSimplification
+        x AND FALSE                          ->  FALSE        BooleanSimplification
+        x + NULL                             ->  NULL         NullPropagation
+        named_struct('a', x, 'b', y).a       ->  x            SimplifyExtractValueOps
+        size(map(#x, #y))                    ->  1            ConstantFolding
+        lower(upper(x))                      ->  lower(x)     SimplifyCaseConversionExpressions
+        CASE WHEN y THEN x ELSE x END        ->  x            SimplifyConditionals
 
-    These are Catalyst's ConstantFolding, BooleanSimplification, NullPropagation, SimplifyExtractValueOps,
-    SimplifyCaseConversionExpressions and SimplifyConditionals. All but the first drop an ``x`` or ``y`` that would raise, as
-    Spark does. A constant that raises is left alone: whether it raises is for the rows to decide.
+    The rules have to be exactly Spark's, because they decide whether a query raises: all but the first drop operands that
+    would raise an error, as Spark does. Dropping also changes some values, for example those of ``lower(upper(x))``. A
+    constant that raises itself is not folded: it raises only if a row reaches it.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _fold)))
 
@@ -33,37 +39,37 @@ def _fold(expr: Expr) -> Expr:
         return expr if body is expr.body else expr.with_body(body)
     if isinstance(expr, Case):
         otherwise = Literal(None, expr.dtype) if expr.otherwise is None else expr.otherwise
-        if _gives_always(expr, otherwise):
+        if _has_equal_branches(expr, otherwise):
             return otherwise
     if isinstance(expr, Call):
         if expr.entry.operator.connective:
-            return _connective(expr)
-        # what the other side would do, raise included, is not asked
+            return _fold_connective(expr)
+        # NULL in a strict operator: the other operand is dropped even if it would raise.
         if expr.entry.is_strict_operator and any(map(is_null_literal, expr.args)):
             return Literal(None, expr.dtype)
         match expr.function:
             case "isnull" | "isnotnull" if not expr.args[0].nullable:
                 return Literal(expr.function == "isnotnull", t.BOOL)
             case "upper" | "lower":
-                return _recased(expr, expr.args[0])
+                return _fold_case_change(expr, expr.args[0])
             case "elt":
-                return _element(expr, expr.args[0])
+                return _fold_elt(expr, expr.args[0])
             case "date_trunc":
-                return _truncated(expr, expr.args[0])
+                return _fold_truncation(expr, expr.args[0])
             case "get_struct_field" | "get_array_item":
-                return _extracted(expr)
+                return _fold_extraction(expr)
             case "get_map_value":
-                return _looked_up(expr, *expr.args)
+                return _fold_map_value(expr, *expr.args)
             case "size":
-                return _counted(expr, expr.args[0])
+                return _fold_size(expr, expr.args[0])
             case "trunc":
-                return _truncated(expr, expr.args[1])
-    return _evaluated(expr) if isinstance(expr, Call | Cast | Case | InList) else expr
+                return _fold_truncation(expr, expr.args[1])
+    return _evaluate_if_constant(expr) if isinstance(expr, Call | Cast | Case | InList) else expr
 
 
-def _evaluated(expr: Expr) -> Expr:
-    """The value of a constant expression; others, and constants that raise, as they are."""
-    # literals hold plain values, which can be compared and shipped
+def _evaluate_if_constant(expr: Expr) -> Expr:
+    """Return the value of a constant expression. Other expressions, and constants that raise, are returned unchanged."""
+    # Literals hold only flat values, which can be compared and serialized.
     if t.is_nested(expr.dtype) or not is_constant(expr):
         return expr
     try:
@@ -72,16 +78,16 @@ def _evaluated(expr: Expr) -> Expr:
         return expr
 
 
-def _recased(expr: Call, text: Expr) -> Expr:
-    """The outer one of two changes of case, alone."""
-    match text:
+def _fold_case_change(expr: Call, string: Expr) -> Expr:
+    """Drop the inner one of two nested changes of case."""
+    match string:
         case Call(function="upper" | "lower"):
-            return replace(expr, args=text.args)
+            return replace(expr, args=string.args)
     return expr
 
 
-def _element(expr: Call, index: Expr) -> Expr:
-    """The argument that ELT with a constant index gives; Spark evaluates no other."""
+def _fold_elt(expr: Call, index: Expr) -> Expr:
+    """Return the argument that ELT with a constant index selects; Spark evaluates only this one."""
     if not isinstance(index, Literal):
         return expr
     others = expr.args[1:]
@@ -89,13 +95,13 @@ def _element(expr: Call, index: Expr) -> Expr:
     return others[index.value - 1] if inside and others[index.value - 1].dtype == expr.dtype else expr
 
 
-def _gives_always(case: Case, otherwise: Expr) -> bool:
-    """Whether all branches of a CASE give the value of its ELSE, so that Spark evaluates no condition."""
+def _has_equal_branches(case: Case, otherwise: Expr) -> bool:
+    """True if all branches of a CASE have the same value as its ELSE, so that Spark evaluates no condition."""
     return is_deterministic(case) and all(value == otherwise for _, value in case.branches)
 
 
-def _extracted(expr: Call) -> Expr:
-    """The part of a struct or an array written in place that is taken out of it; Spark evaluates no other part."""
+def _fold_extraction(expr: Call) -> Expr:
+    """Return ``x`` for ``named_struct('a', x, 'b', y).a`` and ``array(x, y)[0]``; Spark does not evaluate ``y``."""
     whole, ordinal = expr.args
     if not isinstance(whole, Call) or not isinstance(ordinal, Literal) or ordinal.value is None:
         return expr
@@ -110,8 +116,11 @@ def _extracted(expr: Call) -> Expr:
     return parts[ordinal.value] if inside and parts[ordinal.value].dtype == expr.dtype else expr
 
 
-def _looked_up(expr: Call, whole: Expr, key: Expr) -> Expr:
-    """The value of a key in a map written in place, whose other keys Spark does not look for equal or missing ones among."""
+def _fold_map_value(expr: Call, whole: Expr, key: Expr) -> Expr:
+    """Return ``CASE WHEN k = a THEN x WHEN k = b THEN y END`` for ``map(a, x, b, y)[k]``.
+
+    As in Spark, the map is not built then, so duplicate or NULL keys raise no error.
+    """
     if not isinstance(whole, Call) or whole.function != "map":
         return expr
     keys, values = whole.args[::2], whole.args[1::2]
@@ -120,26 +129,27 @@ def _looked_up(expr: Call, whole: Expr, key: Expr) -> Expr:
     return Case(tuple((Call.of("eq", key, k), v) for k, v in zip(keys, values, strict=True)))
 
 
-def _counted(expr: Call, whole: Expr) -> Expr:
-    """How many entries a map written in place has; Spark does not look for equal or missing keys among them then."""
+def _fold_size(expr: Call, whole: Expr) -> Expr:
+    """Return 2 for ``size(map(a, x, b, y))``. As in Spark, duplicate or NULL keys raise no error then."""
     if not isinstance(whole, Call) or whole.function != "map":
         return expr
-    # Spark trusts these, and few functions, not to raise
+    # Spark does this only for expressions that it knows never to raise: columns, literals and very few functions.
     if not all(isinstance(arg, Column | Literal) for arg in whole.args):
         return expr
     return Literal(len(whole.args) // 2, expr.dtype)
 
 
-def _truncated(expr: Call, unit: Expr) -> Expr:
-    """NULL for a constant unit that nothing can be truncated to; Spark does not evaluate the operand then."""
+def _fold_truncation(expr: Call, unit: Expr) -> Expr:
+    """Return NULL if the constant unit of ``trunc`` or ``date_trunc`` is unknown; Spark ignores the operand then."""
     if not isinstance(unit, Literal) or (unit.value is not None and can_truncate(expr.function, unit.value)):
         return expr
     return Literal(None, expr.dtype)
 
 
-def _connective(expr: Call) -> Expr:
+def _fold_connective(expr: Call) -> Expr:
+    """Fold AND and OR with a constant operand."""
     left, right = expr.args
-    neutral = expr.function == "and"
+    neutral = expr.function == "and"  # TRUE AND x is x, and FALSE OR x is x
     for side, other in ((left, right), (right, left)):
         if isinstance(side, Literal) and side.value is not None:
             if side.value is neutral:

@@ -1,4 +1,4 @@
-"""Inner joins of which one side only decides whether rows are there become semi joins."""
+"""Turns inner joins into semi joins if one side only decides which rows of the other side are in the result."""
 
 from __future__ import annotations
 
@@ -8,38 +8,38 @@ from dataclasses import replace
 from kquery_spark.expr.properties import is_pure
 from kquery_spark.logical import Join, JoinKind, LogicalPlan
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.optimizer.statistics import Estimator
 
-_MIN_ROW_EXPANSION = (
-    2.0  # rows of the inner join for each row of its larger side, from which on repeating them costs
-)
+# Only joins that are expected to return more rows than this, per row of their larger side, are changed.
+_MIN_ROW_EXPANSION = 2.0
 
 
 def inner_to_semi(plan: LogicalPlan) -> LogicalPlan:
-    """``x SEMI JOIN (SELECT a.k FROM a JOIN b)`` becomes ``x SEMI JOIN (SELECT a.k FROM a SEMI JOIN b)``.
+    """Turn ``x SEMI JOIN (SELECT a.k FROM a JOIN b ON ...)`` into ``x SEMI JOIN (SELECT a.k FROM a SEMI JOIN b ON ...)``.
 
-    Below DISTINCT, ``min`` and ``max``, and on the right of semi and anti joins, it does not matter how often a row is
-    there; so a join need not repeat the rows of one side for each row of the other when nothing else reads the other.
-    Joins that are not expected to make many rows of few stay, as either side of them can be looked up in the other.
+    An inner join outputs a row of ``a`` once for each matching row of ``b``. Below DISTINCT, ``min`` and ``max``, and on
+    the right side of semi and anti joins, these duplicates have no effect. If nothing reads columns of ``b`` either, a semi
+    join gives the same result. Joins that do not multiply rows are left alone, because an inner join can build either of
+    its sides.
     """
-    return _Conversion().rewrite(plan, plan.column_names, repeats_are_ignored=False)
+    return _Conversion().rewrite(plan, plan.column_names, duplicates_are_irrelevant=False)
 
 
 class _Conversion:
     def __init__(self) -> None:
         self._estimator = Estimator()
 
-    def rewrite(self, plan: LogicalPlan, needed: Set[str], repeats_are_ignored: bool) -> LogicalPlan:
-        """``needed``: the columns read above; ``repeats_are_ignored``: equal rows may as well be one."""
-        if isinstance(plan, Join) and repeats_are_ignored:
+    def rewrite(self, plan: LogicalPlan, needed: Set[str], duplicates_are_irrelevant: bool) -> LogicalPlan:
+        """Rewrite top-down. ``needed``: the columns read above; ``duplicates_are_irrelevant``: as in LogicalPlan."""
+        if isinstance(plan, Join) and duplicates_are_irrelevant:
             plan = self._as_semi(plan, needed)
         required = plan.required_columns(needed)
-        ignored = plan.ignores_repeats(repeats_are_ignored)
-        return over(plan, list(map(self.rewrite, plan.children, required, ignored)))
+        insensitive = plan.is_duplicate_insensitive(duplicates_are_irrelevant)
+        return with_new_children(plan, list(map(self.rewrite, plan.children, required, insensitive)))
 
     def _as_semi(self, join: Join, needed: Set[str]) -> Join:
-        """The semi join of an inner join of which only one side's columns are read; else the join itself."""
+        """Return a semi join if only columns of one side are needed, otherwise the join itself."""
         if join.kind is not JoinKind.INNER or not self._expands(join):
             return join
         if not all(map(is_pure, join.expressions)):
@@ -47,6 +47,7 @@ class _Conversion:
         if needed <= join.left.column_names:
             return replace(join, kind=JoinKind.SEMI)
         if needed <= join.right.column_names:
+            # A semi join outputs its left side, so the sides are swapped.
             keys = tuple(JoinKey(k.right, k.left, k.null_safe) for k in join.keys)
             return replace(join, left=join.right, right=join.left, kind=JoinKind.SEMI, keys=keys)
         return join

@@ -1,4 +1,4 @@
-"""Conditions that stand above an inner join become its keys."""
+"""Moves the filter above an inner join into the join, as keys and as its condition."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from kquery_spark.logical.conditions import split_condition
 
 
 def join_conditions(plan: LogicalPlan) -> LogicalPlan:
-    """``Filter: a.x = b.y`` over ``a CROSS JOIN b`` becomes ``a JOIN b ON a.x = b.y``.
+    """Turn ``Filter: a.x = b.y`` over ``a CROSS JOIN b`` into ``a JOIN b ON a.x = b.y``.
 
-    Other conditions over both sides become the join's condition; one that can raise stays above, where it sees only the
-    rows it saw before.
+    Other terms that read both sides become the join's residual condition. A term that can raise stays above the join, where
+    it sees the same rows as before.
     """
     return transform_plan(plan, _merge)
 
@@ -24,17 +24,18 @@ def _merge(node: LogicalPlan) -> LogicalPlan:
     if not (isinstance(node, Filter) and isinstance(node.child, Join) and node.child.kind is JoinKind.INNER):
         return node
     join = node.child
+    # Equalities between the sides become keys. The others are evaluated for each pair with matching keys.
     keys, residual = split_condition(node.condition, join.left.schema.names, join.right.schema.names)
-    joining = list(filter(_may_join, residual))
+    joining = list(filter(_can_be_join_condition, residual))
     if not keys and not joining:
         return node
     added = tuple(k for k in keys if k not in join.keys)
     condition = conjunction(conjuncts(join.condition) + joining)
     merged = replace(join, keys=join.keys + added, condition=condition)
-    above = conjunction(list(filterfalse(_may_join, residual)))
+    above = conjunction(list(filterfalse(_can_be_join_condition, residual)))
     return merged if above is None else Filter(merged, above)
 
 
-def _may_join(term: Expr) -> bool:
-    """Whether a join may evaluate a term, for rows that the filter would not have seen."""
+def _can_be_join_condition(term: Expr) -> bool:
+    """True if a join can evaluate the term, possibly for pairs of rows that the filter would not have seen."""
     return bool(columns_of(term)) and is_pure(term)

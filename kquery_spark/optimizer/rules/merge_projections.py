@@ -1,4 +1,4 @@
-"""Projections directly above each other become one."""
+"""Merges two projections that are directly above each other."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kquery_spark.logical import LogicalPlan, Projection, transform_plan
 
 
 def merge_projections(plan: LogicalPlan) -> LogicalPlan:
-    """``Projection: #b + 1 AS c`` over ``Projection: #a AS b`` becomes ``Projection: #a + 1 AS c``.
+    """Turn ``Projection: #b + 1 AS c`` over ``Projection: #a * 2 AS b`` into ``Projection: #a * 2 + 1 AS c``.
 
-    An expression that is used more than once above stays below, so that it is computed once.
+    If the upper projection uses an expression more than once, the projections are not merged, so that it is computed once.
     """
     return transform_plan(plan, _merge)
 
@@ -20,13 +20,14 @@ def merge_projections(plan: LogicalPlan) -> LogicalPlan:
 def _merge(node: LogicalPlan) -> LogicalPlan:
     while isinstance(node, Projection) and isinstance(node.child, Projection):
         below = {e.name: e.expr for e in node.child.exprs}
+        # How often the upper projection reads each column of the lower one.
         uses = Counter(c.name for e in node.exprs for c in walk(e.expr) if isinstance(c, Column))
-        if not all(_movable(below[name], count) for name, count in uses.items()):
+        if not all(_can_be_inlined(below[name], count) for name, count in uses.items()):
             return node
         exprs = tuple(Named(substitute(e.expr, below), e.name) for e in node.exprs)
         node = Projection(node.child.child, exprs)
     return node
 
 
-def _movable(expr: Expr, uses: int) -> bool:
+def _can_be_inlined(expr: Expr, uses: int) -> bool:
     return isinstance(expr, Column | Literal) or (uses == 1 and is_deterministic(expr))

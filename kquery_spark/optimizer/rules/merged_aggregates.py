@@ -1,4 +1,19 @@
-"""Aggregations of one row each, side by side over the same tables, become one with conditions of its calls."""
+"""Merges one-row aggregations over the same tables, so that the tables are read once.
+
+Queries that compute several totals side by side (TPC-DS 9, 28, 88) are cross joins of aggregations without GROUP BY. If
+they read the same tables with the same join conditions, one aggregation can compute all totals, each with its own FILTER:
+
+    SELECT * FROM (SELECT count(*) FROM t WHERE k = 1) CROSS JOIN (SELECT sum(x) FROM t WHERE k = 2)
+    ->  SELECT count(*) FILTER (WHERE k = 1), sum(x) FILTER (WHERE k = 2) FROM t WHERE k = 1 OR k = 2
+
+To compare two inputs, each is rewritten in a form that does not depend on names: its inner joins are taken apart into scans
+and conditions, and column ``name`` of scan number n is called ``n.name``. Two inputs can be merged if their scans have the
+same sources (in any order). What they compute is compared as sets of conditions and calls:
+
+- Conditions that all inputs have become the conditions of the merged aggregation.
+- The other conditions become the FILTER of the input's calls. All of them have to read the same single scan. Then their
+  disjunction (``k = 1 OR k = 2``) is a filter of that scan, so that pushdown and pruning work as before.
+"""
 
 from __future__ import annotations
 
@@ -9,23 +24,21 @@ from functools import reduce
 from kquery_spark.expr import AggregateCall, Call, Column, Expr, Named, columns_of, substitute, transform
 from kquery_spark.expr.properties import chain, conjunction, conjuncts, is_pure
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
-from kquery_spark.logical.plan import fresh_name, over
+from kquery_spark.logical.plan import fresh_name, with_new_children
 from kquery_spark.logical.projection import same_columns
 
 
 def merged_aggregates(plan: LogicalPlan) -> LogicalPlan:
-    """``(SELECT count(*) FROM t WHERE a) CROSS JOIN (SELECT sum(x) FROM t WHERE b)`` becomes
-    ``SELECT count(*) FILTER (WHERE a), sum(x) FILTER (WHERE b) FROM t WHERE a OR b``.
+    """Merge the inputs of cross joins where possible; see the example at the top of this module.
 
-    Both may join the same tables by the same conditions. Conditions that they do not share must be about one of the tables,
-    so that all of them together are still a filter of its scan; scalar subqueries are such pairs once they are joins.
+    Uncorrelated scalar subqueries are such inputs, too: by now they are cross joins with one-row aggregations.
     """
     if not _crosses(plan):
-        return over(plan, [merged_aggregates(c) for c in plan.children])
+        return with_new_children(plan, [merged_aggregates(c) for c in plan.children])
     inputs = [merged_aggregates(i) for i in _inputs(plan)]
     merged = _merge_equal(inputs)
     return (
-        _over(plan, iter(inputs))
+        _replace_inputs(plan, iter(inputs))
         if len(merged) == len(inputs)
         else same_columns(reduce(_cross, merged), plan)
     )
@@ -33,24 +46,31 @@ def merged_aggregates(plan: LogicalPlan) -> LogicalPlan:
 
 @dataclass(frozen=True)
 class _Tree:
-    """Inner joins taken apart: the scans, all conditions and the output columns; columns of the n-th scan are ``n.name``."""
+    """A tree of inner joins taken apart.
+
+    ``terms`` are all of its conditions, join keys included. ``columns`` are its output columns, by name. Both are
+    expressions over the columns of the scans, where ``n.name`` is the column ``name`` of the scan number n.
+    """
 
     scans: tuple[Scan, ...]
     terms: tuple[Expr, ...]
     columns: dict[str, Expr]
 
     def of(self, expr: Expr) -> Expr:
-        """An expression over the output columns, over those of the scans."""
+        """Express ``expr``, which is over the output columns, over the columns of the scans."""
         return substitute(expr, self.columns)
 
     def with_terms(self, terms: Sequence[Expr]) -> _Tree:
-        """The tree with more conditions, which are over its output columns."""
+        """Add conditions over the output columns to the tree."""
         return replace(self, terms=(*self.terms, *map(self.of, terms)))
 
 
 @dataclass(frozen=True)
 class _Member:
-    """An input of one row: ``outputs`` over ``calls``, by name, over a tree of inner joins."""
+    """An input of the cross join that can be merged: a projection (``outputs``) over aggregate ``calls`` over inner joins.
+
+    The calls and terms read columns of the scans (``n.name``); the outputs read the calls by name.
+    """
 
     scans: tuple[Scan, ...]
     terms: tuple[Expr, ...]
@@ -59,17 +79,17 @@ class _Member:
 
     @property
     def is_distinct(self) -> bool:
-        """Whether a call must see its rows together, which rows of other calls would be among."""
+        """True if the member has a DISTINCT call, which cannot share its rows with the calls of other members."""
         return any(isinstance(c, AggregateCall) and c.is_distinct for c in self.calls.values())
 
     def is_as(self, other: _Member) -> bool:
-        """Whether both compute the same."""
+        """True if both members have the same conditions and calls."""
         own, others = ({*m.terms, *m.calls.values()} for m in (self, other))
         return own == others
 
 
 def _crosses(plan: LogicalPlan) -> bool:
-    return isinstance(plan, Join) and plan.kind is JoinKind.INNER and plan.compares_nothing
+    return isinstance(plan, Join) and plan.kind is JoinKind.INNER and plan.matches_all_pairs
 
 
 def _cross(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
@@ -77,17 +97,21 @@ def _cross(left: LogicalPlan, right: LogicalPlan) -> LogicalPlan:
 
 
 def _inputs(plan: LogicalPlan) -> list[LogicalPlan]:
-    """The inputs of a tree of cross joins, left to right."""
+    """Return the inputs of a tree of cross joins, left to right."""
     return [i for c in plan.children for i in _inputs(c)] if _crosses(plan) else [plan]
 
 
-def _over(plan: LogicalPlan, inputs: Iterator[LogicalPlan]) -> LogicalPlan:
-    """The tree of cross joins over other inputs."""
-    return over(plan, [_over(c, inputs) for c in plan.children]) if _crosses(plan) else next(inputs)
+def _replace_inputs(plan: LogicalPlan, inputs: Iterator[LogicalPlan]) -> LogicalPlan:
+    """Return the tree of cross joins with other inputs, which are taken left to right."""
+    return (
+        with_new_children(plan, [_replace_inputs(c, inputs) for c in plan.children])
+        if _crosses(plan)
+        else next(inputs)
+    )
 
 
 def _merge_equal(inputs: list[LogicalPlan]) -> list[LogicalPlan]:
-    """The inputs, those that can be one being one, in the place of the first of them."""
+    """Merge the inputs that can be merged. A merged input takes the position of its first member."""
     groups: list[tuple[LogicalPlan, list[_Member]]] = []
     for plan in inputs:
         member = _member(plan)
@@ -97,7 +121,7 @@ def _merge_equal(inputs: list[LogicalPlan]) -> list[LogicalPlan]:
 
 
 def _add_alike(members: list[_Member], member: _Member) -> bool:
-    """Add a member to those that it can be one with; False where it can not."""
+    """Add ``member`` to ``members`` if it can be merged with all of them; return whether it was added."""
     alike = _renumbered(member, members[0].scans) if members else None
     if alike is None:
         return False
@@ -109,7 +133,7 @@ def _add_alike(members: list[_Member], member: _Member) -> bool:
 
 
 def _member(plan: LogicalPlan) -> _Member | None:
-    """A plan of one row over inner joins of scans; None for others and those to which it matters which rows they see."""
+    """Return the plan as a member; None if it is not a pure one-row aggregation over inner joins of scans."""
     below = plan.child if isinstance(plan, Projection) else plan
     if not isinstance(below, Aggregate) or below.keys:
         return None
@@ -125,7 +149,7 @@ def _member(plan: LogicalPlan) -> _Member | None:
 
 
 def _tree(plan: LogicalPlan, first: int = 0) -> _Tree | None:
-    """A tree of inner joins whose scans are numbered from ``first``; None for other plans."""
+    """Take a tree of inner joins apart; its scans are numbered from ``first``. None for other plans."""
     match plan:
         case Scan():
             bare = replace(plan, projection=None, filters=())
@@ -153,12 +177,12 @@ def _joined_tree(plan: Join, first: int) -> _Tree | None:
 
 
 def _numbered(scan: Scan, name: str, number: int) -> Column:
-    """A column of the scan of that number."""
+    """Return the column ``name`` of the scan, called ``number.name``."""
     return replace(scan.column(name), name=f"{number}.{name}")
 
 
 def _ordered(term: Expr) -> Expr:
-    """A condition whose equalities have their sides in an order that does not depend on how they were written."""
+    """Sort the sides of equalities and other symmetric operators, so that ``a = b`` equals ``b = a``."""
     return transform(term, _sorted_sides)
 
 
@@ -169,12 +193,12 @@ def _sorted_sides(expr: Expr) -> Expr:
 
 
 def _scans_of(expr: Expr) -> set[int]:
-    """The numbers of the scans that an expression reads."""
+    """Return the numbers of the scans whose columns the expression reads."""
     return {int(name.partition(".")[0]) for name in columns_of(expr)}
 
 
 def _renumbered(member: _Member, scans: Sequence[Scan]) -> _Member | None:
-    """The member with its scans in the order of others of the same sources; None where the sources differ."""
+    """Renumber the member's scans in the order of ``scans``; None if the two do not read the same sources."""
     if len(member.scans) != len(scans):
         return None
     free = dict(enumerate(member.scans))
@@ -191,18 +215,19 @@ def _renumbered(member: _Member, scans: Sequence[Scan]) -> _Member | None:
 
 
 def _common(members: Sequence[_Member]) -> frozenset[Expr]:
-    """The conditions that all members have."""
+    """Return the conditions that all members have."""
     return frozenset.intersection(*(frozenset(m.terms) for m in members))
 
 
 def _differ_in_one_scan(members: Sequence[_Member]) -> bool:
+    """True if all conditions that not all members have read the same single scan."""
     common = _common(members)
     reads = [_scans_of(e) for m in members for e in m.terms if e not in common]
     return all(len(r) == 1 for r in reads) and len(set().union(*reads)) <= 1
 
 
 def _merged(members: Sequence[_Member]) -> LogicalPlan:
-    """One aggregation that has every member's calls, and every member's outputs over it."""
+    """Return one aggregation with the calls of all members, and a projection with the outputs of all members above it."""
     common = _common(members)
     own = [conjunction([e for e in m.terms if e not in common]) for m in members]
     calls: dict[Expr, Named] = {}
@@ -217,28 +242,31 @@ def _merged(members: Sequence[_Member]) -> LogicalPlan:
 
 
 def _output_of(call: Expr, name: str, calls: dict[Expr, Named]) -> Named:
-    """The call's output among ``calls``, added under about this name if it is not there yet."""
+    """Return the output of ``call`` among ``calls``; add it under (about) this name if it is not there yet."""
     if call not in calls:
         calls[call] = Named(call, fresh_name(name, [n.name for n in calls.values()]))
     return calls[call]
 
 
 def _either(conditions: Sequence[Expr | None]) -> list[Expr]:
-    """The condition that rows of any member meet; none where a member takes all rows."""
+    """Return the disjunction of the members' own conditions; nothing if a member has none, because it needs all rows."""
     conditions = list(dict.fromkeys(conditions))
     given = [e for e in conditions if e is not None]
     return [chain("or", given)] if len(given) == len(conditions) else []
 
 
 def _filtered(call: Expr, condition: Expr | None) -> Expr:
-    """An aggregate call that takes rows of the condition only."""
+    """Add the condition to the FILTER of an aggregate call."""
     if condition is None or not isinstance(call, AggregateCall):
         return call
     return replace(call, condition=conjunction([condition, *conjuncts(call.condition)]))
 
 
 def _aggregate(scans: Sequence[Scan], terms: Sequence[Expr], calls: Sequence[Named]) -> LogicalPlan:
-    """The aggregation over the scans' cross join, their columns by names that are no numbers."""
+    """Return the aggregation over a cross join of the scans. Columns get ordinary, unique names instead of ``n.name``.
+
+    Later rules push the filter down and make keys of its equalities.
+    """
     needed = columns_of(*terms, *(c.expr for c in calls))
     columns: dict[str, Column] = {}
     sides: list[LogicalPlan] = []

@@ -1,4 +1,4 @@
-"""Outer joins whose padded rows would be dropped anyway become inner joins."""
+"""Turns outer joins into inner joins if a filter above drops all rows that the outer join pads with NULLs."""
 
 from __future__ import annotations
 
@@ -8,40 +8,46 @@ from kquery_spark.expr import Call, Cast, Column, Expr, InList
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Sort
 from kquery_spark.logical.one_row import always_one_row
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 
 
 def outer_to_inner(plan: LogicalPlan) -> LogicalPlan:
-    """``Filter: #b > 1`` over ``a LEFT JOIN b`` makes the join an inner one: the filter drops every padded row.
+    """Turn ``Filter: b.y > 1`` over ``a LEFT JOIN b`` into the same filter over ``a JOIN b``.
 
-    Only a condition that cannot be TRUE for a NULL counts; ``#b IS NULL`` and ``coalesce(#b, 1) = 1`` do not. Keys of an
-    inner join above are such conditions, too. A left join with the one row of an aggregation without keys pads nothing.
+    Rows of ``a`` without a match have NULL in ``b.y``, for which ``b.y > 1`` is not TRUE. A condition such as ``b.y IS
+    NULL`` or ``coalesce(b.y, 1) = 1`` can be TRUE for them, so it does not count. Keys of an inner join above reject NULLs,
+    too. A left join with a plan of exactly one row (an aggregation without keys) has no rows without a match, so it becomes
+    an inner join.
+
+    The rule walks down with the set of columns whose NULLs are rejected somewhere above.
     """
     return _visit(plan, frozenset())
 
 
-def _visit(plan: LogicalPlan, present: frozenset[str]) -> LogicalPlan:
-    """Rewrite, given the columns of which no NULL survives above."""
+def _visit(plan: LogicalPlan, not_null: frozenset[str]) -> LogicalPlan:
+    """Rewrite the plan. not_null: output columns for which rows with a NULL are dropped above."""
     match plan:
         case Filter():
-            needed = present.union(*(_rejecting(term) for term in conjuncts(plan.condition)))
-            return over(plan, [_visit(plan.child, needed)])
+            rejected = not_null.union(*(_null_rejecting_columns(term) for term in conjuncts(plan.condition)))
+            return with_new_children(plan, [_visit(plan.child, rejected)])
         case Projection():
-            below = {e.expr.name for e in plan.exprs if isinstance(e.expr, Column) and e.name in present}
-            return over(plan, [_visit(plan.child, frozenset(below))])
+            below = {e.expr.name for e in plan.exprs if isinstance(e.expr, Column) and e.name in not_null}
+            return with_new_children(plan, [_visit(plan.child, frozenset(below))])
         case Sort():
-            return over(plan, [_visit(plan.child, present)])
+            return with_new_children(plan, [_visit(plan.child, not_null)])
         case Join():
-            return _join(plan, present)
-    return over(plan, [_visit(c, frozenset()) for c in plan.children])
+            return _visit_join(plan, not_null)
+    return with_new_children(plan, [_visit(c, frozenset()) for c in plan.children])
 
 
-def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
+def _visit_join(plan: Join, not_null: frozenset[str]) -> LogicalPlan:
     left_names, right_names = plan.left.column_names, plan.right.column_names
-    kind = _kind_without_padding(plan, bool(present & left_names), bool(present & right_names))
-    matched = _matched(plan)
-    # rows of a padded side without a match are dropped, so what every match needs is present on it
-    left, right = present & left_names, present & right_names
+    kind = _kind_without_padding(plan, bool(not_null & left_names), bool(not_null & right_names))
+    matched = _columns_rejected_by_match(plan)
+    # Find the columns whose NULLs are rejected above each input. A row without a match disappears on a side that is not
+    # preserved, so there the columns count that every match needs. Rows of a preserved side always reach the output, so
+    # there only the columns count that are rejected above the join.
+    left, right = not_null & left_names, not_null & right_names
     match kind:
         case JoinKind.INNER | JoinKind.SEMI:
             left, right = left | (matched & left_names), right | (matched & right_names)
@@ -52,57 +58,61 @@ def _join(plan: Join, present: frozenset[str]) -> LogicalPlan:
         case JoinKind.FULL:
             left = right = frozenset()
         case _:
-            right = frozenset()
+            right = frozenset()  # ANTI, EXISTENCE: nothing above depends on values of the right side
     children = [_visit(plan.left, left), _visit(plan.right, right)]
-    return over(plan if kind is plan.kind else replace(plan, kind=kind), children)
+    return with_new_children(plan if kind is plan.kind else replace(plan, kind=kind), children)
 
 
-def _kind_without_padding(plan: Join, left_present: bool, right_present: bool) -> JoinKind:
-    """The kind of the join without the padded rows that are dropped above.
+def _kind_without_padding(plan: Join, left_not_null: bool, right_not_null: bool) -> JoinKind:
+    """Return the kind of the join without padding that is dropped above.
 
-    left_present, right_present: whether no row survives whose columns of that side are NULL.
+    left_not_null, right_not_null: whether rows with NULLs in the columns of that side are dropped above.
     """
     kind = plan.kind
-    if kind.pads_right and right_present:
+    if kind.pads_right and right_not_null:
         kind = JoinKind.INNER if kind is JoinKind.LEFT else JoinKind.RIGHT
-    if kind.pads_left and left_present:
+    if kind.pads_left and left_not_null:
         kind = JoinKind.INNER if kind is JoinKind.RIGHT else JoinKind.LEFT
-    if kind is JoinKind.LEFT and plan.compares_nothing and always_one_row(plan.right):
+    if kind is JoinKind.LEFT and plan.matches_all_pairs and always_one_row(plan.right):
         kind = JoinKind.INNER
     return kind
 
 
-def _matched(plan: Join) -> frozenset[str]:
-    """Columns that are not NULL in a pair of rows that the join matches."""
+def _columns_rejected_by_match(plan: Join) -> frozenset[str]:
+    """Return the columns that are not NULL in any pair of rows that matches."""
     return frozenset[str]().union(
-        *(_nulls(k.left) | _nulls(k.right) for k in plan.keys if not k.null_safe),
-        *(_rejecting(term) for term in conjuncts(plan.condition)),
+        *(
+            _null_propagating_columns(k.left) | _null_propagating_columns(k.right)
+            for k in plan.keys
+            if not k.null_safe
+        ),
+        *(_null_rejecting_columns(term) for term in conjuncts(plan.condition)),
     )
 
 
-def _rejecting(term: Expr) -> frozenset[str]:
-    """Columns whose NULL makes the condition FALSE or NULL."""
+def _null_rejecting_columns(term: Expr) -> frozenset[str]:
+    """Return the columns for which a NULL makes the condition FALSE or NULL: ``b.y`` for ``b.y > 1``."""
     if isinstance(term, Call):
         if term.function == "and":
-            return _rejecting(term.args[0]) | _rejecting(term.args[1])
+            return _null_rejecting_columns(term.args[0]) | _null_rejecting_columns(term.args[1])
         if term.function == "or":
-            return _rejecting(term.args[0]) & _rejecting(term.args[1])
+            return _null_rejecting_columns(term.args[0]) & _null_rejecting_columns(term.args[1])
         if term.function == "isnotnull":
-            return _nulls(term.args[0])
-    return _nulls(term)
+            return _null_propagating_columns(term.args[0])
+    return _null_propagating_columns(term)
 
 
-def _nulls(expr: Expr) -> frozenset[str]:
-    """Columns whose NULL makes the value NULL."""
+def _null_propagating_columns(expr: Expr) -> frozenset[str]:
+    """Return the columns for which a NULL makes the value NULL: ``b.y`` for ``b.y + 1``."""
     match expr:
         case Column():
             return frozenset({expr.name})
         case Cast():
-            return _nulls(expr.child)
+            return _null_propagating_columns(expr.child)
         case InList():
-            return _nulls(expr.child)
+            return _null_propagating_columns(expr.child)
         case Call() if expr.entry.nullable == "any" and not expr.entry.operator.connective:
-            return frozenset[str]().union(*(_nulls(a) for a in expr.args))
+            return frozenset[str]().union(*(_null_propagating_columns(a) for a in expr.args))
         case Call(function="and" | "or"):
-            return _nulls(expr.args[0]) & _nulls(expr.args[1])
+            return _null_propagating_columns(expr.args[0]) & _null_propagating_columns(expr.args[1])
     return frozenset()

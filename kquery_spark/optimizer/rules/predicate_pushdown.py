@@ -1,4 +1,4 @@
-"""Filters move towards the scans."""
+"""Moves filters towards the scans."""
 
 from __future__ import annotations
 
@@ -8,51 +8,65 @@ from dataclasses import replace
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Scan
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 
+# Kinds of joins that drop left rows without a match, so that a term of the ON condition can filter the left side instead.
 _CONDITION_FILTERS_LEFT = (JoinKind.INNER, JoinKind.RIGHT, JoinKind.SEMI)
 
 
 def predicate_pushdown(plan: LogicalPlan) -> LogicalPlan:
-    """``Filter(Projection(Scan))`` becomes ``Projection(Scan; filters)``.
+    """Push each term of a filter as deep as possible, at best into a scan, where it prunes row groups:
 
-    An AND is split and each term goes as deep as it can, an OR is not. Only the row-preserving side of an outer join takes a
-    filter from above. A term that can raise stays above joins, which might remove the row that raises.
+        Filter: #y > 1 AND #a < #b             Filter: #a < #b
+          Join: inner                     ->     Join: inner
+            Projection: #x + 1 AS y, #a            Projection: #x + 1 AS y, #a
+              Scan: t                                Scan: t; filters=[#x + 1 > 1]
+            Scan: u                                Scan: u
+
+    An AND is split into its terms, an OR is not. Each node says which terms pass it (``push_down``). An outer join only lets
+    terms pass to its preserved side. Terms that can raise stay above joins, because a join might remove the row that raises.
     """
     return _push(plan, [])
 
 
 def _push(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
-    """The plan with ``terms`` applied to its output, as deep as possible."""
+    """Return the plan with ``terms``, which are over its output, applied as deep as possible."""
+    # Remove the filter and push its terms together with those from above. Its own terms come first, because it ran first.
     if isinstance(plan, Filter):
         return _push(plan.child, [*conjuncts(plan.condition), *terms])
     if isinstance(plan, Scan):
-        return _into_scan(plan, terms)
+        return _push_into_scan(plan, terms)
     below: list[list[Expr]] = [[] for _ in plan.children]
-    stay: list[Expr] = []
+    remaining: list[Expr] = []
     for term in terms:
         pushed = plan.push_down(term)
         if pushed is None:
-            stay.append(term)
+            remaining.append(term)
             continue
         for filters, condition in zip(below, pushed, strict=True):
             if condition is not None:
                 filters.append(condition)
+    # Terms of an ON condition can move down as well.
     if isinstance(plan, Join):
         plan = _release_condition(plan, *below)
     children = [_push(child, filters) for child, filters in zip(plan.children, below, strict=True)]
-    return _filtered(over(plan, children), stay)
+    return _with_filter(with_new_children(plan, children), remaining)
 
 
-def _into_scan(scan: Scan, terms: Sequence[Expr]) -> LogicalPlan:
-    filters, stay = _split(terms, lambda term: bool(columns_of(term)) and is_deterministic(term))
+def _push_into_scan(scan: Scan, terms: Sequence[Expr]) -> LogicalPlan:
+    """Push terms that read columns and are deterministic into the scan; the others remain in a filter above it."""
+    filters, remaining = _split(terms, lambda term: bool(columns_of(term)) and is_deterministic(term))
     if filters:
         scan = replace(scan, filters=(*scan.filters, *filters))
-    return _filtered(scan, stay)
+    return _with_filter(scan, remaining)
 
 
 def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
-    """The join without the terms of its condition that can filter one side instead, which are added to that side's."""
+    """Move terms of the join's own condition that read only one side to the filters of that side (``left``, ``right``).
+
+    ``a LEFT JOIN b ON a.k = b.k AND b.y > 1`` can filter ``b`` first: a row of ``b`` that fails matches nothing. A term on
+    ``a`` cannot move, because the join also outputs the rows of ``a`` that fail it.
+    """
     if join.condition is None:
         return join
     sides: list[tuple[Set[str], list[Expr]]] = []
@@ -68,7 +82,7 @@ def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
 
 
 def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -> list[Expr] | None:
-    """The filters of the side whose columns are all that the term reads; None if it cannot filter one side."""
+    """Return the filters of the side that has all columns that the term reads; None if the term cannot filter one side."""
     names = columns_of(term)
     if not names or not is_pure(term):
         return None
@@ -84,6 +98,6 @@ def _split(terms: Sequence[Expr], test: Callable[[Expr], bool]) -> tuple[list[Ex
     return passing, others
 
 
-def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
+def _with_filter(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
     condition = conjunction(terms)
     return plan if condition is None else Filter(plan, condition)

@@ -1,4 +1,4 @@
-"""Conditions in a form that other rules can use."""
+"""Rewrites all conditions of a plan in the normal form that other rules expect."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from kquery_spark.optimizer.normal_conditions import with_normal_conditions
 
 
 def predicate_simplification(plan: LogicalPlan) -> LogicalPlan:
-    """``(#a = #b AND #x) OR (#a = #b AND #y)`` becomes ``#a = #b AND (#x OR #y)``.
+    """Turn ``(#a = #b AND #x) OR (#a = #b AND #y)`` into ``#a = #b AND (#x OR #y)``, so that ``#a = #b`` can become a key.
 
-    Also: NOT over a comparison is the opposite comparison, NOT NOT x is x, repeated terms count once, an OR of equalities
-    with one column is an IN, and a filter that is always true is gone. Terms that can raise keep their places.
+    The rule also negates comparisons below NOT, removes double negations and repeated terms, merges equalities with one
+    column into an IN, and removes filters that are always true. Terms that can raise stay where they are. Decorrelation
+    uses the same normal form; see ``normal_conditions``.
     """
     return with_normal_conditions(plan)

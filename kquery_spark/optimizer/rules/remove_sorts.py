@@ -1,23 +1,23 @@
-"""Removes sorts that no output or operator depends on."""
+"""Removes sorts whose order cannot affect the result."""
 
 from __future__ import annotations
 
 from kquery_spark.logical import LogicalPlan, Sort
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 
 
 def remove_sorts(plan: LogicalPlan) -> LogicalPlan:
-    """``Aggregate`` over ``Sort`` needs no order, nor do the sides of a join or another sort.
+    """Remove a ``Sort`` below an ``Aggregate``, a join or another sort, which do not depend on the order of their rows.
 
-    An aggregate that depends on order (first, collect_list, sums of floats) keeps the sort below it, as in Spark's
-    EliminateSorts, and a limit always does.
+    Aggregates that depend on the order (first, collect_list, sums of floats) keep the sort below them, as in Spark's
+    EliminateSorts, and limits always do.
     """
-    return _visit(plan, order_is_seen=True)
+    return _visit(plan, order_matters=True)
 
 
-def _visit(plan: LogicalPlan, order_is_seen: bool) -> LogicalPlan:
-    """The plan without sorts whose order cannot be seen in the result of the query."""
-    if isinstance(plan, Sort) and not order_is_seen:
-        return _visit(plan.child, order_is_seen=False)
-    order_below = plan.sees_order(order_is_seen)
-    return over(plan, [_visit(child, order_below) for child in plan.children])
+def _visit(plan: LogicalPlan, order_matters: bool) -> LogicalPlan:
+    """Rewrite top-down. order_matters: whether the order of the plan's rows can change the result of the query."""
+    if isinstance(plan, Sort) and not order_matters:
+        return _visit(plan.child, order_matters=False)
+    order_below = plan.is_order_sensitive(order_matters)
+    return with_new_children(plan, [_visit(child, order_below) for child in plan.children])

@@ -1,4 +1,4 @@
-"""Equal aggregations are written once, so that the planner can compute them once."""
+"""Finds equal aggregations and makes both places refer to the same node, so that the planner computes it once."""
 
 from __future__ import annotations
 
@@ -9,14 +9,19 @@ from kquery_spark.expr.properties import is_deterministic
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.logical.pruning import needed_filters
 
 
 def shared_aggregates(plan: LogicalPlan) -> LogicalPlan:
-    """Of two aggregations that differ in names of columns only, the second becomes a projection over the first.
+    """Replace the second of two aggregations that differ only in column names by a projection over the first.
 
-    A CTE that is read twice is such a pair: each reading has columns of its own names. Both places then hold the same node.
+    A CTE that is read twice is such a pair, because Spark gives each copy new columns:
+
+        Aggregate: groupExpr=[#k], aggregateExpr=[SUM(#v) AS s]              stays as it is Aggregate: groupExpr=[#k_2],
+        aggregateExpr=[SUM(#v_2) AS s_2]   ->   Projection: #k AS k_2, #s AS s_2 over the first one
+
+    To compare plans without regard to names, each is rewritten in a canonical form in which columns are numbered.
     """
     if sum(isinstance(node, Aggregate) for node in walk_plan(plan)) < 2:
         return plan
@@ -24,8 +29,8 @@ def shared_aggregates(plan: LogicalPlan) -> LogicalPlan:
 
 
 @dataclass(frozen=True)
-class _Form:
-    """A plan without names of its own; ``columns`` are the plan's output columns over it."""
+class _CanonicalForm:
+    """A plan with canonical names. ``columns`` are the output columns of the original plan as expressions over it."""
 
     plan: LogicalPlan
     columns: dict[str, Expr]
@@ -36,60 +41,61 @@ class _Sharing:
         self._first: dict[LogicalPlan, Aggregate] = {}
 
     def visit(self, plan: LogicalPlan) -> LogicalPlan:
-        """The plan with every aggregation that has been seen before replaced."""
-        form = _form(plan) if isinstance(plan, Aggregate) else None
+        """Replace each aggregation that has occurred before. It works top-down: an aggregation before those inside of it."""
+        form = _canonical_form(plan) if isinstance(plan, Aggregate) else None
         first = None if form is None else self._first.get(form.plan)
         if first is not None:
             names = zip(first.schema.names, plan.schema.names, strict=True)
             return Projection(first, tuple(Named(first.column(old), new) for old, new in names))
-        plan = over(plan, [self.visit(c) for c in plan.children])
+        plan = with_new_children(plan, [self.visit(c) for c in plan.children])
         if form is not None and isinstance(plan, Aggregate):
             self._first[form.plan] = plan
         return plan
 
 
-def _form(plan: LogicalPlan) -> _Form | None:
-    """The form of a plan; None where running it twice may differ, or for nodes it does not know."""
+def _canonical_form(plan: LogicalPlan) -> _CanonicalForm | None:
+    """Return the canonical form; None for plans that are not deterministic, and for other classes of nodes."""
     if not all(map(is_deterministic, plan.expressions)):
         return None
     if isinstance(plan, Scan):
-        return _scan_form(plan)
-    forms = [form for form in map(_form, plan.children) if form is not None]
+        return _canonical_scan(plan)
+    forms = [form for form in map(_canonical_form, plan.children) if form is not None]
     if not forms or len(forms) < len(plan.children):
         return None
     match plan:
         case Join() if plan.kind is not JoinKind.EXISTENCE:
-            return _joined(plan, *forms)
+            return _canonical_join(plan, *forms)
         case Projection() | Filter() | Aggregate():
-            return _over_form(plan, forms[0])
+            return _canonical_unary(plan, forms[0])
     return None
 
 
-def _scan_form(scan: Scan) -> _Form:
-    """The scan without its name, its projection and filters that every row passes."""
+def _canonical_scan(scan: Scan) -> _CanonicalForm:
+    """Drop what does not affect the rows: the table's name, the projection, and filters that every row passes."""
     needed = needed_filters(scan.source, scan.source.splits(), scan.filters) if scan.filters else ()
     bare = replace(scan, table="", projection=None, filters=needed)
-    return _Form(bare, {n: bare.column(n) for n in scan.schema.names})
+    return _CanonicalForm(bare, {n: bare.column(n) for n in scan.schema.names})
 
 
-def _over_form(plan: Projection | Filter | Aggregate, below: _Form) -> _Form:
-    """The form of a node over that of its input."""
+def _canonical_unary(plan: Projection | Filter | Aggregate, below: _CanonicalForm) -> _CanonicalForm:
+    """Return the form of a node whose input has the form ``below``. Projections become part of ``columns``."""
     if isinstance(plan, Projection):
-        return _Form(below.plan, {e.name: substitute(e.expr, below.columns) for e in plan.exprs})
+        return _CanonicalForm(below.plan, {e.name: substitute(e.expr, below.columns) for e in plan.exprs})
     if isinstance(plan, Filter):
-        return _Form(Filter(below.plan, substitute(plan.condition, below.columns)), below.columns)
-    keys = _numbered(plan.keys, below.columns, "key")
-    calls = _numbered(plan.aggregates, below.columns, "call")
+        return _CanonicalForm(Filter(below.plan, substitute(plan.condition, below.columns)), below.columns)
+    keys = _number(plan.keys, below.columns, "key")
+    calls = _number(plan.aggregates, below.columns, "call")
     outer = zip(plan.schema.names, (*keys, *calls), strict=True)
-    return _Form(Aggregate(below.plan, keys, calls), {n: e.column for n, e in outer})
+    return _CanonicalForm(Aggregate(below.plan, keys, calls), {n: e.column for n, e in outer})
 
 
-def _numbered(named: tuple[Named, ...], columns: dict[str, Expr], prefix: str) -> tuple[Named, ...]:
+def _number(named: tuple[Named, ...], columns: dict[str, Expr], prefix: str) -> tuple[Named, ...]:
+    """Rename the expressions to ``key0``, ``key1``, ... and express them over the canonical input."""
     return tuple(Named(substitute(e.expr, columns), f"{prefix}{i}") for i, e in enumerate(named))
 
 
-def _joined(plan: Join, left: _Form, right: _Form) -> _Form:
-    """Each side's columns by number, as both may be the same table."""
+def _canonical_join(plan: Join, left: _CanonicalForm, right: _CanonicalForm) -> _CanonicalForm:
+    """Number the columns of each side (``left0``, ``right0``, ...), because both sides may read the same table."""
     sides, inside = [], {}
     for form, prefix in ((left, "left"), (right, "right")):
         exprs = tuple(Named(e, f"{prefix}{i}") for i, e in enumerate(form.columns.values()))
@@ -101,4 +107,4 @@ def _joined(plan: Join, left: _Form, right: _Form) -> _Form:
     condition = None if plan.condition is None else substitute(plan.condition, inside)
     joined = Join(sides[0], sides[1], plan.kind, keys, condition, plan.null_aware)
     numbers = {c.name: n for n, c in inside.items() if isinstance(c, Column)}
-    return _Form(joined, {numbers[n]: joined.column(n) for n in joined.schema.names})
+    return _CanonicalForm(joined, {numbers[n]: joined.column(n) for n in joined.schema.names})

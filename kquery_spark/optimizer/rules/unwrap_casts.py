@@ -1,4 +1,4 @@
-"""Comparisons of a widened column with a literal compare the column itself."""
+"""Removes widening casts from comparisons with literals, so that the column itself is compared."""
 
 from __future__ import annotations
 
@@ -15,28 +15,30 @@ from kquery_spark.types import names as t
 
 
 def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
-    """``CAST(#a AS bigint) = 5`` becomes ``#a = 5`` for an int column, so that files can be pruned by it.
+    """Turn ``CAST(#a AS bigint) = 5`` into ``#a = 5`` for an int column, so that row groups can be pruned by statistics.
 
-    Only casts that lose nothing, and only literals that the narrow type holds exactly. ``CAST(CAST(#a AS float) AS double)``
-    of an integer becomes ``CAST(#a AS double)``: Spark's SimplifyCasts does not count the rounding to float as a loss.
+    The cast must be lossless and preserve the order, and the narrow type must hold the literal exactly: a comparison with
+    3,000,000,000 stays as it is. Also, ``CAST(CAST(#a AS float) AS double)`` of an integer becomes ``CAST(#a AS double)``,
+    as in Spark's SimplifyCasts, which does not count the rounding to float as a loss.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _unwrap)))
 
 
 def _unwrap(expr: Expr) -> Expr:
+    # A cast to the same type does nothing.
     if isinstance(expr, Cast) and expr.child.dtype == expr.to:
         return expr.child
     if isinstance(expr, Cast) and isinstance(expr.child, Cast) and _is_rounded_between(expr, expr.child):
         return replace(expr, child=expr.child.child)
     if isinstance(expr, InList):
-        return _in_list(expr)
+        return _unwrap_in_list(expr)
     if not (isinstance(expr, Call) and expr.entry.is_comparison):
         return expr
     left, right = expr.args
     if isinstance(right, Literal):
-        sides = _narrowed(left, right)
+        sides = _narrow_sides(left, right)
     elif isinstance(left, Literal):
-        sides = _narrowed(right, left)[::-1]
+        sides = _narrow_sides(right, left)[::-1]
     else:
         return expr
     return Call.of(expr.function, *sides, mode=expr.mode, tz=expr.tz) if sides else expr
@@ -46,15 +48,15 @@ def _is_rounded_between(outer: Cast, inner: Cast) -> bool:
     return outer.to == t.DOUBLE and inner.to == t.FLOAT and bool(pa.types.is_integer(inner.child.dtype))
 
 
-def _narrowed(cast: Expr, literal: Literal) -> tuple[Expr, ...]:
-    """What a lossless cast widens, and the literal in its type; nothing if there is no such pair."""
+def _narrow_sides(cast: Expr, literal: Literal) -> tuple[Expr, ...]:
+    """Return the operand of a lossless cast, and the literal in the operand's type; an empty tuple if that is impossible."""
     if not isinstance(cast, Cast) or not _is_lossless(cast.child.dtype, cast.to):
         return ()
     value = _narrow(literal, cast.child.dtype)
     return () if value is None else (cast.child, value)
 
 
-def _in_list(expr: InList) -> Expr:
+def _unwrap_in_list(expr: InList) -> Expr:
     cast = expr.child
     if not isinstance(cast, Cast) or not _is_lossless(cast.child.dtype, cast.to):
         return expr
@@ -68,12 +70,13 @@ def _in_list(expr: InList) -> Expr:
 
 
 def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether every value of ``source`` is in ``target``, in the same order."""
+    """True if ``target`` holds every value of ``source`` exactly, in the same order."""
     if t.is_integral(source) and t.is_integral(target):
         return bool(source.bit_width <= target.bit_width)
     if t.is_decimal(target):
         digits = target.precision - target.scale
         if t.is_integral(source):
+            # The number of decimal digits of the largest integer of each width: 127, 32767, ...
             return bool(digits >= {8: 3, 16: 5, 32: 10, 64: 19}[source.bit_width])
         if t.is_decimal(source):
             return bool(target.scale >= source.scale and digits >= source.precision - source.scale)
@@ -81,7 +84,7 @@ def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _narrow(literal: Literal, dtype: pa.DataType) -> Literal | None:
-    """The literal as a value of the column's own type; None when it has no such value."""
+    """Return the literal in the type of the column; None if the type does not hold its value exactly."""
     value: Any = literal.value
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""Scans read only the fields of shredded variants that the query needs."""
+"""Makes scans read only those fields of shredded variants that the query needs."""
 
 from __future__ import annotations
 
@@ -9,52 +9,59 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Column, Expr, Literal
-from kquery_spark.functions.variant_paths import parse_variant_path
+from kquery_spark.functions.variant.paths import parse_variant_path
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Scan
-from kquery_spark.logical.plan import over
+from kquery_spark.logical.plan import with_new_children
 from kquery_spark.types import names as t
 
-Needed = frozenset[str] | None
-"""The fields of one variant that are needed; None for all of them."""
-NeededFields = Mapping[str, frozenset[str]]
-"""The fields that are needed by column, without the columns of which all are."""
+RequiredFields = frozenset[str] | None
+"""The top-level fields of one variant column that are required; None if all of them are."""
+FieldsByColumn = Mapping[str, frozenset[str]]
+"""The required fields of each variant column. A column that is missing here requires all of its fields."""
 
 
 def variant_field_pruning(plan: LogicalPlan) -> LogicalPlan:
-    """``Projection: variant_get(#v, '$.a')`` over a scan of ``v`` makes the scan read no other field than ``a``."""
+    """Make a scan of ``v`` below ``Projection: variant_get(#v, '$.a')`` read only the field ``a``.
+
+    The rule walks down with the required fields, through projections, filters and aggregates. Below any other node, all
+    fields are required.
+    """
     return _prune(plan, {})
 
 
-def _prune(plan: LogicalPlan, above: NeededFields) -> LogicalPlan:
-    """The plan with pruned scans. above: what the nodes above need of its output."""
+def _prune(plan: LogicalPlan, above: FieldsByColumn) -> LogicalPlan:
+    """Prune the scans of a plan. above: the fields of its output columns that the nodes above require."""
     if isinstance(plan, Scan):
         fields = _fields(plan, plan.source.schema, above)
         return replace(plan, source=plan.source.with_variant_fields(fields)) if fields else plan
+    # Other nodes may pass the whole variant on, so nothing is pruned below them.
     is_followed = isinstance(plan, Projection | Aggregate | Filter)
-    return over(
+    return with_new_children(
         plan,
         [_prune(c, _fields(plan, c.schema, above) if is_followed else {}) for c in plan.children],
     )
 
 
-def _fields(plan: LogicalPlan, schema: pa.Schema, above: NeededFields) -> NeededFields:
-    """What a node and those above it need of the columns that it reads."""
+def _fields(plan: LogicalPlan, schema: pa.Schema, above: FieldsByColumn) -> FieldsByColumn:
+    """Return the fields of the input columns in ``schema`` that the node and the nodes above it require."""
     columns = [column.name for column in schema if column.type == t.VARIANT]
-    needed = {column: _together(_needs(plan, column, above)) for column in columns}
-    return {column: fields for column, fields in needed.items() if fields is not None}
+    required = {column: _union(_requirements(plan, column, above)) for column in columns}
+    return {column: fields for column, fields in required.items() if fields is not None}
 
 
-def _needs(plan: LogicalPlan, column: str, above: NeededFields) -> list[Needed]:
+def _requirements(plan: LogicalPlan, column: str, above: FieldsByColumn) -> list[RequiredFields]:
+    """Return the fields of an input column that each expression of the node and the nodes above require."""
     if isinstance(plan, Projection):
         copies = [e.name for e in plan.exprs if isinstance(e.expr, Column) and e.expr.name == column]
-        return [*map(above.get, copies), *(_of(e.expr, column) for e in plan.exprs if e.name not in copies)]
-    own = [_of(expr, column) for expr in plan.expressions]
+        computed = [e.expr for e in plan.exprs if e.name not in copies]
+        return [*map(above.get, copies), *(_fields_read(expr, column) for expr in computed)]
+    own = [_fields_read(expr, column) for expr in plan.expressions]
     passes_on = not isinstance(plan, Aggregate) and column in plan.column_names
     return [*own, above.get(column)] if passes_on else own
 
 
-def _of(expr: Expr, column: str) -> Needed:
-    """The fields of a column that an expression needs."""
+def _fields_read(expr: Expr, column: str) -> RequiredFields:
+    """Return the fields of a column that an expression reads."""
     match expr:
         case Column(name=name):
             return None if name == column else frozenset()
@@ -62,16 +69,16 @@ def _of(expr: Expr, column: str) -> Needed:
             return frozenset()
         case Call(function="variant_get", args=(Column(name=name), path, *_)) if name == column:
             return _first_field(path)
-    return _together([_of(child, column) for child in expr.children])
+    return _union([_fields_read(child, column) for child in expr.children])
 
 
-def _together(needs: list[Needed]) -> Needed:
-    known = [fields for fields in needs if fields is not None]
-    return frozenset[str]().union(*known) if len(known) == len(needs) else None
+def _union(requirements: list[RequiredFields]) -> RequiredFields:
+    known = [fields for fields in requirements if fields is not None]
+    return frozenset[str]().union(*known) if len(known) == len(requirements) else None
 
 
-def _first_field(path: Expr) -> Needed:
-    """The field that a constant path begins with."""
+def _first_field(path: Expr) -> RequiredFields:
+    """Return the field that a constant path starts with; None (all fields) for other paths."""
     if not isinstance(path, Literal):
         return None
     try:

@@ -64,5 +64,5 @@ def accumulator(name: str) -> Accumulator:
     """The accumulator called ``name``; Unsupported when there is none."""
     entry = _TABLE.get(name)
     if entry is None:
-        raise Unsupported(f"The aggregate {name} is not supported.")
+        raise Unsupported(f"the aggregate {name} is not supported")
     return entry

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
-from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import bounded_heaps, integer_order
 from kquery_spark.kernels.compiled import HEAP_LOOPS

@@ -1,4 +1,4 @@
-"""listagg: the texts of a group joined by a delimiter, in the order of the rows or of sort keys."""
+"""listagg: the strings of a group joined by a delimiter, in the order of the rows or of sort keys."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kquery_spark.types.vector import Data, Int64s, Vector, validity
 
 
 class ListAgg(Accumulator):
-    """Texts or binaries that are not NULL, joined by the second argument.
+    """Strings or binaries that are not NULL, joined by the second argument.
 
     If ``ordered``, the first argument is a struct of the value and its sort keys, and the third says the direction of
-    each key (``functions/listagg.py``). States: the values, or these structs, and the constants.
+    each key (``functions/aggregate/listagg.py``). States: the values, or these structs, and the constants.
     """
 
     def __init__(self, ordered: bool) -> None:

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
-from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions import hyperloglog
+from kquery_spark.functions.aggregate import hyperloglog
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.ordered_bytes import normalized

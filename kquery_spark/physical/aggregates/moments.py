@@ -227,9 +227,7 @@ def _correlation(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
     n, c, xx, yy = states[0], states[3], states[4], states[5]
     spread, undefined = np.sqrt(xx * yy), (n <= 1.0) | (xx == 0.0) | (yy == 0.0)
     if ((spread == 0.0) & ~undefined).any():
-        raise Unsupported(
-            "The correlation of values this close to each other is a division by zero in Spark."
-        )
+        raise Unsupported("the correlation of values this close to each other is a division by zero in Spark")
     return c / spread, undefined
 
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
 from kquery_spark.physical.aggregates import reduce

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels.ordered_bytes import has_floats, ordered_bytes
 from kquery_spark.physical.keys import Groups, as_integers
 from kquery_spark.types import names as t

@@ -1,4 +1,14 @@
-"""Run-time filters: what a join or a top-k has learned drops rows already in the scan, before other columns are decoded."""
+"""Dynamic filters: a join or a top-k drops rows already in the scan, before the other columns are decoded.
+
+When a hash join has built its table, the keys are known. For ``lines JOIN (orders WHERE day = ...) ON l.order_id = o.id``
+with 200 build rows whose ids are between 9,000 and 9,900:
+
+1. ``conditions`` (``order_id >= 9000 AND order_id <= 9900``) prune row groups and pages of ``lines`` by statistics.
+2. The scan decodes ``order_id``, and ``mask`` looks up each value in the join table.
+3. The other columns are decoded only for the rows that pass.
+
+A top-k works alike: once it has k rows, later rows have to be better than its worst one.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +25,17 @@ from kquery_spark.logical.join import JoinKind
 from kquery_spark.physical.joins.join_table import JoinTable
 from kquery_spark.types.vector import Vector
 
-_TRIAL_ROWS = 200_000
-_MAX_PASSED_ROW_SHARE = 0.6
+_TRIAL_ROWS = 200_000  # the filter is always applied to this number of rows
+_MAX_PASSED_ROW_SHARE = 0.6  # afterwards it is switched off if a larger share of the rows passed
 
 
 @dataclass
 class RuntimeFilter(ABC):
-    """Keeps the rows that an operator further up needs, judged by some of their columns.
+    """Keeps the rows that an operator further up needs, decided by the values of ``columns``.
 
-    It switches itself off once it has let most rows pass. every_row: Spark shows the rows left out to all expressions
-    on the way, so a filter must not pass those that can raise; else it may pass projections, which Spark evaluates only
-    for rows that have a match.
+    It switches itself off if most rows of a trial pass. every_row: Spark evaluates all expressions between the scan and the
+    operator also for the rows that this filter drops, so it must not be pushed below expressions that can raise. Otherwise
+    it may be pushed below projections, which Spark evaluates only for rows with a match.
     """
 
     columns: tuple[str, ...]
@@ -35,11 +45,11 @@ class RuntimeFilter(ABC):
 
     @property
     def is_on(self) -> bool:
-        """Whether the filter drops enough rows to pay for its time."""
+        """True while the filter drops enough rows to be worth its time."""
         return self.seen < _TRIAL_ROWS or self.passed <= _MAX_PASSED_ROW_SHARE * self.seen
 
     def mask(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
-        """True for the rows that pass; counts them."""
+        """Return True for the rows that pass, and count them."""
         hits = self._hits(keys, num_rows)
         self.count(num_rows, int(np.count_nonzero(hits)))
         return hits
@@ -57,17 +67,17 @@ class RuntimeFilter(ABC):
         return None
 
     def through_filter(self) -> RuntimeFilter:
-        """The filter to push below an operator that drops rows."""
+        """Return the filter to push below an operator that drops rows."""
         return self
 
     @property
     @abstractmethod
     def is_quick(self) -> bool:
-        """True if ``mask`` takes little time a row."""
+        """True if ``mask`` takes little time per row."""
 
     @abstractmethod
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """Conditions that every passing row meets, to compare with statistics; ``columns`` are the source's."""
+        """Return conditions that every passing row satisfies, for pruning by statistics. columns: those of the source."""
 
     @abstractmethod
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]: ...
@@ -75,7 +85,7 @@ class RuntimeFilter(ABC):
 
 @dataclass
 class MatchFilter(RuntimeFilter):
-    """Of a join: rows whose keys have a match."""
+    """The filter of a join: keeps the rows whose keys have a match in its table."""
 
     table: JoinTable
 
@@ -86,7 +96,7 @@ class MatchFilter(RuntimeFilter):
 
     @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """Between the lowest and the highest key."""
+        """Each key is between the lowest and the highest value of the build side."""
         terms: list[Expr] = []
         for column, ends in zip(columns, self.table.ranges, strict=True):
             if ends is not None:
@@ -103,7 +113,7 @@ class MatchFilter(RuntimeFilter):
 
 
 def drops_unmatched(kind: JoinKind, build_is_left: bool) -> bool:
-    """Whether a probe row without a match never comes out."""
+    """True if the join never outputs a probe row without a match."""
     if kind is JoinKind.INNER:
         return True
     if build_is_left:
@@ -112,6 +122,6 @@ def drops_unmatched(kind: JoinKind, build_is_left: bool) -> bool:
 
 
 def key_names(keys: Sequence[Expr]) -> tuple[str, ...] | None:
-    """The column names of keys that are all plain columns."""
+    """Return the names of the keys if all of them are plain columns; otherwise None."""
     names = tuple(k.name for k in keys if isinstance(k, Column))
     return names if len(names) == len(keys) and names else None

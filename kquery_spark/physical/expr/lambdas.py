@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import pyarrow as pa
 
 from kquery_spark.expr.lambdas import HigherOrder
-from kquery_spark.functions.higher_order import LambdaCall
+from kquery_spark.functions.nested.higher_order import LambdaCall
 from kquery_spark.run_control import check_run
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_gather

@@ -18,8 +18,8 @@ from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InLis
 from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts, user
-from kquery_spark.functions import decimal_kernels as dk
-from kquery_spark.functions.conditional import alike
+from kquery_spark.functions.core.conditional import alike
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, EvalMode, call
 from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.expr import lambdas
@@ -89,7 +89,7 @@ class Program:
                 return self._higher_order(expr)
             case UserCall():
                 return self._user_call(expr)
-        raise Unsupported(f"The engine has no program for {type(expr).__name__} expressions.")
+        raise Unsupported(f"the engine has no program for {type(expr).__name__} expressions")
 
     def _column(self, expr: Column) -> Step:
         index = self._indexes.get(expr.name)

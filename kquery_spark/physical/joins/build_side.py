@@ -6,7 +6,7 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class BuildSide(StrEnum):
-    """Which input is held in memory."""
+    """Which input of a join is held in memory as a hash table. The other input is the probe side."""
 
     LEFT = "left"
     RIGHT = "right"

@@ -1,4 +1,29 @@
-"""The build side of a hash join: keys mapped to codes, codes to build rows, for any number of probe batches."""
+"""The hash table of a hash join. It maps the keys of the build side to integer codes, and codes to build rows.
+
+Each key column is encoded separately. Code 0 stands for NULL, the last code (``size - 1``) for all values that no build row
+has, and the codes between for the values of the build side. Integers in a small range are encoded by their offset from the
+smallest value; other values by a hash index over the distinct build values.
+
+Several columns are combined like the digits of a number: ``code = code_1 * size_2 + code_2``. Example: a build side with
+the keys
+
+    row  a   b        a: values 10 to 12, size = 3 + 2 = 5, codes 10 -> 1, 11 -> 2, 12 -> 3, others -> 4
+    0    10  'x'      b: values 'x', 'y', size = 2 + 2 = 4, codes 'x' -> 1, 'y' -> 2, others -> 3
+    1    12  'y'
+    2    10  'x'      combined: row 0: 1 * 4 + 1 = 5, row 1: 3 * 4 + 2 = 14, row 2: 5
+
+The build rows are then sorted by code into runs: code 5 has the rows [0, 2], code 14 has the row [1]. A probe row (12, 'y')
+gets the code 14 and matches build row 1. A probe row (12, 'z') gets 3 * 4 + 3 = 15, which no build row has.
+
+Three steps keep the tables of codes small:
+
+- If the product of the sizes would exceed 2**62, the codes of the columns so far are replaced by their positions among the
+  codes that occur in the build side (``_compress``).
+- If there are many more possible codes than build rows, an index maps the codes that occur to dense numbers (``_link``).
+- If every code has at most one build row (``unique``), one array from code to row replaces the runs.
+
+All functions work on whole columns of a batch: there is no loop over rows in Python.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +35,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.hash_index import DirectIndex, HashIndex, row_numbers
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
@@ -21,50 +46,51 @@ from kquery_spark.types.vector import Int64s, Vector, decimal_words, narrow, slo
 
 _MAX_CARDINALITY = 2**62
 _INT64 = np.iinfo(np.int64)
-_MAX_DENSE_CODES = 64 * 1024 * 1024
-_MAX_DIRECT_CODES = 4 * 1024 * 1024  # codes that get a slot each, however few of them there are
-_FLAG_BYTES_PER_BUILD_ROW = 256  # bytes that looking up a build row quickly is worth
+_MAX_DENSE_CODES = 64 * 1024 * 1024  # up to this number of possible codes, arrays may have one entry per code
+_MAX_DIRECT_CODES = 4 * 1024 * 1024  # up to this number, they may, even if most of the codes do not occur
+_FLAG_BYTES_PER_BUILD_ROW = 256  # the memory, per build row, that a direct test for membership may take
 
+#: Encodes a column of the given number of rows: returns one code per row.
 Encode = Callable[[Vector, int], Int64s]
 
 
 @dataclass(frozen=True)
 class KeySpace:
-    """How values of a key column become codes.
+    """The encoding of one key column.
 
-    size: how many codes there are, 0 for NULL and the last one for all values no build row has. ends: the lowest and the
-    highest integer of the build rows, where values are integers underneath and there are any.
+    size: the number of codes, including 0 for NULL and the last one for values that no build row has. value_range: the
+    lowest and the highest value of the build rows, for types with an integer representation; None if there are no values.
     """
 
     encode: Encode
     size: int
-    ends: tuple[int, int] | None = None
+    value_range: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
 class Matches:
-    """Pairs of row numbers, in probe order."""
+    """Matching pairs, as two arrays of row numbers of equal length, in the order of the probe rows."""
 
     probe: Int64s
     build: Int64s
 
 
 class JoinTable:
-    """Looks up probe rows among ``num_rows`` build rows.
+    """Finds the matches of probe rows among ``num_rows`` build rows. The module's docstring explains the encoding.
 
-    A NULL key matches nothing unless its column is ``null_safe``. Keys are compared, never only hashed.
+    A NULL key matches nothing, unless its column is ``null_safe``. Equal codes mean equal keys, so there are no hash
+    collisions.
 
-    Each column has codes of its own: 0 is NULL's, the last one (size - 1) is that of all values no build row has. Numbers
-    of rows are looked up by one number for all columns, and no build row is under a number with such a last code in it.
-
-    ranges: the lowest and the highest value of each key column of integers or dates that build rows have; None of others.
+    ranges: for each key column of integers or dates, the lowest and the highest value of the build rows; None for other
+    columns.
     """
 
     def __init__(self, keys: Sequence[Vector], num_rows: int, null_safe: Sequence[bool]) -> None:
         self.num_rows = num_rows
         self.ranges: list[tuple[int, int] | None] = []
         self._spaces: list[KeySpace] = []
-        self._squeezes: dict[int, tuple[HashIndex, int]] = {}
+        # By key column: the index (and its size) that compresses the combined codes of the columns before it.
+        self._compressions: dict[int, tuple[HashIndex, int]] = {}
         self._index: HashIndex | DirectIndex | None = None
         self._flags: npt.NDArray[np.bool_] | None = None
         codes = np.zeros(num_rows, np.int64)
@@ -73,13 +99,15 @@ class JoinTable:
         for key_index, (key, safe) in enumerate(zip(keys, null_safe, strict=True)):
             space = _key_space(key, safe)
             plain = t.is_integral(key.dtype) or key.dtype == t.DATE
-            self.ranges.append(space.ends if plain and not safe else None)
+            self.ranges.append(space.value_range if plain and not safe else None)
             column = space.encode(key, num_rows)
+            # A build row has the last code only for a NULL in a column that is not null-safe. It matches nothing.
             known &= column < space.size - 1
             if key_index and cardinality * space.size >= _MAX_CARDINALITY:
                 values = integer_order.distinct(np.compress(known, codes))
-                self._squeezes[key_index] = HashIndex(values), len(values)
-                codes, cardinality = self._squeezed(key_index, codes), len(values) + 1
+                self._compressions[key_index] = HashIndex(values), len(values)
+                codes, cardinality = self._compress(key_index, codes), len(values) + 1
+                # A wide range of integers can still be too large: encode by distinct values instead of by offsets.
                 if cardinality * space.size >= _MAX_CARDINALITY:
                     space = _key_space(key, safe, by_range=False)
                     column = space.encode(key, num_rows)
@@ -89,17 +117,19 @@ class JoinTable:
         self._cardinality = cardinality
         self._link(codes, np.flatnonzero(known))
 
-    def _squeezed(self, key_index: int, codes: Int64s) -> Int64s:
-        """Fewer codes for the key columns before ``key_index``, the last one for keys that no build row has."""
-        index, count = self._squeezes[key_index]
-        squeezed = index.lookup(codes)
-        squeezed[squeezed < 0] = count
-        return squeezed
+    def _compress(self, key_index: int, codes: Int64s) -> Int64s:
+        """Replace the combined codes of the columns before ``key_index`` by their positions among the build side's."""
+        index, count = self._compressions[key_index]
+        compressed = index.lookup(codes)
+        compressed[compressed < 0] = count
+        return compressed
 
     def _link(self, codes: Int64s, rows: Int64s) -> None:
-        """Connect codes to rows: one row each when keys are unique, else runs of an order."""
+        """Build the arrays from codes to build rows. rows: the build rows that can match, that is, without NULL keys."""
         self.has_null_key = len(rows) < self.num_rows
         present = codes[rows]
+        # If there are few possible codes, arrays are indexed by code. Otherwise an index maps the codes that occur to
+        # 0, 1, 2, ... first. One flag per code answers ``contains`` without that index, at one byte per possible code.
         sparse = self._cardinality > min(_MAX_DENSE_CODES, max(65536, 16 * self.num_rows))
         if self._cardinality <= min(
             _MAX_DENSE_CODES, max(_MAX_DIRECT_CODES, _FLAG_BYTES_PER_BUILD_ROW * self.num_rows)
@@ -112,35 +142,38 @@ class JoinTable:
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)
             self._cardinality = max(len(known), 1)
+        # One entry more than codes: index -1 (no such code) reads the last entry, which stays "no row".
         self._row_of = row_numbers(self._cardinality + 1, self.num_rows)
         self._row_of[present] = rows
+        # If two rows have the same code, the second assignment overwrote the first one.
         self.unique = bool((self._row_of[present] == rows).all())
         if self.unique:
             return
+        # The rows of code c are _order[_starts[c] : _starts[c] + _counts[c]].
         self._order = rows.take(integer_order.stable_order(present))
         self._counts = np.bincount(present, minlength=self._cardinality + 1)
         self._starts = np.cumsum(self._counts) - self._counts
 
     def _codes(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
-        """Dense code of each probe row, -1 where no build row can match."""
-        codes = self._combined(keys, num_rows)
+        """Return the code of each probe row as an index into the arrays of ``_link``; -1 if no build row has it."""
+        codes = self._combined_codes(keys, num_rows)
         return codes if self._index is None else self._index.lookup(codes)
 
-    def _combined(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
-        """One number for the codes of all keys of each probe row."""
+    def _combined_codes(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
+        """Encode the key columns of probe rows and combine their codes, with the same steps as for the build rows."""
         codes = np.zeros(num_rows, np.int64)
         for key_index, (key, space) in enumerate(zip(keys, self._spaces, strict=True)):
             column = space.encode(key, num_rows)
             if key_index == 0:
                 codes = column
                 continue
-            if key_index in self._squeezes:
-                codes = self._squeezed(key_index, codes)
+            if key_index in self._compressions:
+                codes = self._compress(key_index, codes)
             codes = codes * space.size + column
         return codes
 
     def counts(self, keys: Sequence[Vector], num_rows: int) -> tuple[Int64s, Int64s]:
-        """Codes of the probe rows, and how many build rows each matches."""
+        """Return the code of each probe row, and the number of build rows that it matches."""
         codes = self._codes(keys, num_rows)
         if self.unique:
             return codes, (self._row_of[codes] >= 0).astype(np.int64)
@@ -148,18 +181,18 @@ class JoinTable:
 
     @property
     def is_direct(self) -> bool:
-        """Whether ``contains`` looks at one place a row, several times faster than by hash."""
+        """True if ``contains`` reads one flag per row, which is several times faster than a hash lookup."""
         return self._flags is not None
 
     def contains(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
-        """Whether each probe row matches any build row."""
+        """Return, for each probe row, whether it matches any build row."""
         if self._flags is not None:
-            return self._flags[self._combined(keys, num_rows)]
+            return self._flags[self._combined_codes(keys, num_rows)]
         codes = self._codes(keys, num_rows)
         return np.asarray((self._row_of[codes] >= 0) if self.unique else (self._counts[codes] > 0))
 
     def mark_matched(self, codes: Int64s, marks: npt.NDArray[np.bool_]) -> None:
-        """Set the marks of all build rows with these codes, without a pair for each row that probes them."""
+        """Set the marks of all build rows with these codes. This takes no memory for pairs, however many there are."""
         if self.unique:
             rows = self._row_of[codes]
             marks[rows[rows >= 0]] = True
@@ -169,10 +202,11 @@ class JoinTable:
         marks[self._order[np.repeat(matched, self._counts)]] = True
 
     def matches(self, codes: Int64s, counts: Int64s) -> Matches:
-        """All pairs for the codes and counts that ``counts`` gave."""
+        """Return all pairs for the codes and counts that the method ``counts`` returned."""
         if self.unique:
             probe = np.flatnonzero(counts)
             return Matches(probe, self._row_of[codes[probe]].astype(np.int64))
+        # Counts [2, 0, 3] give the probe rows 0 0 2 2 2 and the positions 0 1 0 1 2 within the run of each code.
         total = int(counts.sum())
         probe = np.repeat(np.arange(len(codes), dtype=np.int64), counts)
         ends = np.cumsum(counts)
@@ -181,10 +215,10 @@ class JoinTable:
 
 
 def _key_space(key: Vector, null_safe: bool, by_range: bool = True) -> KeySpace:
-    """The space of a build column; unless ``by_range``, it is no larger than the column has values, and two."""
+    """Choose the encoding of a build column. Without ``by_range``, it has as many codes as distinct values, plus two."""
     if t.is_decimal(key.dtype) and not key.is_narrow:
         return _by_value(key.plain(), lambda v: v.plain(), null_safe)
-    integers = as_integers(key)
+    integers = as_integers(key)  # also dates, times and narrow decimals
     if integers is not None:
         return _by_range(integers, null_safe, _MAX_CARDINALITY if by_range else 0)
     if key.dtype == t.STRING:
@@ -197,26 +231,31 @@ def _key_space(key: Vector, null_safe: bool, by_range: bool = True) -> KeySpace:
 
 
 def _with_nulls(codes: Int64s, data: pa.Array, null_code: int) -> Int64s:
-    """Codes of a column in which NULL has its own."""
+    """Return the codes with ``null_code`` for the NULLs of ``data``."""
     valid = validity(data)
     return codes if valid is None else np.where(valid, codes, null_code)
 
 
 def _by_range(build: pa.Array, null_safe: bool, limit: int) -> KeySpace:
-    """Integers: offset from the smallest build value; by value from a range of the size ``limit``."""
-    ends = pc.min_max(build)
+    """Encode integers by their offset from the smallest build value, or by value if the range has ``limit`` codes or more.
+
+    For build values from 10 to 12, the codes are 10 -> 1, 11 -> 2, 12 -> 3, and 4 for all other values.
+    """
+    min_max = pc.min_max(build)
     empty = len(build) == build.null_count
-    low, high = (1, 0) if empty else (ends["min"].as_py(), ends["max"].as_py())
+    low, high = (1, 0) if empty else (min_max["min"].as_py(), min_max["max"].as_py())
     value_range = None if empty else (low, high)
     size = high - low + 3
-    absent = _absent(build, low, high)
+    absent = _find_absent_value(build, low, high)
     if size >= limit:
-        return replace(_by_value(build, lambda v: _integers_of(v, absent), null_safe), ends=value_range)
+        by_value = _by_value(build, lambda v: _integers_of(v, absent), null_safe)
+        return replace(by_value, value_range=value_range)
     null_code = 0 if null_safe else size - 1
 
     def encode(vector: Vector, num_rows: int) -> Int64s:
         data = _integers_of(vector, absent)
-        with np.errstate(over="ignore"):  # what is below the range wraps around to far above it
+        # As unsigned integers, values below the range wrap around to far above it, so one minimum handles both sides.
+        with np.errstate(over="ignore"):
             offsets = (np.asarray(dk.as_int64(data)) - np.int64(low)).view(np.uint64)
         np.minimum(offsets, np.uint64(size - 2), out=offsets)
         offsets += np.uint64(1)
@@ -225,8 +264,8 @@ def _by_range(build: pa.Array, null_safe: bool, limit: int) -> KeySpace:
     return KeySpace(encode, size, value_range)
 
 
-def _absent(build: pa.Array, low: int, high: int) -> int:
-    """An int64 that is not among the build values."""
+def _find_absent_value(build: pa.Array, low: int, high: int) -> int:
+    """Return an int64 that is not among the build values."""
     if high < _INT64.max:
         return int(_INT64.max)
     if low > _INT64.min:
@@ -235,7 +274,7 @@ def _absent(build: pa.Array, low: int, high: int) -> int:
 
 
 def _integers_of(vector: Vector, absent: int) -> pa.Array:
-    """Probe values as int64; decimals too wide for int64 match no narrow build value and become ``absent``."""
+    """Return probe values as int64. Decimals that do not fit into int64 match no build value, so they become ``absent``."""
     data = as_integers(vector)
     if data is not None:
         return data
@@ -250,6 +289,7 @@ def _integers_of(vector: Vector, absent: int) -> pa.Array:
 
 
 def _by_string(key: Vector, null_safe: bool) -> KeySpace:
+    """Encode strings by value. For dictionary-encoded columns, only the dictionary is looked up, not each row."""
     values = (key.data.dictionary if key.is_dictionary else key.data).unique().drop_null()
     lookup = BytesIndex(values).lookup
     size = len(values) + 2
@@ -258,16 +298,18 @@ def _by_string(key: Vector, null_safe: bool) -> KeySpace:
     def encode(vector: Vector, num_rows: int) -> Int64s:
         data = vector.data
         if vector.is_dictionary:
-            codes = _codes(lookup(data.dictionary), size) if len(data.dictionary) else np.full(1, size - 1)
+            dictionary = data.dictionary
+            codes = _as_codes(lookup(dictionary), size) if len(dictionary) else np.full(1, size - 1)
             codes = codes[data.indices.fill_null(0).to_numpy(zero_copy_only=False)]
         else:
-            codes = _codes(lookup(data), size)
+            codes = _as_codes(lookup(data), size)
         return _with_nulls(codes, data, null_code)
 
     return KeySpace(encode, size)
 
 
 def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bool) -> KeySpace:
+    """Encode values by their position among the distinct build values. form: converts a probe column to ``build``'s form."""
     values = build.unique().drop_null()
     lookup = _lookup(values)
     size = len(values) + 2
@@ -277,13 +319,13 @@ def _by_value(build: pa.Array, form: Callable[[Vector], pa.Array], null_safe: bo
         data = form(vector)
         if data.type != values.type:
             data = data.cast(values.type)
-        return _with_nulls(_codes(lookup(data), size), data, null_code)
+        return _with_nulls(_as_codes(lookup(data), size), data, null_code)
 
     return KeySpace(encode, size)
 
 
 def _lookup(values: pa.Array) -> Callable[[pa.Array], Int64s]:
-    """A function to the positions of data among distinct values, -1 where they are absent; NULLs anywhere."""
+    """Return a function that returns the position of each row among the distinct values, -1 if absent, any for NULL."""
     if pa.types.is_int64(values.type):
         index = HashIndex(slots(values))
         return lambda data: index.lookup(slots(data))
@@ -292,6 +334,6 @@ def _lookup(values: pa.Array) -> Callable[[pa.Array], Int64s]:
     return lambda data: places_of(data, values)
 
 
-def _codes(places: Int64s, size: int) -> Int64s:
-    """Codes from 1 on for places, the last one for values that no build row has."""
-    return np.where(places < 0, size - 1, places + 1)
+def _as_codes(positions: Int64s, size: int) -> Int64s:
+    """Return codes from 1 on for positions from 0 on, and the last code for the position -1 (no build row has the value)."""
+    return np.where(positions < 0, size - 1, positions + 1)

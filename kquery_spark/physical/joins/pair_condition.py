@@ -1,4 +1,4 @@
-"""The residual condition of a join, over pairs of rows whose keys match."""
+"""Evaluates the residual condition of a join over pairs of rows whose keys match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kquery_spark.types.sizes import reserve_gather
 
 
 class PairCondition:
-    """A condition compiled for pairs; only the columns it reads are gathered."""
+    """A condition compiled for pairs of rows. Only the columns that it reads are gathered for the pairs."""
 
     def __init__(self, condition: Expr, probe: pa.Schema, build: pa.Schema) -> None:
         needed = columns_of(condition)
@@ -24,7 +24,7 @@ class PairCondition:
         self._program = Program([condition], self._schema)
 
     def passing(self, probe: Batch, build: Batch, pairs: Matches) -> Matches:
-        """The pairs for which the condition is true."""
+        """Return the pairs for which the condition is TRUE. A NULL drops the pair, as FALSE does."""
         count = len(pairs.probe)
         if not count:
             return pairs

@@ -1,4 +1,11 @@
-"""The probe of a hash join: finds the pairs of each probe batch, and marks the rows of both sides that matched."""
+"""The probe phase of a hash join: finds the matching pairs of each probe batch and outputs the rows of the join.
+
+What is output, and when, depends on the kind of the join and on which side is built:
+
+- Pairs are output as they are found. A batch with many matches is processed in slices, which bounds the memory for pairs.
+- Probe rows with or without a match (padded rows of outer joins, rows of semi and anti joins) are output after their batch.
+- Build rows with or without a match are output after all batches. ``marks`` has one flag per build row for that.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from kquery_spark.physical.operators.join import JoinExec
 
 MAX_PAIRS = 2_000_000
-"""Pairs of rows that are in memory at once."""
+"""The number of pairs of rows that are in memory at once."""
 _MAX_BOUNDED_PAIRS = 131_072  # where the run may use little memory
 _PAIR_BYTES = 48  # of row numbers while pairs are found
 ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
@@ -32,7 +39,7 @@ _KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
 
 
 class Probe:
-    """One run of a join: the build side, and marks of its rows that have matched."""
+    """One run of a join: the build side, and flags for those of its rows that have matched."""
 
     def __init__(self, plan: JoinExec, side: tuple[Batch, JoinTable], probe_schema: pa.Schema) -> None:
         self._plan = plan
@@ -68,24 +75,24 @@ class Probe:
         return [(n in probe, probe[n] if n in probe else built[n]) for n in names]
 
     def take_side(self, side: tuple[Batch, JoinTable], marks: np.ndarray | None) -> None:
-        """Continue with another part of the build side. marks: of its rows."""
+        """Continue with another part of the build side. marks: the flags of its rows."""
         self._built, self._table = side
         self.marks = marks
 
     def run(self, source: Iterator[Batch]) -> Iterator[Batch]:
-        """Probes every batch, then emits the unmatched build rows."""
+        """Probe every batch, then output the build rows that depend on whether they matched."""
         for batch in source:
             if self._plan.null_aware:
                 yield self._null_aware(batch)
             else:
                 matched = np.zeros(batch.num_rows, np.bool_)
                 yield from self.pairs(batch, matched)
-                yield from self.rest(batch, matched)
+                yield from self.probe_rows(batch, matched)
         if self.marks is not None:
             yield self.unmatched()
 
     def pairs(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
-        """Output of pairs of rows; sets ``matched`` for probe rows and the marks of build rows."""
+        """Output the pairs of a batch. Sets ``matched`` for its rows, and the marks of build rows."""
         n = batch.num_rows
         keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
         codes, counts = self._table.counts(keys, n)
@@ -109,7 +116,7 @@ class Probe:
             if self.marks is not None:
                 self.marks[matches.build] = True
             if not self._one_sided:
-                yield self._joined(batch, matches)
+                yield self._gather(batch, matches)
 
     def _counted(self, pairs: int) -> Iterator[Batch]:
         """Output rows of a join whose consumer reads no columns, such as ``count(*)``: the pairs need not be made."""
@@ -120,7 +127,7 @@ class Probe:
             pairs -= rows
 
     def _mark_by_keys(self, codes: Int64s, counts: Int64s) -> None:
-        """Mark the build rows that have probe rows' keys, without making the pairs if there are too many."""
+        """Mark the build rows with the keys of probe rows. Does not create the pairs if there are too many."""
         if self.marks is None:
             return
         if counts.sum() > MAX_PAIRS:
@@ -129,22 +136,22 @@ class Probe:
             self.marks[self._table.matches(codes, counts).build] = True
 
     def _reserve_pairs(self, counts: Int64s) -> None:
-        """Account for pairs before they are made: one row may match more than fit, and a condition may drop most."""
+        """Account for the memory of pairs before they are created: a single row may have more matches than fit."""
         if self._control is not None:
             pairs = int(counts.sum())
             self._control.reserve(pairs * _PAIR_BYTES)
             self._control.add(pairs)
 
-    def rest(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
-        """Output that depends on whether a probe row matched: rows of semi and anti joins, padded rows of outer joins."""
+    def probe_rows(self, batch: Batch, matched: np.ndarray) -> Iterator[Batch]:
+        """Output probe rows by whether they matched: rows of semi and anti joins, padded rows of outer joins."""
         if self._one_sided and self.marks is None:
             yield self._one_side(batch, matched)
         if self._keep_probe and not matched.all():
-            lonely = np.flatnonzero(~matched)
-            yield self._joined(batch, Matches(lonely, np.full(len(lonely), -1, np.int64)))
+            unmatched = np.flatnonzero(~matched)
+            yield self._gather(batch, Matches(unmatched, np.full(len(unmatched), -1, np.int64)))
 
-    def _joined(self, batch: Batch, pairs: Matches) -> Batch:
-        """Output rows of pairs; -1 on either side stands for a row of NULLs."""
+    def _gather(self, batch: Batch, pairs: Matches) -> Batch:
+        """Gather the columns of pairs from both sides. The row number -1 stands for a row of NULLs."""
         reserve_gather(
             [batch.columns[i] for from_probe, i in self._output_sources if from_probe], pairs.probe
         )
@@ -163,6 +170,7 @@ class Probe:
         return Batch(self._plan.output, tuple(columns), len(pairs.probe))
 
     def _one_side(self, batch: Batch, hit: np.ndarray) -> Batch:
+        """Output rows of a semi, anti or existence join. hit: whether each row of the batch has a match."""
         if self._plan.kind is JoinKind.EXISTENCE:
             columns = [batch.columns[i] for _, i in self._output_sources]
             return Batch(self._plan.output, (*columns, pa.array(hit)), batch.num_rows)
@@ -173,7 +181,7 @@ class Probe:
         return chosen if selected.all() else chosen.take(pa.array(np.flatnonzero(selected)))
 
     def unmatched(self) -> Batch:
-        """Build rows to emit at the end: unmatched rows of outer joins, rows of semi and anti joins."""
+        """Return the build rows to output at the end: unmatched rows of outer joins, rows of semi and anti joins."""
         assert self.marks is not None
         if self._one_sided:
             return self._one_side(self._built, self.marks)
@@ -188,7 +196,7 @@ class Probe:
         return Batch(self._plan.output, tuple(columns), len(rows))
 
     def _null_aware(self, batch: Batch) -> Batch:
-        """NOT IN: all rows for an empty list, none for a list with a NULL, else rows without NULL and match."""
+        """NOT IN: all rows if the list is empty, no row if it has a NULL, otherwise rows without a NULL or a match."""
         n = batch.num_rows
         if not self.has_build_rows:
             return self._one_side(batch, np.zeros(n, np.bool_))
@@ -201,7 +209,7 @@ class Probe:
 
 
 def _slices(counts: Int64s, limit: int) -> Iterator[tuple[int, int]]:
-    """Ranges of probe rows with at most about ``limit`` pairs each."""
+    """Yield ranges (start, stop) of probe rows with at most ``limit`` pairs each, or with a single row that has more."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     if total <= limit:
@@ -209,14 +217,14 @@ def _slices(counts: Int64s, limit: int) -> Iterator[tuple[int, int]]:
         return
     start = 0
     while start < len(counts):
-        done = int(ends[start - 1]) if start else 0
-        stop = max(start + 1, int(np.searchsorted(ends, done + limit, side="right")))
+        pairs_before = int(ends[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(ends, pairs_before + limit, side="right")))
         yield start, stop
         start = stop
 
 
 def _indices(rows: Int64s, whole: int | None) -> pa.Array | None:
-    """Take indices, -1 as NULL; None if they are all rows of a batch of ``whole`` rows in order."""
+    """Return row numbers as indices for ``take``, with NULL for -1; None if they are 0, 1, ..., ``whole`` - 1."""
     if (
         whole is not None
         and len(rows) == whole

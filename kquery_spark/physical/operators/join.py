@@ -166,7 +166,7 @@ class JoinExec(BinaryExec):
             for chunk, part in chunks_with_marks(built, marks):
                 joining.take_side(self._table(schema, [chunk]), part)
                 yield from joining.pairs(block, matched)
-            yield from joining.rest(block, matched)
+            yield from joining.probe_rows(block, matched)
         if marks is not None:
             for chunk, part in chunks_with_marks(built, marks):
                 joining.take_side(self._table(schema, [chunk]), part)

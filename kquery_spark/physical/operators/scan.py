@@ -1,4 +1,14 @@
-"""ScanExec: read splits; filter columns first, the others only for the splits and rows that survive."""
+"""ScanExec: reads splits with late materialization.
+
+For each split of a columnar source, the reader takes these steps, and each step sees only the rows that the one before left:
+
+1. Statistics (row groups, pages, partition values) exclude rows without decoding anything.
+2. Conditions on one dictionary-encoded column run over its dictionary, and select rows by their indices.
+3. The remaining conditions run over the decoded filter columns.
+4. Run-time filters of joins and top-k sorts run over their key columns. They come after the query's own conditions, because
+   those are cheaper and usually more selective.
+5. The other columns are decoded for the surviving rows.
+"""
 
 from __future__ import annotations
 
@@ -17,8 +27,8 @@ from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.fetch_ahead import Wanted, fetched_ahead
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
+from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_splits
 from kquery_spark.physical.split_columns import (
     FilteredColumns,
     SplitColumns,
@@ -28,22 +38,24 @@ from kquery_spark.physical.split_columns import (
 )
 from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
-from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.read_counts import read_counts
+from kquery_spark.sources.dictionary_column import DictionaryColumn
+from kquery_spark.sources.prefetch.read_counts import read_counts
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
 from kquery_spark.types.vector import Int64s
 
 BYTES_READ = "bytes_read"
-"""The metric of a scan that says how many bytes it read of files, as they are stored."""
+"""Metric of a scan: stored (compressed) bytes read from files."""
 
 
 @dataclass(frozen=True)
 class ScanExec(PhysicalPlan):
-    """``splits`` None: the task says which (``scan_id``); else these, in every task that runs the plan.
+    """Scans a source and applies the filters that were pushed into it.
 
-    ``whole``: the planner counts on one task reading all of them, so they must not be shared out. ``shares``: it counts on
-    task ``i`` reading just ``shares[i]``. ``files_pruned``: files of the table that are not in the source, for ``label``.
+    splits: the splits that every task reads; None if the task context assigns them by ``scan_id``.
+    whole: one task must read all splits, because the planner relies on it (for example for a broadcast build side).
+    shares: task ``i`` must read exactly ``shares[i]``, because the planner relies on it for a co-located join.
+    files_pruned: number of files that partition pruning removed from the source; only shown by ``label``.
     """
 
     scan_id: int
@@ -78,7 +90,7 @@ class ScanExec(PhysicalPlan):
         yield from _counting_reads(reader.read_all(in_order), metrics)
 
     def piece_count(self, splits: Sequence[Split]) -> int:
-        """How many times a task that has these splits reads from the source."""
+        """Return the number of reads of a task that has these splits."""
         own = splits if self.splits is None else self.splits
         return sum(len(split.pieces) for split in own) if self.source.divisible else len(own)
 
@@ -93,7 +105,7 @@ class ScanExec(PhysicalPlan):
 
 
 def _counting_reads(batches: Generator[Batch, None, None], metrics: Metrics) -> Iterator[Batch]:
-    """The batches; what this thread reads of files to make them is added to the metrics."""
+    """Yield the batches and add the bytes that this thread reads for them to the metrics."""
     with closing(batches):
         while True:
             before = read_counts()
@@ -108,7 +120,7 @@ def _counting_reads(batches: Generator[Batch, None, None], metrics: Metrics) -> 
 
 
 class _FilteringReader:
-    """Reads splits in steps: columns of the filters, the filters, the columns that are left for the rows that are left."""
+    """Late materialization: decodes the filter columns, applies the filters, and decodes the rest for the survivors."""
 
     def __init__(
         self, scan: ScanExec, source: Source, runtime: list[RuntimeFilter], metrics: Metrics
@@ -118,27 +130,27 @@ class _FilteringReader:
         self._metrics = metrics
         self._schema = scan.schema
         self._row_bytes = sum(fixed_bytes(field.type) for field in scan.schema)
-        # the cheap ones first: what they drop the others need not look up
+        # Cheap filters first: the expensive ones then probe fewer rows.
         self._runtime = sorted(runtime, key=lambda f: (not f.is_quick, len(f.columns)))
         self._conditions = scan.filters
         self._raises = any(map(can_raise, scan.filters))
         self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
-        self._left_rows = True  # whether filters left rows of the last split
+        self._left_rows = True  # True if rows of the last split passed the filters
 
-    def wanted(self, split: Split) -> Wanted | None:
-        """What will be read of a split if it is like the last one; None where statistics rule out its rows."""
+    def prefetch_request(self, split: Split) -> PrefetchRequest | None:
+        """Predict what will be read from a split: as for the last one; None if statistics exclude all of its rows."""
         runtime = [f for f in self._runtime if f.is_on]
         conditions = [*_bounds(split, self._source), *self._conditions]
         rows = self._possible_rows(split, conditions, runtime)
         if rows is not None and len(rows) == 0:
             return None
         static, keys, rest = self._steps(conditions, runtime)
-        return Wanted([*static, *keys, *(rest if self._left_rows else ())], rows)
+        return PrefetchRequest([*static, *keys, *(rest if self._left_rows else ())], rows)
 
     def read_all(self, splits: Sequence[Split]) -> Generator[Batch, None, None]:
-        """Batches of the splits, in their order, with the scan's columns."""
+        """Yield batches with the scan's columns, in the order of the splits."""
         control = current_control()
-        with closing(fetched_ahead(self._source, splits, self.wanted)) as fetched:
+        with closing(prefetched_splits(self._source, splits, self.prefetch_request)) as fetched:
             for split in fetched:
                 check_run()
                 yield from self.read(split)
@@ -146,7 +158,7 @@ class _FilteringReader:
                     control.count_split()
 
     def read(self, split: Split) -> Iterator[Batch]:
-        """Batches of a split."""
+        """Yield the batches of one split."""
         runtime = [f for f in self._runtime if f.is_on]
         conditions = [*_bounds(split, self._source), *self._conditions]
         reserve_rows(split.rows)
@@ -161,7 +173,7 @@ class _FilteringReader:
     def _stepwise(
         self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
     ) -> Generator[Batch, None, bool]:
-        """A source that reads single columns: those of filters first, the others for the rows that are left, if any are."""
+        """Read a columnar source in the steps that the module docstring describes. Returns False if no row passed."""
         read = SplitColumns(self._source, split)
         conditions, runtime, rows = self._candidates(read, split, conditions, runtime)
         reserve_rows(split.rows if rows is None else len(rows), self._row_bytes)
@@ -177,7 +189,7 @@ class _FilteringReader:
             states = _passing(read.beside(states, keys), runtime)
             if not _any_rows(states):
                 return False
-        # all at once, as far as they were not fetched ahead
+        # Request all remaining columns at once; those that were prefetched are not requested again.
         release = self._source.fetch(split, rest, states[0].selected if len(states) == 1 else None)
         try:
             for state in read.beside(states, rest):
@@ -189,7 +201,7 @@ class _FilteringReader:
     def _steps(
         self, conditions: Sequence[Expr], runtime: Sequence[RuntimeFilter]
     ) -> tuple[list[str], list[str], list[str]]:
-        """The columns of the conditions, the further ones of the run-time filters, and those that are left."""
+        """Divide the columns into those of the conditions, further ones of the run-time filters, and all others."""
         needed = columns_of(*conditions)
         static = [c for c in self._source.schema.names if c in needed]
         keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
@@ -199,7 +211,7 @@ class _FilteringReader:
     def _candidates(
         self, read: SplitColumns, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
     ) -> tuple[list[Expr], list[RuntimeFilter], Int64s | None]:
-        """The rows left by statistics and columns' distinct values, and the conditions and filters still to apply."""
+        """Steps 1 and 2: returns the conditions and run-time filters that still have to be applied, and the candidates."""
         rows = self._possible_rows(split, conditions, runtime)
         if rows is not None:
             self._metrics.add("rows_ruled_out", split.rows - len(rows))
@@ -212,18 +224,18 @@ class _FilteringReader:
     def _narrowed(
         self, read: SplitColumns, conditions: list[Expr], rows: Int64s | None
     ) -> tuple[list[Expr], Int64s | None]:
-        """The rows left by conditions that columns' distinct values can decide, and the other conditions."""
+        """Apply the conditions that a dictionary can decide; returns the other conditions and the remaining rows."""
         by_column, others = _by_single_column(conditions)
         for name, terms in by_column.items():
-            column = read.coded(name, rows) if read.is_worthwhile(name) else None
+            column = read.dictionary_column(name, rows) if read.is_worthwhile(name) else None
             if column is None:
                 others += terms
             else:
                 rows = rows_of([(column, self._true(name, column, terms))], rows)
         return others, rows
 
-    def _true(self, name: str, column: CodedColumn, terms: list[Expr]) -> npt.NDArray[np.bool_]:
-        """Of which values of a column the terms are true."""
+    def _true(self, name: str, column: DictionaryColumn, terms: list[Expr]) -> npt.NDArray[np.bool_]:
+        """Return a mask over the dictionary of a column: True where all terms are true."""
         schema = pa.schema([self._source.schema.field(name)])
         mask = self._static(Batch(schema, (column.values,), len(column.values)), terms)
         assert mask is not None
@@ -241,14 +253,14 @@ class _FilteringReader:
         return possible_rows(source, split, conditions, late)
 
     def _whole(self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]) -> Iterator[Batch]:
-        """A source that reads all its columns at once anyway."""
+        """Read a source that decodes all of its columns at once, such as CSV."""
         static, keys, rest = self._steps(conditions, runtime)
         for batch in self._source.read(split, [*static, *keys, *rest]):
             (state,) = _passing([FilteredColumns(batch).where(self._static(batch, conditions))], runtime)
             yield self._ordered(state.batch)
 
     def _static(self, batch: Batch, conditions: list[Expr]) -> pa.Array | None:
-        """The mask of all conditions known before the run, over a batch that has their columns."""
+        """Evaluate the query's own conditions over a batch that has their columns; None if there are none."""
         condition = conjunction(conditions)
         if condition is None:
             return None
@@ -268,7 +280,7 @@ class _FilteringReader:
 def _promising_first(
     source: Source, splits: Sequence[Split], runtime: Sequence[RuntimeFilter]
 ) -> Sequence[Split]:
-    """The splits, first the ones that may have the first rows of the order that a filter is for."""
+    """Order the splits for a top-k filter: those that may hold the first rows come first and tighten its bound early."""
     for runtime_filter in runtime:
         if isinstance(runtime_filter, FirstRowsFilter):
             (column,) = _columns(source, runtime_filter.columns)
@@ -285,7 +297,7 @@ def _columns(source: Source, names: Sequence[str]) -> list[Column]:
 
 
 def _bounds(split: Split, source: Source) -> list[Expr]:
-    """The condition that keeps only the split's rows inside its bounds."""
+    """Return the condition ``low <= column < high`` of a split that is a key range of its file."""
     if split.bounds is None:
         return []
     name, low, high = split.bounds
@@ -299,7 +311,7 @@ def _bounds(split: Split, source: Source) -> list[Expr]:
 
 
 def _by_single_column(conditions: list[Expr]) -> tuple[dict[str, list[Expr]], list[Expr]]:
-    """Terms that can be evaluated on the distinct values of one column, by that column; and the other terms."""
+    """Divide conditions into terms that a single column's dictionary can decide, grouped by column, and all others."""
     by_column: dict[str, list[Expr]] = {}
     others: list[Expr] = []
     for term in (term for c in conditions for term in conjuncts(c)):
@@ -314,7 +326,7 @@ def _by_single_column(conditions: list[Expr]) -> tuple[dict[str, list[Expr]], li
 def _narrowed_at_runtime(
     read: SplitColumns, runtime: list[RuntimeFilter], rows: Int64s | None
 ) -> tuple[list[RuntimeFilter], Int64s | None]:
-    """The rows that pass the run-time filters decidable from columns' distinct values, and the other filters."""
+    """Apply the run-time filters that dictionaries can decide; returns the other filters and the remaining rows."""
     others = []
     for runtime_filter in runtime:
         places = [] if rows is not None and len(rows) == 0 else decided_by_values(runtime_filter, read, rows)
@@ -332,7 +344,7 @@ def _any_rows(states: list[FilteredColumns]) -> bool:
 
 
 def _passing(states: list[FilteredColumns], runtime: list[RuntimeFilter]) -> list[FilteredColumns]:
-    """The states without the rows that run-time filters drop."""
+    """Drop the rows that do not pass the run-time filters."""
     for runtime_filter in runtime:
         states = [s.where(_runtime_mask(runtime_filter, s.batch)) for s in states]
     return states

@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
-from kquery_spark.logical.window import over_text
+from kquery_spark.logical.window import format_window
 from kquery_spark.physical.clusters import with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
@@ -138,7 +138,7 @@ class WindowExec(UnaryExec):
 
     @override
     def label(self) -> str:
-        return f"WindowExec: {over_text(self.calls, self.partition, self.order)}"
+        return f"WindowExec: {format_window(self.calls, self.partition, self.order)}"
 
 
 def _working_bytes(nbytes: int, rows: int) -> int:

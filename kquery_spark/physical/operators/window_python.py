@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.expr import Expr, Frame, SortKey
 from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.logical.window import over_text
+from kquery_spark.logical.window import format_window
 from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, clustered_keys
@@ -82,4 +82,4 @@ class WindowPythonExec(PythonExec):
 
     @override
     def label(self) -> str:
-        return f"WindowPythonExec: {over_text(self.calls.shown, self.partition, self.order)}"
+        return f"WindowPythonExec: {format_window(self.calls.shown, self.partition, self.order)}"

@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import WindowCall
-from kquery_spark.functions import decimal_kernels as dk
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.decimal_kernels import out_of_range
+from kquery_spark.functions.math import decimal_kernels as dk
+from kquery_spark.functions.math.decimal_kernels import out_of_range
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels.integer_order import runs
 from kquery_spark.physical.aggregates import Accumulator, accumulator, reduce
@@ -106,7 +106,7 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     running = np.concatenate(([0.0], np.cumsum(sizes if valid is None else np.where(valid, sizes, 0.0))))
     if (running[high] - running[low]).max() > 0.999 * limit:
         raise Unsupported(
-            "Sums over windows of values so large that the order of additions decides on overflow."
+            "sums over windows of values so large that the order of additions decides on overflow"
         )
 
 

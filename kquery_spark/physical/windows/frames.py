@@ -9,7 +9,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Frame, FrameUnit, Literal, SortKey
 from kquery_spark.expr.constants import literal_vector
 from kquery_spark.expr.windows import check_months, check_range
-from kquery_spark.functions import decimal_kernels as dk
+from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.kernels import civil
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import as_integers
@@ -81,7 +81,7 @@ def _keys_and_targets(
     check_range(offset, dtype)
     integers = as_integers(vector)
     if integers is None or dtype == t.BOOL:
-        raise Unsupported(f"A RANGE frame with an offset over {t.spark_name(dtype)} is not supported.")
+        raise Unsupported(f"a RANGE frame with an offset over {t.spark_name(dtype)} is not supported")
     by = _whole(offset, dtype)
     values = np.asarray(dk.as_int64(integers))
     if not ascending:
@@ -91,7 +91,7 @@ def _keys_and_targets(
     present = values if valid is None else values[valid]
     if len(present) and not (low <= int(present.min()) + by and int(present.max()) + by <= high):
         # ANSI or not, Spark wraps around, raises, or does not get to the sum, depending on the rows that follow
-        raise Unsupported(f"A RANGE frame past the end of {t.spark_name(dtype)} is not supported.")
+        raise Unsupported(f"a RANGE frame past the end of {t.spark_name(dtype)} is not supported")
     return values, values + np.int64(by)
 
 
@@ -106,7 +106,7 @@ def _keys_and_months(vector: Vector, months: int, valid: np.ndarray | None) -> t
     unit = 1 if vector.dtype == t.DATE else DAY_MICROS
     days = values // unit
     if len(days) and max(abs(int(days.min())), abs(int(days.max())), abs(months) * _MONTH_DAYS) > _MAX_DAYS:
-        raise Unsupported(f"A RANGE frame past the end of {t.spark_name(vector.dtype)} is not supported.")
+        raise Unsupported(f"a RANGE frame past the end of {t.spark_name(vector.dtype)} is not supported")
     return values, civil.add_months(days, months) * unit + values % unit
 
 
@@ -122,10 +122,10 @@ def _float_keys_and_targets(vector: Vector, by: float) -> tuple[Int64s, Int64s]:
 def _whole(offset: Literal, dtype: pa.DataType) -> int:
     if t.is_decimal(dtype):
         if not t.is_decimal(offset.dtype) or offset.dtype.scale != dtype.scale:
-            raise Unsupported("The offset of a RANGE frame over decimals must have their scale.")
+            raise Unsupported("the offset of a RANGE frame over decimals must have their scale")
         vector = literal_vector(offset)
         if not vector.is_narrow:
-            raise Unsupported("A RANGE frame over decimals of this size is not supported.")
+            raise Unsupported("a RANGE frame over decimals of this size is not supported")
         return int(vector.data.as_py())
     return int(offset.value)
 

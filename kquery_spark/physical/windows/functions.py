@@ -10,8 +10,8 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Frame, Literal, SortKey, WindowCall
+from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function
-from kquery_spark.functions.windows import window_function
 from kquery_spark.physical.windows import aggregates
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.physical.windows.segments import Segments
@@ -55,7 +55,7 @@ class Windowed:
         if window_function(name) is not None:
             return self._nth(call, name, ignore_nulls, args)
         if ignore_nulls:
-            raise Unsupported(f"IGNORE NULLS with {call.function} is not supported.")
+            raise Unsupported(f"IGNORE NULLS with {call.function} is not supported")
         if call.frame.whole:
             return aggregates.whole_partition(call, args, self._segments)
         return aggregates.framed(call, args, *self._frame(call.frame))
@@ -153,7 +153,7 @@ def _nth_of(call: WindowCall) -> int:
 def _whole(call: WindowCall, index: int) -> int:
     value = call.args[index]
     if not isinstance(value, Literal) or not isinstance(value.value, int):
-        raise Unsupported(f"{call.function} needs a literal whole number, not {value}.")
+        raise Unsupported(f"{call.function} needs a literal whole number, not {value}")
     return value.value
 
 

@@ -1,4 +1,4 @@
-"""From logical nodes to operators: one function for each class of node, registered by ``@lowers``."""
+"""Lowerings turn logical nodes into operators. There is one function per class of node, registered by ``@lowers``."""
 
 from kquery_spark.planner.lowering import (
     aggregate,

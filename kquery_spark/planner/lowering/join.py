@@ -1,4 +1,11 @@
-"""Lowering of joins: in one task, by shares of files, over a replicated side, or with both sides shuffled."""
+"""Lowers joins. The strategies are tried in this order, from the cheapest to the most expensive:
+
+1. in one task, or co-located by file shares: no row moves (``_without_shuffle``);
+2. with a replicated build side: only the small side is computed in every task (``_with_replicated_side``);
+3. one of these after a semi-join reduction has made a side small enough;
+4. with the smaller side sent to the tasks that read the larger side by buckets or key ranges (``_send_to_shares``);
+5. with both sides shuffled by the keys (``_lower_shuffled``).
+"""
 
 from __future__ import annotations
 
@@ -28,33 +35,36 @@ if TYPE_CHECKING:
 
 @lowers(Join)
 def lower_join(planner: Planner, plan: Join) -> DistributedPlan:
-    """Without a shuffle if possible, perhaps after each side is cut down by keys of the other; else shuffled."""
+    """Lower a join by the cheapest possible strategy."""
     for key in plan.keys:
         check_key_type(key.left.dtype)
     local = _without_shuffle(planner, plan)
     if local is not None:
         return local
     if plan.keys and not plan.null_aware:
+        # A reduction can make a side small enough to be replicated, so the strategies without a shuffle are tried again.
         reduced = reduced_sides(plan, planner.estimator, planner.joins.replicable)
         local = None if reduced is plan else _without_shuffle(planner, reduced)
         if local is not None:
             return local
         plan = reduced
     inner = plan.kind is JoinKind.INNER
-    return _shuffled(planner, plan, (planner.joins.smaller if inner else planner.joins.build_side)(plan))
+    return _lower_shuffled(
+        planner, plan, (planner.joins.smaller if inner else planner.joins.build_side)(plan)
+    )
 
 
 def _without_shuffle(planner: Planner, plan: Join) -> DistributedPlan | None:
     build = planner.joins.build_side(plan)
-    if planner.one_task or planner.joins.meets(plan):
+    if planner.one_task or planner.joins.is_colocated(plan):
         left, right = planner.lower(plan.left), planner.lower(plan.right)
         joined = _join_exec(plan, left.plan, right.plan, build)
         return DistributedPlan(joined, Distribution.SINGLE if planner.one_task else Distribution.SHARED)
-    return _over_replicated(planner, plan, build) if planner.joins.replicates(plan, build) else None
+    return _with_replicated_side(planner, plan, build) if planner.joins.replicates(plan, build) else None
 
 
-def _over_replicated(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
-    """A join whose build side every task computes for itself."""
+def _with_replicated_side(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
+    """Lower a join whose build side every task computes by itself."""
     built, probe = (plan.left, plan.right) if build is BuildSide.LEFT else (plan.right, plan.left)
     if drops_unmatched(plan.kind, build is BuildSide.LEFT):
         keys = value_keys(plan)
@@ -62,19 +72,26 @@ def _over_replicated(planner: Planner, plan: Join, build: BuildSide) -> Distribu
             keys = [(right, left) for left, right in keys]
 
         def is_shuffled(aggregate: Aggregate) -> bool:
-            return not planner.joins.shared(aggregate)
+            return not planner.joins.shared_keys(aggregate)
 
+        # The build side is computed in every task anyway, so its keys can also reduce the groups of the probe side.
         probe = reduced_groups(probe, keys, built, planner.estimator, is_shuffled)
     probed = planner.lower(probe)
-    built_exec = _read_anyway(planner, built, probed)
+    built_exec = _lower_from_read_stages(planner, built, probed)
     if built_exec is None:
         built_exec = ReplicateExec(planner.in_one_task().lower(built).plan)
     left, right = (built_exec, probed.plan) if build is BuildSide.LEFT else (probed.plan, built_exec)
-    return probed.over(_join_exec(plan, left, right, build))
+    return probed.with_plan(_join_exec(plan, left, right, build))
 
 
-def _read_anyway(planner: Planner, built: LogicalPlan, probe: DistributedPlan) -> PhysicalPlan | None:
-    """A side made of stages that the one task of the other side reads anyway, which need not be computed again."""
+def _lower_from_read_stages(
+    planner: Planner, built: LogicalPlan, probe: DistributedPlan
+) -> PhysicalPlan | None:
+    """Lower the build side over the stages that the probe side reads as well; None if it needs anything else.
+
+    If the probe side is a single task that reads an aggregation which the build side contains, too (a CTE used twice), the
+    build side can read the result of this aggregation instead of computing it again.
+    """
     if probe.distribution is not Distribution.SINGLE:
         return None
     if not any(node in planner.aggregated for node in walk_plan(built)):
@@ -83,12 +100,12 @@ def _read_anyway(planner: Planner, built: LogicalPlan, probe: DistributedPlan) -
     if lowered.distribution is not Distribution.SINGLE:
         return None
     read = list(_exchanges(probe.plan))
-    only_these = all(any(one is other for other in read) for one in _exchanges(lowered.plan))
+    only_these = all(any(needed is other for other in read) for needed in _exchanges(lowered.plan))
     return lowered.plan if only_these else None
 
 
 def _exchanges(plan: PhysicalPlan) -> Iterator[ExchangeExec]:
-    """The exchanges that a stage reads."""
+    """Yield the exchanges that the stage of the plan reads."""
     if isinstance(plan, ExchangeExec):
         yield plan
         return
@@ -96,15 +113,16 @@ def _exchanges(plan: PhysicalPlan) -> Iterator[ExchangeExec]:
         yield from _exchanges(child)
 
 
-def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
-    """A join whose rows are sent to where those with equal keys are."""
+def _lower_shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan:
+    """Lower a join with an exchange of one or both sides."""
     left_bytes, right_bytes = planner.nbytes(plan.left), planner.nbytes(plan.right)
     count = planner.reduce_tasks(left_bytes + right_bytes)
     compares_keys = bool(plan.keys) and not plan.null_aware
+    # Without keys (or for NOT IN) every row may match every other, so all rows go to one task.
     if compares_keys and count > 1:
-        sent = _sent_to_shares(planner, plan, build)
-        if sent is not None:
-            return sent
+        local_larger_side = _send_to_shares(planner, plan, build)
+        if local_larger_side is not None:
+            return local_larger_side
     left, right = planner.lower(plan.left), planner.lower(plan.right)
     if not compares_keys or left.distribution is right.distribution is Distribution.SINGLE:
         left, right = planner.to_one_task(left, left_bytes), planner.to_one_task(right, right_bytes)
@@ -114,44 +132,50 @@ def _shuffled(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan
     shuffled = _join_exec(plan, left.plan, right.plan, build)
     if count == 1:
         return DistributedPlan(shuffled, Distribution.SINGLE)
-    return _keyed(plan, shuffled, plan.keys, count, hashed=True)
+    return _with_key_distribution(plan, shuffled, plan.keys, count, hashed=True)
 
 
-def _sent_to_shares(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan | None:
-    """A join of a side that tasks read by buckets or by ranges of a key, with the rows of the smaller side sent to them."""
-    for stays in (BuildSide.LEFT, BuildSide.RIGHT):
-        side, other = (plan.left, plan.right) if stays is BuildSide.LEFT else (plan.right, plan.left)
+def _send_to_shares(planner: Planner, plan: Join, build: BuildSide) -> DistributedPlan | None:
+    """Shuffle only the smaller side, to the tasks that read the larger side from files by buckets or key ranges.
+
+    None if the larger side is neither bucketed nor clustered by a key of the join.
+    """
+    for local in (BuildSide.LEFT, BuildSide.RIGHT):
+        side, other = (plan.left, plan.right) if local is BuildSide.LEFT else (plan.right, plan.left)
+        # Sending the larger side would cost more than it saves.
         if planner.nbytes(other) > planner.nbytes(side):
             continue
-        pairs = [(k.left, k.right) if stays is BuildSide.LEFT else (k.right, k.left) for k in plan.keys]
-        found = _bucket_partitioning(planner, side, pairs) or _range_partitioning(planner, side, pairs)
-        if found is None:
+        pairs = [(k.left, k.right) if local is BuildSide.LEFT else (k.right, k.left) for k in plan.keys]
+        partitioned = _bucket_partitioning(planner, side, pairs) or _range_partitioning(planner, side, pairs)
+        if partitioned is None:
             continue
-        reader, where = found
-        read = reader.lower(side).plan
-        sent = ExchangeExec(planner.lower(other).plan, where, planner.nbytes(other))
-        left, right = (read, sent) if stays is BuildSide.LEFT else (sent, read)
+        side_planner, partitioning = partitioned
+        read = side_planner.lower(side).plan
+        sent = ExchangeExec(planner.lower(other).plan, partitioning, planner.nbytes(other))
+        left, right = (read, sent) if local is BuildSide.LEFT else (sent, read)
         joined = _join_exec(plan, left, right, build)
-        keys = [k for k, (_, other_key) in zip(plan.keys, pairs, strict=True) if other_key in where.keys]
-        return _keyed(plan, joined, keys, where.count, hashed=False)
+        keys = [
+            k for k, (_, other_key) in zip(plan.keys, pairs, strict=True) if other_key in partitioning.keys
+        ]
+        return _with_key_distribution(plan, joined, keys, partitioning.count, hashed=False)
     return None
 
 
 def _bucket_partitioning(
     planner: Planner, side: LogicalPlan, keys: Sequence[tuple[Expr, Expr]]
 ) -> tuple[Planner, Partitioning] | None:
-    """The planner by which a side is read by its buckets, and where rows of the other side meet it."""
-    of_bucket = planner.joins.bucket_keys(side, keys)
-    if of_bucket is None or planner.shares is None:
+    """Return the planner that reads ``side`` by its buckets, and the partitioning that sends the other rows to them."""
+    bucket_keys = planner.joins.bucket_keys(side, keys)
+    if bucket_keys is None or planner.shares is None:
         return None
     buckets = planner.shares.buckets
-    return planner, Partitioning(of_bucket, max(buckets) + 1, buckets=buckets)
+    return planner, Partitioning(bucket_keys, max(buckets) + 1, buckets=buckets)
 
 
 def _range_partitioning(
     planner: Planner, side: LogicalPlan, keys: Sequence[tuple[Expr, Expr]]
 ) -> tuple[Planner, Partitioning] | None:
-    """The planner by which a side is read by ranges of one of its keys, and where rows of the other side meet it."""
+    """Return the planner that reads ``side`` by ranges of a key, and the partitioning that sends the other rows to them."""
     for key, other_key in keys:
         by_range = planner.ranged_by(side, key)
         bounds = None if by_range is None or by_range.shares is None else by_range.shares.bounds
@@ -164,12 +188,12 @@ def _join_exec(plan: Join, left: PhysicalPlan, right: PhysicalPlan, build: Build
     return JoinExec(left, right, plan.kind, plan.keys, plan.condition, build, plan.schema, plan.null_aware)
 
 
-def _keyed(
+def _with_key_distribution(
     plan: Join, joined: JoinExec, keys: Sequence[JoinKey], count: int, hashed: bool
 ) -> DistributedPlan:
-    """The join with its output's distribution, for sides exchanged by ``keys``."""
+    """Return the join with the distribution of its output, for sides that are distributed by ``keys``."""
     left_keys, right_keys = tuple(k.left for k in keys), tuple(k.right for k in keys)
-    if plan.kind is JoinKind.FULL:  # keys of both sides may be NULL padding, wherever the row is
+    if plan.kind is JoinKind.FULL:  # the keys of either side can be padded with NULL, in any task
         return DistributedPlan(joined, Distribution.SPLIT)
     if plan.kind is JoinKind.RIGHT:
         return DistributedPlan(joined, Distribution.KEYED, right_keys, count, hashed=hashed)

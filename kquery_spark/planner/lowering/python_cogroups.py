@@ -1,4 +1,9 @@
-"""Lowering of calls of Python functions on pairs of groups: both sides meet as one sorted input."""
+"""Lowers Python UDFs on cogroups.
+
+Both sides are exchanged by their keys and concatenated into one input, sorted by key and then by side. Each key's rows are
+then consecutive, the left ones first. A row has the columns (keys, is_right, left arguments, right arguments), with NULLs
+in the arguments of the other side.
+"""
 
 from __future__ import annotations
 
@@ -28,10 +33,10 @@ if TYPE_CHECKING:
 
 @lowers(CogroupPython)
 def lower_cogroup_python(planner: Planner, plan: CogroupPython) -> DistributedPlan:
-    """Where the rows of each key of both sides are, those of the left side first."""
+    """Call the function in the tasks that have all rows of a key."""
     for key in plan.left_side.keys:
         check_key_type(key.dtype)
-    left, right = _together(planner, plan)
+    left, right = _exchange_by_keys(planner, plan)
     union = _both_sides(plan, left.plan, right.plan)
     names = iter(union.schema)
     keys = tuple(_column(next(names)) for _ in plan.left_side.keys)
@@ -42,8 +47,8 @@ def lower_cogroup_python(planner: Planner, plan: CogroupPython) -> DistributedPl
     return DistributedPlan(cogrouped, single_or_split(left.distribution, right.distribution))
 
 
-def _together(planner: Planner, plan: CogroupPython) -> tuple[DistributedPlan, DistributedPlan]:
-    """Both sides, with the rows of a key in the same task."""
+def _exchange_by_keys(planner: Planner, plan: CogroupPython) -> tuple[DistributedPlan, DistributedPlan]:
+    """Return both sides, with the rows of a key in the same task."""
     left, right = planner.lower(plan.left), planner.lower(plan.right)
     left_bytes, right_bytes = planner.nbytes(plan.left), planner.nbytes(plan.right)
     are_single = left.distribution is right.distribution is Distribution.SINGLE
@@ -58,7 +63,7 @@ def _together(planner: Planner, plan: CogroupPython) -> tuple[DistributedPlan, D
 
 
 def _both_sides(plan: CogroupPython, left: PhysicalPlan, right: PhysicalPlan) -> UnionExec:
-    """The rows of both sides: keys, whether it is a right one, and what each side's rows are called on, or NULLs."""
+    """Concatenate both sides with the columns that the module's docstring describes."""
     sides = ((left, plan.left_side, False), (right, plan.right_side, True))
     inputs = []
     for child, side, is_right in sides:

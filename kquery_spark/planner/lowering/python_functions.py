@@ -1,4 +1,4 @@
-"""Lowering of calls of Python functions of Spark's users."""
+"""Lowers the nodes that call Python UDFs."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from kquery_spark.planner.lowering.registry import lowers
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
-_ONE_TASK_ROWS = 1000  # so few are one task's, however long a function takes for them
+_ONE_TASK_ROWS = 1000  # up to this number of rows, groups are not spread over all cores
 
 
 @lowers(EvalPython)
 def lower_eval_python(planner: Planner, plan: EvalPython) -> DistributedPlan:
-    """In every task."""
+    """Call the functions in every task."""
     child = planner.lower(plan.child)
-    return child.over(EvalPythonExec(child.plan, plan.args, plan.calls, plan.kept, plan.schema))
+    return child.with_plan(EvalPythonExec(child.plan, plan.args, plan.calls, plan.child_columns, plan.schema))
 
 
 @lowers(MapPython)
 def lower_map_python(planner: Planner, plan: MapPython) -> DistributedPlan:
-    """In every task; nothing is known of the rows that come out."""
+    """Call the function in every task. It can return any rows, so their distribution is unknown."""
     child = planner.lower(plan.child)
     mapped = MapPythonExec(child.plan, plan.args, plan.calls, plan.schema)
     return DistributedPlan(mapped, single_or_split(child.distribution))
@@ -42,58 +42,60 @@ def lower_map_python(planner: Planner, plan: MapPython) -> DistributedPlan:
 
 @lowers(GroupPython)
 def lower_group_python(planner: Planner, plan: GroupPython) -> DistributedPlan:
-    """Where the rows of each group are, and follow each other."""
+    """Call the functions in tasks in which the rows of each group are complete and consecutive."""
     keys = tuple(key.expr for key in plan.keys)
-    child = clustered(planner, plan.child, keys)
+    child = lower_clustered(planner, plan.child, keys)
     grouped = GroupPythonExec(child.plan, plan.keys, plan.args, plan.calls, plan.aggregates, plan.schema)
     if not plan.aggregates:
         return DistributedPlan(grouped, single_or_split(child.distribution))
     columns = {key.expr: key.column for key in plan.keys}
-    return child.renamed(grouped, columns.get)
+    return child.with_renamed_keys(grouped, columns.get)
 
 
 @lowers(WindowPython)
 def lower_window_python(planner: Planner, plan: WindowPython) -> DistributedPlan:
-    """Where the rows of each partition are, in their order."""
+    """Call the functions in tasks that have complete partitions, in the window's order."""
     order = (*map(SortKey, plan.partition), *plan.order)
     for key in order:
         check_key_type(key.expr.dtype)
     child = _in_one_place(planner, plan.child, plan.partition)
     if plan.order or (order and not child.plan.clusters_by(frozenset(plan.partition))):
-        child = child.over(SortExec(child.plan, order))
-    over = plan.partition, plan.order, plan.frames
-    return child.over(WindowPythonExec(child.plan, *over, plan.args, plan.calls, plan.kept, plan.schema))
+        child = child.with_plan(SortExec(child.plan, order))
+    window = plan.partition, plan.order, plan.frames
+    return child.with_plan(
+        WindowPythonExec(child.plan, *window, plan.args, plan.calls, plan.child_columns, plan.schema)
+    )
 
 
 @lowers(TablePython)
 def lower_table_python(planner: Planner, plan: TablePython) -> DistributedPlan:
-    """In every task, or where the rows of each partition are, in their order."""
+    """Call the function in every task if it works row by row, otherwise in tasks that have complete, sorted partitions."""
     keys = plan.partition
     child = planner.lower(plan.child) if keys is None else _in_one_place(planner, plan.child, keys)
     if plan.order:
         for key in plan.order:
             check_key_type(key.expr.dtype)
-        child = child.over(SortExec(child.plan, plan.order))
+        child = child.with_plan(SortExec(child.plan, plan.order))
     called = TablePythonExec(
-        child.plan, plan.args, plan.calls, keys is None, bool(keys), plan.kept, plan.schema
+        child.plan, plan.args, plan.calls, keys is None, bool(keys), plan.child_columns, plan.schema
     )
     if keys is None:
-        return child.over(called)
+        return child.with_plan(called)
     return DistributedPlan(called, single_or_split(child.distribution))
 
 
-def clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
-    """A plan's rows with those of equal keys in one task, one after the other."""
+def lower_clustered(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
+    """Lower the plan so that rows with equal keys are consecutive in one task."""
     for key in keys:
         check_key_type(key.dtype)
     child = _in_one_place(planner, plan, keys)
     if keys and not child.plan.clusters_by(frozenset(keys)):
-        child = child.over(SortExec(child.plan, tuple(map(SortKey, keys))))
+        child = child.with_plan(SortExec(child.plan, tuple(map(SortKey, keys))))
     return child
 
 
 def _in_one_place(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -> DistributedPlan:
-    """A plan's rows with those of equal keys in one task."""
+    """Lower the plan so that rows with equal keys are in one task."""
     child = planner.lower(plan)
     if child.groups_by(keys):
         return child
@@ -105,6 +107,6 @@ def _in_one_place(planner: Planner, plan: LogicalPlan, keys: tuple[Expr, ...]) -
 
 
 def tasks_of_groups(planner: Planner, nbytes: float, rows: float) -> int:
-    """At least as many tasks as run at once: a function may take any time for a group."""
+    """Return the number of tasks for groups: at least one per core, because a function can take any time for a group."""
     count = planner.reduce_tasks(nbytes)
     return planner.config.parallelism if count == 1 and rows > _ONE_TASK_ROWS else count

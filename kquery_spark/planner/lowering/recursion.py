@@ -1,4 +1,4 @@
-"""Lowering of recursive queries."""
+"""Lowers recursive queries."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 @lowers(Recursion)
 def lower_recursion(planner: Planner, plan: Recursion) -> DistributedPlan:
-    """One task runs all rounds, for no exchange runs more than once; it reads by itself what the rounds need."""
+    """Run all rounds in one task, because an exchange runs only once per query. The task reads all inputs by itself."""
     if any(isinstance(node, Input) or node.calls_python for node in walk_plan(plan)):
-        raise Unsupported("The rounds of a recursive query only read files and rows of the query's own.")
+        raise Unsupported("the rounds of a recursive query can only read files and the query's own rows")
     whole = planner.in_one_task()
     anchor, step = whole.lower(plan.anchor).plan, whole.lower(plan.step).plan
     recursion = RecursionExec(anchor, step, plan.key, plan.limits, plan.schema)
@@ -27,5 +27,5 @@ def lower_recursion(planner: Planner, plan: Recursion) -> DistributedPlan:
 
 @lowers(LastRound)
 def lower_last_round(planner: Planner, plan: LastRound) -> DistributedPlan:
-    """Where the rounds run."""
+    """Read the rows of the previous round, in the task that runs the recursion."""
     return DistributedPlan(LastRoundExec(plan.key, plan.schema), Distribution.SINGLE)

@@ -1,4 +1,4 @@
-"""The lowering of each class of logical node."""
+"""The registry of lowerings by class of logical node."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOWERINGS: dict[type[LogicalPlan], Callable[[Planner, Any], DistributedPlan]] =
 def lowers(
     cls: type[Node],
 ) -> Callable[[Callable[[Planner, Node], DistributedPlan]], Callable[[Planner, Node], DistributedPlan]]:
-    """Register the function that gives the operators of a node of this class, and of everything below it."""
+    """Register a function that lowers nodes of this class, and everything below them."""
 
     def register(
         lower: Callable[[Planner, Node], DistributedPlan],
@@ -31,5 +31,5 @@ def lowers(
 
 
 def lowering_of(plan: LogicalPlan) -> Callable[[Planner, Any], DistributedPlan] | None:
-    """The lowering of a node's class; None if the engine has no operator for it."""
+    """Return the lowering of the node's class; None if the engine has no operator for it."""
     return _LOWERINGS.get(type(plan))

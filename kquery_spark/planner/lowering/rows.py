@@ -1,4 +1,4 @@
-"""Lowering of the nodes that stay with their input's rows."""
+"""Lowers the nodes that run in the tasks of their input, without an exchange."""
 
 from __future__ import annotations
 
@@ -28,25 +28,29 @@ if TYPE_CHECKING:
 
 @lowers(Filter)
 def lower_filter(planner: Planner, plan: Filter) -> DistributedPlan:
-    """In every task."""
+    """Filter in every task."""
     child = planner.lower(plan.child)
-    return child.over(FilterExec(child.plan, plan.condition))
+    return child.with_plan(FilterExec(child.plan, plan.condition))
 
 
 @lowers(Projection)
 def lower_projection(planner: Planner, plan: Projection) -> DistributedPlan:
-    """In every task."""
-    return projected(planner.lower(plan.child), plan)
+    """Compute the columns in every task."""
+    return with_projection(planner.lower(plan.child), plan)
 
 
-def projected(child: DistributedPlan, plan: Projection) -> DistributedPlan:
-    """A projection over its planned input, whose keys it may rename."""
+def with_projection(child: DistributedPlan, plan: Projection) -> DistributedPlan:
+    """Return the projection of a lowered input; the keys of its distribution get their new names."""
     columns: dict[Expr, Column] = {e.expr: e.column for e in plan.exprs if isinstance(e.expr, Column)}
-    return child.renamed(ProjectionExec(_without_unread_pairs(child.plan, plan), plan.exprs), columns.get)
+    input_plan = _without_unread_pairs(child.plan, plan)
+    return child.with_renamed_keys(ProjectionExec(input_plan, plan.exprs), columns.get)
 
 
 def _without_unread_pairs(child: PhysicalPlan, plan: Projection) -> PhysicalPlan:
-    """A join without output columns where the projection reads none, as below ``count(*)``: it counts pairs only then."""
+    """Drop the output columns of a join if the projection reads none, as below ``count(*)``.
+
+    A join without output columns counts its pairs instead of producing them.
+    """
     if not isinstance(child, JoinExec) or child.kind in ONE_SIDED:
         return child
     reads_columns = any(isinstance(part, Column) for e in plan.exprs for part in walk(e.expr))
@@ -55,7 +59,7 @@ def _without_unread_pairs(child: PhysicalPlan, plan: Projection) -> PhysicalPlan
 
 @lowers(Expand)
 def lower_expand(planner: Planner, plan: Expand) -> DistributedPlan:
-    """In every task; repetitions have other values, so rows with equal keys are no longer together."""
+    """Repeat rows in every task. The new values are not distributed by the keys any more."""
     child = planner.lower(plan.child)
     expanded = ExpandExec(child.plan, plan.projections, plan.schema)
     return DistributedPlan(expanded, single_or_split(child.distribution))
@@ -63,13 +67,15 @@ def lower_expand(planner: Planner, plan: Expand) -> DistributedPlan:
 
 @lowers(Generate)
 def lower_generate(planner: Planner, plan: Generate) -> DistributedPlan:
-    """In every task."""
+    """Generate rows in every task."""
     child = planner.lower(plan.child)
-    return child.over(GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.kept, plan.schema))
+    return child.with_plan(
+        GenerateExec(child.plan, plan.generator, plan.args, plan.outer, plan.child_columns, plan.schema)
+    )
 
 
 @lowers(SingleRow)
 def lower_single_row(planner: Planner, plan: SingleRow) -> DistributedPlan:
-    """One task sees all rows."""
+    """Check the number of rows in one task, which sees all of them."""
     child = planner.to_one_task(planner.lower(plan.child), planner.nbytes(plan.child))
-    return child.over(SingleRowExec(child.plan))
+    return child.with_plan(SingleRowExec(child.plan))

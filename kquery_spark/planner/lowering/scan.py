@@ -1,4 +1,4 @@
-"""Lowering of the leaves: scans and inputs."""
+"""Lowers the leaves: scans and inputs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @lowers(Scan)
 def lower_scan(planner: Planner, plan: Scan) -> DistributedPlan:
-    """A scan of the splits that statistics leave; by the query's shares of files if the scan is in these."""
+    """Scan the splits that remain after pruning, by the query's file shares if these contain the scan."""
     splits = tuple(sized_splits(plan.source, plan.filters, plan.schema.names))
     filters = needed_filters(plan.source, splits, plan.filters)
     columns = tuple(plan.schema.names)
@@ -40,5 +40,5 @@ def lower_scan(planner: Planner, plan: Scan) -> DistributedPlan:
 
 @lowers(Input)
 def lower_input(planner: Planner, plan: Input) -> DistributedPlan:
-    """Rows that Spark's tasks hand over, wherever Spark has them."""
+    """Read the rows that Spark supplies, in the tasks in which Spark has them."""
     return DistributedPlan(ReadExec(plan.key or plan.name, plan.schema), Distribution.SPLIT)

@@ -1,4 +1,9 @@
-"""Lowering of sorts and limits."""
+"""Lowers sorts and limits.
+
+A sort in the middle of a query runs in one task. The last sort of a query can be shared: tasks sort ranges of the first
+key, and the result is the concatenation of the tasks' rows. A limit above a sort is a top-k: each task finds its own first
+rows, and one task merges them.
+"""
 
 from __future__ import annotations
 
@@ -14,27 +19,34 @@ from kquery_spark.planner.sort_ranges import sort_ranges
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
-_MAX_TOP_K_ROWS = 100_000  # rows up to which a limit over a sort keeps only the first ones
-_SHARED_SORT_SMALL_BYTES = 2.0  # times small_bytes; less is sorted by one task before several have started
+_MAX_TOP_K_ROWS = 100_000  # larger limits above a sort are lowered as a full sort and a limit
+# In multiples of small_bytes: one task sorts fewer bytes than this before several tasks have started.
+_SHARED_SORT_SMALL_BYTES = 2.0
 
 
 @lowers(Sort)
 def lower_sort(planner: Planner, plan: Sort) -> DistributedPlan:
-    """The rows in order, in one task."""
+    """Sort all rows in one task."""
     return _first_in_order(planner, plan, None)
 
 
 def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
-    """The rows in order, by ranges of the first key in several tasks where that is worth it."""
+    """Sort ranges of the first key in several tasks if there are enough bytes and the ranges can be determined.
+
+    If the files are clustered by the key, the tasks read the ranges directly. Otherwise the rows are exchanged by range.
+    """
     nbytes = planner.nbytes(plan.child)
-    little = max(_SHARED_SORT_SMALL_BYTES * planner.config.small_bytes, planner.config.driver_bytes)
-    if planner.one_task or nbytes < little:
+    min_bytes = max(_SHARED_SORT_SMALL_BYTES * planner.config.small_bytes, planner.config.driver_bytes)
+    if planner.one_task or nbytes < min_bytes:
         return lower_sort(planner, plan)
     _check_keys(plan)
     first = plan.keys[0]
+    # Tasks read ranges of ascending keys, and results are concatenated in task order.
     by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
     child = (by_range or planner).lower(plan.child)
-    if by_range is not None and child.distribution is Distribution.SHARED:  # read from files in that order
+    if (
+        by_range is not None and child.distribution is Distribution.SHARED
+    ):  # each task reads one range of the key
         return DistributedPlan(SortExec(child.plan, plan.keys), Distribution.SPLIT)
     count = planner.reduce_tasks(nbytes)
     ranges = sort_ranges(plan, count) if count > 1 and child.distribution is not Distribution.SINGLE else None
@@ -45,7 +57,7 @@ def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
 
 @lowers(Limit)
 def lower_limit(planner: Planner, plan: Limit) -> DistributedPlan:
-    """In every task first, then over what these leave; above a sort, which then keeps no other rows."""
+    """Limit the rows of every task first, then those of all tasks together. Above a sort, both steps are a top-k."""
     below = plan.child
     if isinstance(below, Projection) and isinstance(below.child, Sort):
         limited = lower_limit(planner, Limit(below.child, plan.count, plan.offset))
@@ -58,6 +70,7 @@ def lower_limit(planner: Planner, plan: Limit) -> DistributedPlan:
     else:
         child = planner.lower(below)
         if child.distribution is not Distribution.SINGLE:
+            # No task has to output more rows than the limit needs in total.
             if rows is not None:
                 child = DistributedPlan(LimitExec(child.plan, rows), child.distribution)
             child = planner.to_one_task(child, planner.nbytes_of_first(below, rows))
@@ -72,7 +85,7 @@ def _first_in_order(planner: Planner, plan: Sort, limit: int | None) -> Distribu
 def _sorted_in_one_task(
     planner: Planner, plan: Sort, child: DistributedPlan, limit: int | None
 ) -> DistributedPlan:
-    """The first rows (None: all) in order; with a limit every task first finds its own."""
+    """Sort in one task and keep the first ``limit`` rows (None: all). With a limit, every task first sorts its own rows."""
     if child.distribution is not Distribution.SINGLE:
         if limit is not None:
             child = DistributedPlan(SortExec(child.plan, plan.keys, limit), child.distribution)

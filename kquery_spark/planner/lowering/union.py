@@ -1,4 +1,4 @@
-"""Lowering of unions and set operations."""
+"""Lowers unions and set operations."""
 
 from __future__ import annotations
 
@@ -16,28 +16,32 @@ if TYPE_CHECKING:
 
 @lowers(Union)
 def lower_union(planner: Planner, plan: Union) -> DistributedPlan:
-    """In every task if all inputs only scan files, else in one: tasks of scans and of stages are not the same."""
-    inputs = [planner.lower(one) for one in plan.inputs]
+    """Concatenate the inputs in every task if all of them only scan files, otherwise in one task.
+
+    A stage has one list of tasks. Scans of all inputs can be divided among these, but a scan and an exchange (or two
+    exchanges) have different tasks.
+    """
+    inputs = [planner.lower(plan_input) for plan_input in plan.inputs]
     if not _can_share_tasks(inputs):
         sizes = map(planner.nbytes, plan.inputs)
-        inputs = [planner.to_one_task(one, size) for one, size in zip(inputs, sizes, strict=True)]
-    union = UnionExec(tuple(one.plan for one in inputs), plan.schema)
-    return DistributedPlan(union, single_or_split(*(one.distribution for one in inputs)))
+        inputs = [planner.to_one_task(child, size) for child, size in zip(inputs, sizes, strict=True)]
+    union = UnionExec(tuple(child.plan for child in inputs), plan.schema)
+    return DistributedPlan(union, single_or_split(*(child.distribution for child in inputs)))
 
 
 def _can_share_tasks(inputs: list[DistributedPlan]) -> bool:
-    """Whether the same tasks can run all inputs: a single one, or several that only scan."""
-    if all(one.distribution is Distribution.SINGLE for one in inputs):
+    """True if the same tasks can run all inputs: all are in a single task, or all only scan files."""
+    if all(child.distribution is Distribution.SINGLE for child in inputs):
         return True
-    return not any(one.distribution is Distribution.SINGLE or _reads_stage(one.plan) for one in inputs)
+    return not any(child.distribution is Distribution.SINGLE or _reads_stage(child.plan) for child in inputs)
 
 
 def _reads_stage(plan: PhysicalPlan) -> bool:
-    """Whether rows of another stage, or of Spark, come into the plan."""
+    """True if the plan reads rows of another stage or of Spark."""
     return isinstance(plan, ReadExec | ExchangeExec) or any(map(_reads_stage, plan.children))
 
 
 @lowers(SetOperation)
 def lower_set(planner: Planner, plan: SetOperation) -> DistributedPlan:
-    """As joins and aggregates."""
+    """Rewrite the set operation as joins and aggregates, and lower these."""
     return planner.lower(lower_set_operation(plan))

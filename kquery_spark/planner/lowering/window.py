@@ -1,4 +1,4 @@
-"""Lowering of windows: rows of a partition meet in one task."""
+"""Lowers window functions, which need all rows of a partition in one task."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ if TYPE_CHECKING:
 
 @lowers(Window)
 def lower_window(planner: Planner, plan: Window) -> DistributedPlan:
-    """Where the rows of each partition are."""
+    """Compute the window in tasks that have complete partitions."""
     _check_keys(plan)
     child = planner.lower(plan.child)
     if not _is_grouped(planner, plan, child):
         child = planner.exchange_by(child, plan.partition, planner.nbytes(plan.child))
-    return child.over(WindowExec(child.plan, plan.calls, plan.partition, plan.order))
+    return child.with_plan(WindowExec(child.plan, plan.calls, plan.partition, plan.order))
 
 
 @lowers(WindowGroupLimit)
 def lower_window_group_limit(planner: Planner, plan: WindowGroupLimit) -> DistributedPlan:
-    """In every task first, then where the rows of each group are."""
+    """Limit the groups of every task first, so that fewer rows are exchanged, then the complete groups."""
     _check_keys(plan)
     child = planner.lower(plan.child)
     if not _is_grouped(planner, plan, child):
-        first = child.over(_limited(child, plan))
+        first = child.with_plan(_group_limit(child, plan))
         child = planner.exchange_by(first, plan.partition, planner.nbytes(plan.child))
-    return child.over(_limited(child, plan))
+    return child.with_plan(_group_limit(child, plan))
 
 
 def _is_grouped(planner: Planner, plan: Window | WindowGroupLimit, child: DistributedPlan) -> bool:
-    """Whether the rows of each partition are in one task."""
+    """True if all rows of each partition are already in one task."""
     if child.distribution is Distribution.SHARED:
         return planner.joins.groups_together(plan.child, plan.partition)
     return child.groups_by(plan.partition)
 
 
-def _limited(child: DistributedPlan, plan: WindowGroupLimit) -> WindowGroupLimitExec:
+def _group_limit(child: DistributedPlan, plan: WindowGroupLimit) -> WindowGroupLimitExec:
     return WindowGroupLimitExec(child.plan, plan.partition, plan.order, plan.function, plan.limit)
 
 

@@ -1,4 +1,4 @@
-"""Zip archives on the path of Python workers, of which Python reads the table of contents more often than it must."""
+"""Caches the tables of contents of zip archives on the path of Python workers, which Python reads too often."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import sys
 import zipimport
 
 _contents: dict[str, tuple[tuple[int, int, int], object]] = {}
-"""What the file of an archive was when its table of contents was read last, and that table."""
+"""For each archive, the identity of its file (inode, size, modification time) and the table of contents read from it."""
 
 
 def read_archives_once() -> None:
-    """Have Python read the table of contents of an archive again only after its file has changed.
+    """Make Python reread the table of contents of an archive only if its file has changed.
 
-    PySpark before 4.2 has Python forget what it knows of modules before each task (``importlib.invalidate_caches``). Python
-    before 3.13 then reads each archive once for each package that was imported from it: ``pyspark.zip`` 17 times, which
-    takes 200 ms of every task. Later releases of Python read when they look for a module.
+    PySpark before 4.2 invalidates Python's import caches before each task (``importlib.invalidate_caches``). Python before
+    3.13 then rereads each archive once for each package that was imported from it: ``pyspark.zip`` 17 times, which takes
+    200 ms of every task. Later releases of Python read an archive only when they search it for a module.
     """
     if sys.version_info >= (3, 13):
         return

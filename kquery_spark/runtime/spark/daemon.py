@@ -1,9 +1,9 @@
-"""Spark's Python daemon with the engine imported, for the engine's workers.
+"""Spark's Python daemon with the engine already imported.
 
-Workers are forked from the daemon, so they start with Arrow, numpy and the engine loaded instead of importing them once
-each, and the garbage collector, which PySpark calls after every task, leaves them alone. On a local master the engine's
-tasks have it by themselves (see ``interpreter``). With ``spark.python.daemon.module`` the user's functions get it, too: for
-these it is PySpark's own.
+Workers are forked from the daemon. So they start with Arrow, numpy and the engine loaded, instead of importing them one by
+one, and the garbage collector, which PySpark runs after every task, ignores these objects. On a local master, only the
+engine's tasks use this daemon (see ``interpreter``). If ``spark.python.daemon.module`` is set to it, the users' Python
+functions use it, too; for them it behaves like PySpark's own.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from kquery_spark.config.processor import sort_quickly
 
 
 class _Worker(Protocol):
-    """PySpark's ``worker``: runs one task, then gives 0, or what the process ends with."""
+    """The type of PySpark's ``worker``: runs one task and returns 0, or the exit code of the process."""
 
     def __call__(self, sock: socket.socket, authenticated: bool) -> int: ...
 
 
 def main() -> None:
-    """Import, then serve as ``pyspark.daemon`` does; only serve where the workers are not the engine's."""
+    """Import the engine, then run ``pyspark.daemon``. If the workers are not the engine's, only run ``pyspark.daemon``."""
     if WORKER_MARK not in os.environ:
         runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
         return
-    if os.environ[WORKER_MARK] != FOR_FUNCTIONS:  # functions of users find numpy as it is
+    if os.environ[WORKER_MARK] != FOR_FUNCTIONS:  # for users' functions, numpy stays as it is
         sort_quickly()
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401
@@ -44,11 +44,11 @@ def main() -> None:
 
 
 def unless_closed(worker: _Worker) -> _Worker:
-    """The same for a connection that is open; one that Spark has closed is the process's end.
+    """Wrap ``worker`` so that the process ends quietly if Spark has closed the connection.
 
-    Spark closes those of workers that were idle for a minute. PySpark's worker would want to tell it that the stream has
-    ended, fail as the connection is a Unix domain socket, and print a traceback. After a task that asked for the compiled
-    kernels a worker gets hold of them, while it waits for the next one.
+    Spark closes the connections of workers that were idle for a minute. PySpark's worker would then try to write the end of
+    the stream, fail because the connection is a Unix domain socket, and print a traceback. After a task that needed
+    compiled kernels, the wrapper also loads these while the worker waits for the next task.
     """
 
     def run(sock: socket.socket, authenticated: bool) -> int:
@@ -59,7 +59,7 @@ def unless_closed(worker: _Worker) -> _Worker:
         if not is_open:
             return 1
         ended_with = worker(sock, authenticated)
-        from kquery_spark.kernels.compiled import FILE_LOOPS  # not before numpy knows the processor
+        from kquery_spark.kernels.compiled import FILE_LOOPS  # only after numpy has detected the processor
 
         FILE_LOOPS.look_later()
         return ended_with

@@ -1,7 +1,7 @@
-"""DriverExecutor: the last stage of a query in the driver, if it is little work: no shuffle, no task of Spark, no worker.
+"""DriverExecutor: runs the last stage of a small query in the driver, without a Spark task, a shuffle or a Python worker.
 
-The driver is the user's own process, so the work is bounded while it runs, whatever was estimated: past a number of rows,
-bytes or seconds it stops with LimitReached, and Spark's tasks take over.
+The driver is the user's own process, so its work is limited while it runs, regardless of the estimates. After a number of
+rows, bytes or seconds it stops with LimitReached, and Spark's tasks run the query instead.
 """
 
 from __future__ import annotations
@@ -32,29 +32,31 @@ from kquery_spark.runtime.spark.ui_reporter import ui_reporter
 from kquery_spark.runtime.spark.worker import TOO_MUCH, RowExchange, StageRun
 from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.spark_bridge.arrow_collection import collect_batches
-from kquery_spark.spark_bridge.cancellation import cancellable
-from kquery_spark.spark_bridge.failures import unless_result_too_large
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.frames.arrow_collection import collect_batches
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.cancellation import cancellable
+from kquery_spark.spark_bridge.session.failures import unless_result_too_large
 from kquery_spark.stages import Stage
 from kquery_spark.task_errors import task_error
 
 R = TypeVar("R")
 
 MAX_DRIVER_SECONDS = 3.0
-"""How long the driver works on a query before Spark's tasks take over."""
-_MAX_ROWS = 20_000_000  # of all operators together
-_MAX_BYTES = 192 << 20
-_BYTES_PER_INPUT_BYTE = 8  # that operators may produce where the settings allow much input
-_INPUT_BYTES_DIVISOR = 4  # of the bytes: one in so many may be input from earlier stages
+"""The time after which the driver gives up and Spark's tasks run the query instead."""
+_MAX_ROWS = 20_000_000  # the rows that all operators together may produce
+_MAX_BYTES = 192 << 20  # the bytes that all operators together may produce, at least
+# If the settings allow more input, operators may produce this many bytes for each byte of it.
+_BYTES_PER_INPUT_BYTE = 8
+_INPUT_BYTES_DIVISOR = 4  # a quarter of these bytes may be input from earlier stages
 
 
 class DriverExecutor(Executor):
-    """Runs the last stage of ``query``, which has one task, over the rows that Spark's tasks give for the stages before it.
+    """Runs the last stage of ``query``, which has one task, over the rows that Spark's tasks compute for the earlier stages.
 
-    schema: the result's. The rows of earlier stages are kept, as Spark keeps its shuffle files, for further actions.
-    threaded: the same query cut for threads of the driver, which run all of it, or None if it has too little work for them.
-    Methods raise LimitReached if the work is more than the driver may do, or its input more than Spark lets it have.
+    schema: the schema of the result. threaded: returns the same query compiled for threads of the driver, which run all
+    stages, or None if it is too small for that. The rows of earlier stages are cached for further actions, as Spark keeps
+    its shuffle files. Methods raise LimitReached if the driver may not do that much work, or if Spark limits the size of
+    its input.
     """
 
     def __init__(
@@ -78,12 +80,15 @@ class DriverExecutor(Executor):
 
     @override
     def table(self, limit: int | None = None) -> pa.Table:
-        """In the Arrow types that Spark gives, PythonException as from a worker. limit: of rows."""
+        """Return the result in the Arrow types of Spark's ``toArrow``. limit: the number of rows to return (None: all).
+
+        Raises PythonException for errors, as Spark does for those of a worker.
+        """
         produced = self._graph.result.plan.schema
         return self._run(lambda batches: result_table(_first(batches, limit), produced, self._schema))
 
     def count(self) -> int:
-        """How many rows the result has, none of which is held."""
+        """Return the number of rows of the result without keeping the rows."""
         return self._run(_row_count)
 
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
@@ -93,7 +98,7 @@ class DriverExecutor(Executor):
             control.limit_time(MAX_DRIVER_SECONDS)
 
             def work() -> R:
-                # the settings of a worker, whatever the user's are
+                # Use the settings of a worker process, regardless of the user's.
                 with np.errstate(all="ignore"), decimal.localcontext(decimal.Context()), closing(batches):
                     return consume(batches)
 
@@ -101,7 +106,7 @@ class DriverExecutor(Executor):
             try:
                 with split_progress(stages, self._config, control):
                     return control.controlled(work)()
-            except Exception as error:  # a worker would tell Spark, which would raise this
+            except Exception as error:  # raise what Spark raises for an error in a worker
                 raised = task_error(error)
                 raised.__cause__ = error
                 text = "".join(traceback.format_exception(raised))
@@ -109,7 +114,7 @@ class DriverExecutor(Executor):
 
     @contextmanager
     def _metered(self) -> Iterator[DriverMeter | None]:
-        """The meter of a run, if Spark's UI is to show it."""
+        """Provide the meter of a run; None if Spark's UI does not show it."""
         reporter = ui_reporter(self._link, self._config)
         if reporter is None:
             yield None
@@ -120,9 +125,9 @@ class DriverExecutor(Executor):
     def _batches(
         self, meter: DriverMeter | None
     ) -> tuple[Generator[pa.RecordBatch, None, None], tuple[Stage, ...]]:
-        """The result, computed as it is read, and the stages that do that.
+        """Return the result as a lazy stream of batches, and the stages that the driver runs for it.
 
-        They are run by threads, or the last one by one task over input that Spark collects first.
+        These are all stages, run by threads, or only the last one, run by one task over input that Spark collects first.
         """
         threaded = self._threaded()
         if threaded is not None:
@@ -140,7 +145,7 @@ class DriverExecutor(Executor):
         yield from StageRun(stage, config, RowExchange(len(self._graph.stages) - 1, tags), meter)(iter(rows))
 
     def _collected_input(self, query: int | None) -> list[pa.RecordBatch]:
-        """What the last stage's task reads: its number if that is files, or payload rows of the stages before it."""
+        """Return the input of the last stage's task: its number if it reads files, otherwise the payload rows it reads."""
         if self._graph.result.is_map:
             return [pa.record_batch([pa.array([0])], ["id"])]
         if self._input is None:
@@ -165,7 +170,7 @@ def _row_count(batches: Iterable[pa.RecordBatch]) -> int:
 
 
 def _first(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """The first rows of the batches, reading no batch more than needed; None: all."""
+    """Yield the first ``limit`` rows (None: all) and read no batch more than necessary."""
     if limit is None:
         yield from batches
         return

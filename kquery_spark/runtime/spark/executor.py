@@ -1,4 +1,4 @@
-"""SparkExecutor: Spark's tasks run all stages."""
+"""SparkExecutor: runs all stages in Spark's tasks."""
 
 from __future__ import annotations
 
@@ -14,19 +14,23 @@ from typing_extensions import override
 from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.spark.result_table import result_table
-from kquery_spark.spark_bridge.arrow_collection import collect_batches, max_result_bytes, with_session_tags
-from kquery_spark.spark_bridge.bypass import bypass
-from kquery_spark.spark_bridge.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.frames.arrow_collection import (
+    collect_batches,
+    max_result_bytes,
+    with_session_tags,
+)
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
+from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.stages.payload import decode_payload
 
 
 @dataclass(frozen=True)
 class Payloads:
-    """A result that the workers encode and the driver decodes, so that the JVM only passes bytes on.
+    """How to collect a result as payloads: the workers encode and the driver decodes it, so the JVM only copies bytes.
 
-    Left to itself Spark takes every row out of the workers' batches, and puts it into other batches for the driver.
-    build: makes the DataFrame of payload rows (see ``payload_frame``), or gives None if it cannot. produced: the schema of
-    the last stage. schema: the result's.
+    Otherwise Spark would convert the workers' batches to rows, and these to batches for the driver. build: returns the
+    DataFrame of payload rows (see ``payload_frame``), or None if that is not possible. produced: the schema of the last
+    stage. schema: the schema of the result.
     """
 
     build: Callable[[], DataFrame | None]
@@ -35,10 +39,10 @@ class Payloads:
 
 
 class SparkExecutor(Executor):
-    """Collects the result as payloads if it may, otherwise as PySpark collects any DataFrame.
+    """Collects the result as payloads if possible, otherwise as PySpark collects any DataFrame.
 
-    rows: builds the lazy DataFrame of the result. payloads: None if a result of these types, or one that Spark computes in
-    part, cannot be collected so. Each DataFrame is built once, when first needed, and kept.
+    rows: builds the lazy DataFrame of the result. payloads: None if the types of the result, or parts that Spark computes,
+    do not allow payloads. Each DataFrame is built once, when it is needed first.
     """
 
     def __init__(self, rows: Callable[[], DataFrame], payloads: Payloads | None = None) -> None:
@@ -48,14 +52,14 @@ class SparkExecutor(Executor):
         self._payload_frame: DataFrame | None = None
 
     def frame(self) -> DataFrame:
-        """The lazy DataFrame of the result, in the order of its tasks."""
+        """Return the lazy DataFrame of the result, in task order."""
         if self._frame is None:
             self._frame = self._rows()
         return self._frame
 
     @override
     def table(self) -> pa.Table:
-        """In the Arrow types of Spark's ``toArrow``."""
+        """Return all rows in order, in the Arrow types of Spark's ``toArrow``."""
         table = self.payload_table()
         if table is None:
             with bypass():
@@ -63,7 +67,7 @@ class SparkExecutor(Executor):
         return table
 
     def payload_table(self) -> pa.Table | None:
-        """All rows, in order, in the Arrow types that Spark gives; None if ``frame`` has to give them."""
+        """Return the same as ``table``, collected as payloads; None if the rows have to be collected from ``frame``."""
         payloads, frame = self._payloads, self._payload_frame
         if payloads is None:
             return None
@@ -77,13 +81,13 @@ class SparkExecutor(Executor):
         try:
             return control.controlled(_decode)(batches, payloads, control)
         except LimitReached as reached:
-            clear_frames(reached.__traceback__)  # they hold the rows decoded so far
+            clear_frames(reached.__traceback__)  # frees the rows that were decoded so far
             self._payloads = self._payload_frame = None
             return None
 
 
 def _decode(batches: list[pa.RecordBatch], payloads: Payloads, control: RunControl) -> pa.Table:
-    """The rows in the payloads, which may take many times as many bytes as these."""
+    """Decode the payloads. ``control`` limits the result, which can have many times the bytes of the payloads."""
 
     def decoded() -> Iterator[pa.RecordBatch]:
         for payload in (cell.as_buffer() for batch in batches for cell in batch.column(2)):

@@ -1,4 +1,4 @@
-"""A stage graph as a lazy Spark DataFrame."""
+"""Converts a stage graph to a lazy Spark DataFrame: ``mapInArrow`` for each stage, a repartition for each exchange."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from kquery_spark.runtime.spark.spill_total import SPILL_TOTAL
 from kquery_spark.runtime.spark.ui_reporter import ui_reporter
 from kquery_spark.runtime.spark.worker import RowEncoding, RowExchange, StageTask
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.sources.hdfs import clusters_named_in
+from kquery_spark.sources.hadoop.hdfs import clusters_named_in
 from kquery_spark.sources.object_stores.connections import stores_named_in
-from kquery_spark.spark_bridge.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, SparkPlans
-from kquery_spark.spark_bridge.crossing_types import converted_columns, crossing_type
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.frames.crossing_types import converted_columns, crossing_type
+from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS, STAGE_FUNCTION, SparkPlans
+from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
-_MIN_TASK_LIMIT_BYTES = 2 << 20  # of what one of many tasks may write, as they may differ
+# A task may write at least this, however many tasks there are, because their sizes differ.
+_MIN_TASK_LIMIT_BYTES = 2 << 20
 _PAYLOAD = StructType(
     [
         StructField("stage", IntegerType()),
@@ -47,30 +48,31 @@ def to_dataframe(
     output: Any = None,
     broadcasts: Mapping[int, Any] = NO_BROADCASTS,
 ) -> DataFrame:
-    """The result of the graph with exactly ``schema`` (names, types, nullability); no job is run here.
+    """Return the result of the graph as a DataFrame with exactly ``schema`` (names, types, nullability). This runs no job.
 
-    ``inputs`` are the DataFrames that hand-over leaves read, by key; ``meter`` counts what operators do; ``output`` are the
-    attributes of the plan whose place the result takes, so that what refers to its columns finds them. broadcasts: as in
+    inputs: the DataFrames of the graph's Spark inputs, by key. meter: receives operator metrics. output: the Catalyst
+    attributes of the plan that the result replaces, so that references to its columns stay valid. broadcasts: as in
     ``SparkPlans``.
     """
     plans, meter = SparkPlans(link, broadcasts), _task_meter(link, graph, config, meter)
     attributes = plans.attributes(schema) if output is None else output
     if _crosses_unchanged(schema) and not inputs:
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
-    # Spark finds the columns of a Python worker by their names, so each needs one of its own on the way, and an id of its
-    # own above a hand-over, whose plan may have the ids of ``output``; types that do not cross are converted there, too
+    # Spark finds the columns of a Python worker by name, so the names have to be unique on the way. Above a Spark input,
+    # the attribute ids must be new, too, because the input's plan may have the ids of ``output``. A projection above
+    # restores names and ids, and converts the types that cannot be sent to a worker.
     own = _with_own_names(schema)
     plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
     return plans.frame(plans.renamed(plan, attributes, converted_columns(schema)))
 
 
 def _crosses_unchanged(schema: StructType) -> bool:
-    """Whether the columns can go to a Python worker as they are: no two have one name, and none needs a conversion."""
+    """True if the columns can be sent to a Python worker unchanged: their names are unique, and no type needs conversion."""
     return len(set(schema.names)) == len(schema.names) and not converted_columns(schema)
 
 
 def _python_calls(plan: PhysicalPlan) -> Iterator[PythonCalls]:
-    """The calls of Python functions of Spark's users that a stage makes."""
+    """Yield the calls of users' Python functions in the plan of a stage."""
     if isinstance(plan, PythonExec):
         yield plan.calls
     for child in plan.children:
@@ -87,7 +89,7 @@ def _with_own_names(schema: StructType) -> StructType:
 def payload_frame(
     link: Bridge, graph: StageGraph, config: EngineConfig, broadcasts: Mapping[int, Any] = NO_BROADCASTS
 ) -> DataFrame:
-    """The result as payload rows, in order; ``graph`` reads no rows of Spark's. broadcasts: as in ``SparkPlans``."""
+    """Return the result as payload rows, in order. ``graph`` must not read Spark inputs. broadcasts: see ``SparkPlans``."""
     plans, meter = SparkPlans(link, broadcasts), _task_meter(link, graph, config)
     builder = _payload_builder(plans, graph, config, meter, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
@@ -96,10 +98,10 @@ def payload_frame(
 def input_frame(
     link: Bridge, graph: StageGraph, config: EngineConfig, limit: int, query: int | None = None
 ) -> DataFrame:
-    """The payload rows that the last stage reads, of all the stages before it, which call no functions of Spark's users.
+    """Return the payload rows that the last stage reads. The stages before it must not call users' Python functions.
 
-    limit: about how many bytes of them to make; a task with much more than its share ends with a row tagged TOO_MUCH.
-    query: the number under which Spark's UI shows the driver's part, or None.
+    limit: the approximate number of bytes to compute; a task that writes much more than its share ends with a row tagged
+    TOO_MUCH. query: the number under which Spark's UI shows the driver's part of the query, or None.
     """
     plans, meter = SparkPlans(link), _task_meter(link, graph, config, query=query)
     builder = _payload_builder(plans, graph, config, meter, limit=limit)
@@ -110,18 +112,18 @@ def _task_meter(
     link: Bridge,
     graph: StageGraph,
     config: EngineConfig,
-    given: TaskMeter | None = None,
+    meter: TaskMeter | None = None,
     query: int | None = None,
 ) -> TaskMeter | None:
-    """The meters of all who want to know what the tasks do."""
+    """Combine ``meter`` with the meters of the spill total and of Spark's UI; None if none of them is active."""
     reporter = ui_reporter(link, config)
     meters = (
-        given,
+        meter,
         SPILL_TOTAL.meter(link.spark.sparkContext),
         None if reporter is None else reporter.meter(graph, query),
     )
-    wanted = tuple(meter for meter in meters if meter is not None)
-    return SeveralMeters(wanted) if len(wanted) > 1 else next(iter(wanted), None)
+    active = tuple(each for each in meters if each is not None)
+    return SeveralMeters(active) if len(active) > 1 else next(iter(active), None)
 
 
 def _payload_builder(
@@ -138,7 +140,7 @@ def _payload_builder(
 class _Builder:
     """Builds the Catalyst plan of a stage graph: ``mapInArrow`` for a stage, a repartition for an exchange.
 
-    ``schema``, ``output``: columns and attributes of the last stage's rows in this ``encoding``.
+    ``schema`` and ``output`` are the columns and the attributes of the last stage's rows, which have this ``encoding``.
     """
 
     def __init__(
@@ -166,9 +168,9 @@ class _Builder:
         self._numbers = {s.stage_id: i for i, s in enumerate(graph.stages)}
 
     def plan(self, stage: Stage) -> Any:
-        """The plan of a stage's output rows: payloads, or results for the last stage.
+        """Return the plan of a stage's output rows: payload rows, or result rows for the last stage.
 
-        Two stages that read the same ones share a plan, in which Spark sees that one shuffle serves both.
+        Two stages that read the same stage share its plan, so that Spark can reuse the shuffle.
         """
         plan = self._built.get(stage.stage_id)
         if plan is None:
@@ -206,7 +208,7 @@ class _Builder:
         return self._plans.mapped(child, task, schema, output, name, bool(calls), broadcasts)
 
     def _limit_of(self, stage: Stage) -> int | None:
-        """Bytes that each task of a stage may write, where only the last stage reads them."""
+        """Return the bytes that each task of a stage may write; None unless only the last stage reads them."""
         readers = [s for s in self._graph.stages if stage.stage_id in s.inputs]
         if self._limit is None or readers != [self._graph.result]:
             return None
@@ -222,15 +224,15 @@ class _Builder:
                 raise PlanError(
                     f"{stage.stage_id} reads several Spark inputs at once: {', '.join(stage.inputs)}"
                 )
-            return self._handed_over(self._inputs[stage.inputs[0]])
+            return self._spark_input(self._inputs[stage.inputs[0]])
         if len(stages) < len(stage.inputs):
             raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")
         return self._plans.repartitioned(
             self.input_rows(stage), len(stage.tasks), _PAYLOAD.names.index("partition")
         )
 
-    def _handed_over(self, frame: DataFrame) -> Any:
-        """The plan of rows that Spark hands over, in the form in which a Python worker takes them."""
+    def _spark_input(self, frame: DataFrame) -> Any:
+        """Return the plan of a Spark input, with names and types that can be sent to a Python worker."""
         plan, schema = self._plans.of(frame), frame.schema
         if _crosses_unchanged(schema):
             return plan
@@ -238,6 +240,6 @@ class _Builder:
         return self._plans.renamed(plan, attributes, converted_columns(schema))
 
     def input_rows(self, stage: Stage) -> Any:
-        """The plan of the payload rows that a stage of stages reads."""
+        """Return the plan of the payload rows that a stage reads from other stages."""
         stages = [self._graph.stage(i) for i in stage.inputs]
         return self._plans.union([self.plan(s) for s in stages if s is not None])

@@ -1,4 +1,4 @@
-"""Metrics of operators, which a Spark accumulator brings from the workers to ``kq.explain(df, analyze=True)``."""
+"""Operator metrics for ``kq.explain(df, analyze=True)``. A Spark accumulator collects them from the workers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class TaskReport:
-    """One task of one stage of one part: metrics of the stage's operators in printing order, bytes it gave on."""
+    """The metrics of one task: those of its stage's operators in the order of ``walk_operators``, and the bytes it sent.
+
+    part: the index of the query's part that the stage belongs to.
+    """
 
     part: int
     stage_id: str
@@ -28,7 +31,7 @@ class TaskReport:
 
 @dataclass(frozen=True)
 class SeveralMeters(TaskMeter):
-    """Gives each report to several meters."""
+    """Forwards each report to several meters."""
 
     meters: tuple[TaskMeter, ...]
 
@@ -39,7 +42,7 @@ class SeveralMeters(TaskMeter):
 
 
 class ListParam(AccumulatorParam[list[T]]):
-    """How an accumulator of lists works."""
+    """An accumulator that concatenates lists."""
 
     @override
     def zero(self, value: list[T]) -> list[T]:
@@ -52,7 +55,7 @@ class ListParam(AccumulatorParam[list[T]]):
 
 
 class Meter(TaskMeter):
-    """Takes the reports of one part's tasks; travels to the workers with them."""
+    """Reports the tasks of one part of the query. It is pickled and sent to the workers with the tasks."""
 
     def __init__(self, reports: Accumulator[list[TaskReport]], part: int) -> None:
         self._reports = reports
@@ -66,7 +69,7 @@ class Meter(TaskMeter):
 
 @dataclass(frozen=True)
 class StageMetrics:
-    """All tasks of a stage together: tasks that reported, bytes given on, operators in printing order."""
+    """The sums over all tasks of a stage: the number of tasks, the bytes sent, and the metrics of its operators by label."""
 
     tasks: int
     sent: int
@@ -75,7 +78,7 @@ class StageMetrics:
 
 @dataclass
 class Metering:
-    """The driver's side: meters for the parts of a query, and what was counted."""
+    """The driver's side: creates the meters for the parts of a query, and sums up their reports."""
 
     context: SparkContext
     reports: Accumulator[list[TaskReport]] = field(init=False)
@@ -84,11 +87,11 @@ class Metering:
         self.reports = self.context.accumulator([], ListParam[TaskReport]())
 
     def part(self, index: int) -> Meter:
-        """The meter of a part of the query."""
+        """Return the meter of a part of the query."""
         return Meter(self.reports, index)
 
     def stage(self, part: int, stage: Stage) -> StageMetrics | None:
-        """What a stage did; None when no task of it ran."""
+        """Return the metrics of a stage; None if none of its tasks ran."""
         mine = [r for r in self.reports.value if r.part == part and r.stage_id == stage.stage_id]
         if not mine:
             return None
@@ -98,7 +101,7 @@ class Metering:
 
 
 def walk_operators(plan: PhysicalPlan, depth: int = 0) -> Iterator[tuple[PhysicalPlan, int]]:
-    """The operators of a plan with their depth, parents first."""
+    """Yield the operators of a plan with their depth, parents first."""
     yield plan, depth
     for child in plan.children:
         yield from walk_operators(child, depth + 1)
@@ -106,6 +109,6 @@ def walk_operators(plan: PhysicalPlan, depth: int = 0) -> Iterator[tuple[Physica
 
 def _sum(parts: Iterator[Metrics]) -> Metrics:
     total = Metrics()
-    for one in parts:
-        total.merge(one)
+    for metrics in parts:
+        total.merge(metrics)
     return total

@@ -1,4 +1,4 @@
-"""Meters that report what operators did for Spark's UI, from Spark's workers and from the driver itself."""
+"""Meters that report operator metrics to Spark's UI, from Spark's workers and from the driver."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquery_spark.physical.operators import TaskContext
 from kquery_spark.runtime.spark.metering import ListParam
 from kquery_spark.runtime.spark.operator_reports import SplitCount, StageReport, split_counts, stage_report
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.spark_bridge.task_execution import execution_of_task
+from kquery_spark.spark_bridge.session.task_execution import execution_of_task
 from kquery_spark.stages.graph import Stage
 
 Reports = list[StageReport]
@@ -32,16 +32,16 @@ class OperatorMeter(TaskMeter):
 
     @override
     def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
-        with contextlib.suppress(Exception):  # no task is to fail for this
+        with contextlib.suppress(Exception):  # a problem with metrics must not make a task fail
             execution = execution_of_task()
-            if execution is None:  # a job of an RDD, whose end the driver could not find out
+            if execution is None:  # a job of an RDD: the driver could not detect its end
                 return
             splits = self._splits[stage.stage_id]
             self._reports.add([stage_report(self._query, stage, context, sent, execution, splits)])
 
 
 class DriverMeter(TaskMeter):
-    """Keeps the reports of tasks that run in the driver."""
+    """Collects the reports of tasks that run in the driver."""
 
     def __init__(self, query: int) -> None:
         self.query = query
@@ -49,19 +49,19 @@ class DriverMeter(TaskMeter):
 
     @override
     def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
-        with contextlib.suppress(Exception):  # no query is to fail for this
+        with contextlib.suppress(Exception):  # a problem with metrics must not make a query fail
             self.reports.append(stage_report(self.query, stage, context, sent, None, split_counts(stage)))
 
 
 class Receiver(Protocol):
-    """Takes the reports that arrive in the driver."""
+    """Receives the reports that arrive in the driver."""
 
     def receive(self, reports: Reports) -> None:
-        """Take the reports of a finished task; raises nothing, as this runs in PySpark's accumulator server."""
+        """Receive the reports of a finished task. It must not raise, because it runs in PySpark's accumulator server."""
 
 
 class Inbox(ListParam[StageReport]):
-    """How the accumulator works in the driver: it passes reports on and stays empty."""
+    """The accumulator in the driver: it forwards reports to the receiver and stays empty itself."""
 
     def __init__(self, receiver: Receiver) -> None:
         self._receiver = weakref.ref(receiver)

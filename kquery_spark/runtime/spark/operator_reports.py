@@ -1,4 +1,4 @@
-"""What the operators of a stage did, in reports that explain themselves: sums over tasks need no plan at hand."""
+"""Reports of operator metrics that contain everything needed to display them, so that the driver needs no plan."""
 
 from __future__ import annotations
 
@@ -8,16 +8,19 @@ from dataclasses import dataclass, replace
 
 from kquery_spark.physical.operators import Metrics, PhysicalPlan, ReadExec, ScanExec, TaskContext
 from kquery_spark.runtime.spark.metering import walk_operators
-from kquery_spark.spark_bridge.task_execution import SparkExecution
+from kquery_spark.spark_bridge.session.task_execution import SparkExecution
 from kquery_spark.stages.graph import Stage
 
 SplitCount = tuple[int, int]
-"""How many splits a scan reads, and how many there are before pruning."""
+"""The number of splits that a scan reads, and the number before pruning."""
 
 
 @dataclass(frozen=True)
 class OperatorReport:
-    """An operator: its line in printing order, the stage that it reads, and the splits if it reads files."""
+    """The metrics of an operator.
+
+    label and depth: how to print it. reads: the id of the stage that it reads, if any. splits: the splits of a scan.
+    """
 
     label: str
     depth: int
@@ -26,7 +29,7 @@ class OperatorReport:
     splits: SplitCount | None = None
 
     def merged(self, other: OperatorReport) -> OperatorReport:
-        """The operator in further tasks, too."""
+        """Return the report with the metrics of the same operator in other tasks added."""
         total = Metrics()
         total.merge(self.metrics)
         total.merge(other.metrics)
@@ -35,10 +38,10 @@ class OperatorReport:
 
 @dataclass(frozen=True)
 class StageReport:
-    """Finished tasks of a stage.
+    """The report of one or more finished tasks of a stage.
 
-    query: the number of the query in this driver. execution: the one of Spark's that ran them; None in the driver.
-    times: when the first task started and the last one ended, in seconds since 1970.
+    query: the number of the query in this driver. execution: the Spark execution that ran the tasks; None for the driver.
+    started and ended: when the first task started and the last one ended, in seconds since 1970.
     """
 
     query: int
@@ -51,7 +54,7 @@ class StageReport:
     ended: float
 
     def merged(self, other: StageReport) -> StageReport:
-        """These tasks and those of another report of the stage."""
+        """Return a report of these tasks and those of another report of the same stage."""
         operators = [a.merged(b) for a, b in zip(self.operators, other.operators, strict=True)]
         return replace(
             self,
@@ -71,7 +74,7 @@ def stage_report(
     execution: SparkExecution | None,
     splits: Sequence[SplitCount | None],
 ) -> StageReport:
-    """The report of one task. splits: as in ``split_counts``."""
+    """Return the report of one task. splits: as in ``split_counts``."""
     operators = tuple(
         OperatorReport(
             node.label(),
@@ -88,7 +91,7 @@ def stage_report(
 
 
 def split_counts(stage: Stage) -> tuple[SplitCount | None, ...]:
-    """For each operator of a stage in printing order: the splits that its scan reads, and those before pruning."""
+    """Return the split counts of each operator in the order of ``walk_operators``; None for operators that are no scans."""
     return tuple(_split_count(stage, node) for node, _ in walk_operators(stage.plan))
 
 

@@ -1,4 +1,4 @@
-"""The engine's operators as a graph for Spark's UI: stages, and in each its operators with what they did."""
+"""Converts operator reports to the graph that Spark's UI shows: stages, and in each stage its operators with metrics."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 from kquery_spark.physical.operators.scan import BYTES_READ
 from kquery_spark.physical.spill import SPILLED_BYTES
 from kquery_spark.runtime.spark.operator_reports import OperatorReport, StageReport
-from kquery_spark.spark_bridge.sql_executions import FinishedExecution, MetricType, PlanNode
+from kquery_spark.spark_bridge.ui.sql_executions import FinishedExecution, MetricType, PlanNode
 
 _MAX_DESCRIPTION_LENGTH = 200
 _MAX_TEXT_LENGTH = 1000
 _BEFORE_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 ENGINE_NODE = "kquery"
-"""How the titles of stages begin, and with them every graph of the engine's operators."""
+"""The prefix of the titles of stages. Every graph of the engine's operators starts with a stage."""
 _PASSING_ON = frozenset({"ReadExec", "ProjectionExec", "ReplicateExec"})
 _Metric = tuple[str, MetricType, int]
 
 
 def finished_execution(reports: Sequence[StageReport], redacted: bool) -> FinishedExecution:
-    """The execution that shows the stages of one query, below the execution of Spark that ran its tasks.
+    """Return an execution that shows the stages of one query, below the Spark execution that ran its tasks.
 
-    redacted: the texts have nothing but the operators' names, as the session redacts texts of plans.
+    redacted: show only the names of operators, because the session redacts the strings of plans.
     """
     roots = _Tree({report.stage_id: report for report in reports}, redacted).roots()
     plan = (
@@ -42,14 +42,14 @@ def finished_execution(reports: Sequence[StageReport], redacted: bool) -> Finish
 
 @dataclass(frozen=True)
 class _Tree:
-    """Stages by id, joined where one reads another. A stage with several readers is drawn below the first one."""
+    """Builds the tree of stages: each stage is below the stage that reads it, or below the first one of several."""
 
     reports: Mapping[str, StageReport]
     redacted: bool
     drawn: set[str] = field(default_factory=set)
 
     def roots(self) -> tuple[PlanNode, ...]:
-        """The stages that no other one reads, with what is below them."""
+        """Return the stages that no other stage reads, with everything below them."""
         read = {operator.reads for report in self.reports.values() for operator in report.operators}
         return tuple(self._stage(r) for r in self.reports.values() if r.stage_id not in read)
 
@@ -65,7 +65,10 @@ class _Tree:
         )
 
     def _operator(self, operators: Sequence[OperatorReport], index: int) -> tuple[PlanNode, int]:
-        """The operator at an index of the printing order with those below it, and the index after these."""
+        """Return the operator at an index of the printed list with all operators below it, and the index after these.
+
+        The time of an operator includes that of its children, so theirs is subtracted.
+        """
         operator, children = operators[index], []
         seconds, index = operator.metrics.seconds, index + 1
         while index < len(operators) and operators[index].depth > operator.depth:
@@ -81,7 +84,7 @@ class _Tree:
 
 
 def _metrics(operator: OperatorReport, own_seconds: float) -> Iterator[_Metric]:
-    """Under Spark's names where it has one for the same thing."""
+    """Yield the metrics of an operator. Metrics that Spark has, too, get Spark's names."""
     metrics = operator.metrics
     yield "number of output rows", "sum", metrics.rows
     yield "data size", "size", metrics.nbytes
@@ -106,7 +109,7 @@ def _bottom_up(node: PlanNode) -> Iterator[PlanNode]:
 
 
 def _step(node: PlanNode) -> str | None:
-    """An operator in words, as ``scan trips``; None for stages and for operators that only pass rows on."""
+    """Describe an operator, for example as ``scan trips``; None for stages and for operators that only pass rows on."""
     if not node.name.endswith("Exec") or node.name in _PASSING_ON:
         return None
     words = _BEFORE_CAPITAL.sub(" ", node.name.removesuffix("Exec")).lower()
@@ -117,7 +120,7 @@ def _step(node: PlanNode) -> str | None:
 
 
 def _lines(node: PlanNode, depth: int = 0) -> Iterator[str]:
-    """The graph as text, as ``kq.explain(df, analyze=True)`` prints it."""
+    """Yield the lines of the graph as ``kq.explain(df, analyze=True)`` prints them."""
     metrics = ", ".join(
         f"{name}: {value:,}{' ms' if kind == 'timing' else ''}" for name, kind, value in node.metrics
     )

@@ -1,7 +1,7 @@
-"""Asks the Python workers of a cluster, once an application, whether they can run the engine.
+"""Checks once per application whether the Python workers of a cluster can run the engine.
 
-A worker without this package would fail each task, and what Spark makes of the engine's rows in further operations could
-not be run again without the engine by then.
+A worker without this package would make every task fail. By then it would be too late to fall back, because Spark's plan
+already contains the engine's tasks.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.sql.types import StringType, StructField, StructType
 
-from kquery_spark.spark_bridge.arrow_collection import collect_batches
-from kquery_spark.spark_bridge.catalyst_plans import STAGE_FUNCTION, SparkPlans
-from kquery_spark.spark_bridge.failures import SPARK_ERRORS
-from kquery_spark.spark_bridge.interpreter import interpreter_of
-from kquery_spark.spark_bridge.job_descriptions import described_jobs
-from kquery_spark.spark_bridge.session import Bridge
+from kquery_spark.spark_bridge.frames.arrow_collection import collect_batches
+from kquery_spark.spark_bridge.plan.catalyst_plans import STAGE_FUNCTION, SparkPlans
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+from kquery_spark.spark_bridge.session.interpreter import interpreter_of
+from kquery_spark.spark_bridge.ui.job_descriptions import described_jobs
 
 _VERSION = str(sys.modules["kquery_spark"].__version__)
-_MAX_PROBE_TASKS = 16  # that ask, each a core of a worker
+_MAX_PROBE_TASKS = 16  # the probe runs one task per core, up to this number
 _FACTS = ("executable", "python", "pyarrow", "kquery_spark", "error", "hdfs")
 _SCHEMA = StructType([StructField(name, StringType()) for name in _FACTS])
-# What a worker that does not start, or does not get as far as the question, leaves in Spark's error.
+# Errors of a worker that does not start or fails before it runs the probe.
 _OF_PYTHON = re.compile(
     r"Error from python worker|Cannot run program|PythonException|PySpark\w*Error|\w+Error: |Python worker"
 )
@@ -41,9 +41,9 @@ _CANCELLED = re.compile(r"cancel", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Workers:
-    """What Spark's Python workers are. problem: why they cannot run the engine, in one sentence; None where they can.
+    """The result of the check. problem: one sentence that says why the workers cannot run the engine; None if they can.
 
-    have_hdfs_client: whether all of them have the client of HDFS.
+    have_hdfs_client: whether all workers have the HDFS client.
     """
 
     problem: str | None = None
@@ -55,19 +55,19 @@ _lock = threading.Lock()
 
 
 def worker_problem(link: Bridge) -> str | None:
-    """Why Spark's Python workers cannot run the engine, in one sentence; None where they can."""
+    """Return one sentence that says why Spark's Python workers cannot run the engine; None if they can."""
     return _workers(link).problem
 
 
 def workers_have_hdfs_client(link: Bridge) -> bool:
-    """Whether Spark's Python workers have the client of HDFS, given that this process has it."""
+    """True if Spark's Python workers have the HDFS client. Call this only if this process has it."""
     return _workers(link).have_hdfs_client
 
 
 def _workers(link: Bridge) -> Workers:
-    """The workers, which the first time on a cluster a job of one short task a core, sixteen at most, asks.
+    """Return the cached result of the check. The first call on a cluster runs a job with a short task per core, at most 16.
 
-    On a local master workers have the interpreter of this process, and there is nothing to ask.
+    On a local master, workers have the interpreter of this process, so no check is needed.
     """
     context = link.spark.sparkContext
     interpreter = interpreter_of(context)
@@ -78,7 +78,7 @@ def _workers(link: Bridge) -> Workers:
         if interpreter.executable in answers:
             return answers[interpreter.executable]
         try:
-            rows = _ask(link)
+            rows = _run_probe(link)
             workers = Workers(_difference(rows), all(row["hdfs"] for row in rows))
         except SPARK_ERRORS as error:
             text = str(error)
@@ -86,13 +86,13 @@ def _workers(link: Bridge) -> Workers:
                 f"Spark's Python workers ({interpreter.executable}) cannot run the engine: {_cause(text)}"
             )
             if _CANCELLED.search(text) or not _OF_PYTHON.search(text):
-                return workers  # which the next query may not meet
+                return workers  # not cached: the next query may not have this problem
         answers[interpreter.executable] = workers
         return workers
 
 
-def _ask(link: Bridge) -> list[dict[str, str]]:
-    """What each of some workers says of itself."""
+def _run_probe(link: Bridge) -> list[dict[str, str]]:
+    """Return the facts (see ``_FACTS``) that each probed worker reports."""
     context = link.spark.sparkContext
     plans = SparkPlans(link)
     numbers = plans.numbers(max(1, min(context.defaultParallelism, _MAX_PROBE_TASKS)))
@@ -107,7 +107,7 @@ def _ask(link: Bridge) -> list[dict[str, str]]:
 
 
 def versions_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Runs in a worker that may not have this package: pickled by value, so it imports all that it needs itself."""
+    """Report the facts of a worker. It may lack this package, so this is pickled by value and has its own imports."""
     import platform
     import sys
 
@@ -118,7 +118,7 @@ def versions_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
         import kquery_spark.runtime.spark.worker  # noqa: F401
 
         version = str(sys.modules["kquery_spark"].__version__)
-        from kquery_spark.sources.hdfs import CLIENT, has_client
+        from kquery_spark.sources.hadoop.hdfs import CLIENT, has_client
 
         client = CLIENT if has_client() else ""
     except ImportError as missing:
@@ -129,11 +129,11 @@ def versions_of_worker(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordB
         yield pyarrow.RecordBatch.from_pylist([dict(zip(names, facts, strict=True))])
 
 
-versions_of_worker.__module__ = "__main__"  # of functions of which cloudpickle sends the code
+versions_of_worker.__module__ = "__main__"  # makes cloudpickle send the code instead of a reference
 
 
 def _difference(workers: Sequence[dict[str, str]]) -> str | None:
-    """The first worker's that differs from this process."""
+    """Describe the first worker that differs from this process; None if all are alike."""
     ours = {
         "executable": sys.executable,
         "python": platform.python_version(),
@@ -153,7 +153,7 @@ def _difference(workers: Sequence[dict[str, str]]) -> str | None:
 
 
 def _compared(facts: dict[str, str]) -> tuple[str, ...]:
-    """Python and Arrow without their patch levels."""
+    """Return the versions that have to be equal: Python and Arrow without patch levels, and this package."""
     return (*(".".join(facts[n].split(".")[:2]) for n in ("python", "pyarrow")), facts["kquery_spark"])
 
 
@@ -162,7 +162,7 @@ def _named(facts: dict[str, str]) -> str:
 
 
 def _cause(text: str) -> str:
-    """The line of an error that says most."""
+    """Return the line of Spark's error that names the cause: the last Python error, otherwise the first line."""
     lines = _RAISED.findall(text.split("\n\tat ", 1)[0])
     line = lines[-1] if lines else text.strip().split("\n", 1)[0]
     return str(line).strip()[:300]

@@ -1,4 +1,4 @@
-"""The rows of a last stage as the Arrow table that Spark's ``toArrow`` gives."""
+"""Converts the rows of the last stage to the Arrow table that Spark's ``toArrow`` returns."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Iterable
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-from kquery_spark.spark_bridge.pyspark_names import arrow_schema_of
+from kquery_spark.spark_bridge.frames.pyspark_names import arrow_schema_of
 from kquery_spark.types.arrow_types import cast_table
 from kquery_spark.types.names import nullable_within
 
 
 def result_table(batches: Iterable[pa.RecordBatch], produced: pa.Schema, schema: StructType) -> pa.Table:
-    """Batches of a last stage, whose schema is ``produced``, under the names and types of the result's ``schema``."""
+    """Return batches of the schema ``produced`` as a table with the names and types of ``schema``."""
     target = arrow_schema_of(schema)
     parts = [b.rename_columns(target.names) for b in batches if b.num_rows]
     if not parts:  # PySpark expects at least one chunk a column
@@ -23,5 +23,5 @@ def result_table(batches: Iterable[pa.RecordBatch], produced: pa.Schema, schema:
     try:
         return cast_table(table, target)
     except pa.ArrowInvalid:
-        # a NULL struct with fields that are declared not NULL, which Spark's rows can have and Arrow's columns cannot
+        # A NULL struct with fields that are declared NOT NULL: Spark's rows can have it, Arrow's columns cannot.
         return table.cast(pa.schema([f.with_type(nullable_within(f.type)) for f in target]))

@@ -1,4 +1,4 @@
-"""The bytes that tasks spill: in Spark's metrics of the task, and summed while ``kq.export_metrics`` is active."""
+"""Counts the bytes that tasks spill: in Spark's task metrics, and in total while ``kq.export_metrics`` is active."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing_extensions import override
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.physical.spill import SPILLED_BYTES
 from kquery_spark.runtime.task_meter import TaskMeter
-from kquery_spark.spark_bridge.task_metrics import add_spilled_bytes
+from kquery_spark.spark_bridge.ui.task_metrics import add_spilled_bytes
 from kquery_spark.stages.graph import Stage
 
 
@@ -28,7 +28,7 @@ class SpillMeter(TaskMeter):
 
 
 class SparkSpillMeter(TaskMeter):
-    """Counts them as spilled by Spark's task, as its UI shows for stages, tasks and executors."""
+    """Adds the spilled bytes to the metrics of Spark's task, which Spark's UI shows for stages, tasks and executors."""
 
     @override
     def add(self, stage: Stage, context: TaskContext, sent: int) -> None:
@@ -58,7 +58,7 @@ class SpillTotal:
             self._readers -= 1
 
     def meter(self, context: SparkContext) -> SpillMeter | None:
-        """The meter for tasks of a context; None while nobody counts."""
+        """Return the meter for tasks of a context; None unless ``begin`` was called."""
         with self._lock:
             if not self._readers:
                 return None
@@ -67,7 +67,7 @@ class SpillTotal:
             return SpillMeter(self._totals[context])
 
     def value(self) -> int:
-        """Bytes so far, including those of contexts that have stopped."""
+        """Return the bytes so far, including those of stopped contexts."""
         return sum(total.value for total in tuple(self._totals.values()))
 
 

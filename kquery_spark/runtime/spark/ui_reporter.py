@@ -1,9 +1,9 @@
 """UiReporter: adds the engine's operators and their metrics to Spark's UI and event log.
 
-A thread of the driver posts the reports of a query once the execution of Spark that ran its tasks has ended, so no action
-waits for it. The operators become an execution of their own, which the UI lists below Spark's. Spark's own graph cannot
-take them: adaptive execution replaces it as a whole after each stage, and an update after the end of the execution
-would make Spark's listener begin a new, empty one under the same id.
+A thread of the driver posts the reports of a query after the Spark execution that ran its tasks has ended, so no action
+waits for this. The operators are shown as a separate execution below Spark's. They cannot be added to Spark's own graph:
+adaptive execution replaces the whole graph after each stage, and an update after the end of the execution would make
+Spark's listener start a new, empty one with the same id.
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.runtime.spark.operator_meter import DriverMeter, Inbox, OperatorMeter, Receiver, Reports
 from kquery_spark.runtime.spark.operator_reports import StageReport, split_counts
 from kquery_spark.runtime.spark.operator_tree import finished_execution
-from kquery_spark.spark_bridge.session import Bridge
-from kquery_spark.spark_bridge.sql_executions import (
+from kquery_spark.spark_bridge.session.bridge import Bridge
+from kquery_spark.spark_bridge.ui.sql_executions import (
     SqlExecutions,
     before_stop,
-    redacts_texts,
+    redacts_strings,
     shows_executions,
 )
 from kquery_spark.stages.graph import StageGraph
 
 _LOGGER = logging.getLogger("kquery_spark.ui")
 _MIN_POLL_SECONDS, _MAX_POLL_SECONDS, _POLL_GROWTH = 0.1, 2.0, 1.5
-"""How long the thread waits between two checks whether executions have ended: ever longer, while a query runs."""
+"""The pause between two checks whether executions have ended. It grows while a query runs."""
 _MAX_PENDING = 1000
-"""Queries whose reports wait for the end of their executions; those of further ones are dropped."""
+"""The number of queries whose reports may wait for the end of their executions. Reports of further queries are dropped."""
 
-_driver_queries = itertools.count(1 << 32)  # above the checksums that are the numbers of others
+# The other queries have CRC-32 checksums as numbers, which are smaller.
+_driver_queries = itertools.count(1 << 32)
 _reporters: weakref.WeakKeyDictionary[SparkContext, UiReporter | None] = weakref.WeakKeyDictionary()
 
 
@@ -52,8 +53,10 @@ class UiReporter(Receiver):
         self._by_tasks: dict[
             tuple[int, int], dict[str, StageReport]
         ] = {}  # by execution and query, then by stage
-        self._by_driver: list[tuple[DriverMeter, bool]] = []  # and whether texts are redacted
-        self._in_driver: set[int] = set()  # queries that run
+        self._by_driver: list[
+            tuple[DriverMeter, bool]
+        ] = []  # finished runs, and whether their strings are redacted
+        self._in_driver: set[int] = set()  # the numbers of running queries
         self._lock = threading.Lock()
         self._posting = threading.Lock()
         self._arrived = threading.Event()
@@ -62,9 +65,9 @@ class UiReporter(Receiver):
         before_stop(context, self.end)
 
     def meter(self, graph: StageGraph, query: int | None = None) -> OperatorMeter | None:
-        """The meter of a query's tasks of Spark. query: its number, where the driver runs a part of it.
+        """Return the meter for a query's Spark tasks. query: its number, if the driver runs a part of it.
 
-        Equal graphs get equal meters, so that Spark still sees that one exchange serves both.
+        Equal graphs get equal meters, so that Spark still recognizes equal exchanges and reuses them.
         """
         if self._ended.is_set():
             return None
@@ -78,13 +81,13 @@ class UiReporter(Receiver):
 
     @contextmanager
     def driver_run(self, link: Bridge) -> Iterator[DriverMeter]:
-        """The meter of a run in the driver; stages that Spark's tasks run for it wait, to be shown with it.
+        """Provide the meter for a run in the driver. Stages that Spark's tasks run for it are shown together with it.
 
         A run that fails is not shown.
         """
         meter = DriverMeter(next(_driver_queries))
         try:
-            redacted = redacts_texts(link)
+            redacted = redacts_strings(link)
         except Exception:
             redacted = True
         with self._lock:
@@ -122,7 +125,7 @@ class UiReporter(Receiver):
         stages[report.stage_id] = report if known is None else known.merged(report)
 
     def end(self) -> None:
-        """Post what is there, ended or not, and stop: the context is about to."""
+        """Post all reports, even of executions that have not ended, and stop, because the Spark context is about to stop."""
         try:
             self._post(everything=True)
         finally:
@@ -141,7 +144,7 @@ class UiReporter(Receiver):
                 self._give_up(error)
 
     def _post(self, everything: bool) -> bool:
-        """Post what has ended; whether more is to come."""
+        """Post the reports of queries that have ended. Return whether reports of other queries are waiting."""
         with self._posting:
             for reports, redacted in self._take(everything):
                 self._executions.post(finished_execution(reports, redacted))
@@ -149,35 +152,35 @@ class UiReporter(Receiver):
                 return bool(self._by_tasks)
 
     def _take(self, everything: bool) -> Iterator[tuple[Reports, bool]]:
-        """The reports of each query that has ended, and whether their session redacts texts."""
+        """Yield the reports of each query that has ended, and whether its session redacts strings."""
         with self._lock:
             by_driver, self._by_driver = self._by_driver, []
             keys = [key for key in self._by_tasks if everything or key[1] not in self._in_driver]
         for meter, redacted in by_driver:
-            stages = [self._taken(key) for key in keys if key[1] == meter.query]
+            stages = [self._pop_reports(key) for key in keys if key[1] == meter.query]
             reports = [report for some in stages for report in some]
             reports += _merged(meter.reports)
             if reports:
                 yield reports, redacted
         for key in keys:
             if everything or not self._executions.is_running(key[0]):
-                reports = self._taken(key)
+                reports = self._pop_reports(key)
                 if reports:
                     yield reports, any(r.execution is not None and r.execution.redacted for r in reports)
 
-    def _taken(self, key: tuple[int, int]) -> Reports:
+    def _pop_reports(self, key: tuple[int, int]) -> Reports:
         with self._lock:
             return list(self._by_tasks.pop(key, {}).values())
 
     def _give_up(self, error: Exception) -> None:
-        """Show no more operators in this context; said once."""
+        """Stop reporting operators in this context, and log that once."""
         if not self._ended.is_set():
             self._ended.set()
             _LOGGER.warning("the engine's operators no longer appear in Spark's UI: %s", error)
 
 
 def _merged(reports: Reports) -> Reports:
-    """One report for each stage."""
+    """Merge the reports into one per stage."""
     stages: dict[str, StageReport] = {}
     for report in reports:
         known = stages.get(report.stage_id)
@@ -186,7 +189,7 @@ def _merged(reports: Reports) -> Reports:
 
 
 def ui_reporter(link: Bridge, config: EngineConfig) -> UiReporter | None:
-    """The reporter of the session's Spark context; None without a UI and an event log, or if ``ui_metrics`` is off."""
+    """Return the reporter of the session's Spark context; None if nothing shows or logs executions, or it is disabled."""
     if not config.ui_metrics:
         return None
     context = link.spark.sparkContext

@@ -1,6 +1,6 @@
-"""What runs in Spark's Python workers: one stage's plan over one partition.
+"""The code that runs in Spark's Python workers: one stage's plan over one partition.
 
-A function is shipped by reference with the stage as bytes; a worker decodes a stage once and keeps it.
+The function is pickled by reference, with the stage as bytes. A worker decodes each stage once and caches it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
+from kquery_spark.sources.deletes.live_rows import KEPT_POSITIONS
 from kquery_spark.sources.footers import PARQUET_FOOTERS
-from kquery_spark.sources.hdfs import HdfsCluster, connect_clusters
-from kquery_spark.sources.live_rows import KEPT_POSITIONS
+from kquery_spark.sources.hadoop.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
 from kquery_spark.sources.object_stores.store import ObjectStore
 from kquery_spark.sources.request_limit import limit_requests
@@ -45,35 +45,34 @@ from kquery_spark.types.batch import Batch, cut
 
 if TYPE_CHECKING:
     from kquery_spark.runtime.task_meter import TaskMeter
-    from kquery_spark.spark_bridge.catalyst_plans import SharedBytes
+    from kquery_spark.spark_bridge.plan.catalyst_plans import SharedBytes
 
 PAYLOAD_SCHEMA = pa.schema([("stage", pa.int32()), ("partition", pa.int32()), ("payload", pa.binary())])
 TOO_MUCH = -1
-"""The tag of the last payload row of a task that stopped because it wrote more than it may."""
+"""The tag of the last payload row of a task that stopped because it reached its limit of bytes."""
 _TOO_MUCH_ROW = pa.RecordBatch.from_pydict(
     {"stage": [TOO_MUCH], "partition": [0], "payload": [b""]}, PAYLOAD_SCHEMA
 )
 
 _stages: OrderedDict[bytes, Stage] = OrderedDict()
 _MAX_CACHED_STAGES = 64
-_RESULT_PAYLOAD_BYTES = 512 * 1024  # larger ones the JVM copies less fast
-# of mallopt(3): free memory to keep at the top of the heap, to ask for at once, and the size from which arrays stay outside
+_RESULT_PAYLOAD_BYTES = 512 * 1024  # the JVM copies larger payloads more slowly
+# Parameters of mallopt(3): M_TRIM_THRESHOLD (free memory to keep at the top of the heap), M_TOP_PAD (memory to request at
+# once) and M_MMAP_THRESHOLD (the size from which blocks are allocated outside of the heap).
 _TRIM, _PAD, _MAP = -1, -2, -3
 _MALLOC = ((_TRIM, 256 << 20), (_PAD, 16 << 20), (_MAP, 64 << 20))
-_HEAP_BUDGET_DIVISOR = 8  # of a small budget, what freed memory may stay with the process
+_HEAP_BUDGET_DIVISOR = 8  # with a small memory budget, an eighth of it may remain in the heap as freed memory
 
 
 @cache
 def tune_process() -> None:
-    """Make a process a good place to run tasks in; once.
+    """One-time worker setup: freeze the garbage collector's heap, tune malloc, cache zip archives.
 
-    The garbage collector is spared what has been imported, as PySpark has it look at everything after each task, which
-    took 30 ms and more. What is garbage now is collected first; later garbage is still found.
-
-    The C library keeps freed memory for the next arrays. By default it gives those of some megabytes, as numpy makes
-    them for every batch, back to the system and gets new pages for the next: up to half of the time of an aggregation.
-
-    Archives on the path are read once and not before each task (``read_archives_once``).
+    - PySpark runs the garbage collector after each task, which takes 30 ms and more for all imported objects. After a first
+      collection, ``gc.freeze`` excludes the objects that exist now. Later garbage is still found.
+    - By default, the C library returns freed blocks of some megabytes to the system. numpy allocates such blocks for every
+      batch. Getting new pages took up to half of the time of an aggregation, so freed memory stays in the heap.
+    - Zip archives on the path are not read again before each task (``read_archives_once``).
     """
     read_archives_once()
     _set_heap(_MALLOC)
@@ -82,7 +81,7 @@ def tune_process() -> None:
 
 
 def _set_heap(options: Iterable[tuple[int, int]]) -> None:
-    with contextlib.suppress(OSError, AttributeError):  # not the GNU C library
+    with contextlib.suppress(OSError, AttributeError):  # the C library is not GNU's
         library = ctypes.CDLL(None)
         for option, nbytes in options:
             library.mallopt(option, nbytes)
@@ -90,18 +89,18 @@ def _set_heap(options: Iterable[tuple[int, int]]) -> None:
 
 @cache
 def fit_heap(memory_bytes: int) -> None:
-    """Have the C library keep less freed memory where a task may hold little; for the last budget of this process."""
+    """Limit the freed memory that stays in the heap to a share of the task's memory budget. The last call applies."""
     share = memory_bytes // _HEAP_BUDGET_DIVISOR
     _set_heap((option, min(nbytes, max(1 << 20, share))) for option, nbytes in _MALLOC)
 
 
 class RowEncoding(Enum):
-    """How the last stage gives its rows to Spark; the stages before it always give payload rows."""
+    """How the last stage returns its rows to Spark. The stages before it always return payload rows."""
 
     COLUMNS = "columns"
-    """As the result's columns, which Spark takes apart into rows."""
+    """As the columns of the result, which Spark converts to rows."""
     PAYLOADS = "payloads"
-    """As payload rows, like those of a shuffle, which Spark only passes on to the driver."""
+    """As payload rows, like those of a shuffle, which Spark only copies to the driver."""
 
 
 def _stage(data: bytes) -> Stage:
@@ -119,9 +118,10 @@ def _stage(data: bytes) -> Stage:
 class RowExchange:
     """How the tasks of a stage exchange rows with Spark.
 
-    number: the stage's tag on the rows it writes. sources: for a stage that reads stages, their tags by input id. names:
-    result column names when this is the last stage. encoding: of the last stage's rows. limit: bytes that a task which is no
-    last one may write. hash_partitioned: whether Spark sends a row to the partition that its number hashes to.
+    number: the tag of the stage in the rows that it writes. sources: the tags of the stages that it reads, by input id.
+    names: the result's column names, for the last stage. encoding: how the last stage returns its rows. limit: the bytes
+    that a task may write, for other stages (None: no limit). hash_partitioned: whether Spark sends a row to the partition
+    of its number's hash.
     """
 
     number: int
@@ -134,11 +134,11 @@ class RowExchange:
 
 @dataclass(frozen=True)
 class StageTask:
-    """Callable given to ``mapInArrow``.
+    """The function that ``mapInArrow`` calls.
 
-    stage and config: serialized; a large stage is delivered beside the task. container: what the driver knows of the memory
-    of executors. stores and clusters: how the buckets and the clusters of HDFS are reached that the stage reads. zones:
-    those that are not as each machine's data say.
+    stage and config: serialized; a large stage is delivered beside the task. container: the driver's knowledge of the
+    executors' memory. stores and clusters: the connection settings of the object stores and HDFS clusters that the stage
+    reads. zones: time zones whose rules differ from those of the machine.
     """
 
     stage: bytes | SharedBytes
@@ -151,7 +151,7 @@ class StageTask:
     zones: Sequence[ZoneTable] = ()
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Run the stage over one Spark partition; TaskError for whatever goes wrong."""
+        """Run the stage over one Spark partition. Raises a TaskError for every error."""
         try:
             yield from self._run(batches)
         except Exception as error:
@@ -178,7 +178,7 @@ class StageTask:
 
 @dataclass(frozen=True)
 class StageRun:
-    """A task of a stage: the same as in ``StageTask``, decoded."""
+    """A task of a stage, like ``StageTask``, but with the stage and the settings already decoded."""
 
     stage: Stage
     config: EngineConfig
@@ -186,7 +186,12 @@ class StageRun:
     meter: TaskMeter | None = None
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """What the stage makes of the numbers of map tasks, of payload rows, or of rows handed over."""
+        """Run the stage and yield its output. The input depends on what the stage reads.
+
+        - Only files: each row is the number of a task.
+        - Other stages: payload rows.
+        - A Spark input: its rows.
+        """
         stage, config = self.stage, self.config
         if stage.is_map:
             for batch in batches:
@@ -195,7 +200,7 @@ class StageRun:
         elif self.rows.sources:
             splits: dict[int, tuple[Split, ...]] = {}
             if stage.reads_files:
-                index, batches = self._numbered(batches)
+                index, batches = self._find_task_number(batches)
                 splits = stage.tasks[index].as_dict()
             inputs = self._stage_inputs(batches)
             yield from self._emit(TaskContext(config=config, splits=splits, inputs=inputs))
@@ -206,7 +211,7 @@ class StageRun:
             yield from self._emit(TaskContext(config=config, inputs={name: reader}))
 
     def _stage_inputs(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Callable[[], Iterator[Batch]]]:
-        """Payload rows by the stage that wrote them; with one source that is read once they stream."""
+        """Return readers for the rows of each stage that is read. If there is only one reader, its rows are streamed."""
         stage = self.stage
         count = Counter(reads(stage.plan))
         if len(self.rows.sources) == 1 and count.total() == 1:
@@ -224,7 +229,7 @@ class StageRun:
         }
 
     def _emit(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
-        """The stage's output; the operators' metrics are reported after the last row that is asked for."""
+        """Yield the stage's output, and report the operators' metrics when it ends or the consumer stops reading."""
         if self.meter is None:
             yield from self._run(context)
             return
@@ -265,27 +270,27 @@ class StageRun:
         numbers = [pa.array([self.rows.number], pa.int32()), pa.array([target], pa.int32())]
         return pa.RecordBatch.from_arrays([*numbers, one_cell(encode(batch))], schema=PAYLOAD_SCHEMA)
 
-    def _numbered(self, batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
-        """The number of the task that these rows were sent to, and the rows; tasks that read files get at least one row."""
+    def _find_task_number(self, batches: Iterator[pa.RecordBatch]) -> tuple[int, Iterator[pa.RecordBatch]]:
+        """Return the number of the task that these rows were sent to, and the rows. There is always at least one row."""
         held = list(batches)
         numbers = {number for batch in held for number in pc.unique(batch.column(1)).to_pylist()}
         if len(numbers) != 1:
             raise PlanError(
-                f"a task was given the rows of {len(numbers)} tasks, so it cannot tell which files to read"
+                f"a task received the rows of {len(numbers)} tasks, so the files that it has to read are unknown"
             )
         number = numbers.pop()
-        if self.rows.hash_partitioned:
+        if self.rows.hash_partitioned:  # the number is a key, and its hash gives the partition
             number = int(partitions_of(np.array([number], np.int32), len(self.stage.tasks))[0])
         return number, iter(held)
 
 
 def _payloads(batch: pa.RecordBatch) -> list[pa.Buffer]:
-    """The payload cells as buffers that share the batch's memory."""
+    """Return the payloads as buffers that share the batch's memory."""
     return [cell.as_buffer() for cell in batch.column(2)]
 
 
 def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, times: int) -> Callable[[], Iterator[Batch]]:
-    """Payloads that are read once are let go one by one."""
+    """Return a function that decodes the payloads. times: how often it is called; if once, it frees each payload."""
 
     def read() -> Iterator[Batch]:
         if times > 1:

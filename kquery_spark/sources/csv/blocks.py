@@ -142,7 +142,7 @@ def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
     before = np.where(at == 0, _NEWLINE, raw[np.maximum(at - 1, 0)])
     after = np.where(at + 1 == len(raw), _NEWLINE, raw[np.minimum(at + 1, len(raw) - 1)])
     clean = np.where(np.arange(len(at)) % 2 == 0, np.isin(before, bounds), np.isin(after, bounds)).all()
-    empty = options.tells_empty_values(pruned) and (np.diff(at) == 1).any()
+    empty = options.distinguishes_empty_values(pruned) and (np.diff(at) == 1).any()
     return bool(clean and len(at) % 2 == 0 and not options.has_escapes(block) and not empty)
 
 
@@ -279,7 +279,7 @@ def _in_line_order(parts: list[list[pa.Array]], regular: Positions, strange: Pos
 def tokenized(
     lines: Iterable[bytes], options: CsvOptions, column_indexes: list[int], selected: list[int] | None
 ) -> tuple[list[pa.Array], Positions]:
-    """The texts of some columns of lines cut by Spark's rules, and how many values each line has."""
+    """The strings of some columns of lines cut by Spark's rules, and how many values each line has."""
     tokenizer = LineTokenizer(options)
     cells: list[list[str | None]] = [[] for _ in column_indexes]
     widths = []
@@ -388,7 +388,7 @@ def _lines_of_odd_quotes(
     odd[line[opening & (np.append(line[1:], -1) != line)]] = True
     if options.trims:
         odd[line] = True
-    if options.tells_empty_values(pruned):
+    if options.distinguishes_empty_values(pruned):
         empty = opening[:-1] & (at[1:] == at[:-1] + 1)
         odd[line[:-1][empty]] = True
     if options.doubles_quotes:

@@ -48,7 +48,7 @@ def cut(
     pruned: bool,
     kernels: ModuleType,
 ) -> list[pa.Array] | None:
-    """The texts of some columns, NULL where Spark has NULL; None for lines that are better read in another way.
+    """The strings of some columns, NULL where Spark has NULL; None for lines that are better read in another way.
 
     block: lines of which none is blank or a comment, for options that trim nothing. width: values of each line. quoted:
     whether there is any quote. pruned: whether the table has further columns.
@@ -57,7 +57,7 @@ def cut(
     if len(text) > _MAX_OFFSET or (quoted and options.has_escapes(block)):
         return None
     quote = ord(options.quote) if quoted else -1
-    empty = not options.tells_empty_values(pruned)
+    empty = not options.distinguishes_empty_values(pruned)
     ends, data = _scratch.of(len(text) + kernels.SLACK)
     lines = kernels.separators(text, ord(options.delimiter), quote, empty, width, ends)
     if lines < 0:
@@ -68,7 +68,7 @@ def cut(
             arrays.append(pa.nulls(lines, t.STRING))
             continue
         offsets = np.empty(lines + 1, np.int32)
-        size = kernels.field_texts(text, ends, quote, width, lines, column, offsets, data)
+        size = kernels.field_strings(text, ends, quote, width, lines, column, offsets, data)
         array = _strings(offsets, data[:size].copy(), options)
         if array is None:
             return None
@@ -79,7 +79,7 @@ def cut(
 def _strings(
     offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], options: CsvOptions
 ) -> pa.Array | None:
-    """The texts with NULL for what means NULL; None where they are not UTF-8."""
+    """The strings with NULL for what means NULL; None where they are not UTF-8."""
     buffers = pa.py_buffer(offsets), pa.py_buffer(data)
     present = offsets[1:] > offsets[:-1]
     bitmap = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))

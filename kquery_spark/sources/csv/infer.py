@@ -32,34 +32,34 @@ class ColumnType:
     year_like: bool = False
     other_digits: bool = False
 
-    def add(self, texts: pa.Array, options: CsvOptions) -> None:
+    def add(self, strings: pa.Array, options: CsvOptions) -> None:
         """Take in the values of one block."""
-        texts = texts.drop_null()
-        texts = texts.filter(pc.not_equal(texts, ""))
-        if not len(texts) or "string" in self.families:
+        strings = strings.drop_null()
+        strings = strings.filter(pc.not_equal(strings, ""))
+        if not len(strings) or "string" in self.families:
             return
-        if self._add_numbers(texts):
+        if self._add_numbers(strings):
             return
         for dtype, family in ((t.DATE, "date"), (t.TIMESTAMP_NTZ, "timestamp")):
-            if quick_cast(texts, dtype) is not None:
+            if quick_cast(strings, dtype) is not None:
                 self.families.add(family)
                 return
-        for text in pc.unique(texts).to_pylist():
+        for text in pc.unique(strings).to_pylist():
             self._add_one(text, options)
 
-    def _add_numbers(self, texts: pa.Array) -> bool:
+    def _add_numbers(self, strings: pa.Array) -> bool:
         for dtype, bits in ((t.INT, 32), (t.LONG, 64)):
-            if quick_cast(texts, dtype) is not None:
+            if quick_cast(strings, dtype) is not None:
                 self.bits = max(self.bits, bits)
                 break
         else:
             # without such a number they may all be whole ones, like 1.5e1, which Spark takes for decimals
-            fraction = pc.any(pc.match_substring_regex(texts, _FRACTION)).as_py()
-            if not fraction or quick_cast(texts, t.DOUBLE) is None:
+            fraction = pc.any(pc.match_substring_regex(strings, _FRACTION)).as_py()
+            if not fraction or quick_cast(strings, t.DOUBLE) is None:
                 return False
             self.double = True
         self.families.add("number")
-        self.year_like |= bool(pc.any(pc.match_substring_regex(texts, _YEAR_LIKE)).as_py())
+        self.year_like |= bool(pc.any(pc.match_substring_regex(strings, _YEAR_LIKE)).as_py())
         return True
 
     def _add_one(self, text: str, options: CsvOptions) -> None:
@@ -123,7 +123,7 @@ class ColumnType:
 
     def _depends_on_order(self) -> Unsupported:
         return Unsupported(
-            f"The type Spark infers for the CSV column {self.name} depends on the order of its rows."
+            f"the type Spark infers for the CSV column {self.name} depends on the order of its rows"
         )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.errors import ConfigError, Unsupported
-from kquery_spark.functions.parsing import check_pattern
+from kquery_spark.functions.datetime.parsing import check_pattern
 from kquery_spark.types import names as t
 
 _WRITE_ONLY = {"quoteall", "escapequotes"}
@@ -64,7 +64,7 @@ class CsvOptions:
         return bool(self.date_format or self.timestamp_format or self.timestamp_ntz_format)
 
     def pattern_of(self, dtype: pa.DataType) -> str:
-        """The pattern by which texts are read as dates or times, or an empty text."""
+        """The pattern by which strings are read as dates or times, or an empty text."""
         if t.is_timestamp(dtype) and dtype.tz is not None:
             return self.timestamp_format
         return {t.DATE: self.date_format, t.TIMESTAMP_NTZ: self.timestamp_ntz_format}.get(dtype, "")
@@ -78,7 +78,7 @@ class CsvOptions:
         """Whether a block has an escape other than the quote itself."""
         return not self.doubles_quotes and self.escape.encode() in block
 
-    def tells_empty_values(self, pruned: bool) -> bool:
+    def distinguishes_empty_values(self, pruned: bool) -> bool:
         """Whether Spark tells a quoted empty value from none, or skips columns (``pruned``) by a rule of its own."""
         return self.null_value != self.empty_value or (pruned and self.doubles_quotes)
 
@@ -94,7 +94,7 @@ class CsvOptions:
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """Texts of unquoted values that are NULL."""
+        """Strings of unquoted values that are NULL."""
         return ("", self.null_value) if self.null_value else ("",)
 
 
@@ -108,10 +108,10 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
     patterns = pop_patterns(options)
     encoding = str(options.pop("encoding", options.pop("charset", "UTF-8"))).upper()
     if encoding != "UTF-8":  # Spark refuses other spellings, such as utf8
-        raise Unsupported(f"CSV files in the encoding {encoding} are not supported.")
+        raise Unsupported(f"CSV files in the encoding {encoding} are not supported")
     for key, allowed in _ALLOWED.items():
         if key in options and options.pop(key) not in allowed:
-            raise Unsupported(f"The CSV option {key} is supported with its default only.")
+            raise Unsupported(f"the CSV option {key} is supported with its default only")
     separator = _unescaped(str(options.pop("sep", options.pop("delimiter", ","))))
     options.pop("delimiter", None)
     result = CsvOptions(
@@ -137,14 +137,14 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
     )
     _check(result)
     if options:
-        raise Unsupported(f"The CSV option {sorted(options)[0]} is not supported.")
+        raise Unsupported(f"the CSV option {sorted(options)[0]} is not supported")
     return result
 
 
 def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
     """Pop the patterns of dates and times from options, as arguments of ``CsvOptions``.
 
-    Unsupported for a pattern that the engine does not read texts by, as an empty one.
+    Unsupported for a pattern that the engine does not read strings by, as an empty one.
     """
     patterns: dict[str, Any] = {"strict_dates": "dateformat" in options}
     for key, argument in _PATTERNS.items():
@@ -161,18 +161,18 @@ def _drop_harmless(options: dict[str, object]) -> None:
     options.pop("path", None)
     for key in ("inputbuffersize", "samplingratio", "maxcharspercolumn", "recursivefilelookup"):
         if str(options.pop(key, "")).lower() not in ("", "-1", "1.0", "1", "false"):
-            raise Unsupported(f"The CSV option {key} is not supported.")
+            raise Unsupported(f"the CSV option {key} is not supported")
 
 
 def _check(options: CsvOptions) -> None:
     if options.mode not in _MODES:
         raise ConfigError(f"the CSV mode {options.mode} is none of {', '.join(_MODES)}")
     if not options.prefer_date:
-        raise Unsupported("The CSV option preferDate is supported with its default only.")
+        raise Unsupported("the CSV option preferDate is supported with its default only")
     if options.trims and options.null_value != options.empty_value:
-        raise Unsupported("CSV with blanks ignored and its own nullValue or emptyValue is not supported.")
+        raise Unsupported("CSV with blanks ignored and its own nullValue or emptyValue is not supported")
     if options.multi_line and (options.trims or options.comment):
-        raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported.")
+        raise Unsupported("CSV with multiLine and comments or ignored blanks is not supported")
 
 
 _DEFAULT_DATE_FORMAT = "yyyy-MM-dd"
@@ -212,15 +212,15 @@ def _char(options: dict[str, object], key: str, default: str) -> str:
         raise ConfigError(f"the CSV option {key} must be one character, not {value!r}")
     if value and (not 0 < ord(value) < 128 or value in "\r\n"):
         raise Unsupported(
-            f"The CSV option {key} is supported for ASCII characters only, other than NUL and line ends."
+            f"the CSV option {key} is supported for ASCII characters only, other than NUL and line ends"
         )
     if not value and default:
-        raise Unsupported(f"CSV without a {key} character is not supported.")
+        raise Unsupported(f"CSV without a {key} character is not supported")
     return value
 
 
 def _unescaped(text: str) -> str:
     value = _ESCAPES.get(text, text)
     if len(value) != 1 or not 0 < ord(value) < 128 or value in "\r\n":
-        raise Unsupported(f"The CSV delimiter {text!r} is not supported; one ASCII character is.")
+        raise Unsupported(f"the CSV delimiter {text!r} is not supported; one ASCII character is")
     return value

@@ -185,7 +185,7 @@ def csv_source(
     partition_names = {f.name for f in fields}
     columns = [pa.field(f.name, f.type) for f in schema if f.name not in partition_names]
     if len(columns) < len(schema) and schema.names[-len(partition_names) :] != [f.name for f in fields]:
-        raise Unsupported("A CSV column named like a partition column is supported at the end only.")
+        raise Unsupported("a CSV column named like a partition column is supported at the end only")
     return _table(files, pa.schema(columns + fields), tuple(f.name for f in fields), parsed)
 
 
@@ -200,7 +200,7 @@ def _table(
     for column in columns:
         check_type(column.name, column.type)
         if column.name == "_corrupt_record":
-            raise Unsupported("The column _corrupt_record is not supported.")
+            raise Unsupported("the column _corrupt_record is not supported")
     return CsvSource(tuple(files), schema, options, partition_columns)
 
 
@@ -216,7 +216,7 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
         return pa.schema([pa.field(name, t.STRING) for name in names])
     if options.has_patterns:
         raise Unsupported(
-            "CSV with dateFormat or timestampFormat and inferSchema is supported with a schema only."
+            "CSV with dateFormat or timestampFormat and inferSchema is supported with a schema only"
         )
     column_types = [ColumnType(name) for name in names]
     for file in sized:
@@ -227,7 +227,7 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
 def _check_same_columns(files: Sequence[DataFile], names: list[str], options: CsvOptions) -> None:
     """Raise Unsupported for files of different columns: with multiLine Spark takes those of the file it opens first."""
     if any(_columns_of(f, options)[1] != names for f in files):
-        raise Unsupported("Files of different columns with multiLine are supported with a schema only.")
+        raise Unsupported("files of different columns with multiLine are supported with a schema only")
 
 
 def _add_values(

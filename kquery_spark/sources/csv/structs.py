@@ -1,4 +1,4 @@
-"""FROM_CSV: reads the texts of a column as the lines of a CSV file, one record a text."""
+"""FROM_CSV: reads the strings of a column as the lines of a CSV file, one record a text."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def record_options(given: Mapping[str, str], time_zone: str) -> CsvOptions:
         "mode": options.mode == "DROPMALFORMED",
     }.items():
         if differs:
-            raise Unsupported(f"from_csv with the option {name} stays with Spark")
+            raise Unsupported(f"from_csv with the option {name} is not supported")
     return options
 
 
@@ -51,7 +51,7 @@ def check_fields(dtype: pa.DataType) -> None:
     """Raise Unsupported for a struct that FROM_CSV does not read in the engine."""
     names = [field.name for field in dtype]
     if not names or len(set(names)) < len(names):
-        raise Unsupported("from_csv of a struct without fields, or with two of one name, stays with Spark")
+        raise Unsupported("from_csv of a struct without fields, or with two of one name, is not supported")
     for field in dtype:
         check_type(field.name, field.type)
 
@@ -73,16 +73,16 @@ def _decoded_parameters(description: str, time_zone: str) -> tuple[CsvOptions, i
 def _from_csv(args: Sequence[Vector], context: CallContext) -> Data:
     """The struct of each text: NULL for NULL, and fields that are NULL for what is missing or malformed."""
     options, columns, indexes = _decoded_parameters(args[1].data.as_py(), context.tz)
-    texts = args[0].array(context.num_rows)
-    if pc.any(pc.match_substring_regex(texts, _LINE_ENDS)).as_py():
-        raise Unsupported("from_csv of a text with line ends is not supported.")
-    if pc.any(pc.starts_with(texts, _MARK)).as_py():
-        raise Unsupported("from_csv of a text that begins with a byte order mark is not supported.")
+    strings = args[0].array(context.num_rows)
+    if pc.any(pc.match_substring_regex(strings, _LINE_ENDS)).as_py():
+        raise Unsupported("from_csv of a text with line ends is not supported")
+    if pc.any(pc.starts_with(strings, _MARK)).as_py():
+        raise Unsupported("from_csv of a text that begins with a byte order mark is not supported")
     try:
-        cells, malformed = _cells(texts.drop_null(), options, columns, indexes)
+        cells, malformed = _cells(strings.drop_null(), options, columns, indexes)
         values = [converted(c, f.type, options) for c, f in zip(cells, context.dtype, strict=True)]
     except SourceError as error:
-        raise Unsupported(f"from_csv of a text where {error} is not supported.") from None
+        raise Unsupported(f"from_csv of a text where {error} is not supported") from None
     if options.mode == "FAILFAST":
         for cell, value in zip(cells, values, strict=True):
             malformed |= np.asarray(pc.and_(cell.is_valid(), value.is_null()))
@@ -91,15 +91,15 @@ def _from_csv(args: Sequence[Vector], context: CallContext) -> Data:
                 "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
                 "Malformed records are detected in record parsing. Parse Mode: FAILFAST.",
             )
-    return structs(values, context.dtype, texts.is_valid())
+    return structs(values, context.dtype, strings.is_valid())
 
 
 def _cells(
-    texts: pa.Array, options: CsvOptions, columns: int, indexes: Sequence[int]
+    strings: pa.Array, options: CsvOptions, columns: int, indexes: Sequence[int]
 ) -> tuple[list[pa.Array], np.ndarray]:
-    """The values at ``indexes`` as texts, NULL where Spark has NULL, and the records with too few or too many values."""
-    blank = np.asarray(pc.equal(pc.utf8_trim(texts, _BLANKS), ""))
-    lines = texts.filter(pa.array(~blank))
+    """The values at ``indexes`` as strings, NULL where Spark has NULL, and the records with too few or too many values."""
+    blank = np.asarray(pc.equal(pc.utf8_trim(strings, _BLANKS), ""))
+    lines = strings.filter(pa.array(~blank))
     types = dict.fromkeys(indexes, t.STRING)
     read = text_columns(as_lines(lines), options, columns, types, columns)
     if read.num_rows != len(lines):
@@ -109,14 +109,14 @@ def _cells(
         return list(read.columns), uneven
     # Files have no records of blank lines. As a text, blanks are a record of one value, an empty text one of none.
     selected = list(indexes) if len(indexes) < columns else None
-    spaces = texts.filter(pa.array(blank)).dictionary_encode()
+    spaces = strings.filter(pa.array(blank)).dictionary_encode()
     distinct = spaces.dictionary.to_pylist()
     arrays, widths = tokenized((s.encode() for s in distinct), options, list(indexes), selected)
     places = np.asarray(spaces.indices)
-    malformed = np.zeros(len(texts), np.bool_)
+    malformed = np.zeros(len(strings), np.bool_)
     malformed[~blank] = uneven
     malformed[blank] = ((widths != columns) | np.array([not s for s in distinct]))[places]
-    order = np.empty(len(texts), np.int64)
+    order = np.empty(len(strings), np.int64)
     order[~blank], order[blank] = np.arange(len(lines)), len(lines) + places
     merged = [pa.concat_arrays([a, b]) for a, b in zip(read.columns, arrays, strict=True)]
     return [a.take(pa.array(order)) for a in merged], malformed

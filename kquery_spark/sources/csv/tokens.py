@@ -26,7 +26,7 @@ class LineTokenizer:
         """The values of a line that is not empty.
 
         ``selected``: the columns to return when not all are; univocity skips others by a shorter rule,
-        which sees other ends of values where a quote follows an escape. Their texts are unspecified.
+        which sees other ends of values where a quote follows an escape. Their strings are unspecified.
         """
         self._selected = selected
         self._line, self._at = line, 0

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.casts.temporal import parse_date, parse_timestamp
-from kquery_spark.functions.parsing import wall_clock
+from kquery_spark.functions.datetime.parsing import wall_clock
 from kquery_spark.kernels import civil, zones
 from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.options import CsvOptions
@@ -29,7 +29,7 @@ def check_type(name: str, dtype: pa.DataType) -> None:
     """Raise Unsupported for a column type CSV cannot have (Spark has no CSV of these either)."""
     known = (t.STRING, t.BOOL, t.DATE, t.TIMESTAMP_NTZ)
     if not (dtype in known or t.is_numeric(dtype) or t.is_timestamp(dtype)):
-        raise Unsupported(f"The CSV column {name} of type {t.spark_name(dtype)} is not supported.")
+        raise Unsupported(f"the CSV column {name} of type {t.spark_name(dtype)} is not supported")
 
 
 def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
@@ -53,15 +53,15 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     return values
 
 
-def _with_words(values: pa.Array, texts: pa.Array, options: CsvOptions) -> pa.Array:
+def _with_words(values: pa.Array, strings: pa.Array, options: CsvOptions) -> pa.Array:
     """The values with those that the options' own words stand for."""
     for word, value in options.words.items():
-        values = pc.if_else(pc.equal(texts, word), pa.scalar(value, values.type), values)
+        values = pc.if_else(pc.equal(strings, word), pa.scalar(value, values.type), values)
     return values
 
 
 def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
-    """Usual texts at once, odd ones each by itself."""
+    """Usual strings at once, odd ones each by itself."""
     regular, slow = _rules(dtype, options)
     matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
     values = if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
@@ -101,11 +101,11 @@ def _has(view: memoryview, byte: bytes) -> bool:
     )
 
 
-def _each(texts: pa.Array, parse: Parse, dtype: pa.DataType) -> pa.Array:
+def _each(strings: pa.Array, parse: Parse, dtype: pa.DataType) -> pa.Array:
     """Parse every distinct text once."""
-    if not len(texts):
+    if not len(strings):
         return pa.array([], dtype)
-    encoded = texts.dictionary_encode()
+    encoded = strings.dictionary_encode()
     values = pa.array([parse(x) for x in encoded.dictionary.to_pylist()], dtype)
     return values.take(encoded.indices)
 
@@ -114,7 +114,7 @@ _DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
 
 
 def _rules(dtype: pa.DataType, options: CsvOptions) -> tuple[str, Parse]:
-    """The pattern of texts Arrow's cast can be trusted with, and the parser for all others."""
+    """The pattern of strings Arrow's cast can be trusted with, and the parser for all others."""
     if t.is_integral(dtype):
         return rf"\A-?[0-9]{{1,{_DIGITS[dtype.bit_width]}}}\z", lambda s: _integer(s, dtype.bit_width)
     if t.is_fractional(dtype):
@@ -129,7 +129,7 @@ def _rules(dtype: pa.DataType, options: CsvOptions) -> tuple[str, Parse]:
         return rf"\A-?{digits}{fraction}\z", lambda s: parse_decimal(s, dtype)
     if dtype == t.DATE:
         return r"\A[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])\z", lambda s: _date(s, options)
-    raise Unsupported(f"CSV columns of type {t.spark_name(dtype)} are not supported.")
+    raise Unsupported(f"CSV columns of type {t.spark_name(dtype)} are not supported")
 
 
 _INTEGER = re.compile(r"[+-]?\d+")
@@ -312,7 +312,7 @@ _SEPARATORS = ((4, b"-"), (7, b"-"), (10, b" T"), (13, b":"), (16, b":"))
 
 
 def _regular_timestamps(column: pa.Array) -> pa.Array | None:
-    """Wall-clock times when all texts look like ``2019-01-31 23:59:59``, with up to six decimals."""
+    """Wall-clock times when all strings look like ``2019-01-31 23:59:59``, with up to six decimals."""
     lengths = pc.binary_length(column)
     low, high = (x.as_py() for x in pc.min_max(lengths).values())
     if low is None or not (low == high == _SECONDS_WIDTH or _SECONDS_WIDTH + 2 <= low <= high <= 26):

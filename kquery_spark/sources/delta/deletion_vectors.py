@@ -8,7 +8,7 @@ import uuid
 from urllib.parse import unquote, urlparse
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources.deletion_vectors import MAX_BYTES, DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import MAX_BYTES, DeletionVector
 
 _INLINE, _BY_UUID, _ABSOLUTE, _RELATIVE = "i", "u", "p", "r"
 _UUID_LENGTH = 20  # characters in base 85
@@ -53,8 +53,8 @@ def deletion_vector(
         return DeletionVector(count, nbytes, inline=_decode(where)[:nbytes])
     if storage == _BY_UUID:
         prefix, name = where[:-_UUID_LENGTH], where[-_UUID_LENGTH:]
-        folder = f"{table}/{prefix}" if prefix else table
-        path = f"{folder}/deletion_vector_{uuid.UUID(bytes=_decode(name))}.bin"
+        directory = f"{table}/{prefix}" if prefix else table
+        path = f"{directory}/deletion_vector_{uuid.UUID(bytes=_decode(name))}.bin"
     elif storage == _ABSOLUTE:
         if not urlparse(where).scheme:
             raise ValueError(f"{where} is no absolute path")

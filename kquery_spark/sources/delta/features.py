@@ -61,7 +61,7 @@ anew. Of tables with up to 100 files they are listed once a snapshot, not by a j
         DELETED_ROWS,
         Feature("`_metadata`, `input_file_name()`", "times of files are those in the log"),
         ROW_TRACKING,
-        Feature("streams", reason="streams stay with Spark"),
+        Feature("streams", reason="streams are not supported"),
         Feature(
             "writes of frames, `INSERT`, `CREATE TABLE AS SELECT`",
             "with `kq.enable(spark)` their rows come from the engine ([Writes](guide/writes.md))",

@@ -17,17 +17,16 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import DataFile, Source
-from kquery_spark.sources.concatenated import ConcatenatedSource
-from kquery_spark.sources.deleted_values import WithoutDeletedValues
-from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.equality_deletes import WithoutDeletedValues
+from kquery_spark.sources.deletes.live_rows import DeletedRows, LiveRows
+from kquery_spark.sources.deletes.position_deletes import PositionDeletes
 from kquery_spark.sources.files import modified_ms, stamp_of
 from kquery_spark.sources.iceberg.equality_deletes import equality_deletes, further_keys
 from kquery_spark.sources.iceberg.features import HYBRID_CALENDAR, NESTED_DEFAULT, NO_FIELD_IDS
 from kquery_spark.sources.iceberg.name_mapping import NameMapping, mapped_fields, read_name_mapping
 from kquery_spark.sources.iceberg.tasks import POSITION_ID, DeleteFile, Field, PlannedFile
-from kquery_spark.sources.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.memory import local_source
-from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL
 from kquery_spark.sources.parquet.field_ids import has_id, id_of, parts_of
 from kquery_spark.sources.parquet.file import OpenFile
@@ -35,8 +34,9 @@ from kquery_spark.sources.parquet.format import PARQUET
 from kquery_spark.sources.parquet.open_files import open_files
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.partitions import plain_value
-from kquery_spark.sources.position_deletes import PositionDeletes
-from kquery_spark.sources.renamed import RenamedColumns
+from kquery_spark.sources.views.concatenated import ConcatenatedSource
+from kquery_spark.sources.views.numbered_rows import NumberedRows
+from kquery_spark.sources.views.renamed import RenamedColumns
 
 FILE_FORMAT = PARQUET
 """The format of the data files that are read."""

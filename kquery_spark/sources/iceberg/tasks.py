@@ -107,13 +107,13 @@ def _part(name: str, field_id: int, given: Any) -> Field:
     return Field(field_id, name, *_type(given))
 
 
-def read_tasks(texts: Iterable[str]) -> list[PlannedFile]:
+def read_tasks(strings: Iterable[str]) -> list[PlannedFile]:
     """The data files of scan tasks; Unsupported for what the engine does not read.
 
     A file may be cut into several tasks. Scans read whole files: what rows need not be read is left to filters.
     """
     tasks_by_path: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for text in texts:
+    for text in strings:
         task = json.loads(text)
         if task.get("task-type", _FILE_TASK) != _FILE_TASK:
             raise METADATA_TABLES.declined()

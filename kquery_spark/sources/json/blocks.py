@@ -20,7 +20,7 @@ from kquery_spark.errors import SourceError
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.scanner import Malformed, Node, scan
-from kquery_spark.sources.json.values import Converter, from_texts, is_text
+from kquery_spark.sources.json.values import Converter, from_strings, is_text
 from kquery_spark.types import names as t
 
 Bools = npt.NDArray[np.bool_]
@@ -310,7 +310,7 @@ def _written(dtype: pa.DataType) -> pa.DataType:
 def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
     """The column's own type; None when a value inside is not of it."""
     if is_text(dtype):
-        return from_texts(array, dtype, options)
+        return from_strings(array, dtype, options)
     if t.is_decimal(dtype):
         return array if _fits(array) else None
     if t.is_fractional(dtype):

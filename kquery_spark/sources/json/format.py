@@ -45,7 +45,7 @@ def _read_relation(read: RelationRead) -> Source:
 
 
 def _read_columns(read: ColumnsRead) -> Source:
-    """Declines texts where this Spark has no setting for what numbers and objects are as such: it rewrites them."""
+    """Declines strings where this Spark has no setting for what numbers and objects are as such: it rewrites them."""
     from kquery_spark.types.names import is_text_within
 
     schema = read.relation.data_schema

@@ -23,7 +23,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 _VALUE, _ODD = 1, 2  # what the compiled loops say of a text
-_LOADED_ROWS = 2_000  # Python takes longer for more texts than loading the compiled loops does
+_LOADED_ROWS = 2_000  # Python takes longer for more strings than loading the compiled loops does
 _MAX_NAME_BYTES = 50_000  # Jackson reads no longer names
 _BLANK = 32
 _CONTROL = r"[\x00-\x1f]"  # which strings must not have
@@ -32,7 +32,7 @@ _CONTROL = r"[\x00-\x1f]"  # which strings must not have
 def check_map(dtype: pa.DataType) -> None:
     """Raise Unsupported for a map that FROM_JSON does not give in the engine."""
     if dtype.key_type != t.STRING or t.is_nested(dtype.item_type):
-        raise Unsupported(f"from_json of {t.spark_name(dtype)} stays with Spark")
+        raise Unsupported(f"from_json of {t.spark_name(dtype)} is not supported")
     check_type("value", dtype.item_type)
 
 
@@ -45,47 +45,47 @@ class _Entries:
     values: pa.Array
 
 
-def map_rows(texts: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
+def map_rows(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
     """The map of each text, which is not NULL; NULL for what is no object, or has a value of another type."""
-    entries, is_null = _entries(texts)
+    entries, is_null = _entries(strings)
     if len(entries.rows) and pc.max(pc.binary_length(entries.names)).as_py() > _MAX_NAME_BYTES:
-        raise Unsupported(f"JSON names of more than {_MAX_NAME_BYTES} bytes are not supported.")
+        raise Unsupported(f"JSON names of more than {_MAX_NAME_BYTES} bytes are not supported")
     ids = codes(entries.names)
     if len(distinct(entries.rows * (int(ids.max(initial=0)) + 1) + ids)) < len(ids):
-        raise Unsupported("from_json of a map with a name twice is not supported.")
+        raise Unsupported("from_json of a map with a name twice is not supported")
     lines = as_lines(pc.binary_join_element_wise('{"v":', entries.values, "}", ""))
     values = read_rows(lines, pa.schema([pa.field("v", dtype.item_type)]), options)
     if values.num_rows != len(ids):
-        raise Unsupported("from_json of values with several lines is not supported.")
+        raise Unsupported("from_json of values with several lines is not supported")
     is_null[entries.rows[~values.good]] = True
     kept = pa.array(np.flatnonzero(~is_null[entries.rows]))
-    sizes = np.bincount(entries.rows, minlength=len(texts))
+    sizes = np.bincount(entries.rows, minlength=len(strings))
     return mapped(entries.names.take(kept), values.columns[0].take(kept), sizes, is_null, dtype)
 
 
-def _entries(texts: pa.Array) -> tuple[_Entries, Any]:
-    """The entries of all texts, and which texts are no objects."""
-    if len(texts) >= _LOADED_ROWS:
+def _entries(strings: pa.Array) -> tuple[_Entries, Any]:
+    """The entries of all strings, and which strings are no objects."""
+    if len(strings) >= _LOADED_ROWS:
         JSON_LOOPS.load()
     loops: Any = JSON_LOOPS.kernels()
     if loops is None:
-        return _scanned(texts, np.arange(len(texts)), np.zeros(len(texts), np.bool_))
-    has_control = np.zeros(len(texts), np.bool_)
-    offsets, raw = layout(texts)
+        return _scanned(strings, np.arange(len(strings)), np.zeros(len(strings), np.bool_))
+    has_control = np.zeros(len(strings), np.bool_)
+    offsets, raw = layout(strings)
     if (raw[offsets[0] : offsets[-1]] < _BLANK).any():
-        has_control = np.asarray(pc.match_substring_regex(texts, _CONTROL))
-        offsets, raw = layout(pc.if_else(pa.array(has_control), "{}", texts))
-    ends, status = np.empty(len(texts) + 1, np.int64), np.empty(len(texts), np.uint8)
+        has_control = np.asarray(pc.match_substring_regex(strings, _CONTROL))
+        offsets, raw = layout(pc.if_else(pa.array(has_control), "{}", strings))
+    ends, status = np.empty(len(strings) + 1, np.int64), np.empty(len(strings), np.uint8)
     bounds = np.empty(int(offsets[-1] - offsets[0]) + 4, np.int64)
     count = loops.json_entries(raw, offsets, ends, bounds, status)
     name_begins, name_ends, value_begins, value_ends = bounds[: 4 * count].reshape(-1, 4).T
-    rows = np.repeat(np.arange(len(texts)), np.diff(ends))
+    rows = np.repeat(np.arange(len(strings)), np.diff(ends))
     found = _Entries(rows, _cut(raw, name_begins, name_ends), _cut(raw, value_begins, value_ends))
     is_odd = has_control | (status == _ODD)
     is_null = ~is_odd & (status != _VALUE)
     if not is_odd.any():
         return found, is_null
-    odd, is_null = _scanned(texts, np.flatnonzero(is_odd), is_null)
+    odd, is_null = _scanned(strings, np.flatnonzero(is_odd), is_null)
     order = stable_order(np.concatenate([found.rows, odd.rows]))
     index = pa.array(order)
     names = pa.concat_arrays([found.names, odd.names]).take(index)
@@ -94,27 +94,27 @@ def _entries(texts: pa.Array) -> tuple[_Entries, Any]:
 
 
 def _cut(raw: Any, begins: Int64s, ends: Int64s) -> pa.Array:
-    """The texts between two positions each."""
+    """The strings between two positions each."""
     bounds = np.zeros(len(begins) + 1, np.int64)
     np.cumsum(ends - begins, out=bounds[1:])
     positions = np.repeat(begins - bounds[:-1], ends - begins) + np.arange(bounds[-1])
     return build(bounds, raw[positions], None)
 
 
-def _scanned(texts: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, Any]:
-    """The entries of some texts, those that the loops do not read, and which texts are no objects."""
+def _scanned(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, Any]:
+    """The entries of some strings, those that the loops do not read, and which strings are no objects."""
     owners: list[int] = []
     names: list[str] = []
     values: list[str] = []
     is_null = is_null.copy()
-    for row, text in zip(rows.tolist(), texts.take(pa.array(rows)).to_pylist(), strict=True):
+    for row, text in zip(rows.tolist(), strings.take(pa.array(rows)).to_pylist(), strict=True):
         try:
             node = scan(text)
         except Malformed as error:
             if not error.certain:
                 raise Unsupported(
                     "from_json of a text that is malformed in a way in which Spark may read a part of it "
-                    "is not supported."
+                    "is not supported"
                 ) from None
             node = None
         if node is None or node.kind != "object":

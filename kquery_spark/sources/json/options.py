@@ -35,17 +35,17 @@ _FIXED: dict[str, tuple[str, ...]] = {
 class JsonOptions:
     """What the values of a JSON line mean; every default is Spark's.
 
-    ``texts``: how texts become dates and times, which CSV and JSON share. ``filters``: Spark's own read would be
+    ``strings``: how strings become dates and times, which CSV and JSON share. ``filters``: Spark's own read would be
     filtered, by conditions that it tests before it has seen a whole line; ``null_filters``: and that NULL passes.
-    ``exact_texts``: numbers and objects that are read as texts stay as they are written, else as Jackson writes them.
+    ``exact_strings``: numbers and objects that are read as strings stay as they are written, else as Jackson writes them.
     """
 
     mode: str = "PERMISSIVE"
-    texts: CsvOptions = field(default_factory=CsvOptions)
+    strings: CsvOptions = field(default_factory=CsvOptions)
     filters: bool = False
     null_filters: bool = False
     case_sensitive: bool = False
-    exact_texts: bool = True
+    exact_strings: bool = True
 
 
 def json_options(given: Mapping[str, object], time_zone: str = "UTC") -> JsonOptions:
@@ -57,11 +57,11 @@ def json_options(given: Mapping[str, object], time_zone: str = "UTC") -> JsonOpt
     patterns = pop_patterns(options)
     for key, allowed in _FIXED.items():
         if key in options and options.pop(key).lower() not in allowed:
-            raise Unsupported(f"The JSON option {key} is supported with its default only.")
+            raise Unsupported(f"the JSON option {key} is supported with its default only")
     mode = options.pop("mode", "PERMISSIVE").upper()
     if mode not in _MODES:
         raise ConfigError(f"the JSON mode {mode} is none of {', '.join(_MODES)}")
     result = JsonOptions(mode, CsvOptions(time_zone=options.pop("timezone", time_zone), **patterns))
     if options:
-        raise Unsupported(f"The JSON option {sorted(options)[0]} is not supported.")
+        raise Unsupported(f"the JSON option {sorted(options)[0]} is not supported")
     return result

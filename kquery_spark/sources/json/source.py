@@ -100,7 +100,7 @@ def json_source(
     partition_names = {f.name for f in fields}
     columns = [pa.field(f.name, f.type) for f in schema if f.name not in partition_names]
     if len(columns) < len(schema):
-        raise Unsupported("A JSON column named like a partition column is not supported.")
+        raise Unsupported("a JSON column named like a partition column is not supported")
     check_columns(columns)
     return JsonSource(tuple(files), pa.schema(columns + fields), parsed, tuple(f.name for f in fields))
 
@@ -112,7 +112,7 @@ def check_columns(columns: Sequence[pa.Field], corrupt: str = "_corrupt_record")
     for column in columns:
         check_type(column.name, column.type)
         if column.name == corrupt:
-            raise Unsupported(f"The column {corrupt} of malformed lines is not supported.")
+            raise Unsupported(f"the column {corrupt} of malformed lines is not supported")
 
 
 def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.Schema:
@@ -122,7 +122,7 @@ def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.Schema:
             try:
                 record_type = merged(record_type, block_type(block, options))
             except LineError as error:
-                raise Unsupported(f"{_location(file, 0, line + error.line)}: {error}.") from None
+                raise Unsupported(f"{_location(file, 0, line + error.line)}: {error}") from None
             except SourceError as error:
                 raise SourceError(f"{file.path}: {error}") from None
     return columns_of(record_type, options)

@@ -1,4 +1,4 @@
-"""FROM_JSON: the texts of a column are read as lines of a JSON file are, one record a text."""
+"""FROM_JSON: the strings of a column are read as lines of a JSON file are, one record a text."""
 
 from __future__ import annotations
 
@@ -39,45 +39,45 @@ def check_record(dtype: pa.DataType) -> None:
     if pa.types.is_map(dtype):
         return check_map(dtype)
     if not pa.types.is_struct(dtype) or not dtype.num_fields:
-        raise Unsupported(f"from_json of {t.spark_name(dtype)} stays with Spark")
+        raise Unsupported(f"from_json of {t.spark_name(dtype)} is not supported")
     if any(field.name.lower() == _CORRUPT_RECORD for field in dtype):
-        raise Unsupported("from_json with a column for malformed records stays with Spark")
+        raise Unsupported("from_json with a column for malformed records is not supported")
     if has_twice(dtype, False):
-        raise Unsupported("from_json of a struct with two fields of one name stays with Spark")
+        raise Unsupported("from_json of a struct with two fields of one name is not supported")
     for field in dtype:
         check_type(field.name, field.type)
 
 
 def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
-    """The struct or map of each text: NULL for blank texts, and fields that are NULL for what is malformed."""
-    texts = pc.utf8_trim(args[0].array(context.num_rows), _BLANKS)
-    present = pc.fill_null(pc.not_equal(texts, ""), False)
-    if pc.any(pc.starts_with(texts, _MARK)).as_py():
-        raise Unsupported("from_json of a text that begins with a byte order mark is not supported.")
+    """The struct or map of each text: NULL for blank strings, and fields that are NULL for what is malformed."""
+    strings = pc.utf8_trim(args[0].array(context.num_rows), _BLANKS)
+    present = pc.fill_null(pc.not_equal(strings, ""), False)
+    if pc.any(pc.starts_with(strings, _MARK)).as_py():
+        raise Unsupported("from_json of a text that begins with a byte order mark is not supported")
     try:
         if pa.types.is_map(context.dtype):
-            return map_rows(pc.if_else(present, texts, ""), context.dtype, _options(context.tz))
-        documents = _lines(texts.filter(present))
+            return map_rows(pc.if_else(present, strings, ""), context.dtype, _options(context.tz))
+        documents = _lines(strings.filter(present))
         rows = read_rows(documents, pa.schema(list(context.dtype)), _options(context.tz))
     except (LineError, SourceError) as error:
-        raise Unsupported(f"from_json of a text that is {error} is not supported.") from None
+        raise Unsupported(f"from_json of a text that is {error} is not supported") from None
     if rows.num_rows != present.true_count:
-        raise Unsupported("from_json of texts with several records is not supported.")
+        raise Unsupported("from_json of strings with several records is not supported")
     return structs(rows.columns, context.dtype, present)
 
 
 def _options(time_zone: str) -> JsonOptions:
-    return JsonOptions(texts=CsvOptions(time_zone=time_zone), exact_texts=False)
+    return JsonOptions(strings=CsvOptions(time_zone=time_zone), exact_strings=False)
 
 
-def _lines(texts: pa.Array) -> bytes:
-    """The texts as lines; what is no object reads as one without fields, which gives the same."""
-    if not len(texts):
+def _lines(strings: pa.Array) -> bytes:
+    """The strings as lines; what is no object reads as one without fields, which gives the same."""
+    if not len(strings):
         return b""
-    texts = pc.if_else(pc.starts_with(texts, "{"), texts, "{}")
+    strings = pc.if_else(pc.starts_with(strings, "{"), strings, "{}")
     for line_end in "\n\r":  # blanks between values, and errors in strings, as tabs are
-        texts = pc.replace_substring(texts, line_end, "\t")
-    return as_lines(texts)
+        strings = pc.replace_substring(strings, line_end, "\t")
+    return as_lines(strings)
 
 
 register(
@@ -88,7 +88,7 @@ register(
         nullable="always",
         calls=CallForm(shape=(2, "from_json({0})")),
         parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
-        changes=(VersionChange("rewrites numbers and objects that are read as texts", since=(4, 0)),),
+        changes=(VersionChange("rewrites numbers and objects that are read as strings", since=(4, 0)),),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )

@@ -33,14 +33,14 @@ def check_type(name: str, dtype: pa.DataType) -> None:
     elif pa.types.is_list(dtype):
         check_type(name, dtype.value_type)
     elif not (dtype in (t.STRING, t.BOOL) or t.is_numeric(dtype) or is_text(dtype)):
-        raise Unsupported(f"The JSON column {name} of type {t.spark_name(dtype)} is not supported.")
+        raise Unsupported(f"the JSON column {name} of type {t.spark_name(dtype)} is not supported")
 
 
 def _check_struct(name: str, dtype: pa.DataType) -> None:
     if not dtype.num_fields:
-        raise Unsupported(f"The JSON column {name} of a struct without fields is not supported.")
+        raise Unsupported(f"the JSON column {name} of a struct without fields is not supported")
     if len({f.name for f in dtype}) < dtype.num_fields:
-        raise Unsupported(f"The JSON column {name} has a field twice, which is not supported.")
+        raise Unsupported(f"the JSON column {name} has a field twice, which is not supported")
     for field in dtype:
         check_type(f"{name}.{field.name}", field.type)
 
@@ -50,14 +50,14 @@ def is_text(dtype: pa.DataType) -> bool:
     return bool(dtype in (t.DATE, t.TIMESTAMP_NTZ) or t.is_timestamp(dtype))
 
 
-def from_texts(texts: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
+def from_strings(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
     """Dates or times; NULL where the text is NULL or not one."""
-    values = converted(texts, dtype, options.texts)
-    if dtype != t.DATE or options.texts.strict_dates or values.null_count == texts.null_count:
+    values = converted(strings, dtype, options.strings)
+    if dtype != t.DATE or options.strings.strict_dates or values.null_count == strings.null_count:
         return values
     # What is no date may be a number of days since 1970, as Spark 1.5 wrote them.
-    odd = pc.and_(values.is_null(), texts.is_valid())
-    days = [_days(text) for text in texts.filter(odd).to_pylist()]
+    odd = pc.and_(values.is_null(), strings.is_valid())
+    days = [_days(text) for text in strings.filter(odd).to_pylist()]
     return pc.replace_with_mask(values, odd, pa.array(days, pa.int32()).cast(t.DATE))
 
 
@@ -139,7 +139,7 @@ class Converter:
 
     def _as_text(self, node: Node) -> str:
         """What is no string as a text."""
-        if self._options.exact_texts:
+        if self._options.exact_strings:
             return node.raw
         document = json_documents.parse(node.raw)
         if document is None:
@@ -169,7 +169,7 @@ class Converter:
         if node.kind in ("integer", "float"):
             # Only with a point there is a negative zero.
             text = "0" if node.value == "-0" else node.value
-            return parse_fractional(text, dtype, self._options.texts)
+            return parse_fractional(text, dtype, self._options.strings)
         if node.kind in ("word", "string") and node.value in _DOUBLES:
             return _DOUBLES[node.value]
         raise BadValue
@@ -186,7 +186,7 @@ class Converter:
         key = (dtype, node.value)
         if key not in self._known:
             storage = pa.int32() if dtype == t.DATE else pa.int64()
-            array = from_texts(pa.array([node.value], t.STRING), dtype, self._options)
+            array = from_strings(pa.array([node.value], t.STRING), dtype, self._options)
             self._known[key] = array.view(storage)[0].as_py()
         encoded: int | None = self._known[key]
         if encoded is None:

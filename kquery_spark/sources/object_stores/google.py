@@ -17,7 +17,7 @@ import pyarrow.fs as pafs
 from typing_extensions import override
 
 from kquery_spark.errors import ConfigError, SourceError
-from kquery_spark.sources.environment import variable_set
+from kquery_spark.sources.hadoop.environment import variable_set
 from kquery_spark.sources.object_stores.store import BucketStore, is_true
 
 RETRY_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung

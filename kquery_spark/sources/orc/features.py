@@ -10,15 +10,15 @@ PADDED = Feature(
 )
 UNNAMED = Feature(
     "files without column names, as old Hive wrote them",
-    reason="ORC files without column names are not supported.",
+    reason="ORC files without column names are not supported",
 )
 
 FEATURES = (
     *BUCKETS,
     Feature(
         "statistics of stripes",
-        "those of integers, decimals, texts and dates since 1582 leave stripes out; the row index inside of stripes is not "
-        "used",
+        "statistics of integers, decimals, strings, and dates since 1582 prune stripes; the row index inside of a stripe is "
+        "not used",
     ),
     PADDED,
     UNNAMED,

@@ -14,16 +14,11 @@ import pyarrow as pa
 import pyarrow.orc as pa_orc
 
 from kquery_spark.errors import SourceError
-from kquery_spark.sources import byte_ranges
 from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import DataFile
-from kquery_spark.sources.byte_ranges import ByteRange, ByteReader, KnownBytes, ReaderAsFile
-from kquery_spark.sources.fetched_pieces import FetchedPieces
-from kquery_spark.sources.fetched_ranges import FetchedRanges
-from kquery_spark.sources.fetching import Release, nothing_to_release
 from kquery_spark.sources.files import check_unchanged, local_path
 from kquery_spark.sources.input_file import InputFile, shared_input
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.orc.checks import INDEX_STREAMS
 from kquery_spark.sources.orc.footer import (
     END_BYTES,
@@ -33,6 +28,11 @@ from kquery_spark.sources.orc.footer import (
     orc_tail,
     stripe_footer,
 )
+from kquery_spark.sources.prefetch import byte_ranges
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader, KnownBytes, ReaderAsFile
+from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
+from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
+from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 
 _BYTES_OF_A_FILE, _TAIL_EXPANSION = 12 << 10, 8
 _MAX_KEPT_BYTES = 64 << 20
@@ -241,9 +241,9 @@ class _SmallFile(FetchedRanges):
         return self._file.file.size
 
 
-_SMALL_FILES: KeptValues[DataFile, _SmallFile] = KeptValues(_MAX_KEPT_BYTES)
-_REMOTE: KeptValues[DataFile, RemoteOrc] = KeptValues(_MAX_KEPT_BYTES)
-_CONTENTS: KeptValues[DataFile, OrcContent] = KeptValues(_MAX_KEPT_BYTES)  # of files of this machine
+_SMALL_FILES: LruCache[DataFile, _SmallFile] = LruCache(_MAX_KEPT_BYTES)
+_REMOTE: LruCache[DataFile, RemoteOrc] = LruCache(_MAX_KEPT_BYTES)
+_CONTENTS: LruCache[DataFile, OrcContent] = LruCache(_MAX_KEPT_BYTES)  # of files of this machine
 
 
 def remote_orc(file: DataFile) -> RemoteOrc | None:

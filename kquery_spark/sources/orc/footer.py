@@ -16,7 +16,6 @@ from google.protobuf.message import DecodeError
 
 from kquery_spark.sources import orc_footer_pb2 as pb
 from kquery_spark.sources.base import ColumnRange
-from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY
 from kquery_spark.sources.orc.checks import (
     MAX_BLOCK_BYTES,
@@ -26,6 +25,7 @@ from kquery_spark.sources.orc.checks import (
     check_types,
 )
 from kquery_spark.sources.orc.lengths import check_lengths
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.types import names as t
 
 _PROLEPTIC = 2

@@ -17,7 +17,6 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
-from kquery_spark.sources.fetching import Release, nothing_to_release
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -31,6 +30,7 @@ from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_
 from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.file import OrcContent, open_orc, orc_content, remote_orc
 from kquery_spark.sources.orc.footer import OrcFacts
+from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.units import DAY_MICROS
@@ -221,7 +221,7 @@ def _check_columns(file: DataFile, schema: pa.Schema, fields: Sequence[pa.Field]
     folded = Counter(name.lower() for name in schema.names)
     for field in fields:
         if folded[field.name.lower()] > 1:
-            raise Unsupported(f"{file.path} has two columns {field.name} but for upper and lower case.")
+            raise Unsupported(f"{file.path} has two columns {field.name} but for upper and lower case")
         if field.name not in names:
             differs_in_case(field.name, names, file.path)
         elif not _readable_as(schema.field(field.name), field.type):
@@ -235,13 +235,13 @@ def _check_times(file: DataFile, fields: Sequence[pa.Field]) -> None:
         return
     facts = _facts(file)
     if facts is None:
-        raise Unsupported(f"Dates and timestamps of {file.path} are not supported with this compression.")
+        raise Unsupported(f"dates and timestamps of {file.path} are not supported with this compression")
     for name in timestamps:
         low, high = facts.timestamps.get(name, (0, 0))
         if not _reads_exactly(low, high):
             raise Unsupported(
                 f"ORC timestamps before 1900 (1970 if fractional) or after 2262 are not supported; {name} of {file.path} "
-                "has one."
+                "has one"
             )
 
 
@@ -297,7 +297,7 @@ def spark_field(field: pa.Field, tz: str) -> pa.Field:
     if _is_wall_clock(field.type):
         return pa.field(field.name, t.timestamp(tz))
     if declared.startswith(("interval", "char", "varchar", "variant", "time(")):
-        raise Unsupported(f"The ORC column {field.name} of type {declared} is not supported.")
+        raise Unsupported(f"the ORC column {field.name} of type {declared} is not supported")
     return pa.field(field.name, _plain(field.name, field.type, top=True))
 
 
@@ -315,10 +315,10 @@ def _plain(name: str, dtype: pa.DataType, top: bool = False) -> pa.DataType:
     if pa.types.is_list(dtype):
         return pa.list_(_plain(name, dtype.value_type))
     if dtype == t.DATE and not top:
-        raise Unsupported(f"The ORC column {name} has dates inside of a nested type, which is not supported.")
+        raise Unsupported(f"the ORC column {name} has dates inside of a nested type, which is not supported")
     if dtype in (t.BOOL, t.STRING, t.BINARY, t.DATE) or t.is_numeric(dtype):
         return dtype
-    raise Unsupported(f"The ORC column {name} of type {dtype} is not supported.")
+    raise Unsupported(f"the ORC column {name} of type {dtype} is not supported")
 
 
 def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -> OrcSource:

@@ -13,12 +13,12 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.parquet.footer import flat_elements
 from kquery_spark.sources.parquet.page_index import PageIndex, chunk_indexes
 from kquery_spark.sources.parquet.pages import CODECS, Page, PagedColumn, Pages, pages_of, placed
 from kquery_spark.sources.parquet.stored_chunks import range_of
+from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 from kquery_spark.types.vector import Int64s
 
 # of a column chunk for which looking at its pages takes less than reading it

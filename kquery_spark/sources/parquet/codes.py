@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.sources.byte_ranges import ByteReader
-from kquery_spark.sources.coded import PackedCodes
+from kquery_spark.sources.dictionary_column import PackedIndices
 from kquery_spark.sources.parquet.pages import (
     DATA_V2,
     PLAIN,
@@ -25,6 +24,7 @@ from kquery_spark.sources.parquet.pages import (
     Page,
 )
 from kquery_spark.sources.parquet.thrift_compact import varint
+from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 from kquery_spark.types.vector import Int64s
 
 MAX_DICTIONARY_VALUES = (1 << 16) - 1  # the code behind the last value is that of NULL
@@ -33,7 +33,7 @@ _MIN_ROWS_PER_VALUE = 32  # at least; the dictionary is decoded, too
 
 
 @dataclass(frozen=True)
-class CodedChunk:
+class DictionaryChunk:
     """A column chunk all of whose pages are codes: its dictionary page and data pages in the file.
 
     dtype: the fixed-width type that pyarrow gives the column, of the same width as the file's. levels: whether there are
@@ -55,7 +55,7 @@ class CodedChunk:
             return None
         return pa.Array.from_buffers(self.dtype, header.values, [None, data], 0)
 
-    def packed(self, file: ByteReader) -> PackedCodes | None:
+    def packed(self, file: ByteReader) -> PackedIndices | None:
         """The codes of all pages, decompressed; None for pages that are not as their headers say."""
         starts, counts, levels = self._layout
         parts: list[pa.Buffer] = []
@@ -67,7 +67,7 @@ class CodedChunk:
                 body = stored.slice(page.body - first.offset, page.header.size)
                 if not self._append(parts, page, body):
                     return None
-        return PackedCodes(np.frombuffer(b"".join(parts), np.uint8), starts, counts, levels)
+        return PackedIndices(np.frombuffer(b"".join(parts), np.uint8), starts, counts, levels)
 
     @cached_property
     def _layout(self) -> tuple[Int64s, Int64s, Int64s]:
@@ -121,7 +121,7 @@ def _codec(name: str) -> Any | None:
 
 def coded_chunk(
     chunk: Any, leaf: Any, dtype: pa.DataType, dictionary: Page | None, pages: list[Page]
-) -> CodedChunk | None:
+) -> DictionaryChunk | None:
     """The chunk of a flat column as codes; None where it has other pages, or too many values to gain by it.
 
     chunk, leaf: pyarrow's metadata of the chunk and of the column.
@@ -137,7 +137,7 @@ def coded_chunk(
     levels = leaf.max_definition_level == 1
     if not _is_plain(dictionary) or not all(_is_coded(p, levels) for p in pages):
         return None
-    return CodedChunk(dictionary, pages, chunk.compression, dtype, levels)
+    return DictionaryChunk(dictionary, pages, chunk.compression, dtype, levels)
 
 
 def _is_plain(dictionary: Page) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from kquery_spark.sources.features import Feature
 from kquery_spark.sources.file_features import BUCKETS
 
-BROTLI = Feature("Brotli", reason="{column} of {file} is compressed by Brotli, which Spark has no codec for.")
+BROTLI = Feature("Brotli", reason="{column} of {file} is compressed by Brotli, which Spark has no codec for")
 NANOSECONDS = Feature(
-    "times in nanoseconds", reason="{column} of {file} is in nanoseconds, which Spark does not read."
+    "times in nanoseconds", reason="{column} of {file} is in nanoseconds, which Spark does not read"
 )
 CONVERTED_INT96 = Feature(
     "INT96 times under `int96TimestampConversion`, in files of other writers than Spark",
@@ -15,15 +15,15 @@ CONVERTED_INT96 = Feature(
 )
 SHREDDED = Feature(
     "shredded variants without `spark.sql.variant.allowReadingShredded`",
-    reason="{column} of {file} is a shredded variant, which Spark refuses to read by its settings.",
+    reason="{column} of {file} is a shredded variant, which Spark refuses to read by its settings",
 )
 SHREDDED_TYPE = Feature(
     "shredded variants with parts of rare types",
-    reason="{column} of {file} is a shredded variant with {kind} in it.",
+    reason="{column} of {file} is a shredded variant with {kind} in it",
 )
 SHREDDED_UNCOMPILED = Feature(
     "shredded variants until the engine's loops are compiled",
-    reason="{column} of {file} is a shredded variant, and the loops that read it are not compiled on this machine yet.",
+    reason="{column} of {file} is a shredded variant, and the loops that read it are not compiled on this machine yet",
 )
 
 FEATURES = (

@@ -15,10 +15,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
-from kquery_spark.sources.coded import Codes, PackedCodes
-from kquery_spark.sources.fetched_pieces import FetchedPieces
-from kquery_spark.sources.fetching import Release
+from kquery_spark.sources.dictionary_column import Indices, PackedIndices
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.parquet.calendar import (
     CORRECTED,
@@ -34,7 +31,7 @@ from kquery_spark.sources.parquet.calendar import (
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
-from kquery_spark.sources.parquet.codes import CodedChunk, coded_chunk
+from kquery_spark.sources.parquet.codes import DictionaryChunk, coded_chunk
 from kquery_spark.sources.parquet.footer import (
     plain_integers,
     read_footer,
@@ -42,7 +39,10 @@ from kquery_spark.sources.parquet.footer import (
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks
-from kquery_spark.sources.read_counts import count_read
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
+from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
+from kquery_spark.sources.prefetch.fetching import Release
+from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
@@ -84,7 +84,7 @@ class OpenFile:
         self.names = set(self.schema.names)
         self._nbytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
-        self._coded: dict[tuple[int, str], CodedChunk | None] = {}
+        self._coded: dict[tuple[int, str], DictionaryChunk | None] = {}
         self._old_times: dict[str, dict[int, TimeLeaf]] = {}
         self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
@@ -352,7 +352,7 @@ class OpenFile:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
 
-    def coded(self, group: int, column: str) -> tuple[CodedChunk, pa.Array] | None:
+    def dictionary_column(self, group: int, column: str) -> tuple[DictionaryChunk, pa.Array] | None:
         """A column of a row group as codes, and its distinct values; None where it is not so stored, or to no use."""
         key = (group, column)
         if key not in self._coded:
@@ -361,11 +361,11 @@ class OpenFile:
         values = None if chunk is None else chunk.values(self._reader_of_chunks(group, [column]))
         return None if chunk is None or values is None else (chunk, values)
 
-    def packed(self, group: int, column: str, chunk: CodedChunk) -> PackedCodes | None:
+    def packed(self, group: int, column: str, chunk: DictionaryChunk) -> PackedIndices | None:
         """The codes of its chunk, decompressed; None for pages that are not as their headers say."""
         return chunk.packed(self._reader_of_chunks(group, [column]))
 
-    def looked_up(self, group: int, column: str, values: pa.Array) -> Codes:
+    def looked_up(self, group: int, column: str, values: pa.Array) -> Indices:
         """The codes of a chunk with unexpected pages, from the values that pyarrow decodes; it raises for corrupt ones.
 
         The number behind the last value is that of NULL.
@@ -375,10 +375,10 @@ class OpenFile:
         indices = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
         if indices.null_count:
             raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
-        codes: Codes = indices.to_numpy().astype(np.uint16)
+        codes: Indices = indices.to_numpy().astype(np.uint16)
         return codes
 
-    def _find_coded(self, group: int, column: str) -> CodedChunk | None:
+    def _find_coded(self, group: int, column: str) -> DictionaryChunk | None:
         leaf_index = self._flat.get(column)
         if leaf_index is None or self.groups[group][0] < _MIN_INDEXED_ROWS:
             return None

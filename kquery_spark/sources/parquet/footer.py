@@ -13,8 +13,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kquery_spark.sources.byte_ranges import ByteReader
 from kquery_spark.sources.parquet.thrift_compact import Cursor, Field, struct
+from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 
 MAGIC = b"PAR1"
 PHYSICAL_TYPES = (

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.file_format import (
+    IGNORED,
     INFERENCE,
     LISTING,
-    NOBODY,
     SKIPPING,
     WRITING,
     ColumnsRead,
@@ -195,7 +195,7 @@ PARQUET = Format(
             **dict.fromkeys(_FILTERS, SKIPPING),
             "timezone": LISTING,
         },
-        table_properties={"parquet.compression": WRITING, "parquet.compress": NOBODY},
+        table_properties={"parquet.compression": WRITING, "parquet.compress": IGNORED},
     ),
     finds_by_name=True,
     fills_defaults=True,

@@ -10,10 +10,10 @@ from kquery_spark.sources.base import DataFile
 from kquery_spark.sources.files import check_unchanged
 from kquery_spark.sources.footers import PARQUET_FOOTERS, of_each_file
 from kquery_spark.sources.input_file import forget_input
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.parquet.file import OpenFile
 
-_footers = cast("KeptValues[DataFile, OpenFile]", PARQUET_FOOTERS)
+_footers = cast("LruCache[DataFile, OpenFile]", PARQUET_FOOTERS)
 
 
 def open_file(file: DataFile) -> OpenFile:

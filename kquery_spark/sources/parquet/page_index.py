@@ -15,17 +15,17 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.byte_ranges import ByteRange
 from kquery_spark.sources.input_file import shared_input
-from kquery_spark.sources.kept_values import KeptValues
+from kquery_spark.sources.lru_cache import LruCache
 from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, footer_tables
 from kquery_spark.sources.parquet.pages import Pages
 from kquery_spark.sources.parquet.thrift_compact import Cursor
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.units import MICRO_NANOS
 
 # as an index has to be read before anything else
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
-_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WIDE = Context(prec=38)
 _MAX_DECIMAL_BYTES = 16
 _INTEGERS = ("INT32", "INT64")
@@ -40,7 +40,7 @@ _INDEX_LISTS: dict[int, Callable[[Cursor], Any]] = {
 }
 
 
-_REGIONS: KeptValues[tuple[DataFile, ByteRange], memoryview] = KeptValues(64 << 20)
+_REGIONS: LruCache[tuple[DataFile, ByteRange], memoryview] = LruCache(64 << 20)
 """Parts of files with the indexes of many chunks."""
 
 
@@ -196,7 +196,7 @@ def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None
         return partial(_decimal, "little" if physical in _INTEGERS else "big", dtype.scale)
     if physical in _INTEGERS:
         return _integer_decoder(dtype)
-    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _TEXTS):
+    if physical == "BYTE_ARRAY" and any(test(dtype) for test in _STRINGS):
         return bytes
     form = _FLOAT_FORMS.get((physical, dtype))
     return None if form is None else partial(_float, form)

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.sources.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.thrift_compact import (
     BINARY,
@@ -31,6 +30,7 @@ from kquery_spark.sources.parquet.thrift_compact import (
     listed,
     struct,
 )
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.types.vector import Int64s
 
 DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.functions.variant_reading import loops, variant_array
+from kquery_spark.functions.variant.reading import loops, variant_array
 from kquery_spark.kernels import variants as v
 from kquery_spark.kernels.text import build, layout
 from kquery_spark.types import names as t
@@ -82,7 +82,7 @@ def rebuilt(data: pa.Array) -> pa.Array:
     starts = range(0, len(data), _CHUNK_ROWS)
     chunks = [_rebuilt_rows(data.slice(start, _CHUNK_ROWS)) for start in starts]
     if sum(chunk.nbytes for chunk in chunks) >= 1 << 31:
-        raise Unsupported("Shredded variants of a row group that take more than 2 GiB are not supported.")
+        raise Unsupported("shredded variants of a row group that take more than 2 GiB are not supported")
     return pa.concat_arrays(chunks) if chunks else pa.array([], t.VARIANT)
 
 
@@ -102,7 +102,7 @@ def _rebuilt_rows(data: pa.Array) -> pa.Array:
             break
         room, size = 2 * room, 2 * size + rows
     if status != _WRITTEN:
-        raise Unsupported("A shredded variant that is malformed, or very large or deep, is not supported.")
+        raise Unsupported("a shredded variant that is malformed, or very large or deep, is not supported")
     binaries = [
         build(ends, out[: ends[-1]], None, t.BINARY)
         for ends, out in ((value_ends, values), (meta_ends, metas))

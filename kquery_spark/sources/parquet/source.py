@@ -13,10 +13,9 @@ from typing_extensions import override
 
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.sources.base import ColumnRange, DataFile, RowStretches, Source, Split
+from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
-from kquery_spark.sources.coded import CodedColumn
-from kquery_spark.sources.fetching import Release, nothing_to_release
+from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.files import (
     constant,
     differs_in_case,
@@ -44,6 +43,7 @@ from kquery_spark.sources.parquet.variants import (
     shredded_parts,
     variant_column,
 )
+from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
 from kquery_spark.types.arrow_types import spark_column_type
@@ -250,7 +250,9 @@ class ParquetSource(Source):
         return opened.hold(group, self._parts(opened, whole), [pages for pages in paged if pages is not None])
 
     @override
-    def coded(self, split: Split, column: str, rows: Int64s | None = None) -> CodedColumn | None:
+    def dictionary_column(
+        self, split: Split, column: str, rows: Int64s | None = None
+    ) -> DictionaryColumn | None:
         """Of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
         kernel_module = FILE_LOOPS.kernels() if self.compiled else None
@@ -259,12 +261,12 @@ class ParquetSource(Source):
         (group,) = split.pieces
         if rows is not None and opened.pages.holding(group, column, rows) is not None:
             return None
-        parts = opened.coded(group, column)
+        parts = opened.dictionary_column(group, column)
         if parts is None:
             return None
         chunk, stored = parts
         values = self._array(opened, column, pa.chunked_array([stored]))
-        return CodedColumn(
+        return DictionaryColumn(
             values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
@@ -274,7 +276,7 @@ class ParquetSource(Source):
         )
 
     @override
-    def stretches(self, split: Split, columns: Sequence[str]) -> RowStretches | None:
+    def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
         """Pages, where the file has a column index."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
@@ -284,7 +286,7 @@ class ParquetSource(Source):
         if not known:
             return None
         starts = np.unique(np.concatenate([ends for ends, _ in known.values()]))
-        return RowStretches(starts, {c: _for_each(starts, *pages) for c, pages in known.items()})
+        return PageStatistics(starts, {c: _for_each(starts, *pages) for c, pages in known.items()})
 
     def _fields(self, columns: Sequence[str]) -> pa.Schema:
         return pa.schema([self.table_schema.field(c) for c in columns])
@@ -384,7 +386,7 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
         raise NANOSECONDS.declined(column=name, file=path)
     _check_calendar(opened, name, settings)
     if opened.may_exceed_type(name):
-        raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type.")
+        raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type")
 
 
 def _check_storage(opened: OpenFile, name: str) -> None:
@@ -395,9 +397,9 @@ def _check_storage(opened: OpenFile, name: str) -> None:
     if name.lower() in opened.ambiguous:
         raise SourceError(f"{path} has two columns {name} but for upper and lower case")
     if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):
-        raise Unsupported(f"{name} of {path} and another column have the same path, which Spark mixes up.")
+        raise Unsupported(f"{name} of {path} and another column have the same path, which Spark mixes up")
     if _is_narrow_decimal_in_bytes(opened, name):
-        raise Unsupported(f"{name} of {path} has up to 18 digits in bytes, which Spark does not read.")
+        raise Unsupported(f"{name} of {path} has up to 18 digits in bytes, which Spark does not read")
 
 
 def _is_narrow_decimal_in_bytes(opened: OpenFile, name: str) -> bool:
@@ -416,22 +418,22 @@ def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> 
     if rebase.is_refused:
         raise Unsupported(
             f"{column} of {opened.file.path} may have dates before 1582 or times before 1900, which Spark refuses to read "
-            "in EXCEPTION mode."
+            "in EXCEPTION mode"
         )
     if rebase.needs_zone and rebase.zone is None:
         zone = opened.zone_of(settings)
         raise Unsupported(
             f"{column} of {opened.file.path} may have times before 1900 in the hybrid calendar of "
-            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}."
+            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}"
         )
 
 
 def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
     leaf = opened.flat(field.name)
     if leaf is not None and leaf.logical_type.type == "ENUM":
-        raise Unsupported(f"The Parquet column {field.name} is an ENUM, which is not supported.")
+        raise Unsupported(f"the Parquet column {field.name} is an ENUM, which is not supported")
     if pa.types.is_nested(field.type) and opened.has_instants(field.name):
-        raise Unsupported(f"The Parquet column {field.name} has INT96 times inside, which is not supported.")
+        raise Unsupported(f"the Parquet column {field.name} has INT96 times inside, which is not supported")
     if field.name in opened.int96:
         return pa.field(field.name, t.timestamp(tz))
     return pa.field(field.name, t.nullable_within(spark_column_type(field, tz)))

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any
 
-from kquery_spark.sources.byte_ranges import ByteRange
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 
 class StoredChunks:

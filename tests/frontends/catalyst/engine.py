@@ -16,11 +16,11 @@ from kquery_spark.frontends.catalyst.importer import Handover, Imported, Importe
 from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import LocalExecutor
-from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import RelationReader
-from kquery_spark.spark_bridge.session_settings import session_settings
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.session.settings import session_settings
 from kquery_spark.stages import build_stages
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.names import spark_name

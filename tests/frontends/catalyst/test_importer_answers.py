@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.jvm.calls import Jvm
 from tests.frontends.catalyst.engine import assert_same_rows, take
 
 

@@ -15,8 +15,8 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import support_table
 from kquery_spark.frontends.catalyst.support import Level
 from kquery_spark.frontends.catalyst.support_page import support_page
-from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.relations import RelationReader
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from tests.conftest import settings
 from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
 
@@ -129,10 +129,10 @@ def test_calls_that_no_release_answers_otherwise_do_not_stay(
             "the 20,001 rows that are in the query itself are given by Spark",
         ),
         ("select id from range(-9000000000000000000, 9000000000000000000)", "wider than 62 bits"),
-        ("select id from t sort by id", "sorting within Spark's partitions stays with Spark"),
+        ("select id from t sort by id", "sorting within Spark's partitions is not supported"),
         ("select id from t tablesample (50 percent)", "random samples are drawn by Spark"),
         ("select /*+ repartition(3) */ id from t", "repartitioning is done by Spark"),
-        ("select reflect('java.util.UUID', 'randomUUID') as r from t", "stays with Spark"),
+        ("select reflect('java.util.UUID', 'randomUUID') as r from t", "is not supported"),
     ],
 )
 def test_one_sentence_says_why(taken: Any, query: str, reason: str) -> None:

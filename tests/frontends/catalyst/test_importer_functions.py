@@ -29,9 +29,9 @@ ODD = pa.table(
 
 @pytest.fixture(scope="module")
 def odd(spark, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("odd")
-    pq.write_table(ODD, folder / "odd.parquet")
-    spark.read.parquet(str(folder)).createOrReplaceTempView("odd_values")
+    directory = tmp_path_factory.mktemp("odd")
+    pq.write_table(ODD, directory / "odd.parquet")
+    spark.read.parquet(str(directory)).createOrReplaceTempView("odd_values")
     yield
     spark.catalog.dropTempView("odd_values")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kquery_spark.spark_bridge.jvm import Jvm
+from kquery_spark.spark_bridge.jvm.calls import Jvm
 from tests.frontends.catalyst.engine import take
 
 PLANS = {

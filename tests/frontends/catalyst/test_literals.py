@@ -7,7 +7,7 @@ import pytest
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.literals import literal
-from kquery_spark.spark_bridge.literal_values import from_text, scalar
+from kquery_spark.spark_bridge.plan.literal_values import from_text, scalar
 from kquery_spark.types.names import YEAR_MONTH
 
 

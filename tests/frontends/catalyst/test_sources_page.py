@@ -16,7 +16,7 @@ from kquery_spark.sources.features import Feature
 from kquery_spark.sources.iceberg import features as iceberg
 from kquery_spark.sources.orc import features as orc
 from kquery_spark.sources.parquet import features as parquet
-from kquery_spark.spark_bridge import object_store_features as stores
+from kquery_spark.spark_bridge.hadoop import object_store_features as stores
 
 ROOT = Path(__file__).parents[3]
 DECLINED = {

@@ -188,7 +188,7 @@ CASES: dict[str, Case] = {
         f.coalesce("name", "state", f.lit("?")).alias("a"), f.concat("name", f.lit("-"), "state").alias("b"), f.concat_ws("/", "name", "state").alias("c"),
         f.greatest("id", "salary").alias("d"), f.least(f.col("id"), f.lit(2)).alias("e"), f.nvl("name", "state").alias("g"), f.hash("id", "name").alias("h"),
     ),
-    "texts": lambda t, f, w: t["people"].select(
+    "strings": lambda t, f, w: t["people"].select(
         f.trim("name").alias("a"), f.lpad("name", 6, "*").alias("b"), f.instr("name", "o").alias("c"), f.locate("o", "name").alias("d"),
         f.regexp_replace("name", "[aeiou]", "_").alias("e"), f.substring("name", 1, 2).alias("g"), f.split("name", "o").alias("h"),
         f.trim("name", f.lit("B")).alias("i"), f.initcap("name").alias("j"), f.translate("name", "abc", "xyz").alias("k"), f.repeat("name", 2).alias("l"),

@@ -30,10 +30,10 @@ def test_spark_reads_the_printed_text_as_it_reads_the_original(kind: str, spark:
         "expressions": (parse_expression, spark_parser.parseExpression),
         "queries": (parse_query, spark_parser.parsePlan),
     }[kind]
-    texts = Path(__file__).with_name(f"{kind}.txt").read_text("utf-8").splitlines()
-    assert len(texts) > 80
+    strings = Path(__file__).with_name(f"{kind}.txt").read_text("utf-8").splitlines()
+    assert len(strings) > 80
     different = []
-    for text in texts:
+    for text in strings:
         if _PRINTED_OTHERWISE.search(text):
             continue
         printed = to_sql(ours(text))

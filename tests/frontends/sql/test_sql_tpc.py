@@ -27,15 +27,15 @@ def queries(benchmark: str) -> list[str]:
 
 
 def with_backticks(text: str) -> str:
-    """Eight TPC-DS texts quote aliases as the standard does; in Spark double quotes make strings."""
+    """Eight TPC-DS strings quote aliases as the standard does; in Spark double quotes make strings."""
     return re.sub(r'"([^"\n]*)"', r"`\1`", text)
 
 
 @pytest.mark.parametrize(("benchmark", "count"), [("tpch", 22), ("tpcds", 99)])
 def test_all_queries_parse_and_print(benchmark: str, count: int) -> None:
-    texts = queries(benchmark)
-    assert len(texts) == count
-    for text in texts:
+    strings = queries(benchmark)
+    assert len(strings) == count
+    for text in strings:
         tree = parse_query(with_backticks(text))
         assert parse_query(to_sql(tree)) == tree
 

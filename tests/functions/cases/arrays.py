@@ -27,7 +27,7 @@ LONGS = Arg(
     ),
 )
 OTHERS = Arg(pa.list_(t.LONG), ([], [3, 4, 3], [None, 4], [5], [1, 2, None]))
-TEXTS = Arg(
+STRINGS = Arg(
     pa.list_(t.STRING), ([], ["b", "a", "b"], ["a", None, "é", ""], [None, None], ["z", "Z", "ä", "a", "ab"])
 )
 DOUBLES = Arg(
@@ -47,11 +47,11 @@ DECIMALS = Arg(
 )
 BOOLS = Arg(pa.list_(t.BOOL), ([], [True, False, None, True], [False]))
 NESTED = Arg(pa.list_(pa.list_(t.LONG)), ([], [[1, 2], [], [3]], [[1], None], [[None], [4, None]], [[]]))
-NESTED_TEXTS = Arg(pa.list_(pa.list_(t.STRING)), ([["a", None], ["b"]], [[]], [None]))
+NESTED_STRINGS = Arg(pa.list_(pa.list_(t.STRING)), ([["a", None], ["b"]], [[]], [None]))
 MAPS = Arg(pa.map_(t.STRING, t.INT), ([], [("a", 1)], [("a", None), ("b", 2)], [("é", 5), ("", 0)]))
 PLACES = Arg(t.INT, (1, 2, -1, -2, -9, 5, 0, 2**31 - 1))
 LENGTHS = Arg(t.INT, (0, 1, 2, 100, -1, 2**31 - 1))
-WHOLE = (LONGS, TEXTS, DATES, DECIMALS, BOOLS)
+WHOLE = (LONGS, STRINGS, DATES, DECIMALS, BOOLS)
 MORE_DOUBLES = Arg(
     pa.list_(t.DOUBLE), ([], [1.5, None, float("nan"), 1.5, float("nan")], [2.0, float("inf")], [None])
 )
@@ -102,14 +102,14 @@ CASES: list[Case] = [
     *(c("sort_array", a) for a in (*WHOLE, DOUBLES)), *(c("sort_array", a, DESCENDING) for a in (*WHOLE, DOUBLES)), c("sort_array", LONGS, ASCENDING),
     *(c(name, a) for name in ("array_max", "array_min") for a in (*WHOLE, DOUBLES)),
     *(c("array_distinct", a) for a in WHOLE), *(c(name, LONGS, OTHERS) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap")),
-    *(c(name, TEXTS, TEXTS) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap")), c("array_union", BOOLS, BOOLS),
-    c("array_position", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_position", TEXTS, v.WORDS), c("array_position", TEXTS, text("a")),
-    c("array_remove", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_remove", TEXTS, text("a")), c("array_remove", DATES, Arg(t.DATE, (5, 1))),
-    c("slice", LONGS, PLACES, LENGTHS), c("slice", TEXTS, integer(2), integer(2)), c("slice", NESTED, integer(-2), integer(1)),
-    c("concat", LONGS, OTHERS), c("concat", TEXTS, TEXTS, TEXTS), c("concat", NESTED, NESTED), c("concat", BOOLS), c("concat", DECIMALS, DECIMALS),
+    *(c(name, STRINGS, STRINGS) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap")), c("array_union", BOOLS, BOOLS),
+    c("array_position", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_position", STRINGS, v.WORDS), c("array_position", STRINGS, text("a")),
+    c("array_remove", LONGS, Arg(t.LONG, (1, 2, 3, 5, -7))), c("array_remove", STRINGS, text("a")), c("array_remove", DATES, Arg(t.DATE, (5, 1))),
+    c("slice", LONGS, PLACES, LENGTHS), c("slice", STRINGS, integer(2), integer(2)), c("slice", NESTED, integer(-2), integer(1)),
+    c("concat", LONGS, OTHERS), c("concat", STRINGS, STRINGS, STRINGS), c("concat", NESTED, NESTED), c("concat", BOOLS), c("concat", DECIMALS, DECIMALS),
     *(c("reverse", a) for a in (*WHOLE, DOUBLES, NESTED)),
-    c("flatten", NESTED), c("flatten", NESTED_TEXTS),
-    c("array_join", TEXTS, text(",")), c("array_join", TEXTS, v.WORDS), c("array_join", TEXTS, text("-"), text("NULL")), c("array_join", TEXTS, text(""), v.WORDS),
+    c("flatten", NESTED), c("flatten", NESTED_STRINGS),
+    c("array_join", STRINGS, text(",")), c("array_join", STRINGS, v.WORDS), c("array_join", STRINGS, text("-"), text("NULL")), c("array_join", STRINGS, text(""), v.WORDS),
     c("array_repeat", v.STRINGS, Arg(t.INT, (0, 1, 3, -2))), c("array_repeat", v.INTS, integer(2)), c("array_repeat", LONGS, integer(2)), c("map_entries", MAPS),
     c("sequence", BOUNDS, BOUNDS), c("sequence", BOUNDS, BOUNDS, STEPS), c("sequence", Arg(t.LONG, (0, 7)), Arg(t.LONG, (3, -2))), c("sequence", Arg(t.SHORT, (0, 7)), Arg(t.SHORT, (3, -2))),
     c("sequence", DAYS, DAYS), c("sequence", DAYS, DAYS, Lit(7 * DAY, t.DAY_TIME, "interval 7 days"), sql="sequence({0}, {1}, {2})"),
@@ -119,10 +119,10 @@ CASES: list[Case] = [
     *(c(name, a, a) for name in ("array_union", "array_intersect", "array_except", "arrays_overlap") for a in (MORE_DOUBLES, NESTED, SOME_RECORDS)),
     *(c(name, ZEROS, Arg(t.DOUBLE, (0.0, -0.0, float("nan"), 1.0))) for name in ("array_position", "array_remove", "array_contains")),
     *(c(name, NESTED, LONGS) for name in ("array_position", "array_remove", "array_contains")), c("array_contains", RECORDS, Arg(RECORD, ({"x": 3, "d": 0.0}, {"x": None, "d": float("nan")}))),
-    c("array_insert", LONGS, SPOTS, SOME), c("array_insert", TEXTS, integer(2), v.WORDS), c("array_insert", NESTED, integer(-3), LONGS), c("array_insert", DOUBLES, SPOTS, Arg(t.DOUBLE, (-0.0,))),
-    *(c(name, LONGS, SOME) for name in ("array_append", "array_prepend")), *(c(name, TEXTS, v.WORDS) for name in ("array_append", "array_prepend")), c("array_append", NESTED, LONGS),
-    *(c("array_compact", a) for a in (LONGS, TEXTS, DOUBLES, NESTED, RECORDS, DECIMALS)),
-    zipped(LONGS, OTHERS), zipped(LONGS, TEXTS, DOUBLES), zipped(NESTED, DATES), zipped(BOOLS),
+    c("array_insert", LONGS, SPOTS, SOME), c("array_insert", STRINGS, integer(2), v.WORDS), c("array_insert", NESTED, integer(-3), LONGS), c("array_insert", DOUBLES, SPOTS, Arg(t.DOUBLE, (-0.0,))),
+    *(c(name, LONGS, SOME) for name in ("array_append", "array_prepend")), *(c(name, STRINGS, v.WORDS) for name in ("array_append", "array_prepend")), c("array_append", NESTED, LONGS),
+    *(c("array_compact", a) for a in (LONGS, STRINGS, DOUBLES, NESTED, RECORDS, DECIMALS)),
+    zipped(LONGS, OTHERS), zipped(LONGS, STRINGS, DOUBLES), zipped(NESTED, DATES), zipped(BOOLS),
     *(c("sequence_by_months", MONTH_DAYS, MONTH_DAYS, Lit(n, t.INT, f"interval '{n}' month"), sql="sequence({0}, {1}, {2})") for n in (1, 12, -3)),
     *(c("sequence", a, a, Lit(n * 3_600_000_000, t.DAY_TIME, f"interval '{n}' hour"), sql="sequence({0}, {1}, {2})") for a in (TIMES, Arg(t.TIMESTAMP_NTZ, TIMES.values)) for n in (6, -23)),
     c("sequence", TIMES, TIMES, Lit(3_600_000_000, t.DAY_TIME, "interval 1 hour"), sql="sequence({0}, {1}, {2})", tz="Europe/Berlin"),

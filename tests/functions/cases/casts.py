@@ -29,7 +29,7 @@ for source in (*NUMERIC, v.BOOLS):
             printed = {t.FLOAT: v.PRINTED_FLOATS, t.DOUBLE: v.PRINTED_DOUBLES}.get(source.dtype, source)
             CASES += _modes(printed if t.is_decimal(target) else source, target)
 
-NUMBER_TEXTS = Arg(
+NUMBER_STRINGS = Arg(
     t.STRING,
     (
         "", " ", "0", "-0", "+0", "1", "-1", "+1", " 12 ", "\t12\n", "\x7f12\x00", "12 3", "1.5", "-1.9", "1.", ".5", ".", "+", "-", "-.", "+.5", "1e3",
@@ -41,7 +41,7 @@ NUMBER_TEXTS = Arg(
         "1.8014398509481985e16", "7.038531e-26", "9007199254740993", "1e2147483648", "true", "1l", "5L",
     ),
 )  # fmt: skip
-BOOL_TEXTS = Arg(
+BOOL_STRINGS = Arg(
     t.STRING,
     (
         "true",
@@ -64,7 +64,7 @@ BOOL_TEXTS = Arg(
         "off",
     ),
 )
-DATE_TEXTS = Arg(
+DATE_STRINGS = Arg(
     t.STRING,
     (
         "2020-01-01", "1970-01-01", "2020-1-2", "2020-02-29", "2021-02-29", "2020", "2020-03", "2020 ", " 2020-01-01 ", "2020-01-01T", "2020-01-01 12:00:00",
@@ -73,10 +73,10 @@ DATE_TEXTS = Arg(
         "2020-001-01", "1582-10-10", "2020-01-31", "2020-04-31", "2020-01-01 ", "\t2020-03-04", "2020-03 ", "epoch",
     ),
 )  # fmt: skip
-STAMP_TEXTS = Arg(
+STAMP_STRINGS = Arg(
     t.STRING,
     (
-        *DATE_TEXTS.values, "2020-01-01 00:00:00", "2020-01-01T23:59:59", "2020-01-01 1:2:3", "2020-01-01 12", "2020-01-01 12:", "2020-01-01 12:30", "2020-01-01 12:30:15.1",
+        *DATE_STRINGS.values, "2020-01-01 00:00:00", "2020-01-01T23:59:59", "2020-01-01 1:2:3", "2020-01-01 12", "2020-01-01 12:", "2020-01-01 12:30", "2020-01-01 12:30:15.1",
         "2020-01-01 12:30:15.123456", "2020-01-01 12:30:15.123456789", "2020-01-01 12:30:15.", "2020-01-01 24:00:00", "2020-01-01 12:60:00", "2020-01-01 12:00:60",
         "2020-01-01 12:30:15Z", "2020-01-01 12:30:15 Z", "2020-01-01T12:30:15.5+01:00", "2020-01-01T12:30:15-08:00", "2020-01-01T12:30:15+1:30", "2020-01-01T12:30:15+19:00",
         "2020-01-01T12:30:15+18:00", "2020-01-01T12:30:15+07", "2020-01-01 12:30:15 UTC", "2020-01-01 12:30:15 America/New_York", "2020-06-01 12:30:15.25 Europe/Paris",
@@ -100,19 +100,19 @@ for target in (
     t.decimal(38, 38),
     t.decimal(20, 3),
 ):
-    CASES += _modes(NUMBER_TEXTS, target)
-ODD_TEXTS = Arg(t.STRING, ("\x01inf\x01", "\u00a0inf", "0x1p2000", "-0X1P2000f", "\U0001d7cf", "\uff11", "123456789012345678901234567890"))  # fmt: skip
+    CASES += _modes(NUMBER_STRINGS, target)
+ODD_STRINGS = Arg(t.STRING, ("\x01inf\x01", "\u00a0inf", "0x1p2000", "-0X1P2000f", "\U0001d7cf", "\uff11", "123456789012345678901234567890"))  # fmt: skip
 for target in (t.FLOAT, t.DOUBLE, t.decimal(9, 2), t.decimal(38, 0)):
-    CASES += _modes(ODD_TEXTS, target)
+    CASES += _modes(ODD_STRINGS, target)
 for source in (v.LOWEST, v.LOWEST38):
     for target in (t.STRING, t.LONG, t.decimal(38, 0), t.decimal(10, 0)):
         CASES += _modes(source, target)
 CASES += _modes(Arg(t.DATE, (106_751_991, -106_751_991, 0)), t.timestamp("UTC"))
-CASES += _modes(BOOL_TEXTS, t.BOOL)
-CASES += _modes(DATE_TEXTS, t.DATE)
+CASES += _modes(BOOL_STRINGS, t.BOOL)
+CASES += _modes(DATE_STRINGS, t.DATE)
 for zone in ("UTC", LA):
-    CASES += _modes(STAMP_TEXTS, t.timestamp("UTC"), tz=zone)
-CASES += _modes(STAMP_TEXTS, t.TIMESTAMP_NTZ)
+    CASES += _modes(STAMP_STRINGS, t.timestamp("UTC"), tz=zone)
+CASES += _modes(STAMP_STRINGS, t.TIMESTAMP_NTZ)
 CASES += _modes(
     Arg(t.STRING, ("294247-01-10 04:00:54.775807", "294247-01-10 04:00:54.775808", "294248-01-01")),
     t.timestamp("UTC"),

@@ -1,4 +1,4 @@
-"""Functions of CSV texts."""
+"""Functions of CSV strings."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def to_csv(arg: Arg) -> Case:
 
 
 DATES = Arg(t.DATE, tuple(day for day in v.DATES.values if day >= -719_162))
-TEXTS = Arg(
+STRINGS = Arg(
     t.STRING,
     ("", " ", "  a  ", "\ta\n", '"', '""', '"a"', 'a"b', "a,b", ",", "\\", "a\\", '\\"', 'a\\,"b', "\n", "a\nb", "a\rb", "\r", "#a", "é 😀", "\x00", "\x01x\x01", "'", ";", " ,"),
 )  # fmt: skip
@@ -58,5 +58,5 @@ CASES: list[Case] = [
     from_csv(pa.struct([("a", t.INT), ("b", t.STRING)]), "a int, b string", {"ignoreLeadingWhiteSpace": "true", "ignoreTrailingWhiteSpace": "true"}),
     from_csv(pa.struct([("a", t.STRING), ("b", t.STRING)]), "a string, b string", {"nullValue": "1", "emptyValue": "e"}),
     from_csv(pa.struct([("a", t.INT), ("b", t.STRING)]), "a int, b string", {"mode": "FAILFAST"}),
-    *(to_csv(arg) for arg in (TEXTS, v.STRINGS, v.INTS, v.DEC, v.DEC38_38, v.PRINTED_DOUBLES, v.PRINTED_FLOATS, DATES, v.NTZ, v.BOOLS)),
+    *(to_csv(arg) for arg in (STRINGS, v.STRINGS, v.INTS, v.DEC, v.DEC38_38, v.PRINTED_DOUBLES, v.PRINTED_FLOATS, DATES, v.NTZ, v.BOOLS)),
 ]  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from decimal import Decimal
 
 from kquery_spark.expr import Call, Expr, Literal
-from kquery_spark.functions import calendar_intervals
+from kquery_spark.functions.datetime import calendar_intervals
+from kquery_spark.functions.datetime.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
 from kquery_spark.types import names as t
 from tests.functions import values as v
 from tests.functions.cases.strings import c

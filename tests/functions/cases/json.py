@@ -1,4 +1,4 @@
-"""Functions of JSON texts."""
+"""Functions of JSON strings."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ OBJECTS = Arg(
         '{"a":1,"b"}', '{"a":"x","A":"y"}', '{"a":-0.0}', '{"a":12345678901}', '{"a":1} {"b":2}', '{"a":tru}', "{'a':'x','b':2}", '{"a":"\\ud83d"}', '{"a" 1}', '{"a":1 "b":2}',
     ),
 )  # fmt: skip
-#: Those that the engine reads as texts, too.
+#: Those that the engine reads as strings, too.
 WITHOUT_WORDS = Arg(t.STRING, tuple(text for text in OBJECTS.values if ":NaN" not in text))
 CASES: list[Case] = [
     from_json(pa.struct([("a", t.INT), ("b", t.STRING)]), "a int, b string"), from_json(pa.struct([("b", t.STRING)]), "b string"),

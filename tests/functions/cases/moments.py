@@ -1,4 +1,4 @@
-"""Timestamps from texts and fields, and by units."""
+"""Timestamps from strings and fields, and by units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.functions.cases.strings import c
 from tests.functions.parity import Arg, Case, Lit, text
 
 ZONES = ("UTC", "America/Los_Angeles", "Asia/Kolkata")
-TEXTS = (
+STRINGS = (
     "2019-01-31", "2019-02-29", "2020-02-29", "2019-1-3", "2019-13-01", "2019-01-32", "0001-01-01", "9999-12-31", "20190131", "31/01/2019", "1/2/2019",
     "2019-01-31 23:59:59", "2019-01-31T23:59:59", "2019-01-31t23:59:59", "2019-01-31 24:00:00", "2019-01-31 23:60:00", "2019-01-31 23:59", "2019-03-10 02:30:00",
     "2019-11-03 01:30:00", "2019-01-31 23:59:59.1", "2019-01-31 23:59:59.123", "2019-01-31 23:59:59.123456", "2019-01-31 23:59:59.1234567", "2019", "2019-01",
@@ -36,9 +36,11 @@ def _parsed(name: str, pattern: str) -> Any:
     return build
 
 
-def parsing(name: str, sql: str, pattern: str, texts: tuple[str, ...] = TEXTS, **options: Any) -> Case:
+def parsing(name: str, sql: str, pattern: str, strings: tuple[str, ...] = STRINGS, **options: Any) -> Case:
     quoted = pattern.replace("'", "\\'")
-    return Case(name, f"{sql}({{0}}, '{quoted}')", (Arg(t.STRING, texts),), _parsed(name, pattern), **options)
+    return Case(
+        name, f"{sql}({{0}}, '{quoted}')", (Arg(t.STRING, strings),), _parsed(name, pattern), **options
+    )
 
 
 CASES: list[Case] = []
@@ -61,7 +63,7 @@ for tz in ZONES[1:]:
 for stamps in (v.TIMESTAMPS, v.DATES):
     CASES += [c("unix_timestamp", stamps, tz=tz) for tz in ZONES]
 CASES += [
-    parsing("parse_timestamp", "to_timestamp", "yyyy-MM-dd"), parsing("unix_timestamp", "to_unix_timestamp", "yyyy-MM-dd HH:mm:ss"), c("unix_timestamp", Arg(t.STRING, TEXTS), ansi=False),
+    parsing("parse_timestamp", "to_timestamp", "yyyy-MM-dd"), parsing("unix_timestamp", "to_unix_timestamp", "yyyy-MM-dd HH:mm:ss"), c("unix_timestamp", Arg(t.STRING, STRINGS), ansi=False),
     parsing("parse_timestamp", "to_timestamp", "yyyy/MM/dd", ("2019/01/31", "1969/12/31", "0001/01/01")), parsing("parse_timestamp", "to_timestamp", "dd.MM.yyyy HH:mm:ss", ("31.01.2019 23:59:59", "01.02.1900 00:00:00"), tz=ZONES[1]),
 ]  # fmt: skip
 COUNTS = Arg(t.LONG, (0, 1, -1, 13, -25, 400, 100000))

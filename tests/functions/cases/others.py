@@ -18,14 +18,14 @@ from tests.functions.parity import Arg, Case, integer, text
 CASES: list[Case] = []
 for flat in (*FLAT, v.SHORTS, v.DEC38_38, v.DEC18):
     CASES += [c("hash", flat), c("xxhash64", flat)]
-LONG_TEXTS = Arg(
+LONG_STRINGS = Arg(
     t.STRING,
     tuple("abcdefghijklmnopqrstuvwxyzé" * 5)[:0]
     + tuple(("abcdefghijklmnopqrstuvwxyzé0123456789" * 4)[:n] for n in range(120)),
 )
 CASES += [
-    c("hash", LONG_TEXTS),
-    c("xxhash64", LONG_TEXTS),
+    c("hash", LONG_STRINGS),
+    c("xxhash64", LONG_STRINGS),
     c("hash", v.INTS, v.STRINGS, v.DOUBLES),
     c("xxhash64", v.LONGS, v.STRINGS, v.DEC),
 ]

@@ -15,7 +15,7 @@ TIMES = Arg(
     t.TIME,
     (0, 1000, 999_999_000, _SECOND, 59 * _SECOND, 127 * _SECOND, 128 * _SECOND, 32768 * _SECOND, 45_296_987_654_000, 86_399_999_999_000, 43_200_000_000_000, 3_600_100_000_000),
 )  # fmt: skip
-TEXTS = Arg(
+STRINGS = Arg(
     t.STRING,
     (
         "12:34", "1:2", "1:2:3", "01:02:03.1234567", "23:59:59.999999", "00:00:00", "24:00:00", "23:60:00", "12:34:60", " 12:34:56 ", "12", "12:34:56.", "12:34:.5", "T12:34", "t12:34", "TT1:00",
@@ -53,7 +53,7 @@ def _added(sign: str) -> Case:
 
 
 def _to_time(function: str, mode: EvalMode) -> Case:
-    return Case("to_time", f"{function}({{0}})", (TEXTS,), mode=mode, check_nullable=False)
+    return Case("to_time", f"{function}({{0}})", (STRINGS,), mode=mode, check_nullable=False)
 
 
 def _cut(decimals: int) -> Case:
@@ -80,8 +80,8 @@ def _seconds_with_fraction() -> Case:
 
 
 CASES = [
-    *(cast_case(TEXTS, t.TIME, mode=mode) for mode in (EvalMode.ANSI, EvalMode.TRY)),
-    cast_case(TEXTS, t.TIME, ansi=False),
+    *(cast_case(STRINGS, t.TIME, mode=mode) for mode in (EvalMode.ANSI, EvalMode.TRY)),
+    cast_case(STRINGS, t.TIME, ansi=False),
     *(
         cast_case(TIMES, target, mode=mode)
         for target in (

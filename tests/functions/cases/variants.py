@@ -1,4 +1,4 @@
-"""Functions of variants, which are made of JSON texts here; ``tests/variants`` has those of files."""
+"""Functions of variants, which are made of JSON strings here; ``tests/variants`` has those of files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 from tests.functions.parity import Arg, Case
 
-TEXTS = Arg(
+STRINGS = Arg(
     t.STRING,
     (
         "", " ", "null", "true", "1", "-1.5", "1e3", "12345678901", "1.50", "99999999999999999999", "0.000000000000000000000000000000000000001", '"x"', '"1"', '"2020-01-02"', '"true"',
@@ -33,7 +33,7 @@ def get(path: str, dtype: pa.DataType, mode: EvalMode, parses: EvalMode = EvalMo
 
     tries = ["try_" if each is EvalMode.TRY else "" for each in (mode, parses)]
     sql = f"{tries[0]}variant_get({tries[1]}parse_json({{0}}), '{path}', '{t.spark_name(dtype)}')"
-    return Case("variant_get" if parses is EvalMode.TRY else "parse_json", sql, (TEXTS,), build)
+    return Case("variant_get" if parses is EvalMode.TRY else "parse_json", sql, (STRINGS,), build)
 
 
 CASES = [
@@ -43,7 +43,7 @@ CASES = [
     Case(
         "is_variant_null",
         "is_variant_null(try_parse_json({0}))",
-        (TEXTS,),
+        (STRINGS,),
         lambda args, mode, tz: Call.of("is_variant_null", _parsed(args[0], EvalMode.TRY)),
     ),
 ]

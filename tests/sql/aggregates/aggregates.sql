@@ -112,11 +112,11 @@ select max_by(name, id), min_by(name, id) from t
 query expect_fallback(of equally frequent values mode takes one by the order of Spark's own hash map)
 select mode(name, true), mode(id, false), mode(id) from t where id = 4
 
-query expect_fallback(First of sorted rows stays with Spark)
+query expect_fallback(First of sorted rows is not supported)
 select first(id), last(name), collect_list(big), max_by(id, flag) from (select * from t where flag is not null order
   by big desc nulls first)
 
-query expect_fallback(CollectList of sorted rows stays with Spark)
+query expect_fallback(CollectList of sorted rows is not supported)
 select name, sum(x), collect_list(dec) from (select dbl * 1e16 x, name, dec from t where id <> 2 order by name, dec
   desc) group by name
 
@@ -250,7 +250,7 @@ select name, (select max(v) from u where u.tag = t.name) from t group by name
 query expect_error(UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_SCALAR_SUBQUERY)
 select id from t order by (select max(v) from u where u.id = t.id), id
 
-query expect_fallback(a scalar subquery at this place stays with Spark)
+query expect_fallback(a scalar subquery at this place is not supported)
 select id from t order by (select max(v) from u), id
 
 query expect_error(UNRESOLVED_COLUMN.WITH_SUGGESTION)

@@ -1,4 +1,4 @@
--- Only what parses or prints times by a pattern, or in JSON texts, depends on the time parser of Spark 2.
+-- Only what parses or prints times by a pattern, or in JSON strings, depends on the time parser of Spark 2.
 -- Config: spark.sql.legacy.timeParserPolicy=LEGACY
 -- MinSparkVersion: 4.0
 
@@ -14,14 +14,14 @@ SELECT CAST(d AS STRING) AS a, CAST(ts AS STRING) AS b, try_cast(s AS DATE) AS c
 query
 SELECT date_trunc('MONTH', ts) AS m, max(d), min(ts), sum(id) FROM t GROUP BY 1
 
-query expect_fallback(patterns of times stay with Spark)
+query expect_fallback(patterns of times are not supported)
 SELECT to_timestamp(s, 'yyyy-MM-dd') AS d, count(*) FROM t GROUP BY 1
 
-query expect_fallback(patterns of times stay with Spark)
+query expect_fallback(patterns of times are not supported)
 SELECT date_format(ts, 'yyyy-MM-dd HH:mm:ss') AS d, count(*) FROM t GROUP BY 1
 
-query expect_fallback(times in JSON texts stay with Spark)
+query expect_fallback(times in JSON strings are not supported)
 SELECT from_json(j, 'a date').a AS d, count(*) FROM t GROUP BY 1
 
-query expect_fallback(times in JSON texts stay with Spark)
+query expect_fallback(times in JSON strings are not supported)
 SELECT to_json(named_struct('d', d, 'ts', ts)) AS j, count(*) FROM t GROUP BY 1

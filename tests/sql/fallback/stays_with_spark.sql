@@ -20,16 +20,16 @@ query expect_fallback(the Java method evaluate of XPath) context_declines(there 
 SELECT k, xpath(concat('<a><b>', sum(id), '</b></a>'), 'a/b/text()') FROM t GROUP BY k
 
 -- MinSparkVersion: 4.0
-query expect_fallback(date format) context_declines(The date format 'yyyy XXX' is not supported.)
+query expect_fallback(date format) context_declines(the date format 'yyyy XXX' is not supported)
 SELECT try_to_timestamp(s, 'yyyy XXX') AS x, count(*) FROM t GROUP BY 1
 
 query expect_fallback(FormatNumber) context_declines(format_number: argument 2 cannot be string)
 SELECT format_number(x, '#,##0') AS c, count(*) FROM t GROUP BY 1
 
-query expect_fallback(a sequence by months that are no constant) context_declines(there is no function make_ym_interval)
+query expect_fallback(a sequence by months that are not a constant) context_declines(there is no function make_ym_interval)
 SELECT sequence(CAST(ts AS DATE), DATE'2020-03-01', make_ym_interval(0, CAST(id AS INT) + 1)) AS c, count(*) FROM t GROUP BY ts, id
 
-query expect_fallback(decimal(38,2)) context_declines(A RANGE frame with an offset over decimal(38,2) is not supported.)
+query expect_fallback(decimal(38,2)) context_declines(a RANGE frame with an offset over decimal(38,2) is not supported)
 SELECT id, count(*) OVER (ORDER BY CAST(m AS DECIMAL(38, 2)) RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) AS n FROM t
 
 query expect_fallback(repartitioning is done by Spark)

@@ -33,7 +33,7 @@ SELECT id, CAST(day AS TIMESTAMP), CAST(ts AS DATE), CAST(ts AS TIMESTAMP_NTZ), 
 query
 SELECT CAST(' 2020-1-5 ' AS DATE), CAST('2020' AS DATE), CAST('2020-02' AS DATE), CAST('2020-02-29T01:02:03' AS DATE), try_cast('2020-02-30' AS DATE), try_cast('20200229' AS DATE)
 
-query context_declines(A time without a date as a timestamp depends on the current day.)
+query context_declines(a time without a date as a timestamp depends on the current day)
 SELECT s, try_cast(s AS TIMESTAMP) AS a, try_cast(s AS TIMESTAMP_NTZ) AS b, try_cast(s AS DATE) AS c
   FROM VALUES ('2020-01-01'), ('2020-01-01 1:2:3'), ('2020-01-01T00:00:00.1234567Z'), ('2020-01-01 24:00:00'), ('12:30'), ('-0044-03-15'), ('2020-01-01 00:00:00+05:30'), ('epoch'), ('') v(s)
 
@@ -41,7 +41,7 @@ query
 SELECT s, try_cast(s AS INT) AS a, try_cast(s AS DOUBLE) AS b, try_cast(s AS DECIMAL(10, 3)) AS c, try_cast(s AS BOOLEAN) AS d
   FROM VALUES ('+5'), ('-'), ('1.'), ('.5'), ('1e2'), ('0x10'), ('NaN'), ('Infinity'), ('-inf'), ('1d'), ('12345678901'), ('yes'), ('T'), ('0'), ('1 2') v(s)
 
-query expect_error(DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION) context_declines(CAST from binary to string is not supported.)
+query expect_error(DATATYPE_MISMATCH.CAST_WITH_CONF_SUGGESTION) context_declines(CAST from binary to string is not supported)
 SELECT CAST(CAST(X'616263' AS STRING) AS BINARY), CAST('ü' AS BINARY), CAST(X'' AS STRING), CAST(1 AS BINARY), CAST(256S AS BINARY)
 
 -- MinSparkVersion: 4.0
@@ -51,7 +51,7 @@ SELECT id, i::string || '!', l::double / 2, m::int + 1, '5'::int, NULL::int FROM
 query
 SELECT id, CAST(array(b, id) AS ARRAY<STRING>), CAST(array(m) AS ARRAY<DOUBLE>), CAST(named_struct('a', i, 'b', day) AS STRUCT<x: BIGINT, y: STRING>) FROM t
 
-query context_declines(CAST from interval day to second to string is not supported.)
+query context_declines(CAST from interval day to second to string is not supported)
 SELECT CAST(INTERVAL '1 02:03:04.5' DAY TO SECOND AS STRING), CAST(INTERVAL '26' HOUR AS INTERVAL DAY TO HOUR), INTERVAL '90' MINUTE > INTERVAL '1' HOUR
 
 query expect_error(CAST_INVALID_INPUT)
@@ -73,8 +73,8 @@ SELECT CAST(s AS BOOLEAN) FROM t
 query expect_error(CAST_INVALID_INPUT)
 SELECT CAST(s AS DATE) FROM t
 
-query expect_error(DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION) context_declines(CAST from array<int> to int is not supported.)
+query expect_error(DATATYPE_MISMATCH.CAST_WITHOUT_SUGGESTION) context_declines(CAST from array<int> to int is not supported)
 SELECT CAST(array(1) AS INT) FROM t
 
-query expect_error(DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION) context_declines(CAST from date to int is not supported.)
+query expect_error(DATATYPE_MISMATCH.CAST_WITH_FUNC_SUGGESTION) context_declines(CAST from date to int is not supported)
 SELECT CAST(day AS INT) FROM t

@@ -1,4 +1,4 @@
--- Other spellings of texts: URLs, character sets, masks, bases.
+-- Other spellings of strings: URLs, character sets, masks, bases.
 -- MinSparkVersion: 4.1
 -- Config: spark.sql.ansi.enabled=true,false
 

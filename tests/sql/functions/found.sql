@@ -27,10 +27,10 @@ query
 SELECT unix_micros(try_cast(s AS TIMESTAMP)) AS a FROM first_moment
 
 -- an interval of whole days cuts off the hours
-query expect_fallback(a cast to interval day) context_declines(The type interval DAY)
+query expect_fallback(a cast to interval day) context_declines(the type interval DAY)
 SELECT id, CAST(INTERVAL '1' HOUR * id * 7 AS INTERVAL DAY) AS d FROM t
 
-query expect_fallback(a cast to interval day) context_declines(The type interval DAY)
+query expect_fallback(a cast to interval day) context_declines(the type interval DAY)
 SELECT count(*) AS n FROM t GROUP BY CAST(INTERVAL '1' HOUR * id * 7 AS INTERVAL DAY)
 
 query
@@ -47,5 +47,5 @@ SELECT regexp_extract(digits, '2', 1) AS a FROM t
 query
 SELECT nullif(x, CAST(y AS INT)) AS a, nullif(x, y) AS b FROM VALUES (CAST(NULL AS INT), 'e'), (1, '1'), (2, '1') AS v(x, y)
 
-query context_declines(The type interval DAY)
+query context_declines(the type interval DAY)
 SELECT CAST(CAST(d - INTERVAL '3' HOUR AS TIMESTAMP) - TIMESTAMP'2020-01-01' AS INTERVAL DAY) AS x FROM VALUES (TIMESTAMP'2020-01-05') AS v(d)

@@ -1,4 +1,4 @@
--- Structs of JSON texts.
+-- Structs of JSON strings.
 -- MinSparkVersion: 4.0
 -- Config: spark.sql.ansi.enabled=true,false
 

@@ -1,4 +1,4 @@
--- Functions of texts: empty ones, NULL, characters of several bytes, positions out of range.
+-- Functions of strings: empty ones, NULL, characters of several bytes, positions out of range.
 
 statement
 CREATE TEMP VIEW t AS
@@ -69,7 +69,7 @@ query
 SELECT id, unhex('C3A4') = CAST('ä' AS BINARY), length(X'C3A4'), CAST(s AS BINARY) FROM t
 
 -- MinSparkVersion: 4.0
-query context_declines(CAST from binary to string is not supported.)
+query context_declines(CAST from binary to string is not supported)
 SELECT id, CAST(X'C3A4' AS STRING), decode(X'C3A4', 'UTF-8'), encode(s, 'UTF-8') FROM t
 
 query

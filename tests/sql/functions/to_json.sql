@@ -1,4 +1,4 @@
--- Structs and arrays as JSON texts.
+-- Structs and arrays as JSON strings.
 -- MinSparkVersion: 4.0
 -- Config: spark.sql.session.timeZone=UTC,America/New_York
 
@@ -24,5 +24,5 @@ query
 SELECT id, to_json(map('s', s, 'i', CAST(i AS STRING))) AS a, to_json(map(id, m)) AS b, to_json(named_struct('m', map('d', dt))) AS c,
   to_json(array(map('x', ts), NULL)) AS e FROM t
 
-query expect_fallback(keys stays with Spark) context_declines(keys stays with Spark)
+query expect_fallback(keys is not supported) context_declines(keys is not supported)
 SELECT to_json(map(dt, i)) AS j FROM t WHERE dt IS NOT NULL

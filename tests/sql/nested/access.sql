@@ -115,7 +115,7 @@ query
 SELECT id, to_json(s) FROM t
 
 -- MinSparkVersion: 4.0
-query expect_fallback(grouping, joining or sorting by map<string,int> values stays with Spark) context_declines(Grouping, joining or sorting by map<string,int> values is not supported.)
+query expect_fallback(grouping, joining or sorting by map<string,int> values is not supported) context_declines(grouping, joining or sorting by map<string,int> values is not supported)
 SELECT m, count(*) FROM t GROUP BY m
 
 -- one type for values that differ in what may be NULL in them

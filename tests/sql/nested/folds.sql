@@ -23,7 +23,7 @@ query
 SELECT k, reduce(a, CAST(k AS BIGINT), (s, x) -> s * 2 + aggregate(b, 0, (p, y) -> p + y)) v, transform(array(a, b), e -> aggregate(e,
   0L, (s, x) -> s + x)) w FROM t
 
--- texts
+-- strings
 query
 SELECT k, aggregate(map_keys(m), '', (s, x) -> concat(s, x)) v FROM t
 

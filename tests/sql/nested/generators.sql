@@ -14,11 +14,11 @@ select id, x from t lateral view outer explode(array(i, i+1)) as x
 query
 select id, x from t lateral view explode(array(s)) as x
 
-query context_declines(stack(2, 1, i, 2, i + (1)) AS (a, b2) is not supported.)
+query context_declines(stack(2, 1, i, 2, i + (1)) AS (a, b2) is not supported)
 select stack(2, 1, i, 2, i+1) as (a, b2) from t
 
 -- arrays that differ in whether their elements can be NULL
-query context_declines(is not supported.)
+query context_declines(is not supported)
 select stack(2, 'first', count(*), c, 'second', 0L, array('1', '2')) as (x1, x2, x3), i from (select i, split(s, 'b') as c from t)
 group by 2, 3
 

@@ -38,7 +38,7 @@ SELECT k, transform(a, x -> named_struct('x', x, 'st', st)) FROM t
 query
 SELECT k, transform(a, x -> CASE WHEN x > 1 THEN 10 / (x - 1) ELSE k END) FROM t WHERE k < 5
 
--- with texts
+-- with strings
 query
 SELECT k, transform(split(concat(st.s, ',b,c'), ','), w -> concat(upper(w), '-', ts)) FROM t
 

@@ -18,7 +18,7 @@ query
 SELECT a, mp, st, st.x, mp['k'], a[0] FROM t WHERE k = 1
 
 -- empty arrays of structs
-query context_declines(A correlated subquery of collect_list is not supported.)
+query context_declines(a correlated subquery of collect_list is not supported)
 SELECT k, IF(k = 1, array(st), array()) a, coalesce(IF(k = 1, array(array(st)), NULL), array(array())) b, (SELECT
   collect_list(struct(id)) FROM u b WHERE b.id = a.k) c, array(NULL, st)[0].x d FROM t a
 

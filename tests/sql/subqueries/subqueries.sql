@@ -130,11 +130,11 @@ query expect_error(UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_IN_EXIST
 select id from t order by exists (select 1 from u where u.id = t.id), id
 
 -- MinSparkVersion: 4.0
-query expect_fallback(row_number needs an ORDER BY in its window) context_declines(A subquery correlated below a Limit is not supported.)
+query expect_fallback(row_number needs an ORDER BY in its window) context_declines(a subquery correlated below a Limit is not supported)
 select id from t where id in (select id from u where u.v > t.big order by v limit 1)
 
 -- MinSparkVersion: 4.0
-query expect_fallback(row_number needs an ORDER BY in its window) context_declines(A subquery correlated below a Limit is not supported.)
+query expect_fallback(row_number needs an ORDER BY in its window) context_declines(a subquery correlated below a Limit is not supported)
 select id from t where id not in (select id from u where u.v > t.big order by v limit 1)
 
 -- MinSparkVersion: 4.0
@@ -144,5 +144,5 @@ select id from t where exists (select 1 from (select * from u where u.id = t.id 
 query context_declines(not supported)
 select id, (select max(m) from (select count(v) m from u where u.id = t.id) q) from t
 
-query expect_error(UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY) context_declines(A correlated subquery as a key of GROUP BY is not supported.)
+query expect_error(UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.MUST_AGGREGATE_CORRELATED_SCALAR_SUBQUERY) context_declines(a correlated subquery as a key of GROUP BY is not supported)
 select count(*) from t group by (select max(v) from u where u.tag = t.name)

@@ -5,7 +5,7 @@
 query
 SELECT ts, unix_seconds(date_trunc('DAY', ts)) AS t FROM t ORDER BY ts
 
-query expect_fallback(A date_trunc to a midnight that happens twice) context_declines(A date_trunc to a midnight that happens twice)
+query expect_fallback(a date_trunc to a midnight that happens twice) context_declines(a date_trunc to a midnight that happens twice)
 SELECT ts, unix_seconds(date_trunc('WEEK', ts)) AS a, unix_seconds(date_trunc('MONTH', ts)) AS b FROM t ORDER BY ts
 
 query

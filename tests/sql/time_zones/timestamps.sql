@@ -1,4 +1,4 @@
--- Timestamps, dates and their texts in zones with daylight saving, a half-hour offset and none.
+-- Timestamps, dates and their strings in zones with daylight saving, a half-hour offset and none.
 -- Config: spark.sql.session.timeZone=Europe/Berlin,America/New_York,+05:45
 
 statement

@@ -93,7 +93,7 @@ query
 SELECT id, lag(v) OVER w AS a, lag(v, 2, -1) OVER w AS b, lead(v) OVER w AS c, lead(v, 1, id) OVER w AS d, lag(v) IGNORE NULLS OVER w AS e FROM t
   WINDOW w AS (PARTITION BY g ORDER BY id)
 
-query expect_fallback(lag with an offset that is not a positive constant stays with Spark)
+query expect_fallback(lag with an offset that is not a positive constant is not supported)
 SELECT id, lag(v, -1) OVER (ORDER BY id) AS a, lead(g, 0) OVER (ORDER BY id) AS b, lag(d, 100) OVER (ORDER BY id) AS c FROM t
 
 query
@@ -146,7 +146,7 @@ query
 SELECT id, sum(CAST(v AS TINYINT)) OVER (ORDER BY id) AS a, avg(CAST(v AS DECIMAL(5, 2))) OVER (ORDER BY id ROWS 1 PRECEDING) AS b FROM t
 
 -- a frame that leaves the type of its key
-query expect_fallback(A RANGE frame with an offset over tinyint is not supported.) context_declines(A RANGE frame with an offset over tinyint is not supported.)
+query expect_fallback(a RANGE frame with an offset over tinyint is not supported) context_declines(a RANGE frame with an offset over tinyint is not supported)
 SELECT b, count(*) OVER (ORDER BY b RANGE BETWEEN CURRENT ROW AND 5 FOLLOWING) AS n FROM (SELECT CAST(id + 117 AS TINYINT) AS b FROM t)
 
 query

@@ -76,18 +76,18 @@ CREATE TEMP VIEW times AS
 SELECT id, g, d, CAST(d AS TIMESTAMP) + make_dt_interval(0, id % 5, id % 7, 0.000001 * id) AS ts, CAST(CAST(d AS TIMESTAMP) AS TIMESTAMP_NTZ) AS n
 FROM (SELECT id, id % 3 AS g, IF(id % 11 = 0, NULL, DATE'2023-12-25' + CAST(id * 7 % 130 AS INT)) AS d FROM RANGE(150))
 
-query context_declines(Year-month intervals are supported only when added to dates or timestamps.)
+query context_declines(year-month intervals are supported only when added to dates or timestamps)
 SELECT id, count(*) OVER w AS n, sum(id) OVER w AS s, max(id) OVER w AS z FROM times
   WINDOW w AS (PARTITION BY g ORDER BY d RANGE BETWEEN INTERVAL 1 MONTH PRECEDING AND CURRENT ROW) ORDER BY id
 
-query context_declines(Year-month intervals are supported only when added to dates or timestamps.)
+query context_declines(year-month intervals are supported only when added to dates or timestamps)
 SELECT id, count(*) OVER w AS n, sum(id) OVER w AS s FROM times
   WINDOW w AS (PARTITION BY g ORDER BY d DESC NULLS FIRST RANGE BETWEEN INTERVAL '2' MONTH PRECEDING AND INTERVAL '1' MONTH PRECEDING) ORDER BY id
 
-query context_declines(Year-month intervals are supported only when added to dates or timestamps.)
+query context_declines(year-month intervals are supported only when added to dates or timestamps)
 SELECT id, count(*) OVER w AS n, min(ts) OVER w AS s FROM times
   WINDOW w AS (ORDER BY ts RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND INTERVAL '2' MONTH FOLLOWING) ORDER BY id
 
-query context_declines(Year-month intervals are supported only when added to dates or timestamps.)
+query context_declines(year-month intervals are supported only when added to dates or timestamps)
 SELECT id, count(*) OVER w AS n, max(d) OVER w AS s FROM times
   WINDOW w AS (PARTITION BY g ORDER BY n NULLS LAST RANGE BETWEEN INTERVAL '1' MONTH FOLLOWING AND UNBOUNDED FOLLOWING) ORDER BY id

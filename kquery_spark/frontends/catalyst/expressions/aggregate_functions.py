@@ -9,15 +9,15 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal, columns_of
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import Translator, check_loops
+from kquery_spark.functions.aggregate.hyperloglog import precision_of
+from kquery_spark.functions.aggregate.listagg import directions
 from kquery_spark.functions.aggregate_registry import (
     AggregateFunction,
     aggregate_for_catalyst,
     aggregate_function,
 )
-from kquery_spark.functions.hyperloglog import precision_of
-from kquery_spark.functions.listagg import directions
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 #: Where a typed aggregate keeps its state in Spark's buffers: nothing to do with its value.
@@ -62,7 +62,7 @@ def known_aggregate(cls: str) -> AggregateFunction:
     entry = aggregate_for_catalyst(cls)
     if entry is None:
         raise Unsupported(
-            REASONS.get(cls) or f"the aggregate function {cls.rsplit('.', 1)[-1]} stays with Spark"
+            REASONS.get(cls) or f"the aggregate function {cls.rsplit('.', 1)[-1]} is not supported"
         )
     return entry
 
@@ -93,7 +93,7 @@ def aggregated(function: CatalystNode, translate: Translator) -> Aggregated:
     if cls in ("Sum", "Average") and not t.is_fractional(args[0].dtype):
         mode = translate.eval_mode(function)
         if mode is EvalMode.TRY and t.is_interval(args[0].dtype):
-            raise Unsupported(f"try_{entry.name} of intervals stays with Spark")
+            raise Unsupported(f"try_{entry.name} of intervals is not supported")
     return Aggregated(entry, args, mode)
 
 
@@ -125,12 +125,12 @@ def _percentile(function: CatalystNode, entry: AggregateFunction, translate: Tra
     """Values as doubles and constant shares; with a frequency that is not 1 it is another function."""
     value, share, *weights = (translate(child) for child in function.children)
     if columns_of(share):
-        raise Unsupported("percentile with a percentage that varies stays with Spark")
+        raise Unsupported("percentile with a percentage that varies is not supported")
     args = (_double(value, translate), share)
     for weight in weights:
         if not (isinstance(weight, Literal) and weight.value == 1):
             if entry.name != "percentile":
-                raise Unsupported(f"{entry.name} with a frequency stays with Spark")
+                raise Unsupported(f"{entry.name} with a frequency is not supported")
             return aggregate_function("percentile_weighted"), (*args, weight)
     return entry, args
 
@@ -145,7 +145,7 @@ def _listagg(function: CatalystNode, entry: AggregateFunction, translate: Transl
     """The value and the delimiter; with WITHIN GROUP the value and its sort keys as a struct."""
     value, delimiter = translate(function.children[0]), translate(function.children[1])
     if not isinstance(delimiter, Literal):
-        raise Unsupported("listagg with a delimiter that varies stays with Spark")
+        raise Unsupported("listagg with a delimiter that varies is not supported")
     if delimiter.value is None:
         delimiter = Literal("" if value.dtype == t.STRING else b"", value.dtype)
     orders = function.children[2:]
@@ -166,14 +166,14 @@ def _several_by(function: CatalystNode, entry: AggregateFunction, translate: Tra
     """The value, what orders the rows, and how many values to give."""
     value, order, number = (translate(child) for child in function.children)
     if not isinstance(number, Literal) or number.value is None:
-        raise Unsupported(f"{entry.calls.name_of(entry.name)} of a number that varies stays with Spark")
+        raise Unsupported(f"{entry.calls.name_of(entry.name)} of a number that varies is not supported")
     return entry, (value, order, number)
 
 
 def _of_pandas(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
     """A statistic of pandas on Spark: with 1 for ddof that of a sample, with 0 that of the population."""
     if function["ddof"] not in (0, 1):
-        raise Unsupported(f"{entry.name} with ddof = {function['ddof']} stays with Spark")
+        raise Unsupported(f"{entry.name} with ddof = {function['ddof']} is not supported")
     return entry, tuple(translate(child) for child in function.children)
 
 
@@ -186,7 +186,7 @@ def _double(expr: Expr, translate: Translator) -> Expr:
     if expr.dtype == t.DOUBLE:
         return expr
     if not t.is_numeric(expr.dtype):
-        raise Unsupported(f"percentile of {t.spark_name(expr.dtype)} stays with Spark")
+        raise Unsupported(f"percentile of {t.spark_name(expr.dtype)} is not supported")
     return Cast(expr, t.DOUBLE, EvalMode.ANSI, translate.time_zone)
 
 

@@ -7,8 +7,8 @@ from kquery_spark.expr import AggregateCall, Call, Expr
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import IGNORED_FIELDS, aggregated
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, AggregateSink, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
-from kquery_spark.spark_bridge.literal_values import scalar
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.plan.literal_values import scalar
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
 
@@ -16,7 +16,7 @@ from kquery_spark.types import names as t
 def aggregate_expression(node: CatalystNode, translate: Translator) -> Expr:
     """An aggregate among the results of an Aggregate: the column that holds its value."""
     if translate.aggregates is None:
-        raise Unsupported("an aggregate function at this place stays with Spark")
+        raise Unsupported("an aggregate function at this place is not supported")
     if node.child("aggregateFunction").cls == "PythonUDAF":
         return translate.aggregates.python_column(node)
     if node.child("aggregateFunction").cls == "PivotFirst":
@@ -28,12 +28,12 @@ def _pivot(node: CatalystNode, translate: Translator, sink: AggregateSink) -> Ex
     """The array that PIVOT takes its columns from: for each of its values the one row of the group that has it."""
     function = node.child("aggregateFunction")
     if node["mode"] != "Complete" or aggregate_filter(node) is not None or node["isDistinct"]:
-        raise Unsupported("a PIVOT in phases, of filtered or of distinct rows stays with Spark")
+        raise Unsupported("a PIVOT in phases, of filtered or of distinct rows is not supported")
     translate.check_fields(function, "pivotColumnValues", *IGNORED_FIELDS)
     inner = translate.arguments if translate.arguments is not None else translate
     pivot, value = inner(function.child("pivotColumn")), inner(function.child("valueColumn"))
     if t.is_fractional(pivot.dtype):
-        raise Unsupported("a PIVOT by floating-point values stays with Spark")
+        raise Unsupported("a PIVOT by floating-point values is not supported")
     pivot_values = translate.facts.constants(function, "pivotColumnValues", pivot.dtype)
     calls = [
         AggregateCall.of(
@@ -49,7 +49,7 @@ def _pivot(node: CatalystNode, translate: Translator, sink: AggregateSink) -> Ex
 def aggregate_call(node: CatalystNode, translate: Translator) -> AggregateCall:
     """The aggregate call of an AggregateExpression; its arguments are over the aggregate's input."""
     if node["mode"] != "Complete":
-        raise Unsupported(f"a {node['mode']} aggregate stays with Spark")
+        raise Unsupported(f"a {node['mode']} aggregate is not supported")
     inner = translate.arguments if translate.arguments is not None else translate
     aggregate_parts = aggregated(node.child("aggregateFunction"), inner)
     condition = aggregate_filter(node)

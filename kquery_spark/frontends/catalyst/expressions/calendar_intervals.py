@@ -8,9 +8,9 @@ from decimal import Decimal
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.functions import calendar_intervals
+from kquery_spark.functions.datetime import calendar_intervals
 from kquery_spark.functions.registry import function
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 from kquery_spark.types.units import SECOND_MICROS
 
@@ -64,7 +64,7 @@ def _constant(text: str) -> tuple[Expr, ...]:
     for part in re.findall(r"\S+ \S+", text):
         match = _PART.fullmatch(part)
         if match is None or match[2] not in _UNITS:
-            raise Unsupported(f"the constant interval {text!r} stays with Spark")
+            raise Unsupported(f"the constant interval {text!r} is not supported")
         position, unit = _UNITS[match[2]]
         counts[position] += int(Decimal(match[1]) * unit)
     return tuple(Literal(count, dtype) for count, dtype in zip(counts, _COUNT_TYPES, strict=True))

@@ -12,8 +12,8 @@ from kquery_spark.frontends.catalyst.expressions.variants import cast_of_variant
 from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import TIME_DECIMALS, can_raise, check_cast, prints_decimals
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import decimals_of_time, is_exact_in_arrow
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import decimals_of_time, is_exact_in_arrow
 from kquery_spark.types import names as t
 
 
@@ -27,12 +27,12 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
     if t.YEAR_MONTH in (child.dtype, target) and child.dtype != t.NULL:
         return cast_of_months(child, node, translate)
     if target == t.DAY_TIME and not str(node["dataType"]).endswith("second"):
-        raise Unsupported(f"a cast to {node['dataType']}, which cuts off smaller units, stays with Spark")
+        raise Unsupported(f"a cast to {node['dataType']}, which cuts off smaller units, is not supported")
     if target == t.TIME:
         return cast_to_time(child, node, translate)
     if t.is_nested(target) and child.dtype != t.NULL and not is_exact_in_arrow(node["dataType"]):
         raise Unsupported(
-            "a cast of nested values that cuts off units of times or intervals stays with Spark"
+            "a cast of nested values that cuts off units of times or intervals is not supported"
         )
     if child.dtype == target:
         return child
@@ -64,7 +64,7 @@ def check_overflow(node: CatalystNode, translate: Translator) -> Expr:
     child = translate(node.child("child"))
     target = translate.type(node["dataType"])
     if not t.is_decimal(child.dtype):
-        raise Unsupported(f"CheckOverflow of {t.spark_name(child.dtype)} stays with Spark")
+        raise Unsupported(f"CheckOverflow of {t.spark_name(child.dtype)} is not supported")
     if child.dtype == target:
         return child
     return Cast(child, target, EvalMode.TRY if node["nullOnOverflow"] else EvalMode.ANSI, translate.time_zone)

@@ -7,7 +7,7 @@ from kquery_spark.expr import Call, Case, Expr
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.scope import same_type
 from kquery_spark.functions.registry import for_catalyst
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, case_parts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, case_parts
 from kquery_spark.types import names as t
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr, Literal
-from kquery_spark.frontends.catalyst.expressions.record_texts import text_and_schema
+from kquery_spark.frontends.catalyst.expressions.record_strings import text_and_schema
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.sources.csv.structs import check_fields, encoded_parameters, record_options
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 
@@ -33,5 +33,5 @@ def to_csv(node: CatalystNode, translate: Translator) -> Expr:
     translate.check_version(node, "to_csv", (struct,))
     translate.check_fields(node, "options")
     if options := translate.facts.options(node):
-        raise Unsupported(f"to_csv with the option {min(options)} stays with Spark")
+        raise Unsupported(f"to_csv with the option {min(options)} is not supported")
     return Call.of("to_csv", struct, tz=translate.zone(node))

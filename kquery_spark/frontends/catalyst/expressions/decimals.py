@@ -8,7 +8,7 @@ from kquery_spark.expr import AggregateCall, Call, Expr
 from kquery_spark.frontends.catalyst.expressions.aggregates import aggregate_call
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 

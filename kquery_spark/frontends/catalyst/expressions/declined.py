@@ -1,4 +1,4 @@
-"""Expressions that stay with Spark for a reason worth a sentence of its own."""
+"""Expressions that fall back to Spark for a reason worth a sentence of its own."""
 
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS
 
@@ -24,11 +24,11 @@ EXPRESSIONS.declines(
 )
 EXPRESSIONS.declines(
     "subqueries",
-    OuterReference="a correlated subquery that Spark did not turn into a join stays with Spark",
-    Exists="an EXISTS that Spark did not turn into a join stays with Spark",
-    ListQuery="an IN subquery that Spark did not turn into a join stays with Spark",
-    InSubquery="an IN subquery that Spark did not turn into a join stays with Spark",
-    LateralSubquery="a lateral subquery stays with Spark",
-    BloomFilterMightContain="a Bloom filter outside of a filter's conjunction stays with Spark",
-    DynamicPruningSubquery="dynamic pruning outside of a filter's conjunction stays with Spark",
+    OuterReference="a correlated subquery that Spark did not turn into a join is not supported",
+    Exists="an EXISTS that Spark did not turn into a join is not supported",
+    ListQuery="an IN subquery that Spark did not turn into a join is not supported",
+    InSubquery="an IN subquery that Spark did not turn into a join is not supported",
+    LateralSubquery="a lateral subquery is not supported",
+    BloomFilterMightContain="a Bloom filter outside of a filter's conjunction is not supported",
+    DynamicPruningSubquery="dynamic pruning outside of a filter's conjunction is not supported",
 )

@@ -8,7 +8,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _JSON_WRITER = re.compile(r"StructsToJsonEvaluator\(Map\(\),.*,Some\(([^()]*)\)\)", re.DOTALL)
 _TIME_PARSER = "ToTimeParser(None)"
@@ -37,7 +37,7 @@ def invoke(node: CatalystNode, translate: Translator) -> Expr:
             translate.check_version(node, "to_json", args)
             if translate.facts.writes_nulls(target):
                 raise Unsupported(
-                    "to_json writes NULLs of columns that have a default, so it stays with Spark"
+                    "to_json writes NULLs of columns that have a default, so it falls back to Spark"
                 )
             return Call.of("to_json", *args, tz=writer[1])
     if node["functionName"] == "parse" and text == _TIME_PARSER and len(arguments) == 1:

@@ -6,11 +6,11 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Expr
-from kquery_spark.frontends.catalyst.expressions.record_texts import text_and_schema
+from kquery_spark.frontends.catalyst.expressions.record_strings import text_and_schema
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, require_loops
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.sources.json.structs import check_record
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 
@@ -26,5 +26,5 @@ def from_json(node: CatalystNode, translate: Translator) -> Expr:
     if pa.types.is_map(dtype):
         require_loops(JSON_LOOPS, "from_json of a map")
     if translate.facts.has_options(node):
-        raise Unsupported("from_json with options stays with Spark")
+        raise Unsupported("from_json with options is not supported")
     return Call.of("from_json", text, tz=translate.zone(node), dtype=t.nullable_within(dtype))

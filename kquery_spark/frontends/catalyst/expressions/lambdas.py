@@ -9,9 +9,9 @@ from kquery_spark.expr import Call, Case, Column, Expr, Literal
 from kquery_spark.expr.folds import finished
 from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
-from kquery_spark.functions.higher_order import higher_order_classes, higher_order_for_catalyst
+from kquery_spark.functions.nested.higher_order import higher_order_classes, higher_order_for_catalyst
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 _OWN_HANDLERS = ("ArrayAggregate", "ArraySort")
@@ -22,7 +22,7 @@ def higher_order(node: CatalystNode, translate: Translator) -> Expr:
     """TRANSFORM, FILTER, MAP_FILTER and their like: the body sees its parameters beside the columns of the row."""
     translate.check_fields(node, "followThreeValuedLogic")
     if node.fields.get("followThreeValuedLogic") is False:
-        raise Unsupported("EXISTS of two truth values stays with Spark")
+        raise Unsupported("EXISTS of two truth values is not supported")
     *arguments, function = node.children
     return _call(node, [translate(a) for a in arguments], function, translate)
 
@@ -35,7 +35,7 @@ def aggregate(node: CatalystNode, translate: Translator) -> Expr:
     folded = _call(node, [array, zero], node.child("merge"), translate)
     body, states = _lambda(node.child("finish"))
     if len(states) != 1:
-        raise Unsupported("AGGREGATE with an end of several parameters stays with Spark")
+        raise Unsupported("AGGREGATE with an end of several parameters is not supported")
     (state,) = translate.bind(states, [Column(_name(states[0]), folded.dtype)])
     return finished(folded, state.name, translate(body))
 
@@ -51,7 +51,7 @@ def array_sort(node: CatalystNode, translate: Translator) -> Expr:
     if call.body in (_default_order(left, right), _order(left, right)):
         return Call.of(call.entry.without_lambda, *call.arguments)
     if node["allowNullComparisonResult"]:
-        raise Unsupported("array_sort by a lambda that may give NULL stays with Spark")
+        raise Unsupported("array_sort by a lambda that may give NULL is not supported")
     return call
 
 
@@ -73,7 +73,7 @@ def variable(node: CatalystNode, translate: Translator) -> Expr:
     """A parameter of the lambda around it."""
     bound = translate.variables.get(node["exprId"])
     if bound is None:
-        raise Unsupported("a parameter of a lambda outside of it stays with Spark")
+        raise Unsupported("a parameter of a lambda outside of it falls back to Spark")
     return bound
 
 
@@ -93,10 +93,10 @@ def _call(
 def _lambda(function: CatalystNode) -> tuple[CatalystNode, Sequence[CatalystNode]]:
     """Body and parameters."""
     if function.cls != "LambdaFunction":
-        raise Unsupported("a function that is no lambda stays with Spark")
+        raise Unsupported("a function that is not a lambda is not supported")
     body, *parameters = function.children
     if any(parameter.cls != "NamedLambdaVariable" for parameter in parameters):
-        raise Unsupported("a parameter that Spark did not resolve stays with Spark")
+        raise Unsupported("a parameter that Spark did not resolve is not supported")
     return body, parameters
 
 

@@ -6,9 +6,9 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.functions.casts import check_cast
+from kquery_spark.functions.datetime.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.year_month_intervals import MONTH, YEAR, YEAR_TO_MONTH
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 _ZERO = Literal(0, t.INT)
@@ -25,7 +25,7 @@ def add_months(node: CatalystNode, translate: Translator) -> Expr:
 def cast_of_months(child: Expr, node: CatalystNode, translate: Translator) -> Expr:
     """A cast of a year-month interval, or to one."""
     if translate.eval_mode(node) is EvalMode.TRY:
-        raise Unsupported("try_cast of year-month intervals stays with Spark")
+        raise Unsupported("try_cast of year-month intervals is not supported")
     target = str(node["dataType"])
     if child.dtype == t.YEAR_MONTH:
         return _cast_from(child, node, translate)
@@ -35,7 +35,7 @@ def cast_of_months(child: Expr, node: CatalystNode, translate: Translator) -> Ex
         number = child if child.dtype == t.INT else Cast(child, t.INT, EvalMode.ANSI)
         parts = (number, _ZERO) if target == YEAR else (_ZERO, number)
         return Call.of("make_ym_interval", *parts)
-    raise Unsupported(f"a cast of {t.spark_name(child.dtype)} to {target} stays with Spark")
+    raise Unsupported(f"a cast of {t.spark_name(child.dtype)} to {target} is not supported")
 
 
 def _cast_from(child: Expr, node: CatalystNode, translate: Translator) -> Expr:
@@ -46,7 +46,7 @@ def _cast_from(child: Expr, node: CatalystNode, translate: Translator) -> Expr:
     if target == t.STRING:
         return Call.of("interval_text", child, Literal(source, t.STRING))
     if source == YEAR_TO_MONTH or not (t.is_integral(target) or t.is_decimal(target)):
-        raise Unsupported(f"a cast of {source} to {t.spark_name(target)} stays with Spark")
+        raise Unsupported(f"a cast of {source} to {t.spark_name(target)} is not supported")
     number = Call.of("interval_years", child) if source == YEAR else month_count(child)
     if target == t.INT:
         return number

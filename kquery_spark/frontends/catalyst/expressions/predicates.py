@@ -11,8 +11,8 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator
 from kquery_spark.frontends.catalyst.expressions.values import as_literal
 from kquery_spark.functions.registry import for_catalyst
-from kquery_spark.spark_bridge.literal_values import scalar
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.literal_values import scalar
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 
@@ -22,7 +22,7 @@ def in_list(node: CatalystNode, translate: Translator) -> Expr:
     child = translate(node.child("value"))
     items = [translate(item) for item in node.child_list("list")]
     if not items:
-        raise Unsupported("an empty IN list stays with Spark")
+        raise Unsupported("an empty IN list is not supported")
     plain = not t.is_nested(child.dtype)
     if plain and all(isinstance(item, Literal) and item.dtype == child.dtype for item in items):
         return InList(child, tuple(item for item in items if isinstance(item, Literal)))
@@ -42,10 +42,10 @@ def like(node: CatalystNode, translate: Translator) -> Expr:
     """``a LIKE b``, the escape character being the third argument where it is not the usual one."""
     function = for_catalyst("Like")
     if function is None:
-        raise Unsupported("LIKE stays with Spark")
+        raise Unsupported("LIKE is not supported")
     left, right = translate(node.child("left")), translate(node.child("right"))
     if not isinstance(right, Literal):
-        raise Unsupported("LIKE with a pattern that is not a constant stays with Spark")
+        raise Unsupported("LIKE with a pattern that is not a constant is not supported")
     # The JSON loses the escape character; a pattern of wildcards alone cannot contain it.
     plain = right.value is None or not right.value.strip("%_")
     escape = "\\" if plain else translate.facts.escape_char(node)
@@ -64,7 +64,7 @@ def like_many(node: CatalystNode, translate: Translator) -> Expr:
         translate.check_version(node, "like", args)
         condition = Call.of("like", *args)
         if can_raise(condition):
-            raise Unsupported(f"LIKE with the malformed pattern {pattern!r} stays with Spark")
+            raise Unsupported(f"LIKE with the malformed pattern {pattern!r} is not supported")
         conditions.append(Call.of("not", condition) if node.cls.startswith("Not") else condition)
     return _joined("and" if node.cls.endswith("All") else "or", conditions)
 

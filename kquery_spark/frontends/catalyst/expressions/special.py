@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.months import month_count
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
-from kquery_spark.functions.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_over
 from kquery_spark.functions.registry import (
     COLUMN,
     EvalMode,
@@ -22,13 +22,13 @@ from kquery_spark.functions.registry import (
     for_java_method,
     function,
 )
-from kquery_spark.spark_bridge.plan_tree import (
+from kquery_spark.spark_bridge.plan.plan_tree import (
     CHAR_UTILITIES,
     EXPRESSION_CLASSES,
     JAVA_METHOD_OWNERS,
     CatalystNode,
 )
-from kquery_spark.spark_bridge.spark_types import is_variant
+from kquery_spark.spark_bridge.plan.spark_types import is_variant
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 
@@ -44,7 +44,7 @@ def typed(node: CatalystNode, translate: Translator) -> Expr:
     assert entry is not None
     dtype = translate.type(node["dataType"])
     if node.cls == "GetTimestamp" and not t.is_timestamp(dtype):
-        raise Unsupported("a text as timestamp_ntz by a pattern stays with Spark")
+        raise Unsupported("a text as timestamp_ntz by a pattern is not supported")
     args = [translate(child) for child in node.children]
     translate.check_version(node, entry.name, args)
     translate.check_fields(node, *check_parameters(node, entry.parameters, node.cls))
@@ -76,7 +76,7 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     # The JSON repeats the tree of the default, which is no child.
     empty = type(instead) is list and len(instead) == 1 and instead[0].get("value") == ""
     if array.cls != "StringSplitSQL" or not empty or node["failOnError"]:
-        raise Unsupported("an element with a value for what is out of bounds stays with Spark")
+        raise Unsupported("element access with a default for an index out of bounds is not supported")
     translate.check_fields(array)
     return Call.of("split_part", *[translate(child) for child in (*array.children, number)])
 
@@ -93,7 +93,9 @@ def sequence(node: CatalystNode, translate: Translator) -> Expr:
     call = translate.call(function("sequence"), node)
     assert isinstance(call, Call)
     if pa.types.is_timestamp(call.args[0].dtype) and not _is_less_than_a_day(call.args[2]):
-        raise Unsupported("a sequence of times by days, or by what is no constant, stays with Spark")
+        raise Unsupported(
+            "a sequence of timestamps by days, or by a step that is not a constant, is not supported"
+        )
     return call
 
 
@@ -111,7 +113,7 @@ def map_of(node: CatalystNode, translate: Translator) -> Expr:
     call = translate.call(entry, node)
     keys = call.children[::2]
     if any(t.is_fractional(key.dtype) and not (isinstance(key, Literal) and key.value) for key in keys):
-        raise Unsupported("map() of floating-point keys stays with Spark, of which one may be -0.0")
+        raise Unsupported("map() of floating-point keys is not supported, because one may be -0.0")
     return call
 
 
@@ -120,7 +122,7 @@ def arrays_zip(node: CatalystNode, translate: Translator) -> Expr:
     """ARRAYS_ZIP, whose fields have names that are no arguments."""
     names = [tree[0].get("value") for tree in node["names"]]
     if not all(isinstance(name, str) for name in names) or len(names) != len(node.children):
-        raise Unsupported("ARRAYS_ZIP with names that are no constants stays with Spark")
+        raise Unsupported("ARRAYS_ZIP with names that are not constants is not supported")
     arrays = [translate(child) for child in node.children]
     pairs = zip(names, arrays, strict=True)
     return Call.of(
@@ -167,7 +169,7 @@ def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
         own = java.own_arguments(literals)
         if own is not None:
             return _of_java_method(entry, java.mode, [args[i] for i in own], node, translate)
-    raise Unsupported(f"{entries[0][1].name} with these parameters stays with Spark")
+    raise Unsupported(f"{entries[0][1].name} with these parameters is not supported")
 
 
 def _of_java_method(
@@ -178,7 +180,7 @@ def _of_java_method(
     call = Call.of(entry.name, *args, mode=mode, tz=translate.time_zone)
     dtype = t.VARIANT if is_variant(node["dataType"]) else translate.type(node["dataType"])
     if not same_type(call.dtype, dtype):
-        raise Unsupported(f"{entry.name} of another type stays with Spark")
+        raise Unsupported(f"{entry.name} of another type is not supported")
     return call
 
 
@@ -192,7 +194,7 @@ def try_eval(node: CatalystNode, translate: Translator) -> Expr:
         return call
     can_try = isinstance(call, Call) and EvalMode.ANSI in call.entry.raises - {EvalMode.TRY}
     if not isinstance(call, Call) or not can_try or any(map(can_raise, call.args)):
-        raise Unsupported("an expression whose errors Spark catches stays with Spark")
+        raise Unsupported("an expression whose errors Spark catches is not supported")
     return replace(call, mode=mode_over([a.dtype for a in call.args], EvalMode.TRY))
 
 
@@ -204,10 +206,10 @@ def raise_error(node: CatalystNode, translate: Translator) -> Expr:
         return Call.of("raise_error", translate(first))
     message = translate(parameters[0])
     if first.fields.get("value") != "USER_RAISED_EXCEPTION" or not isinstance(message, Call):
-        raise Unsupported("raise_error with an error class stays with Spark")
+        raise Unsupported("raise_error with an error class is not supported")
     key, *values = message.args
     if key != Literal("errorMessage", t.STRING) or len(values) != 1:
-        raise Unsupported("raise_error with other parameters than a message stays with Spark")
+        raise Unsupported("raise_error with other parameters than a message is not supported")
     return Call.of("raise_error", values[0])
 
 

@@ -13,13 +13,13 @@ from kquery_spark.frontends.catalyst.expressions.parameters import check_paramet
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_over
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.kernels.compiled import CompiledLoops
-from kquery_spark.spark_bridge.plan_facts import Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import PRECISION_LOSS
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.session.settings import PRECISION_LOSS
 from kquery_spark.types import names as t
 
 MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}
@@ -100,7 +100,7 @@ class Translator:
         expr = self.with_variants(node)
         if t.is_nested(expr.dtype) and t.has_variants(expr.dtype):
             raise Unsupported(
-                "variants are read by variant_get, casts, IS NULL and COUNT only; this stays with Spark"
+                "variants are read by variant_get, casts, IS NULL and COUNT only; this falls back to Spark"
             )
         return expr
 
@@ -117,12 +117,12 @@ class Translator:
                 return self.call(function, node)
         except PlanError as error:
             raise Unsupported(f"{node.cls}: {error}") from error
-        raise Unsupported(f"the expression {node.cls.rsplit('.', 1)[-1]} stays with Spark")
+        raise Unsupported(f"the expression {node.cls.rsplit('.', 1)[-1]} is not supported")
 
     def call(self, function: Function, node: CatalystNode) -> Expr:
         """A registered function whose arguments are the node's children in their order."""
         if not function.deterministic:
-            raise Unsupported(f"{function.name} gives another value at each call, so it stays with Spark")
+            raise Unsupported(f"{function.name} gives another value at each call, so it falls back to Spark")
         read = self.with_variants if function.takes_variants else self
         args = [read(child) for child in node.children]
         check_loops(function)
@@ -194,7 +194,7 @@ class Translator:
         keeps_context = any(name in node.fields for name in _MODE_FIELDS)
         if is_decimal and keeps_context and not self.facts.allows_precision_loss(node):
             raise Unsupported(
-                f"arithmetic of decimals that was made while {PRECISION_LOSS} was false stays with Spark"
+                f"arithmetic of decimals that was made while {PRECISION_LOSS} was false is not supported"
             )
 
     def zone(self, node: CatalystNode) -> str:

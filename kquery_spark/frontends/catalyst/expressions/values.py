@@ -15,8 +15,8 @@ from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, fie
 from kquery_spark.frontends.catalyst.literals import literal
 from kquery_spark.frontends.catalyst.scope import same_type
 from kquery_spark.sources.file_columns import METADATA
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import is_variant
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import is_variant
 from kquery_spark.types import names as t
 
 
@@ -79,7 +79,7 @@ def _map(scalar: pa.Scalar) -> Expr:
     parts = [_constant(pc.struct_field(entry, [side])) for entry in scalar.values for side in range(2)]
     zeros = [p.value for p in parts[::2] if isinstance(p, Literal) and t.is_fractional(p.dtype)]
     if any(zero == 0 and math.copysign(1, zero) < 0 for zero in zeros):
-        raise Unsupported("a constant map with the key -0.0 stays with Spark")
+        raise Unsupported("a constant map with the key -0.0 is not supported")
     return Call.of("map", *parts, dtype=scalar.type)
 
 
@@ -89,7 +89,7 @@ def as_literal(scalar: pa.Scalar) -> Literal:
     if not scalar.is_valid:
         return Literal(None, dtype)
     if t.is_nested(dtype):
-        raise Unsupported(f"a constant of type {t.spark_name(dtype)} stays with Spark")
+        raise Unsupported(f"a constant of type {t.spark_name(dtype)} is not supported")
     return Literal(scalar.value if pa.types.is_temporal(dtype) else scalar.as_py(), dtype)
 
 
@@ -117,9 +117,9 @@ def collate(node: CatalystNode, translate: Translator) -> Expr:
 def scalar_subquery(node: CatalystNode, translate: Translator) -> Expr:
     """The value of a subquery, as a column that a join brings."""
     if node.children:
-        raise Unsupported("a correlated scalar subquery stays with Spark")
+        raise Unsupported("a correlated scalar subquery is not supported")
     if translate.subqueries is None:
-        raise Unsupported("a scalar subquery at this place stays with Spark")
+        raise Unsupported("a scalar subquery at this place is not supported")
     return translate.subqueries.scalar(node)
 
 
@@ -127,7 +127,7 @@ def scalar_subquery(node: CatalystNode, translate: Translator) -> Expr:
 def window_expression(node: CatalystNode, translate: Translator) -> Expr:
     """A function over a window: the column that holds its value."""
     if translate.windows is None:
-        raise Unsupported("a window function at this place stays with Spark")
+        raise Unsupported("a window function at this place is not supported")
     return translate.windows.column(node)
 
 

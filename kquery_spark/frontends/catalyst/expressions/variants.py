@@ -11,8 +11,8 @@ from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, require_loops
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.kernels.compiled import VARIANT_LOOPS
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import variant_path
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import variant_path
 from kquery_spark.types import names as t
 
 _WHOLE = "$"
@@ -45,7 +45,7 @@ def value_of_scan(attribute: CatalystNode, ordinal: int, translate: Translator) 
 def cast_of_variant(child: Expr, target: pa.DataType, node: CatalystNode, translate: Translator) -> Expr:
     """A cast of a variant; one of a value at a path takes that as the type at once."""
     if t.is_nested(target):
-        raise Unsupported(f"a variant as {t.spark_name(target)} stays with Spark")
+        raise Unsupported(f"a variant as {t.spark_name(target)} is not supported")
     mode = EvalMode.TRY if translate.eval_mode(node) is EvalMode.TRY else EvalMode.ANSI
     args: tuple[Expr, ...] = (child, Literal(_WHOLE, t.STRING))
     if isinstance(child, Call) and child.function == "variant_get":
@@ -56,7 +56,7 @@ def cast_of_variant(child: Expr, target: pa.DataType, node: CatalystNode, transl
 def _target(spark: Any, translate: Translator) -> pa.DataType:
     dtype = t.VARIANT if spark == "variant" else translate.type(spark)
     if t.is_nested(dtype) and dtype != t.VARIANT:
-        raise Unsupported(f"variant_get as {t.spark_name(dtype)} stays with Spark")
+        raise Unsupported(f"variant_get as {t.spark_name(dtype)} is not supported")
     return dtype
 
 

@@ -28,7 +28,7 @@ from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Aggregate, GroupPython, LogicalPlan
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.logical.session_windows import aggregate_sessions
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 class _Calls(AggregateSink):
@@ -113,7 +113,7 @@ def _check_grouped(plan: LogicalPlan, items: Sequence[tuple[int, str, Expr]]) ->
 
 
 def _check_functions(node: CatalystNode) -> None:
-    """Raise Unsupported for functions that stay with Spark, before the input's files are listed.
+    """Raise Unsupported for functions that fall back to Spark, before the input's files are listed.
 
     Functions of the rows' order do where the query sorts the rows first.
     """
@@ -126,7 +126,7 @@ def _check_functions(node: CatalystNode) -> None:
         if function.cls != "PivotFirst":
             known_aggregate(function.cls)
         if is_sorted and takes_rows_in_order(function):
-            raise Unsupported(f"{function.cls} of sorted rows stays with Spark")
+            raise Unsupported(f"{function.cls} of sorted rows is not supported")
 
 
 def _keys(plan: CatalystNode, exprs: list[Expr], context: Context) -> tuple[Named, ...]:

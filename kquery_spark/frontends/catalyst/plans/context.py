@@ -1,4 +1,4 @@
-"""One import: where handlers find their children's plans, and where what stays with Spark is written down."""
+"""One import: where handlers find their children's plans, and where what falls back to Spark is written down."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from kquery_spark.errors import PlanError, Unsupported, UnsupportedQuery
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
+from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.rounds import reads_last_round
 from kquery_spark.frontends.catalyst.scope import Names, Scope
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
-from kquery_spark.frontends.catalyst.wanted import Wanted
 from kquery_spark.logical import Input
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_relation import FileRelation
-from kquery_spark.spark_bridge.hybrid_zones import HybridZones
-from kquery_spark.spark_bridge.plan_facts import Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.relations import Relation
-from kquery_spark.spark_bridge.session_settings import SessionSettings
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.relations.leaves import Relation
+from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 
 class Relations(Protocol):
@@ -92,7 +92,7 @@ class Declined(Unsupported):
 class Context:
     """The state of one import.
 
-    functions: reads Python functions; None where they stay with Spark. ``rounds`` are the keys of the recursive queries
+    functions: reads Python functions; None where they fall back to Spark. ``rounds`` are the keys of the recursive queries
     whose last rounds the plan reads so far.
     """
 
@@ -102,14 +102,14 @@ class Context:
         relations: Relations,
         settings: SessionSettings,
         sources: NodeMap[Source],
-        wanted: Wanted,
+        required: RequiredColumns,
         functions: PythonFunctions | None = None,
     ) -> None:
         self.facts = facts
         self.relations = relations
         self.settings = settings
         self.sources = sources
-        self.wanted = wanted
+        self.required = required
         self.functions = functions
         self.names = Names()
         self.inputs: list[Handover] = []
@@ -124,7 +124,7 @@ class Context:
         marks = self.names.mark(), len(self.inputs), len(self.declined)
         try:
             if entry is None:
-                raise Unsupported(f"{node.cls.rsplit('.', 1)[-1]} stays with Spark")
+                raise Unsupported(f"{node.cls.rsplit('.', 1)[-1]} is not supported")
             if entry.handler is None:
                 raise Unsupported(entry.note)
             check_expressions(node, self._otherwise)

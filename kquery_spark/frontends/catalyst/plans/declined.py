@@ -1,4 +1,4 @@
-"""Plan nodes that stay with Spark for a reason worth a sentence of its own."""
+"""Plan nodes that fall back to Spark for a reason worth a sentence of its own."""
 
 from kquery_spark.frontends.catalyst.plans.context import PLANS
 
@@ -6,9 +6,9 @@ PLANS.declines(
     "leaves",
     LogicalRDD="the rows of an RDD are given by Spark",
     ExternalRDD="the rows of an RDD are given by Spark",
-    StreamingDataSourceV2ScanRelation="streams stay with Spark",
+    StreamingDataSourceV2ScanRelation="streams are not supported",
     HiveTableRelation="Hive tables in their own formats are read by Spark",
-    CTERelationRef="a shared subquery that Spark did not inline stays with Spark",
+    CTERelationRef="a shared subquery that Spark did not inline is not supported",
 )
 PLANS.declines(
     "user code",

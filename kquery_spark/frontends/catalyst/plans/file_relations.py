@@ -26,24 +26,24 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.bucketing import Bucketing, bucketed_files
-from kquery_spark.sources.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
+from kquery_spark.sources.deletes.live_rows import LiveRows
 from kquery_spark.sources.file_features import FILE_COLUMN
 from kquery_spark.sources.file_format import ColumnsRead, Format, RelationRead
 from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.sources.files import check_unchanged, local_path, modified_ms, stamp_of
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.live_rows import LiveRows
-from kquery_spark.sources.numbered_rows import NumberedRows
 from kquery_spark.sources.partitions import plain_value
-from kquery_spark.sources.renamed import RenamedColumns
-from kquery_spark.spark_bridge.cached_rows import (
+from kquery_spark.sources.views.numbered_rows import NumberedRows
+from kquery_spark.sources.views.renamed import RenamedColumns
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.relations.cached_rows import (
     CACHE_OF_CHANGED_FILES,
     CACHE_OF_OTHER_FORMAT,
     CACHE_OF_REMOTE_FILES,
 )
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import CACHE, CachedFiles, OtherRelation
-from kquery_spark.spark_bridge.session_settings import (
+from kquery_spark.spark_bridge.relations.leaves import CACHE, CachedFiles, OtherRelation
+from kquery_spark.spark_bridge.session.settings import (
     BUCKETING,
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
@@ -71,7 +71,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
     attributes = [
         attribute
         for attribute in node.trees("output")
-        if context.wanted(node, attribute) and not is_metadata(attribute, relation)
+        if context.required(node, attribute) and not is_metadata(attribute, relation)
     ]
     columns = [(attribute["exprId"], attribute["name"]) for attribute in attributes]
     names = [name for _, name in columns] + [column for column in hidden.values() if column != ROW_INDEX]
@@ -98,7 +98,7 @@ def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
     columns = [
         (attribute["exprId"], name)
         for attribute, name in zip(node.trees("output"), cached.columns, strict=True)
-        if context.wanted(node, attribute)
+        if context.required(node, attribute)
     ]
     settings = context.settings.with_values(strictest)
     source = _columns_of_files(relation, settings, [name for _, name in columns], context)
@@ -133,8 +133,8 @@ def _columns_of_files(
 
 def _table_scan(relation: FileRelation, source: Source, context: Context) -> Scan:
     source = source.once("table", partial(_table_source, relation, source, context.relations.path))
-    if context.wanted.filters:
-        source = source.under_filters(context.wanted.null_filters)
+    if context.required.filters:
+        source = source.under_filters(context.required.null_filters)
     return Scan(_table_name(relation), source, files_pruned=relation.files_pruned)
 
 

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.functions.registry import function
 from kquery_spark.logical import Expand, Generate, Projection
 from kquery_spark.logical.generate import Generator
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _GENERATORS = {
     "Explode": Generator.EXPLODE,
@@ -62,7 +62,7 @@ def generate(node: CatalystNode, context: Context) -> Scope:
         return _json_fields(node, child, context)
     kind = _GENERATORS.get(generator.cls)
     if kind is None:
-        raise Unsupported(f"the generator {generator.cls.rsplit('.', 1)[-1]} stays with Spark")
+        raise Unsupported(f"the generator {generator.cls.rsplit('.', 1)[-1]} is not supported")
     args = [translate(argument) for argument in generator.children]
     attributes = node.trees("generatorOutput")
     child_output = _output_of_child(node, child, context)
@@ -89,7 +89,7 @@ def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
     translate = context.translator(child.columns)
     text, *fields = [translate(argument) for argument in node.tree("generator").children]
     if not all(isinstance(field, Literal) and field.value is not None for field in fields):
-        raise Unsupported("json_tuple of names that are not constants stays with Spark")
+        raise Unsupported("json_tuple of names that are not constants is not supported")
     attributes = node.trees("generatorOutput")
     child_output = _output_of_child(node, child, context)
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
@@ -111,7 +111,7 @@ def _replicated(
     """``replicate_rows``: repeats each row by the first argument; the other arguments are columns of the output."""
     names = [arg.name for arg in args[1:] if isinstance(arg, Column)]
     if outer or len(names) != len(attributes):
-        raise Unsupported("replicate_rows of anything but columns stays with Spark")
+        raise Unsupported("replicate_rows of anything but columns is not supported")
     required = tuple(dict.fromkeys([name for _, name in child_output] + names))
     plan = Generate(child.plan, Generator.REPLICATE, (args[0],), (), outer, required)
     return Scope(plan, (*child_output, *_output(attributes, names)))
@@ -122,7 +122,7 @@ def _stacked_values(args: list[Expr], width: int) -> list[Expr]:
     rows, *values = args
     count = rows.value if isinstance(rows, Literal) else None
     if count != -(-len(values) // width):
-        raise Unsupported("stack with more rows than values stays with Spark")
+        raise Unsupported("stack with more rows than values is not supported")
     return values
 
 

@@ -18,7 +18,7 @@ from kquery_spark.sources.file_columns import (
 from kquery_spark.sources.file_columns import ROW_INDEX as ROW_INDEX_FIELD
 from kquery_spark.sources.file_features import FILE_BLOCKS, FILE_COLUMN
 from kquery_spark.sources.file_relation import FileRelation
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 ROW_INDEX = metadata_column(ROW_INDEX_FIELD)
@@ -34,7 +34,7 @@ def is_metadata(attribute: CatalystNode, relation: FileRelation) -> bool:
 
 def hidden_columns(node: CatalystNode, relation: FileRelation, context: Context) -> dict[int, str]:
     """The hidden columns that the query reads, by their ids; Unsupported for what only Spark knows of files."""
-    columns = dict(INPUT_FILE_COLUMNS[cls] for cls in context.wanted.named.get(id(node), ()))
+    columns = dict(INPUT_FILE_COLUMNS[cls] for cls in context.required.named.get(id(node), ()))
     for attribute in _metadata(node, relation, context):
         ordinals = _ordinals(node, attribute, context)
         columns.update(_column(attribute, ordinal) for ordinal in ordinals)
@@ -73,20 +73,20 @@ def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, cont
 
 def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> Sequence[CatalystNode]:
     """The ``_metadata`` columns of a leaf of which the query reads something."""
-    return [a for a in node.trees("output") if is_metadata(a, relation) and context.wanted(node, a)]
+    return [a for a in node.trees("output") if is_metadata(a, relation) and context.required(node, a)]
 
 
 def _is_whole(node: CatalystNode, attribute: CatalystNode, context: Context) -> bool:
     """Whether the struct itself is read, and not just some of its fields."""
-    read = context.wanted.metadata.get(attribute["exprId"])
-    return id(node) in context.wanted.whole or read is None or None in read
+    read = context.required.metadata.get(attribute["exprId"])
+    return id(node) in context.required.whole or read is None or None in read
 
 
 def _ordinals(node: CatalystNode, attribute: CatalystNode, context: Context) -> list[int]:
     """The positions of the fields that the query reads."""
     if _is_whole(node, attribute, context):
         return list(range(len(attribute["dataType"]["fields"])))
-    read = context.wanted.metadata[attribute["exprId"]]
+    read = context.required.metadata[attribute["exprId"]]
     return [ordinal for ordinal in read if ordinal is not None]
 
 

@@ -13,10 +13,10 @@ from kquery_spark.logical import Scan
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
 from kquery_spark.sources.iceberg.source import FILE_FORMAT, data_file, iceberg_source
-from kquery_spark.spark_bridge.iceberg import IcebergScan
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import V2_SCAN, OtherRelation
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.relations.iceberg import IcebergScan
+from kquery_spark.spark_bridge.relations.leaves import V2_SCAN, OtherRelation
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")

@@ -11,9 +11,9 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.ranges import RangeSource
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.relations import LocalRows, OtherRelation, RangeRelation
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.relations.leaves import LocalRows, OtherRelation, RangeRelation
 
 # Every task carries the rows with it, and so does the query's plan.
 _MAX_INLINE_VALUES = 20_000
@@ -26,11 +26,11 @@ _MAX_RANGE_WIDTH = 1 << 62
 def local_relation(node: CatalystNode, context: Context) -> Scope:
     """Literal rows (``VALUES``), narrowed to the columns that are read."""
     attributes = node.trees("output")
-    positions = [i for i, attribute in enumerate(attributes) if context.wanted(node, attribute)]
+    positions = [i for i, attribute in enumerate(attributes) if context.required(node, attribute)]
     relation = context.relations.read(node)
     if not isinstance(relation, LocalRows):
         raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+            relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
         raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
@@ -57,7 +57,7 @@ def range_(node: CatalystNode, context: Context) -> Scope:
     relation = context.relations.read(node)
     if not isinstance(relation, RangeRelation):
         raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else "streams stay with Spark"
+            relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
         raise Unsupported("a range that is wider than 62 bits is made by Spark")

@@ -14,7 +14,7 @@ from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Join, JoinKind
 from kquery_spark.logical.join import JoinKey
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 _SINGLE = "LeftSingle"
@@ -58,7 +58,7 @@ def join(node: CatalystNode, context: Context) -> Scope:
             keys.append(key)
     if node["joinType"] == _SINGLE:
         if not keys or residual or subqueries.uses:
-            raise Unsupported("a LeftSingle join by other conditions than equalities stays with Spark")
+            raise Unsupported("a LeftSingle join by other conditions than equalities is not supported")
         return single_join(left, right, keys, context)
     plan = Join(
         subqueries.attach(left.plan), right.plan, kind, tuple(keys), conjunction(residual), exists=name
@@ -71,7 +71,7 @@ def _kind(join_type: Any) -> tuple[JoinKind, CatalystNode | None]:
         return JoinKind.EXISTENCE, join_type["exists"]
     kind = _KINDS.get(join_type) if isinstance(join_type, str) else None
     if kind is None:
-        raise Unsupported(f"a {join_type} join stays with Spark")
+        raise Unsupported(f"a {join_type} join is not supported")
     return kind, None
 
 
@@ -96,7 +96,7 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     null_safe = term.function == "eq_null_safe"
     if null_safe and a.dtype == t.NULL:
         # true by itself, but the keys of Spark's hash and merge joins never match
-        raise Unsupported("a join by <=> of void columns stays with Spark")
+        raise Unsupported("a join by <=> of void columns is not supported")
     if _are_within(sides, reads_a, reads_b):
         return JoinKey(a, b, null_safe)
     if _are_within(sides, reads_b, reads_a):

@@ -10,12 +10,12 @@ from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 def columns_read(node: CatalystNode, context: Context) -> list[tuple[int, str]]:
     """The ids and names of a leaf's columns that are read."""
-    return [(a["exprId"], a["name"]) for a in node.trees("output") if context.wanted(node, a)]
+    return [(a["exprId"], a["name"]) for a in node.trees("output") if context.required(node, a)]
 
 
 def leaf_scope(

@@ -6,7 +6,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Limit
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 @PLANS.handles("GlobalLimit", family="limits")

@@ -1,4 +1,4 @@
-"""Partition pruning: files of folders that the filter right above a table leaves out are not looked at."""
+"""Partition pruning: files of directories that the filter right above a table leaves out are not looked at."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Column, Expr
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
-from kquery_spark.logical.folders import passing_folders
+from kquery_spark.logical.partition_conditions import passing_partitions
 from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.sources.partitions import plain_value
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 def prune_partitions(relation: FileRelation, node: CatalystNode, context: Context) -> FileRelation:
-    """What a leaf of the plan reads, without the files of folders for which the conditions on their values are not all true.
+    """Prune the partition directories whose values do not satisfy every condition on partition columns.
 
-    All files where a condition raises an error for a folder: the filter says so.
+    If a condition raises an error for a directory, no file is pruned, and the filter raises the error.
     """
-    condition = context.wanted.conditions.get(id(node))
+    condition = context.required.conditions.get(id(node))
     if condition is None or not len(relation.partition_schema):
         return relation
     terms = tuple(_on_partitions(condition, _partition_columns(relation, node), context))
@@ -28,8 +28,8 @@ def prune_partitions(relation: FileRelation, node: CatalystNode, context: Contex
     names = relation.partition_schema.names
 
     def positions() -> list[int]:
-        folders = [tuple(map(plain_value, file.partition)) for file in relation.files]
-        return passing_folders(names, folders, terms)
+        directories = [tuple(map(plain_value, file.partition)) for file in relation.files]
+        return passing_partitions(names, directories, terms)
 
     try:
         return context.relations.with_files(relation, terms, positions)
@@ -38,7 +38,7 @@ def prune_partitions(relation: FileRelation, node: CatalystNode, context: Contex
 
 
 def _partition_columns(relation: FileRelation, node: CatalystNode) -> dict[int, Column]:
-    """The partition columns of a leaf's output by expression id, under their names in the folders."""
+    """The partition columns of a leaf's output by expression id, under their names in the directories."""
     columns = {}
     for attribute in node.trees("output"):
         position = relation.partition_schema.get_field_index(relation.stored_name(attribute["name"]))

@@ -10,8 +10,8 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
-from kquery_spark.logical.folders import check_folders
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.logical.partition_conditions import check_partition_conditions
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Filters that Spark adds on its own account: they drop rows that a join above drops in any case.
 _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
@@ -30,7 +30,7 @@ def same(node: CatalystNode, context: Context) -> Scope:
 )
 def repartition(node: CatalystNode, context: Context) -> Scope:
     """A distribution of rows that nobody sees."""
-    if id(node) not in context.wanted.redistributed:
+    if id(node) not in context.required.redistributed:
         raise Unsupported("repartitioning is done by Spark")
     child = context.subtree(node.children[0])
     return child.over(child.plan)  # without hidden columns, which only a Filter passes on
@@ -76,24 +76,24 @@ def filter_(node: CatalystNode, context: Context) -> Scope:
         expr = translate(term)
         plain = subqueries.uses == before
         (early if plain and (not late or not can_raise(expr)) else late).append(expr)
-    _check_folders(child.plan, early)
+    _check_directories(child.plan, early)
     plan = _filtered(child.plan, early)
     if late:
         plan = _filtered(subqueries.attach(plan), late)
     return child.filtered(plan)
 
 
-def _check_folders(plan: LogicalPlan, terms: list[Expr]) -> None:
-    """Leave to Spark what it raises an error for while it looks at folders, which may hold no row to raise it for."""
+def _check_directories(plan: LogicalPlan, terms: list[Expr]) -> None:
+    """Leave to Spark what it raises an error for while it looks at directories, which may hold no row to raise it for."""
     names: dict[str, Expr] = {}
     if isinstance(plan, Projection):
         names, plan = {n.name: n.expr for n in plan.exprs}, plan.child
     if not isinstance(plan, Scan):
         return
     try:
-        check_folders(plan.source, [substitute(term, names) for term in terms])
+        check_partition_conditions(plan.source, [substitute(term, names) for term in terms])
     except ExecutionError as error:
-        raise Unsupported(f"Spark raises an error for a folder of the table: {error}") from error
+        raise Unsupported(f"Spark raises an error for a directory of the table: {error}") from error
 
 
 def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:

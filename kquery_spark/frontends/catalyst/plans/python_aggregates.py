@@ -11,9 +11,9 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls, result_type
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.python_kinds import GROUPED_AGGREGATE
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.python.kinds import GROUPED_AGGREGATE
 
 PYTHON = "PythonUDAF"
 

@@ -15,8 +15,8 @@ from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import CogroupPython
 from kquery_spark.logical.cogroup_python import CogroupSide
 from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_call import PythonCall
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python.call import PythonCall
 
 
 @PLANS.handles("FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow", family="user code", partly=CONDITION)

@@ -14,10 +14,10 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import EvalPython
 from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_call import PythonCall
-from kquery_spark.spark_bridge.python_functions import PythonFunctions
-from kquery_spark.spark_bridge.spark_types import is_exact_in_arrow
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import is_exact_in_arrow
+from kquery_spark.spark_bridge.python.call import PythonCall
+from kquery_spark.spark_bridge.python.functions import PythonFunctions
 from kquery_spark.types.names import is_nested
 
 CONDITION = "not of year-month intervals; a nondeterministic function at one place of the query"
@@ -47,7 +47,7 @@ def eval_python(node: CatalystNode, context: Context) -> Scope:
 
 
 def functions_of(context: Context, words: str) -> PythonFunctions:
-    """Reads the functions of the plan; Unsupported where they all stay with Spark."""
+    """Reads the functions of the plan; Unsupported where they all fall back to Spark."""
     if context.functions is None:
         raise Unsupported(f"{words} runs in Spark")
     return context.functions

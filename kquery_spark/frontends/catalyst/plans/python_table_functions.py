@@ -16,11 +16,11 @@ from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import LogicalPlan, TablePython
 from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_call import PythonCall
-from kquery_spark.spark_bridge.python_functions import PythonFunctions, TableFunction
-from kquery_spark.spark_bridge.python_kinds import BATCHED_TABLE
-from kquery_spark.spark_bridge.table_state import has_terminate, keeps_state
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python.call import PythonCall
+from kquery_spark.spark_bridge.python.functions import PythonFunctions, TableFunction
+from kquery_spark.spark_bridge.python.kinds import BATCHED_TABLE
+from kquery_spark.spark_bridge.python.table_state import has_terminate, keeps_state
 
 
 @dataclass(frozen=True)

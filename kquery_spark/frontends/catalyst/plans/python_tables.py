@@ -14,8 +14,8 @@ from kquery_spark.frontends.catalyst.plans.python_functions import CONDITION, fu
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import GroupPython, LogicalPlan, MapPython
 from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_call import PythonCall
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python.call import PythonCall
 from kquery_spark.types.names import has_variants
 
 

@@ -18,8 +18,8 @@ from kquery_spark.frontends.catalyst.plans.window_frames import specification, w
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import WindowPython
 from kquery_spark.logical.python_calls import PythonCalls
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.python_call import PythonCall
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.python.call import PythonCall
 
 
 def window_of_functions(node: CatalystNode, context: Context) -> Scope:

@@ -9,8 +9,8 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context, Declin
 from kquery_spark.frontends.catalyst.plans.setops import positional
 from kquery_spark.frontends.catalyst.scope import Scope
 from kquery_spark.logical import LastRound, LogicalPlan, Recursion, RoundLimits, walk_plan
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 
 
 @PLANS.handles("UnionLoop", family="recursion", partly="of files and rows of the query's own, in one task")
@@ -21,7 +21,7 @@ def union_loop(node: CatalystNode, context: Context) -> Scope:
     if len(context.inputs) > handed_over:
         raise Declined(*context.declined[-1])
     if any(below.calls_python for plan in (anchor, step) for below in walk_plan(plan)):
-        raise Unsupported("a recursive query that calls Python functions stays with Spark")
+        raise Unsupported("a recursive query that calls Python functions is not supported")
     ids = [attribute["exprId"] for attribute in context.facts.output(node)]
     plan: LogicalPlan = Recursion(anchor, step, _key(node["id"]), _limits(node, context))
     return Scope(plan, tuple(zip(ids, plan.schema.names, strict=True)))
@@ -31,7 +31,7 @@ def union_loop(node: CatalystNode, context: Context) -> Scope:
 def union_loop_ref(node: CatalystNode, context: Context) -> Scope:
     """The rows of the round before."""
     if node["accumulated"]:
-        raise Unsupported("a recursive query that reads the rows of all rounds stays with Spark")
+        raise Unsupported("a recursive query that reads the rows of all rounds is not supported")
     attributes = node.trees("output")
     zone = context.settings.time_zone
     fields = [pa.field(context.names.fresh(a["name"]), arrow_type(a["dataType"], zone)) for a in attributes]
@@ -50,9 +50,9 @@ def _limits(node: CatalystNode, context: Context) -> RoundLimits:
     """Limits of the query before those of the session."""
     rounds, enough = node.optional("maxDepth"), node.optional("limit")
     if enough is not None and enough < 0:
-        raise Unsupported("a recursive query below LIMIT ALL stays with Spark")
+        raise Unsupported("a recursive query below LIMIT ALL is not supported")
     if enough is not None and context.settings.recursion_rows is None:
-        raise Unsupported("a recursive query with a LIMIT, but without a limit of its rows stays with Spark")
+        raise Unsupported("a recursive query with a LIMIT, but without a limit of its rows is not supported")
     if rounds is None:
         rounds = context.settings.recursion_levels
     return RoundLimits(rounds, context.settings.recursion_rows, enough)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.expressions.aggregate_functions import takes_rows_in_order
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _SESSION = "spark.sessionWindow"
 
@@ -42,12 +42,14 @@ def check_session(node: CatalystNode, key: CatalystNode) -> None:
     elif below.cls == "LocalRelation":
         computed = {attribute["exprId"] for attribute in below.trees("output")}
     if key.cls != "AttributeReference" or key["exprId"] not in computed:
-        raise Unsupported("session windows that are not computed right below their Aggregate stay with Spark")
+        raise Unsupported(
+            "session windows that are not computed right below their Aggregate are not supported"
+        )
     for part in (part for item in node.trees("aggregateExpressions") for part in item.walk()):
         if part.cls == "AggregateExpression":
             if part["isDistinct"]:
-                raise Unsupported("DISTINCT by session windows stays with Spark")
+                raise Unsupported("DISTINCT by session windows is not supported")
             if takes_rows_in_order(part.child("aggregateFunction")):
                 raise Unsupported(
-                    f"{part.child('aggregateFunction').cls} by session windows stays with Spark"
+                    f"{part.child('aggregateFunction').cls} by session windows is not supported"
                 )

@@ -7,14 +7,14 @@ from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context, Declined
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Aggregate, Input, LogicalPlan, Projection, Union
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 @PLANS.handles("Union", family="set operations", partly="by position")
 def union(node: CatalystNode, context: Context) -> Scope:
     """UNION ALL: every input projected to the same columns in the same order."""
     if node["byName"] or node["allowMissingCol"]:
-        raise Unsupported("a union by name stays with Spark")
+        raise Unsupported("a union by name is not supported")
     scopes = [context.feed(child) for child in node.children]
     if all(isinstance(scope.plan, Input) for scope in scopes):
         raise Declined(*context.declined[-1])
@@ -23,7 +23,7 @@ def union(node: CatalystNode, context: Context) -> Scope:
     ids = [expr_id for expr_id, _ in scopes[0].output]
     plan = Union(inputs)
     if len(set(ids)) < len(ids):
-        raise Unsupported("a union whose first input has a column twice stays with Spark")
+        raise Unsupported("a union whose first input has a column twice is not supported")
     return Scope(plan, tuple(zip(ids, names, strict=True)))
 
 

@@ -8,17 +8,17 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.scope import Scope, check_key
 from kquery_spark.logical import Sort
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _DIRECTIONS = {"Ascending": True, "Descending": False}
 _NULLS = {"NullsFirst": True, "NullsLast": False}
 
 
-@PLANS.handles("Sort", family="sorts", partly="a total order; sorting each partition stays with Spark")
+@PLANS.handles("Sort", family="sorts", partly="a total order; sorting each partition is not supported")
 def sort(node: CatalystNode, context: Context) -> Scope:
     """ORDER BY."""
     if not node["global"]:
-        raise Unsupported("sorting within Spark's partitions stays with Spark")
+        raise Unsupported("sorting within Spark's partitions is not supported")
     child = context.subtree(node.children[0])
     return child.over(Sort(child.plan, sort_keys(node.trees("order"), context.translator(child.columns))))
 

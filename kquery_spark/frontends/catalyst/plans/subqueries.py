@@ -13,7 +13,7 @@ from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.scope import Scope, exactly
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, SingleRow
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 class ScalarSubqueries:
@@ -46,7 +46,7 @@ class ScalarSubqueries:
     ) -> Column:
         self.uses += 1
         if subquery.children:
-            raise Unsupported("a correlated scalar subquery stays with Spark")
+            raise Unsupported("a correlated scalar subquery is not supported")
         field = self._plan(subquery.tree("plan"), to_plan).schema.field(position)
         return Column(field.name, field.type, True)
 

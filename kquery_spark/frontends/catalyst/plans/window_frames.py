@@ -10,8 +10,8 @@ from kquery_spark.expr.windows import WHOLE_PARTITION, Frame, FrameUnit, check_m
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
 from kquery_spark.frontends.catalyst.scope import check_key
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.spark_types import is_year_month
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import is_year_month
 from kquery_spark.types import names as t
 
 _UNITS = {"RowFrame": FrameUnit.ROWS, "RangeFrame": FrameUnit.RANGE}
@@ -29,7 +29,7 @@ def specification(node: CatalystNode, translate: Translator) -> tuple[tuple[Expr
 def window_frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> Frame:
     """The rows that a function sees for each row."""
     if node.cls != "SpecifiedWindowFrame":
-        raise Unsupported("a window without a frame stays with Spark")
+        raise Unsupported("a window without a frame is not supported")
     unit = _UNITS[node["frameType"]]
     low, high = node.child("lower"), node.child("upper")
     if _is_year_month(low) or _is_year_month(high):
@@ -51,7 +51,7 @@ def _frame_of_months(
 ) -> Frame:
     """A RANGE frame with year-month intervals for bounds, none of which is another interval."""
     if len(order) != 1:
-        raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
+        raise Unsupported("a RANGE frame over several ORDER BY keys is not supported")
     check_months(order[0].expr.dtype)
     lower, upper = _months(low, translate), _months(high, translate)
     return Frame(FrameUnit.RANGE, lower, upper, months=True)
@@ -63,7 +63,7 @@ def _months(node: CatalystNode, translate: Translator) -> Literal | None:
         return Literal(int(node["value"]), t.INT)
     bound = _bound(node, translate)
     if bound is not None and bound != _CURRENT:
-        raise Unsupported("a RANGE frame of months and days stays with Spark")
+        raise Unsupported("a RANGE frame of months and days is not supported")
     return bound
 
 
@@ -75,7 +75,7 @@ def _moving(bound: Literal | None, order: tuple[SortKey, ...]) -> Literal | None
     if order[0].expr.dtype == t.DATE and bound.dtype == t.DAY_TIME:
         bound = in_days(bound)
     if bound.dtype != distance_type:
-        raise Unsupported(f"a RANGE frame with the bound {bound} stays with Spark")
+        raise Unsupported(f"a RANGE frame with the bound {bound} is not supported")
     check_range(bound, order[0].expr.dtype)
     return bound
 
@@ -87,14 +87,14 @@ def _bound(node: CatalystNode, translate: Translator) -> Literal | None:
         return _CURRENT
     bound = translate(node)
     if not isinstance(bound, Literal) or bound.value is None:
-        raise Unsupported("a window frame whose bound is not a constant stays with Spark")
+        raise Unsupported("a window frame whose bound is not a constant is not supported")
     return bound
 
 
 def _distance(order: tuple[SortKey, ...]) -> pa.DataType:
     """The type of distances between values of the one ORDER BY key."""
     if len(order) != 1:
-        raise Unsupported("a RANGE frame over several ORDER BY keys stays with Spark")
+        raise Unsupported("a RANGE frame over several ORDER BY keys is not supported")
     dtype = order[0].expr.dtype
     if dtype == t.DATE:
         return t.INT

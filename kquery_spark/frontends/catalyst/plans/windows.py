@@ -16,10 +16,10 @@ from kquery_spark.frontends.catalyst.plans.python_aggregates import calls_python
 from kquery_spark.frontends.catalyst.plans.python_windows import window_of_functions
 from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
 from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.functions.aggregate.windows import window_for_catalyst
 from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
-from kquery_spark.functions.windows import window_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 
 _LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
 
@@ -87,7 +87,7 @@ def window_group_limit(node: CatalystNode, context: Context) -> Scope:
     partition, order = specification(node, translate)
     function = window_for_catalyst(node.tree("rankLikeFunction").cls)
     if function is None or not function.cuts_groups:
-        raise Unsupported(f"a limit by {node.tree('rankLikeFunction').cls} stays with Spark")
+        raise Unsupported(f"a limit by {node.tree('rankLikeFunction').cls} is not supported")
     return child.over(WindowGroupLimit(child.plan, partition, order, function.name, node["limit"]))
 
 
@@ -97,11 +97,11 @@ def _call(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...])
     if function.cls == "AggregateExpression":
         inner = function.child("aggregateFunction")
         if inner.cls in _LISTS and not order:
-            raise Unsupported(f"{inner.cls} over a window without an order stays with Spark")
+            raise Unsupported(f"{inner.cls} over a window without an order is not supported")
         return _aggregate(function, frame, translate)
     entry = window_for_catalyst(function.cls)
     if entry is None:
-        raise Unsupported(f"the window function {function.cls.rsplit('.', 1)[-1]} stays with Spark")
+        raise Unsupported(f"the window function {function.cls.rsplit('.', 1)[-1]} is not supported")
     match function.cls:
         case "Lag" | "Lead":
             return _shift(function, entry.name, translate)
@@ -118,7 +118,7 @@ def _shift(function: CatalystNode, name: str, translate: Translator) -> WindowCa
     """LAG and LEAD; the offset is positive in both."""
     value, offset, default = (translate(child) for child in function.children)
     if not isinstance(offset, Literal) or not isinstance(offset.value, int) or offset.value < 0:
-        raise Unsupported(f"{name} with an offset that is not a positive constant stays with Spark")
+        raise Unsupported(f"{name} with an offset that is not a positive constant is not supported")
     args = [value, offset]
     if not (isinstance(default, Literal) and default.value is None):
         args.append(default)
@@ -129,7 +129,7 @@ def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> Windo
     """An aggregate over a frame; FIRST and LAST are the values at its ends."""
     function = node.child("aggregateFunction")
     if node["isDistinct"]:
-        raise Unsupported("DISTINCT in a window stays with Spark")
+        raise Unsupported("DISTINCT in a window is not supported")
     only = aggregate_filter(node)
     aggregate = aggregate_for_catalyst(function.cls)
     if aggregate is not None and aggregate.over_window:

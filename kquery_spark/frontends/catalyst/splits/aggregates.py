@@ -1,4 +1,4 @@
-"""Aggregate: moves expressions that stay with Spark into a Project above it (of results) or below it (of arguments)."""
+"""Aggregate: moves expressions that fall back to Spark into a Project above it (of results) or below it (of arguments)."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
 from kquery_spark.frontends.catalyst.splits.split import SPLITS
 from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 
 
 @SPLITS.handles("Aggregate")

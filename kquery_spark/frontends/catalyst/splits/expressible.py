@@ -10,10 +10,10 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls
-from kquery_spark.spark_bridge.plan_facts import EvalMode, Facts
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import SessionSettings
-from kquery_spark.spark_bridge.spark_types import arrow_type
+from kquery_spark.spark_bridge.plan.plan_facts import EvalMode, Facts
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.spark_types import arrow_type
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 # Filters that Spark adds on its own account, and that the engine leaves out.
 _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
@@ -41,7 +41,7 @@ class Expressible:
         self._changed = changed_calls(settings)
 
     def declines(self, expression: CatalystNode) -> bool:
-        """Whether the expression, which may have aggregate functions in it, stays with Spark."""
+        """Whether the expression, which may have aggregate functions in it, falls back to Spark."""
         return not _is_left_open(expression) and self.translated(expression) is None
 
     def is_infallible(self, expression: CatalystNode) -> bool:
@@ -56,7 +56,7 @@ class Expressible:
         return self._facts.eval_mode(node)
 
     def translated(self, expression: CatalystNode) -> Expr | None:
-        """The expression in the engine, over columns named by their ids; None if it stays with Spark."""
+        """The expression in the engine, over columns named by their ids; None if it falls back to Spark."""
         if any(part.cls in self._otherwise for part in expression.walk_all()):
             return None
         try:

@@ -1,4 +1,4 @@
-"""Filter and inner Join: the terms that the engine can evaluate below those that stay with Spark."""
+"""Filter and inner Join: the terms that the engine can evaluate below those that fall back to Spark."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
 from kquery_spark.frontends.catalyst.splits.split import SPLITS
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _EQUALITIES = frozenset({"EqualTo", "EqualNullSafe"})
 
@@ -20,7 +20,7 @@ def split_filter(
 ) -> Any | None:
     """``declined AND x`` over rows becomes ``declined`` over ``x`` over rows.
 
-    A term moves below one that stays with Spark only if it raises no error: Spark may have evaluated it for fewer rows.
+    A term moves below one that falls back to Spark only if it raises no error: Spark may have evaluated it for fewer rows.
     """
     terms = conjunct_nodes(node.tree("condition"))
     below, above = _parted(terms, expressible, builder)

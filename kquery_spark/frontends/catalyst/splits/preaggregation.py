@@ -13,12 +13,12 @@ from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
 from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS
 from kquery_spark.kernels.ordered_bytes import has_floats
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan_tree import CatalystNode, aggregate_filter
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 from kquery_spark.types import names as t
 
 _PARTIAL = "kquery_partial_"
-# Types whose equal values are one to every function, as 0.0 and -0.0 are not, nor texts of a collation.
+# Types whose equal values are one to every function, as 0.0 and -0.0 are not, nor strings of a collation.
 _GROUPED = frozenset(
     {"string", "boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"}
 )

@@ -1,4 +1,4 @@
-"""Project: the columns that the engine can compute below those that stay with Spark."""
+"""Project: the columns that the engine can compute below those that fall back to Spark."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from kquery_spark.frontends.catalyst.importer import may_work
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
 from kquery_spark.frontends.catalyst.splits.split import SPLITS
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 @SPLITS.handles("Project")

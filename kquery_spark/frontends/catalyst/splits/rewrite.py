@@ -1,4 +1,4 @@
-"""Rewrites Spark's plan until no node mixes expressions of the engine with expressions that stay with Spark."""
+"""Rewrites Spark's plan until no node mixes expressions of the engine with expressions that fall back to Spark."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.frontends.catalyst.splits import aggregates, filters, preaggregation, projections
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible
 from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS, SPLITS, Splits
-from kquery_spark.spark_bridge.jvm import Jvm
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan_facts import FactFetcher
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session_settings import SessionSettings
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 __all__ = ["aggregates", "filters", "preaggregation", "projections"]
 
@@ -32,7 +32,7 @@ class SplitPlan:
 
 
 def is_splittable(node: CatalystNode) -> bool:
-    """Whether a node that stays with Spark may do so for one of its expressions."""
+    """Whether a node that falls back to Spark may do so for one of its expressions."""
     return node.cls in SPLITS.entries
 
 

@@ -1,4 +1,4 @@
-"""The table of splits: how a plan node with an expression that stays with Spark is split in two."""
+"""The table of splits: how a plan node with an expression that falls back to Spark is split in two."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible
-from kquery_spark.spark_bridge.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan_tree import CatalystNode
+from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 Split = Callable[[CatalystNode, Sequence[Any], Expressible, PlanBuilder], Any]
 """Gives the JVM node that replaces a node, over its rewritten children; None if there is nothing to split."""

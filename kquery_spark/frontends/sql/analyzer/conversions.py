@@ -14,7 +14,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_over
 from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, Function, function
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import as_floats, common_type
@@ -56,7 +56,7 @@ class Conversions:
         if expr.dtype == t.NULL and can_raise(expr):
             if isinstance(expr, Call):
                 return replace(expr, type=target)
-            raise Unsupported("An expression that has no type and can raise is not given one.")
+            raise Unsupported("an expression that has no type and can raise is not given one")
         if expr.dtype == t.NULL or (isinstance(expr, Literal) and expr.value is None):
             return Literal(None, target)
         if implicit:
@@ -66,7 +66,7 @@ class Conversions:
 
     def _check_implicit(self, source: pa.DataType, target: pa.DataType) -> None:
         if source == t.STRING and not self.facts.ansi:
-            raise Unsupported("Implicit casts of strings outside ANSI mode are not supported.")
+            raise Unsupported("implicit casts of strings outside ANSI mode are not supported")
         if not _is_implicit(source, target):
             raise PlanError(
                 f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(source)} cannot stand where "
@@ -145,7 +145,7 @@ class Conversions:
         if expr.dtype == t.NULL and clause not in _NEVER_NULL:
             return Literal(None, t.BOOL)
         if expr.dtype == t.STRING and clause in ("NOT", "AND", "OR"):
-            raise Unsupported(f"Strings as operands of {clause} are not supported.")
+            raise Unsupported(f"strings as operands of {clause} are not supported")
         error = _NOT_BOOLEAN.get(clause, "DATATYPE_MISMATCH.FILTER_NOT_BOOLEAN")
         raise PlanError(f"[{error}] {clause} must be boolean, not {t.spark_name(expr.dtype)}")
 

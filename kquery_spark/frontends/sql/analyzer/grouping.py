@@ -135,12 +135,12 @@ class Grouping:
         key = next((key for key in keys if key.expr == session), None)
         if key is None:
             raise Unsupported(
-                "Aggregates beside a session_window that is no key of GROUP BY are not supported."
+                "aggregates beside a session_window that is no key of GROUP BY are not supported"
             )
         calls = [call.expr for call in aggregates if isinstance(call.expr, AggregateCall)]
         if any(call.is_distinct or call.entry.ordered for call in calls):
             raise Unsupported(
-                "DISTINCT and functions of the rows' order by session windows are not supported."
+                "DISTINCT and functions of the rows' order by session windows are not supported"
             )
         return aggregate_sessions(child, keys, key, aggregates, self._names.fresh)
 

@@ -115,7 +115,7 @@ def _check_keys(keys: Sequence[Expr]) -> None:
     if len(keys) > 64:
         raise PlanError("[GROUPING_SIZE_LIMIT_EXCEEDED] grouping sets of more than 64 keys")
     if any(isinstance(key, Literal) for key in keys):
-        raise Unsupported("A constant in ROLLUP, CUBE or GROUPING SETS is not supported.")
+        raise Unsupported("a constant in ROLLUP, CUBE or GROUPING SETS is not supported")
 
 
 def _grouping_id(keys: Sequence[Expr], chosen: Sequence[Expr]) -> int:

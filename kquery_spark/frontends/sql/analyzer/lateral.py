@@ -71,7 +71,7 @@ def _condition(
     analyzer = queries.expressions(scope, outer, "a join condition", left.plan, right.plan)
     condition = analyzer.condition(node.condition, "ON")
     if any(isinstance(e, Subquery) for e in walk(condition)):
-        raise Unsupported("A subquery in the condition of a lateral join is not supported.")
+        raise Unsupported("a subquery in the condition of a lateral join is not supported")
     return condition
 
 

@@ -89,7 +89,7 @@ def _value(analyzer: ExpressionAnalyzer, node: ast.Expression, keys: Sequence[Ex
         return _PivotValue(tuple(constants), node.alias)
     text = constant_of(analyzer.convert.cast(analyzer.expr(inner), t.STRING, implicit=False))
     if text is None:
-        raise Unsupported("A value of PIVOT without a text needs an alias.")
+        raise Unsupported("a value of PIVOT without a text needs an alias")
     return _PivotValue(tuple(constants), "null" if text.value is None else text.value)
 
 
@@ -118,7 +118,7 @@ def _of_grouped_values(
 ) -> tuple[LogicalPlan, list[str]]:
     """Aggregates by the groups and the pivot columns, of which each group takes those of the values."""
     if any(t.is_fractional(key.dtype) for key in keys):
-        raise Unsupported("PIVOT by floating-point values is not supported.")
+        raise Unsupported("PIVOT by floating-point values is not supported")
     grouping = Grouping(queries.names)
     for key in (*(c.value for c in groups), *keys):
         grouping.add_key(key)
@@ -162,7 +162,7 @@ def _restricted(expr: Expr, matches: Expr) -> Expr:
     if not isinstance(expr, AggregateCall):
         return expr
     if any(isinstance(arg, Literal) for arg in expr.args) or len(expr.args) > 1:
-        raise Unsupported(f"{expr.function} with several arguments or a constant in PIVOT is not supported.")
+        raise Unsupported(f"{expr.function} with several arguments or a constant in PIVOT is not supported")
     args = expr.args or (Literal(1, t.INT),)
     name = expr.function
     if takes_null_treatment(name):

@@ -150,7 +150,7 @@ class RelationAnalyzer:
         """Join two relations on a condition over both."""
         if condition is not None and any(isinstance(e, Subquery) for e in walk(condition)):
             if kind is not JoinKind.INNER:
-                raise Unsupported("A subquery in the condition of an outer join is not supported.")
+                raise Unsupported("a subquery in the condition of an outer join is not supported")
             joined = Filter(Join(left.plan, right.plan, kind), condition)
             return ResolvedRelation(joined, self._joined_scope(joined, left, right, kind))
         keys, residual = split_condition(condition, left.plan.schema.names, right.plan.schema.names)

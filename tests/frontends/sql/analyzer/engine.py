@@ -25,13 +25,13 @@ CONFIG = EngineConfig()
 
 
 class Tables:
-    """A catalog of Arrow tables, or of the Parquet files of a folder."""
+    """A catalog of Arrow tables, or of the Parquet files of a directory."""
 
-    def __init__(self, tables: Mapping[str, pa.Table] | None = None, folder: Path | None = None) -> None:
+    def __init__(self, tables: Mapping[str, pa.Table] | None = None, directory: Path | None = None) -> None:
         self._plans: dict[str, LogicalPlan] = {
             name: Scan(name, memory_source(table)) for name, table in (tables or {}).items()
         }
-        for file in sorted(folder.glob("*.parquet")) if folder else ():
+        for file in sorted(directory.glob("*.parquet")) if directory else ():
             self._plans[file.stem] = Scan(file.stem, parquet_source([str(file)]))
 
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:

@@ -17,7 +17,7 @@ TPCH = sorted((Path(__file__).parents[4] / "benchmarks" / "queries" / "tpch").gl
 def tpch(spark: Any, tpch_dir: Path) -> Tables:
     for file in tpch_dir.glob("*.parquet"):
         spark.read.parquet(str(file)).createOrReplaceTempView(file.stem)
-    return Tables(folder=tpch_dir)
+    return Tables(directory=tpch_dir)
 
 
 @pytest.mark.parametrize("file", TPCH, ids=lambda f: f.stem)
@@ -32,9 +32,9 @@ def test_a_tpch_query_answers_as_spark_does(file: Path, spark: Any, tpch: Tables
 
 def test_every_tpcds_query_is_understood(tmp_path_factory: pytest.TempPathFactory):
     pytest.importorskip("duckdb_extension_tpcds")
-    folder = tmp_path_factory.mktemp("tpcds")
-    SUITES["tpcds"].data(folder, 0.01)
-    tables = Tables(folder=next(p.parent for p in folder.rglob("item.parquet")))
+    directory = tmp_path_factory.mktemp("tpcds")
+    SUITES["tpcds"].data(directory, 0.01)
+    tables = Tables(directory=next(p.parent for p in directory.rglob("item.parquet")))
     count = 0
     for query in SUITES["tpcds"].queries():
         analyzed(query.sql, tables)

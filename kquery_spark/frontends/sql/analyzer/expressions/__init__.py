@@ -10,7 +10,7 @@ from kquery_spark.frontends.sql.analyzer.expressions import (
     names,
     operators,
     predicates,
-    record_texts,
+    record_strings,
     subqueries,
 )
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import EXPRESSIONS, ExpressionAnalyzer
@@ -27,6 +27,6 @@ __all__ = [
     "names",
     "operators",
     "predicates",
-    "record_texts",
+    "record_strings",
     "subqueries",
 ]

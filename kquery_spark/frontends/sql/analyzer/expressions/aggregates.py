@@ -10,14 +10,14 @@ from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate.extreme_rows import check_count
+from kquery_spark.functions.aggregate.hyperloglog import precision_of
 from kquery_spark.functions.aggregate_registry import (
     aggregate_function,
     ignoring_nulls,
     overloaded,
     takes_null_treatment,
 )
-from kquery_spark.functions.extreme_rows import check_count
-from kquery_spark.functions.hyperloglog import precision_of
 from kquery_spark.types import names as t
 
 # Spark's class of error for an aggregate function in a clause that has none.
@@ -95,11 +95,11 @@ def _star_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call, sta
     if name != "count":
         analyzer.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * is an argument of count alone", node)
     if star.qualifier:
-        raise Unsupported("count(t.*) is not supported.")
+        raise Unsupported("count(t.*) is not supported")
     if not node.distinct:
         return []
     if star.excluded:
-        raise Unsupported("count(DISTINCT * EXCEPT ...) is not supported; name the columns.")
+        raise Unsupported("count(DISTINCT * EXCEPT ...) is not supported; name the columns")
     return [c.value for c in analyzer.scope.visible]
 
 
@@ -127,10 +127,10 @@ def _without_flags(
     if ignores_nulls:
         ignoring = ignoring_nulls(name)
         if ignoring is None:
-            raise Unsupported(f"{name} with IGNORE NULLS is not supported.")
+            raise Unsupported(f"{name} with IGNORE NULLS is not supported")
         name = ignoring
     elif node.nulls is not None and not takes_null_treatment(name):
-        raise Unsupported(f"{name} with RESPECT NULLS is not supported.")
+        raise Unsupported(f"{name} with RESPECT NULLS is not supported")
     if name == "mode" and len(args) == 2:
         args = _without_mode_flag(analyzer, node, args)
     return name, args
@@ -185,7 +185,7 @@ def _percentile_shares(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call)
     if not (isinstance(expr, Call) and expr.function == "array"):
         return _percentile_share(analyzer, expr, node)
     if not expr.args:
-        raise Unsupported("percentile with an empty array is not supported.")
+        raise Unsupported("percentile with an empty array is not supported")
     return analyzer.call("array", *(_percentile_share(analyzer, share, node) for share in expr.args))
 
 

@@ -62,7 +62,7 @@ class ExpressionAnalyzer:
         handler = EXPRESSIONS.get(type(node))
         try:
             if handler is None:
-                raise Unsupported(f"{to_sql(node)} is not supported.")
+                raise Unsupported(f"{to_sql(node)} is not supported")
             return handler(self, node)
         except SqlError:
             raise

@@ -11,10 +11,10 @@ from kquery_spark.frontends.sql.analyzer.expressions.special_forms import no_suc
 from kquery_spark.frontends.sql.analyzer.expressions.windows import window_call
 from kquery_spark.frontends.sql.analyzer.types import arrow_type
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate.windows import aggregate_of, window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
 from kquery_spark.functions.registry import has_function, is_internal
 from kquery_spark.functions.user import UserFunction
-from kquery_spark.functions.windows import aggregate_of, window_function
 from kquery_spark.types import names as t
 
 
@@ -29,7 +29,7 @@ def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     if is_internal(name) or (has_aggregate(name) and aggregate_function(name).internal):
         analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
     if node.within_group:
-        raise Unsupported("WITHIN GROUP is not supported.")
+        raise Unsupported("WITHIN GROUP is not supported")
     if node.over is not None:
         return window_call(analyzer, node)
     aggregate = aggregate_of(name)

@@ -32,7 +32,7 @@ def cast(analyzer: ExpressionAnalyzer, node: ast.Cast) -> Expr:
     """CAST and TRY_CAST."""
     target = arrow_type(node.type, analyzer.facts.time_zone)
     if target is None:
-        raise Unsupported(f"The type {to_sql(node.type)} is not supported.")
+        raise Unsupported(f"the type {to_sql(node.type)} is not supported")
     operand = analyzer.expr(node.operand)
     if operand.dtype == target:
         return operand

@@ -14,7 +14,7 @@ from kquery_spark.expr.lambdas import HigherOrder
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.higher_order import HigherOrderFunction
+from kquery_spark.functions.nested.higher_order import HigherOrderFunction
 from kquery_spark.types import names as t
 
 

@@ -70,5 +70,5 @@ def typed(analyzer: ExpressionAnalyzer, node: ast.TypedLiteral) -> Expr:
 def interval(analyzer: ExpressionAnalyzer, node: ast.IntervalLiteral) -> Expr:
     """A day-time interval; the engine has no type for year-month intervals."""
     if node.is_year_month:
-        raise Unsupported("Year-month intervals are supported only when added to dates or timestamps.")
+        raise Unsupported("year-month intervals are supported only when added to dates or timestamps")
     return Literal(node.amount, t.DAY_TIME)

@@ -18,7 +18,7 @@ def unary(analyzer: ExpressionAnalyzer, node: ast.Unary) -> Expr:
     operand = analyzer.expr(node.operand)
     name = operator_function(node.op, 1)
     if name is None:
-        raise Unsupported(f"The operator {node.op} is not supported.")
+        raise Unsupported(f"the operator {node.op} is not supported")
     if name == "negative" and isinstance(operand, Literal) and operand.dtype == t.NULL:
         return Literal(None, t.DOUBLE)
     return analyzer.call(name, operand)
@@ -33,7 +33,7 @@ def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
             return shifted
     name = operator_function(node.op, 2)
     if name is None:
-        raise Unsupported(f"The operator {node.op} is not supported.")
+        raise Unsupported(f"the operator {node.op} is not supported")
     left, right = analyzer.expr(node.left), analyzer.expr(node.right)
     temporal = typed_arithmetic(analyzer, node.op, left, right)
     if temporal is not None:

@@ -16,7 +16,7 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.types import NamedType
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.functions.call_form import registered_names, trim_function
-from kquery_spark.functions.higher_order import HigherOrderFunction
+from kquery_spark.functions.nested.higher_order import HigherOrderFunction
 from kquery_spark.functions.registry import (
     EvalMode,
     date_field_function,
@@ -53,7 +53,7 @@ def _date_field(analyzer: ExpressionAnalyzer, field: str, source: ast.Expression
     value = analyzer.expr(source)
     name = (interval_field_function if value.dtype == t.DAY_TIME else date_field_function)(field.upper())
     if name is None:
-        raise Unsupported(f"EXTRACT of {field} from {t.spark_name(value.dtype)} is not supported.")
+        raise Unsupported(f"EXTRACT of {field} from {t.spark_name(value.dtype)} is not supported")
     return analyzer.call(name, value)
 
 
@@ -94,7 +94,7 @@ def _to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         return _by_pattern(analyzer, node, target)
     operand = analyzer.expr(node.arguments[0])
     if operand.dtype not in (t.STRING, t.DATE, t.NULL, target):
-        raise Unsupported(f"to_timestamp of {t.spark_name(operand.dtype)} is not supported.")
+        raise Unsupported(f"to_timestamp of {t.spark_name(operand.dtype)} is not supported")
     return analyzer.convert.cast(operand, target, implicit=False)
 
 

@@ -19,7 +19,7 @@ from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import walk
-from kquery_spark.functions.windows import WindowFunction, window_function
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 
 _CURRENT_ROW = Literal(0, t.INT)

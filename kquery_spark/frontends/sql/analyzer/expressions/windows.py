@@ -11,8 +11,8 @@ from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionA
 from kquery_spark.frontends.sql.analyzer.expressions.window_frames import frame_of
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import has_aggregate, window_function_of
-from kquery_spark.functions.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
 
 # Spark's class of error for a window function in a clause that has none.
@@ -27,7 +27,7 @@ _NOT_ALLOWED = {
 def window_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """The expression of a call with OVER."""
     if analyzer.in_window:
-        raise Unsupported("A window function inside another one is not supported.")
+        raise Unsupported("a window function inside another one is not supported")
     if not analyzer.allows_windows:
         error = _NOT_ALLOWED.get(analyzer.clause, "UNSUPPORTED_EXPR_FOR_WINDOW")
         analyzer.fail(f"[{error}] a window function is not allowed in {analyzer.clause}", node)
@@ -93,7 +93,7 @@ def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple
     if entry.aggregate and len(args) == 2:
         flag = args.pop()
         if not (isinstance(flag, Literal) and isinstance(flag.value, bool)):
-            raise Unsupported(f"The second argument of {name} must be TRUE or FALSE.")
+            raise Unsupported(f"the second argument of {name} must be TRUE or FALSE")
         ignores_nulls = flag.value
     return name, _converted_arguments(analyzer, entry, args), ignores_nulls
 
@@ -101,7 +101,7 @@ def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple
 def _converted_arguments(analyzer: ExpressionAnalyzer, entry: WindowFunction, args: list[Expr]) -> list[Expr]:
     """The arguments with their constants as numbers and the default of lag and lead at the value's type."""
     if entry.name == "nth_value" and len(args) == 3:
-        raise Unsupported("nth_value with a third argument is not supported.")
+        raise Unsupported("nth_value with a third argument is not supported")
     if entry.is_offset and len(args) > 2:
         args[2] = analyzer.convert.cast(args[2], args[0].dtype)
     constant = entry.constant_argument
@@ -113,5 +113,5 @@ def _converted_arguments(analyzer: ExpressionAnalyzer, entry: WindowFunction, ar
 def _constant_number(analyzer: ExpressionAnalyzer, expr: Expr, name: str) -> Expr:
     value = constant_of(analyzer.convert.cast(expr, t.INT))
     if value is None or value.value is None:
-        raise Unsupported(f"{name} takes a constant number only.")
+        raise Unsupported(f"{name} takes a constant number only")
     return value

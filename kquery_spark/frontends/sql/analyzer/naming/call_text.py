@@ -11,10 +11,10 @@ from kquery_spark.frontends.sql.analyzer.naming.function_text import (
 )
 from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWriter
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.aggregate.windows import aggregate_of, window_function
 from kquery_spark.functions.aggregate_registry import takes_null_treatment
 from kquery_spark.functions.call_form import trim_function
 from kquery_spark.functions.special_forms import time_window_function
-from kquery_spark.functions.windows import aggregate_of, window_function
 from kquery_spark.types import names as t
 
 
@@ -27,12 +27,12 @@ def call(writer: NameWriter, node: ast.Call) -> str:
     if len(node.arguments) == 2 and takes_null_treatment(aggregate_of(name)):
         # Spark does not show whether NULLs are ignored
         node = replace(node, arguments=node.arguments[:1])
-    texts = [writer.text(a) for a in node.arguments]
-    special = special_call_text(name, texts)
+    strings = [writer.text(a) for a in node.arguments]
+    special = special_call_text(name, strings)
     if special is not None:
         return special
     function = function_name_text(name, ignores_nulls=node.nulls == "IGNORE")
-    text = f"{function}({_arguments(writer, name, node, texts)})"
+    text = f"{function}({_arguments(writer, name, node, strings)})"
     if node.filter is not None:
         text += f" FILTER (WHERE {writer.text(node.filter)})"
     spec = None if node.over is None else writer.context.window_spec(node.over)
@@ -41,9 +41,9 @@ def call(writer: NameWriter, node: ast.Call) -> str:
     return text
 
 
-def _arguments(writer: NameWriter, name: str, node: ast.Call, texts: list[str]) -> str:
+def _arguments(writer: NameWriter, name: str, node: ast.Call, strings: list[str]) -> str:
     """DISTINCT and the arguments, with those that Spark adds."""
-    written = ", ".join(texts)
+    written = ", ".join(strings)
     if node.distinct and isinstance(node.arguments[0], ast.Star):
         written = writer.context.star_text()
     return f"{'DISTINCT ' if node.distinct else ''}{written}{default_arguments(name, len(node.arguments))}"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kquery_spark.functions.aggregate.windows import aggregate_of, window_function
 from kquery_spark.functions.call_form import call_form
-from kquery_spark.functions.windows import aggregate_of, window_function
 
 _MODES = {"true": "mode() WITHIN GROUP (ORDER BY {0} DESC)"}  # the flag is not shown
 

@@ -79,7 +79,7 @@ def _key_resolver(
             error = "GROUP_BY_AGGREGATE" if index is None else "GROUP_BY_POS_AGGREGATE"
             context.queries.fail(f"[{error}] an aggregate function cannot be a key of GROUP BY", node)
         if contains(expr, is_correlated):
-            raise Unsupported("A correlated subquery as a key of GROUP BY is not supported.")
+            raise Unsupported("a correlated subquery as a key of GROUP BY is not supported")
         return expr
 
     return resolve

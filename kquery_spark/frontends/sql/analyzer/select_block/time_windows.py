@@ -94,7 +94,7 @@ def _with_window(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPlan
         )
     count = math.ceil(width / step)
     if count > _MAX_WINDOWS:
-        raise Unsupported(f"A window of time of more than {_MAX_WINDOWS} steps is not supported.")
+        raise Unsupported(f"a window of time of more than {_MAX_WINDOWS} steps is not supported")
     is_known = analyzer.call("isnotnull", time)
     windows = [_window(analyzer, time, width, step, offset, index) for index in range(count)]
     inputs = tuple(plan.column(n) for n in plan.schema.names)
@@ -140,12 +140,12 @@ def _with_session(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPla
     time = _time(analyzer, call.arguments[0])
     gap = constant_of(analyzer.expr(call.arguments[1]))
     if gap is None or gap.dtype != t.STRING or gap.value is None:
-        raise Unsupported("A session_window whose gap is no constant text is not supported.")
+        raise Unsupported("a session_window whose gap is no constant text is not supported")
     interval = _interval(gap.value)
     if interval.start == "DAY" and pa.types.is_timestamp(time.dtype) and time.dtype.tz not in (None, "UTC"):
-        raise Unsupported("A session_window whose gap has days is not supported in this time zone.")
+        raise Unsupported("a session_window whose gap has days is not supported in this time zone")
     if interval.amount <= 0:
-        raise Unsupported("A session_window without a gap is not supported.")
+        raise Unsupported("a session_window without a gap is not supported")
     end = Call.of("timestamp_add_interval", time, Literal(interval.amount, t.DAY_TIME), dtype=time.dtype)
     is_known = analyzer.call("isnotnull", time)
     passed = tuple(Named(plan.column(n), n) for n in plan.schema.names)
@@ -153,10 +153,10 @@ def _with_session(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPla
 
 
 def _time(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr:
-    """The time of a row; dates and texts are cast as Spark does."""
+    """The time of a row; dates and strings are cast as Spark does."""
     time = analyzer.expr(node)
     if pa.types.is_struct(time.dtype):
-        raise Unsupported("A window of windows is not supported.")
+        raise Unsupported("a window of windows is not supported")
     if not pa.types.is_timestamp(time.dtype):
         time = analyzer.convert.cast(time, t.timestamp(analyzer.facts.time_zone))
     return time
@@ -168,7 +168,7 @@ def _micros(analyzer: ExpressionAnalyzer, node: ast.Expression) -> int:
     if constant is not None and constant.dtype in (t.INT, t.LONG) and constant.value is not None:
         return int(constant.value)
     if constant is None or constant.dtype != t.STRING or constant.value is None:
-        raise PlanError("the durations of a window are constant texts, as in '5 minutes'")
+        raise PlanError("the durations of a window are constant strings, as in '5 minutes'")
     return _interval(constant.value).amount
 
 

@@ -1,0 +1,1 @@
+"""Aggregate functions and window functions."""

@@ -1,0 +1,160 @@
+"""HyperLogLog++ as Spark's ``approx_count_distinct`` computes it: registers filled by hashes, and the estimate they give.
+
+After Heule, Nunkesser and Hall, "HyperLogLog in Practice" (2013); ``hyperloglog_bias.json`` holds the table of its
+appendix. A value's hash names a register, one of 2 to the power of the precision, and a rank: how many zeros the rest of
+its bits begin with, plus one. Both are one integer here, a code: a 1, the bits of the register, six bits of the rank.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.resources
+import json
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions.encoding.hashes import xxhash64
+from kquery_spark.types.vector import Int64s, Vector
+
+DEFAULT_ERROR = 0.05
+_RANK_BITS = 6
+_RANKS = np.int64((1 << _RANK_BITS) - 1)
+_PRECISIONS = range(4, 19)  # those of the appendix
+_NEIGHBOURS = 6  # of the table, whose mean is the bias
+# by precision: up to here values are counted by the registers they left empty
+_LINEAR = (10, 20, 40, 80, 220, 400, 900, 1800, 3100, 6500, 15500, 20000, 50000, 120000, 350000)
+_ALPHAS = {4: 0.673, 5: 0.697, 6: 0.709}
+_BLOCK_ROWS = 1 << 15  # rows hashed at a time: the steps between stay in the processor's cache
+_MAX_DENSE_REGISTERS = 1 << 22  # registers that may be held at once, empty ones among them
+
+Doubles = npt.NDArray[np.float64]
+
+
+def precision_of(error: float | None) -> int:
+    """Bits that name a register, for a relative standard deviation of at most ``error`` (4 to 18).
+
+    PlanError where Spark has no such estimate; Unsupported for finer ones, which Spark makes without the appendix.
+    """
+    if error is None or not error > 0:
+        raise PlanError(f"the error of approx_count_distinct is above 0 and at most 0.39, not {error}")
+    bits = math.ceil(2.0 * math.log(1.106 / error) / math.log(2.0))
+    if bits < _PRECISIONS.start:
+        raise PlanError(f"the error of approx_count_distinct is at most 0.39, not {error}")
+    if bits not in _PRECISIONS:
+        raise Unsupported(
+            f"approx_count_distinct with an error of {error} is not supported, only from 0.0022"
+        )
+    return bits
+
+
+def codes(vector: Vector, length: int, precision: int) -> Int64s:
+    """The code of each of ``length`` values, none of which is NULL."""
+    if vector.is_dictionary:
+        data = vector.data
+        dictionary_codes = codes(Vector(vector.dtype, data.dictionary), len(data.dictionary), precision)
+        return np.asarray(dictionary_codes.take(data.indices.to_numpy(zero_copy_only=False)))
+    row_codes = np.empty(length, np.int64)
+    for start in range(0, length, _BLOCK_ROWS):
+        block = vector.data.slice(start, _BLOCK_ROWS)
+        row_codes[start : start + len(block)] = _code(
+            xxhash64(Vector(vector.dtype, block), len(block)).view(np.uint64), precision
+        )
+    return row_codes
+
+
+def _code(hashes: npt.NDArray[np.uint64], precision: int) -> Int64s:
+    register = (hashes >> np.uint64(64 - precision)) | np.uint64(1 << precision)
+    rest = (hashes << np.uint64(precision)) | np.uint64(1 << (precision - 1))
+    # the second highest bit is cleared, so that as a double it is not rounded up to the next power of two
+    highest = ((rest & ~(rest >> np.uint64(1))).astype(np.float64).view(np.int64) >> 52) - 1023
+    return (register.view(np.int64) << _RANK_BITS) | (64 - highest)
+
+
+def precision_in(register_codes: Int64s) -> int:
+    """The precision of codes, read from the first of them; there must be one."""
+    return int(register_codes[0]).bit_length() - 1 - _RANK_BITS
+
+
+def highest(ids: Int64s, register_codes: Int64s, groups: int) -> tuple[Int64s, Int64s]:
+    """Of the codes of each group and register the one of the highest rank, by group."""
+    if not len(register_codes):
+        return ids, register_codes
+    bits = precision_in(register_codes)
+    one = np.int64(1 << (bits + _RANK_BITS))
+    keys = (ids << (bits + _RANK_BITS)) | (register_codes & (one - 1))
+    if groups << bits <= max(_MAX_DENSE_REGISTERS, len(register_codes)):
+        ranks = np.zeros(groups << bits, np.uint8)
+        np.maximum.at(ranks, keys >> _RANK_BITS, (keys & _RANKS).astype(np.uint8))
+        registers = np.flatnonzero(ranks)
+        keys = (registers << _RANK_BITS) | ranks.take(registers)
+    else:
+        keys.sort()
+        registers = keys >> _RANK_BITS
+        keys = keys[np.append(registers[1:] != registers[:-1], True)]
+    return keys >> (bits + _RANK_BITS), (keys & (one - 1)) | one
+
+
+def estimates(ids: Int64s, register_codes: Int64s, groups: int) -> Int64s:
+    """The number of different values in each group, of the codes that ``highest`` gives."""
+    if not len(register_codes):
+        return np.zeros(groups, np.int64)
+    bits = precision_in(register_codes)
+    registers = 1 << bits
+    filled = np.bincount(ids, minlength=groups)
+    empty = (registers - filled).astype(np.float64)
+    inverse = np.bincount(ids, np.ldexp(1.0, -(register_codes & _RANKS).astype(np.int32)), groups) + empty
+    alpha = _ALPHAS.get(bits, 0.7213 / (1.0 + 1.079 / registers))
+    raw = alpha * registers * registers / inverse
+    with np.errstate(divide="ignore"):
+        linear = registers * np.log(registers / empty)
+    few = (empty > 0) & ((linear <= _LINEAR[bits - _PRECISIONS.start]) | (raw <= 2.5 * registers))
+    result = np.where(few, linear, raw)
+    biased = np.flatnonzero(~few & (raw < 5.0 * registers))
+    result[biased] -= _bias(raw[biased], bits)
+    return np.floor(result + 0.5).astype(np.int64)
+
+
+def _bias(raw: Doubles, bits: int) -> Doubles:
+    """The mean bias of the raw estimates of the appendix that are nearest."""
+    table = _table()
+    known, biases = table["raw"][bits - _PRECISIONS.start], table["bias"][bits - _PRECISIONS.start]
+    low = np.maximum(_binary_search(known, raw) - _NEIGHBOURS + 1, 0)
+    high = np.minimum(low + _NEIGHBOURS, len(known))
+    while True:
+        above = np.minimum(high, len(known) - 1)
+        nearer = (high < len(known)) & ((raw - known[above]) ** 2 < (raw - known[low]) ** 2)
+        if not nearer.any():
+            break
+        low, high = low + nearer, high + nearer
+    total = np.zeros(len(raw))
+    for i in range(_NEIGHBOURS):
+        inside = low + i < high
+        total += np.where(inside, biases[np.minimum(low + i, len(known) - 1)], 0.0)
+    return np.asarray(total / (high - low))
+
+
+def _binary_search(known: Doubles, raw: Doubles) -> Int64s:
+    """The position where Java's binary search ends; it matters because the table is not sorted everywhere."""
+    low, high = np.zeros(len(raw), np.int64), np.full(len(raw), len(known) - 1)
+    while (low <= high).any():
+        middle = np.clip((low + high) >> 1, 0, len(known) - 1)
+        going, value = low <= high, known[middle]
+        low, high = (
+            np.where(going, np.where(value < raw, middle + 1, np.where(value == raw, middle, low)), low),
+            np.where(going & (value >= raw), middle - 1, high),
+        )
+    return low
+
+
+@functools.cache
+def _table() -> dict[str, list[Any]]:
+    text = (
+        importlib.resources.files("kquery_spark.functions.aggregate")
+        .joinpath("hyperloglog_bias.json")
+        .read_text()
+    )
+    return {name: [np.array(row) for row in rows] for name, rows in json.loads(text).items()}

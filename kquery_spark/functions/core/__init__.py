@@ -1,0 +1,1 @@
+"""Functions of values of any type: comparisons, conditionals, and logic."""

@@ -1,0 +1,230 @@
+"""COALESCE, NULLIF, NVL2, NANVL, GREATEST and LEAST (IF and CASE are expression nodes of their own).
+
+The kernels see all arguments; that a later argument must not raise for a row an earlier one decides is the
+expression compiler's care.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import PlanError
+from kquery_spark.functions import casts
+from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
+from kquery_spark.functions.core.comparison import coerce_comparison, compare
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
+from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
+from kquery_spark.kernels.elements import is_array
+from kquery_spark.kernels.ordered_bytes import can_order
+from kquery_spark.kernels.text import if_else
+from kquery_spark.types import names as t
+from kquery_spark.types.coercion import as_floats, common_type
+from kquery_spark.types.vector import Data, Vector
+
+
+def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    """The one type all arguments have, NULL literals aside; a part that may be NULL in one of them may be in it."""
+    present = [dtype for dtype in types if dtype != t.NULL]
+    if not present:
+        return t.NULL
+    one = present[0]
+    for dtype in present[1:]:
+        merged = common_type(one, dtype) if t.spark_name(one) == t.spark_name(dtype) else None
+        if merged is None:
+            raise PlanError(f"arguments have different types: {', '.join(map(t.spark_name, types))}")
+        one = merged
+    return one
+
+
+def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
+    """The arguments in one physical form: narrow where all are, else plain; NULL literals typed."""
+    narrow = t.is_decimal(dtype) and all(a.is_narrow for a in args if not _is_null_literal(a))
+    kind = t.LONG if narrow else dtype
+    forms = []
+    for arg in args:
+        if _is_null_literal(arg):
+            forms.append(pa.scalar(None, kind))
+        else:
+            forms.append(arg.data if narrow else arg.plain())
+    return alike(forms, dtype)
+
+
+def _is_null_literal(arg: Vector) -> bool:
+    return bool(arg.dtype == t.NULL or (arg.is_scalar and arg.null_count))
+
+
+def alike(forms: list[Data], dtype: pa.DataType) -> list[Data]:
+    """Nested values in one Arrow type, where theirs differ in what can be NULL or in names of elements."""
+    if not t.is_nested(dtype):
+        return forms
+    kinds = [form.type for form in forms]
+    # the text of a map's type does not say what can be NULL, types are equal whatever their elements are called
+    if all(kind == kinds[0] and str(kind) == str(kinds[0]) for kind in kinds[1:]):
+        return forms
+    return [form.cast(_nullable(dtype)) for form in forms]
+
+
+def _nullable(dtype: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(dtype):
+        return pa.struct([pa.field(f.name, _nullable(f.type)) for f in dtype])
+    if is_array(dtype):
+        return pa.list_(pa.field("element", _nullable(dtype.value_type)))
+    if pa.types.is_map(dtype):
+        return pa.map_(_nullable(dtype.key_type), _nullable(dtype.item_type))
+    return dtype
+
+
+def _coalesce(args: Sequence[Vector], context: CallContext) -> Data:
+    if context.dtype == t.NULL:
+        return pa.nulls(context.num_rows)
+    return pc.coalesce(*unified(args, context.dtype))
+
+
+def _nullif(args: Sequence[Vector], context: CallContext) -> Data:
+    left, right = args
+    if left.dtype == t.NULL or right.dtype == t.NULL:
+        return left.data
+    sides = [left, right]
+    if left.dtype != right.dtype:
+        types = [left.dtype, right.dtype]
+        common = common_type(*(types if context.mode is EvalMode.ANSI else as_floats(types)))
+        assert common is not None
+        # Spark casts no value that it compares with NULL
+        values = right.array(context.num_rows)
+        known = pc.is_valid(left.array(context.num_rows))
+        args = (left, Vector(right.dtype, if_else(known, values, pa.scalar(None, values.type))))
+        sides = [casts.cast(side, common, context.mode, context.tz, context.num_rows) for side in args]
+    same = pc.fill_null(compare("eq", sides[0], sides[1], context), False)
+    data = left.plain()
+    return if_else(same, pa.scalar(None, data.type), data)
+
+
+def _nullif_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if common_type(types[0], types[1]) is None:
+        raise PlanError(f"cannot compare {t.spark_name(types[0])} with {t.spark_name(types[1])}")
+    return types[0]
+
+
+def _nvl2(args: Sequence[Vector], context: CallContext) -> Data:
+    if context.dtype == t.NULL:
+        return pa.nulls(context.num_rows)
+    return if_else(pc.is_valid(args[0].data), *unified(args[1:], context.dtype))
+
+
+def _nanvl(args: Sequence[Vector], context: CallContext) -> Data:
+    return pc.if_else(pc.is_nan(args[0].data), args[1].data, args[0].data)
+
+
+def _extreme(op: str, args: Sequence[Vector], context: CallContext) -> Data:
+    """The first argument none of the others is beyond, NULLs skipped."""
+    best, *rest = unified(args, context.dtype)
+    for other in rest:
+        first, second = Vector(context.dtype, best), Vector(context.dtype, other)
+        beyond = pc.fill_null(compare(op, first, second, context), False)
+        best = pc.coalesce(pc.if_else(pc.or_(beyond, pc.is_null(best)), other, best), best)
+    return best
+
+
+def _greatest(args: Sequence[Vector], context: CallContext) -> Data:
+    return _extreme("lt", args, context)
+
+
+def _least(args: Sequence[Vector], context: CallContext) -> Data:
+    return _extreme("gt", args, context)
+
+
+def _orderable(types: Sequence[pa.DataType]) -> pa.DataType:
+    dtype = one_type(types)
+    if not can_order(dtype):
+        raise PlanError(f"values of type {t.spark_name(dtype)} have no order")
+    return dtype
+
+
+def _coerce_nvl2(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [types[0], *coerce_comparison(types[1:])]
+
+
+_FLOATING = accept(lambda types: types[0], t.is_fractional)
+
+register(
+    # Catalyst's Coalesce keeps its children; NVL, IFNULL and ZEROIFNULL become it before the optimizer
+    Function(
+        "coalesce",
+        _coalesce,
+        one_type,
+        catalyst=("Coalesce",),
+        arity=(1, None),
+        nullable="all",
+        encoded=True,
+        coerce=coerce_comparison,
+        lazy=True,
+        calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    # Catalyst turns NULLIF and NVL2 into If(EqualTo / IsNotNull ...): the importer sees Case nodes
+    Function(
+        "nullif",
+        _nullif,
+        _nullif_type,
+        arity=(2, 2),
+        nullable="always",
+        raises=frozenset({EvalMode.ANSI}),
+        safe_for=lambda types, values: types[0] == types[1],
+        encoded=True,
+        evaluates=(0, 1),
+        lazy=True,
+        calls=TWO_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "nvl2",
+        _nvl2,
+        lambda types: one_type(types[1:]),
+        arity=(3, 3),
+        nullable="rest",
+        encoded=True,
+        coerce=_coerce_nvl2,
+        lazy=True,
+        calls=THREE_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "nanvl",
+        _nanvl,
+        _FLOATING,
+        catalyst=("NaNvl",),
+        arity=(2, 2),
+        lazy=True,
+        calls=TWO_COLUMNS,
+        coerce=lambda types: (
+            [t.FLOAT, t.FLOAT] if list(types) == [t.FLOAT, t.FLOAT] else [t.DOUBLE, t.DOUBLE]
+        ),
+    ),
+    Function(
+        "greatest",
+        _greatest,
+        _orderable,
+        catalyst=("Greatest",),
+        calls=ALL_COLUMNS,
+        arity=(2, None),
+        nullable="all",
+        encoded=True,
+        coerce=coerce_comparison,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "least",
+        _least,
+        _orderable,
+        catalyst=("Least",),
+        calls=ALL_COLUMNS,
+        arity=(2, None),
+        nullable="all",
+        encoded=True,
+        coerce=coerce_comparison,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Dates, timestamps, times, and intervals."""

@@ -1,0 +1,311 @@
+"""Other spellings of values: base 64, base 2, Soundex; and numbers with thousands separators."""
+
+from __future__ import annotations
+
+import base64
+import math
+import string
+from collections.abc import Sequence
+from decimal import ROUND_HALF_EVEN, Context, Decimal, localcontext
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallForm
+from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
+from kquery_spark.functions.registry import (
+    CallContext,
+    CatalystParameters,
+    EvalMode,
+    Function,
+    VersionChange,
+    accept,
+    cast_to,
+    register,
+)
+from kquery_spark.kernels import utf8_string
+from kquery_spark.types import names as t
+from kquery_spark.types.units import INT32_MAX
+from kquery_spark.types.vector import Data, Vector
+
+_LINE_CHARACTERS = 76
+_BASE64 = {
+    ord(c): i for i, c in enumerate(string.ascii_uppercase + string.ascii_lowercase + string.digits + "+/")
+}
+
+
+def _base64(args: Sequence[Vector], context: CallContext) -> Data:
+    """Base 64 in lines of 76 characters, as Java's MIME encoder writes it."""
+    chunked = len(args) < 2 or args[1].data.as_py()
+
+    def one(value: bytes) -> str:
+        text = base64.b64encode(value).decode()
+        if not chunked:
+            return text
+        return "\r\n".join(text[i : i + _LINE_CHARACTERS] for i in range(0, len(text), _LINE_CHARACTERS))
+
+    return per_distinct(one, args[:1], context)
+
+
+def _unbase64(args: Sequence[Vector], context: CallContext) -> Data:
+    return per_distinct(lambda text: _decoded(text.encode()), args, context)
+
+
+def _decoded(source: bytes) -> bytes:
+    """Java's MIME decoder: other characters are skipped, but the end must be right."""
+    body, padding, tail = source.partition(b"=")
+    values = [_BASE64[byte] for byte in body if byte in _BASE64]
+    _check_ending(len(values) % 4, padding + tail)
+    bits = 0
+    for value in values:
+        bits = bits << 6 | value
+    size = len(values) * 6 // 8
+    return (bits >> (len(values) * 6 - size * 8)).to_bytes(size, "big")
+
+
+def _check_ending(rest: int, padding: bytes) -> None:
+    """Raise unless as many padding characters as the last ``rest`` characters need come last, or none."""
+    if padding:
+        if rest == 0 or (rest == 2 and padding[1:2] != b"="):
+            raise _bad_base64("Input byte array has wrong 4-byte ending unit")
+        padding = padding[2:] if rest == 2 else padding[1:]
+    if rest == 1:
+        raise _bad_base64("Last unit does not have enough valid bits")
+    if any(byte in _BASE64 or byte == ord("=") for byte in padding):
+        raise _bad_base64("Input byte array has incorrect ending byte")
+
+
+def _bad_base64(message: str) -> ExecutionError:
+    return ExecutionError("IllegalArgumentException", message)
+
+
+_SOUNDEX = "01230127022455012623017202"
+
+
+def _soundex(args: Sequence[Vector], context: CallContext) -> Data:
+    return per_distinct(_sound, args, context)
+
+
+def _sound(value: str) -> str:
+    """A letter and three digits; a text that does not begin with a letter is given back."""
+    if not value or not (value[0].isascii() and value[0].isalpha()):
+        return value
+    code = value[0].upper()
+    last = _SOUNDEX[ord(code) - 65]
+    for letter in value[1:]:
+        if not (letter.isascii() and letter.isalpha()):
+            last = "0"
+            continue
+        digit = _SOUNDEX[ord(letter.upper()) - 65]
+        if digit == "7":
+            continue
+        if digit not in ("0", last):
+            code += digit
+            if len(code) == 4:
+                break
+        last = digit
+    return code.ljust(4, "0")
+
+
+def _bin(args: Sequence[Vector], context: CallContext) -> Data:
+    return per_distinct(lambda value: format(value & 0xFFFFFFFFFFFFFFFF, "b"), args, context)
+
+
+# --- format_number --------------------------------------------------------------------------------
+
+_MAX_FORMATTED_DECIMALS = 15
+
+
+def _format_number(args: Sequence[Vector], context: CallContext) -> Data:
+    """Thousands separators and ``d`` decimals, rounded half to even; NULL for a negative ``d``."""
+    return per_distinct(_formatted, args, context)
+
+
+def _formatted(value: Any, digits: int) -> str | None:
+    if digits < 0:
+        return None
+    _check_decimals(digits)
+    if isinstance(value, float):
+        if math.isnan(value):
+            return "NaN"
+        if math.isinf(value):
+            return "∞" if value > 0 else "-∞"
+        if abs(value) >= 1e15:
+            raise Unsupported("format_number of doubles of 1e15 and more is not supported")
+        rounded = _half_even(value, digits)
+        sign = "-" if math.copysign(1, value) < 0 else ""
+        return sign + format(abs(rounded), f",.{digits}f")
+    with localcontext(Context(prec=100)):
+        exact = Decimal(value)
+        rounded = abs(exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_EVEN))
+    # Only doubles keep the sign of what is rounded to zero.
+    text = format(rounded, f",.{digits}f")
+    return f"-{text}" if exact < 0 else text
+
+
+def _half_even(value: float, digits: int) -> Decimal:
+    """The digits Java prints, rounded; what looks like a tie is decided by the double's exact value."""
+    with localcontext(Context(prec=400)):
+        shown, unit = Decimal(repr(value)), Decimal(1).scaleb(-digits)
+        rounded = shown.quantize(unit, ROUND_HALF_EVEN)
+        if abs(shown - rounded) * 2 != unit:
+            return rounded
+        exact = Decimal(value)
+        if exact == shown:
+            return rounded
+        low = shown.quantize(unit, "ROUND_FLOOR")
+        return low if exact < shown else low + unit
+
+
+def _check_digits(values: Sequence[object]) -> None:
+    if isinstance(values[1], int):
+        _check_decimals(values[1])
+
+
+def _check_decimals(digits: int) -> None:
+    if digits > _MAX_FORMATTED_DECIMALS:
+        raise Unsupported(f"format_number with more than {_MAX_FORMATTED_DECIMALS} decimals is not supported")
+
+
+# --- parts of strings -------------------------------------------------------------------------------
+
+
+def _overlay(args: Sequence[Vector], context: CallContext) -> Data:
+    """``overlay(text, by, position, length)``; a negative length is that of ``by``."""
+    return per_distinct(_overlaid, args, context)
+
+
+def _overlaid(value: str, by: str, position: int, length: int = -1) -> str:
+    size = len(by) if length < 0 else length
+    return value[: max(position - 1, 0)] + by + value[max(_index(value, position + size), 0) :]
+
+
+def _index(value: str, position: int) -> int:
+    """Where a position is, from 1 or, negative, from the end; it may be before the text."""
+    return position - 1 if position > 0 else len(value) + position if position < 0 else 0
+
+
+def _elt(args: Sequence[Vector], context: CallContext) -> Data:
+    """The argument with this number, from 1; outside it raises in ANSI mode."""
+    n = context.num_rows
+    number = args[0].array(n)
+    count = len(args) - 1
+    inside = pc.and_(pc.greater_equal(number, 1), pc.less_equal(number, count))
+    if context.mode is EvalMode.ANSI and pc.any(pc.invert(inside)).as_py():
+        raise ExecutionError(
+            "INVALID_ARRAY_INDEX", f"The index is out of bounds. The array has {count} elements."
+        )
+    index = pc.if_else(inside, pc.subtract(pc.cast(number, t.LONG), 1), pa.scalar(None, t.LONG))
+    return pc.choose(index, *[a.array(n) for a in args[1:]])
+
+
+def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
+    """One part, from 1 or, negative, from the end; empty where there is none."""
+
+    def one(value: str, delimiter: str, number: int) -> str:
+        if number == 0:
+            raise ExecutionError(
+                "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
+            )
+        parts = value.split(delimiter) if delimiter else [value]
+        index = number - 1 if number > 0 else len(parts) + number
+        return parts[index] if 0 <= index < len(parts) else ""
+
+    return per_distinct(one, args, context)
+
+
+def _strings(dtype: pa.DataType) -> bool:
+    return bool(dtype in (t.STRING, t.BINARY))
+
+
+def _one_kind(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    kind = t.BINARY if all(x == t.BINARY for x in types[1:]) else t.STRING
+    return [t.INT, *[kind] * (len(types) - 1)]
+
+
+_S, _I = t.STRING, t.INT
+
+register(
+    # StaticInvoke of Base64.encode; the second argument says whether lines are cut
+    Function("base64", _base64, accept(_S, t.BINARY, t.BOOL), arity=(1, 2), coerce=cast_to(t.BINARY, t.BOOL)),
+    # failOnError must be false: to_binary is another function
+    Function(
+        "unbase64",
+        _unbase64,
+        accept(t.BINARY, _S),
+        catalyst=("UnBase64",),
+        parameters=CatalystParameters(fixed=(("failOnError", False),)),
+        raises=frozenset(EvalMode),
+        coerce=cast_to(_S),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+    Function(
+        "soundex",
+        _soundex,
+        accept(_S, _S),
+        catalyst=("SoundEx",),
+        coerce=cast_to(_S),
+        invalid_utf8=utf8_string.soundex,
+    ),
+    Function("bin", _bin, accept(_S, t.LONG), catalyst=("Bin",), coerce=cast_to(t.LONG)),
+    Function(
+        "format_number",
+        _format_number,
+        accept(_S, t.is_numeric, _I),
+        catalyst=("FormatNumber",),
+        arity=(2, 2),
+        nullable="always",
+        evaluates=(0, 1),
+        check_values=_check_digits,
+        coerce=lambda types: [types[0] if t.is_numeric(types[0]) else t.DOUBLE, types[1]],
+    ),
+    # the fourth argument is -1 where the call has three
+    Function(
+        "overlay",
+        _overlay,
+        accept(_S, _S, _S, _I),
+        catalyst=("Overlay",),
+        arity=(3, 4),
+        coerce=cast_to(_S, _S, _I),
+        calls=CallForm(columns=(0, 1, 2, 3), adds=(3, ", -1")),
+        changes=(
+            VersionChange(
+                "repeats the text where position and length together pass 2147483647",
+                lambda _, values: (
+                    not all(isinstance(v, int) and abs(v) <= INT32_MAX // 4 for v in values[2:])
+                ),
+                patches=((4, 2, 1),),
+            ),
+        ),
+        invalid_utf8=utf8_string.overlay,
+    ),
+    Function(
+        "elt",
+        _elt,
+        accept(lambda types: types[1], _I, _strings),
+        catalyst=("Elt",),
+        arity=(2, None),
+        nullable="always",
+        raises=frozenset({EvalMode.ANSI}),
+        coerce=_one_kind,
+        foldable=False,
+        lazy=True,
+        calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    # ElementAt over StringSplitSQL, with an empty text for parts that are not there
+    Function(
+        "split_part",
+        _split_part,
+        accept(_S, _S, _S, _I),
+        arity=(3, 3),
+        nullable="always",
+        raises=frozenset(EvalMode),
+        coerce=cast_to(_S, _S, _I),
+        calls=THREE_COLUMNS,
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+)

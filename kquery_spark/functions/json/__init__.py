@@ -1,0 +1,1 @@
+"""Functions of JSON and CSV strings."""

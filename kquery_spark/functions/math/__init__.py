@@ -1,0 +1,1 @@
+"""Numbers: arithmetic, rounding, bases, and exact decimals."""

@@ -1,0 +1,1 @@
+"""Arrays, maps, structs, and the functions with lambdas over them."""

@@ -1,0 +1,227 @@
+"""Functions of arrays and a lambda: ``transform``, ``filter``, ``exists``, ``forall``, ``zip_with``, ``aggregate``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
+from kquery_spark.functions.nested.higher_order import (
+    HigherOrderFunction,
+    LambdaCall,
+    array_of,
+    element_field,
+    first_type,
+    register_higher_order,
+)
+from kquery_spark.kernels.elements import (
+    Elements,
+    Mask,
+    element_places,
+    elements,
+    list_array,
+    listed,
+    of_type,
+)
+from kquery_spark.kernels.integer_order import stable_order
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+# A step of AGGREGATE costs as much as Spark needs for so many elements.
+_MIN_ROWS_OF_A_STEP = 200
+_MAX_SHORT_STEPS = 1000  # so few steps take no time worth mentioning, however few rows they have
+
+
+def _with_place(items: Elements, parameters: int) -> list[pa.Array]:
+    """The elements and, for a lambda of two parameters, the place of each in its array."""
+    return [items.values, pa.array(items.order.astype(np.int32))][:parameters]
+
+
+def truth(value: Vector, length: int) -> tuple[Mask, Mask]:
+    """Where a condition is true, and where it is NULL."""
+    data = pa.nulls(length, t.BOOL) if value.dtype == t.NULL else value.array(length)
+    true = np.asarray(pc.fill_null(data, False).to_numpy(zero_copy_only=False), np.bool_)
+    return true, np.asarray(data.is_null().to_numpy(zero_copy_only=False), np.bool_)
+
+
+def _transform(args: Sequence[pa.Array], call: LambdaCall) -> Data:
+    items = elements(args[0])
+    values = call.function(_with_place(items, call.parameters), items.rows).array(len(items.rows))
+    return list_array(values, items.sizes, items.nulls, call.dtype)
+
+
+def _filter(args: Sequence[pa.Array], call: LambdaCall) -> Data:
+    items = elements(args[0])
+    value = call.function(_with_place(items, call.parameters), items.rows)
+    passing = np.flatnonzero(truth(value, len(items.rows))[0])
+    sizes = np.bincount(items.rows[passing], minlength=call.num_rows)
+    return listed(items.values, passing, sizes, items.nulls, call.dtype)
+
+
+def _quantified(exists: bool) -> Any:
+    """Whether the lambda holds for some (or each) element; NULL where only unknown ones could decide."""
+
+    def run(args: Sequence[pa.Array], call: LambdaCall) -> Data:
+        items = elements(args[0])
+        decided, unknown = np.zeros(call.num_rows, np.bool_), np.zeros(call.num_rows, np.bool_)
+
+        def evaluate(places: Int64s, values: pa.Array) -> None:
+            rows = items.rows[places]
+            true, missing = truth(call.function([values], rows), len(rows))
+            decided[rows[true if exists else ~true & ~missing]] = True
+            unknown[rows[missing]] = True
+
+        try:
+            evaluate(np.arange(len(items.rows)), items.values)
+        except ExecutionError:
+            _evaluate_until_decided(
+                items, decided, lambda places: evaluate(places, items.values.take(pa.array(places)))
+            )
+        return pa.array(decided == exists, mask=items.nulls | (unknown & ~decided))
+
+    return run
+
+
+def _evaluate_until_decided(items: Elements, decided: Mask, evaluate: Callable[[Int64s], None]) -> None:
+    """Evaluate the elements of each row up to the first one that decides: Spark stops there, so later ones must not raise.
+
+    Several of each row at a time, twice as many after each success and half as many after an error. An error among single
+    elements is one that Spark meets, too.
+    """
+    starts, done = items.starts, np.zeros(len(items.sizes), np.int64)
+    rows, width = np.flatnonzero(items.sizes), 1
+    while len(rows):
+        counts = np.minimum(items.sizes[rows] - done[rows], width)
+        _, within = element_places(counts)
+        try:
+            evaluate(np.repeat(starts[rows] + done[rows], counts) + within)
+        except ExecutionError:
+            if width == 1:
+                raise
+            width //= 2
+            continue
+        done[rows] += counts
+        rows = rows[(done[rows] < items.sizes[rows]) & ~decided[rows]]
+        width *= 2
+
+
+def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
+    """The lambda of the elements at each place of two arrays, NULL behind the end of the shorter one."""
+    sides = [elements(array) for array in args]
+    nulls = sides[0].nulls | sides[1].nulls
+    sizes = np.where(nulls, 0, np.maximum(sides[0].sizes, sides[1].sizes))
+    rows, order = element_places(sizes)
+    columns = [side.at(rows, order) for side in sides]
+    values = call.function(columns, rows).array(len(rows))
+    return list_array(values, sizes, nulls, call.dtype)
+
+
+def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
+    """Fold each array from the left: step by step, over all rows that have an element at that place.
+
+    Rows are taken in the order of their sizes, the largest first, so that those with an element left are a prefix.
+    """
+    array, zero = args
+    items = elements(array)
+    order = stable_order(-items.sizes)
+    starts, sizes = items.starts[order], items.sizes[order]
+    steps = np.arange(int(sizes[0]) if len(sizes) else 0)
+    if len(steps) > _MAX_SHORT_STEPS and len(items.rows) < _MIN_ROWS_OF_A_STEP * len(steps):
+        raise Unsupported("AGGREGATE over few long arrays is not supported")
+    live = np.searchsorted(-sizes, -steps, side="left")  # rows with more elements than the step's number
+    value = of_type(zero.take(pa.array(order)), call.dtype)
+    done: list[pa.Array] = []
+    for step, count in zip(steps.tolist(), live.tolist(), strict=True):
+        if count < len(value):
+            done.append(value.slice(count))
+            value = value.slice(0, count)
+        element = items.values.take(pa.array(starts[:count] + step))
+        value = of_type(call.function([value, element], order[:count]).array(count), call.dtype)
+    folded = pa.concat_arrays([value, *reversed(done)])
+    places = np.empty(len(order), np.int64)
+    places[order] = np.arange(len(order))
+    return folded.take(pa.array(places, mask=items.nulls))
+
+
+def _element_and_place(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
+    return element_field(types[0]), pa.field("place", t.INT, False)
+
+
+def _pair(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
+    return [element_field(dtype, name).with_nullable(True) for dtype, name in zip(types, "lr", strict=True)]
+
+
+def _state_and_element(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
+    return pa.field("state", t.nullable_within(types[1])), element_field(types[0])
+
+
+def _state_type(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
+    if value.type != t.NULL and t.spark_name(value.type) != t.spark_name(types[1]):
+        raise PlanError(
+            f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] the lambda of aggregate gives {t.spark_name(value.type)}, "
+            f"but starts with {t.spark_name(types[1])}"
+        )
+    return t.nullable_within(types[1])
+
+
+def _condition(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
+    return t.BOOL
+
+
+register_higher_order(
+    HigherOrderFunction(
+        "transform",
+        catalyst="ArrayTransform",
+        parameters=_element_and_place,
+        optional=1,
+        result=array_of,
+        kernel=_transform,
+    ),
+    HigherOrderFunction(
+        "filter",
+        catalyst="ArrayFilter",
+        parameters=_element_and_place,
+        optional=1,
+        is_condition=True,
+        result=first_type,
+        kernel=_filter,
+    ),
+    *(
+        HigherOrderFunction(
+            name,
+            catalyst=cls,
+            parameters=lambda types: [element_field(types[0])],
+            is_condition=True,
+            result=_condition,
+            kernel=_quantified(name == "exists"),
+            nullable="body",
+        )
+        for name, cls in (("exists", "ArrayExists"), ("forall", "ArrayForAll"))
+    ),
+    HigherOrderFunction(
+        "zip_with",
+        calls=TWO_COLUMNS,
+        catalyst="ZipWith",
+        arguments=2,
+        parameters=_pair,
+        result=array_of,
+        kernel=_zip_with,
+    ),
+    HigherOrderFunction(
+        "aggregate",
+        ("reduce",),
+        CallForm((0, 1), adds=(3, ", lambdafunction(namedlambdavariable(), namedlambdavariable())")),
+        catalyst="ArrayAggregate",
+        arguments=2,
+        parameters=_state_and_element,
+        result=_state_type,
+        kernel=_aggregate,
+        nullable="always",
+        finishes=True,
+    ),
+)

@@ -1,0 +1,327 @@
+"""Arrays as wholes: sorting, slices, joining, repeating."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
+from kquery_spark.functions.core.conditional import one_type
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
+from kquery_spark.functions.registry import (
+    CallContext,
+    EvalMode,
+    Function,
+    Operator,
+    TypeRule,
+    VersionChange,
+    register,
+    same,
+)
+from kquery_spark.functions.strings.basics import coerce_concat, concat, concat_type, dense_mask, numbers
+from kquery_spark.kernels import utf8_string
+from kquery_spark.kernels.elements import (
+    check_size,
+    codes,
+    elements,
+    is_array,
+    list_array,
+    listed,
+    of_type,
+)
+from kquery_spark.kernels.integer_order import lexicographic_order, stable_order
+from kquery_spark.kernels.ordered_bytes import can_order
+from kquery_spark.types import names as t
+from kquery_spark.types.coercion import common_type
+from kquery_spark.types.sizes import reserve_gather, reserve_rows
+from kquery_spark.types.vector import Data, Vector
+
+# --- order ----------------------------------------------------------------------------------------
+
+
+def _sort(args: Sequence[Vector], context: CallContext) -> Data:
+    """Ascending with NULLs first, or descending with NULLs last; equal values keep their order.
+
+    Spark sorts numbers without NULLs by ``java.util.Arrays.sort``, for which -0.0 comes before 0.0.
+    """
+    n = context.num_rows
+    items = elements(args[0].array(n))
+    ascending = args[1].data.as_py() if len(args) > 1 else True
+    ranks = codes(items.values)
+    element = args[0].dtype.value_field
+    if ascending and t.is_fractional(element.type) and not items.values.null_count:
+        reals = items.values.to_numpy(zero_copy_only=False)
+        zeros, negative = reals == 0, np.signbit(reals)
+        if not element.nullable:
+            ranks = 2 * ranks + ~(zeros & negative)
+        elif len(np.intersect1d(items.rows[zeros & negative], items.rows[zeros & ~negative])):
+            raise Unsupported(
+                "sort_array of 0.0 and -0.0 where it is not known whether an element can be NULL"
+            )
+    order = lexicographic_order([items.rows, ranks if ascending else -ranks])
+    return listed(items.values, order, items.sizes, items.nulls, context.dtype)
+
+
+def _extreme(largest: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
+    def run(args: Sequence[Vector], context: CallContext) -> Data:
+        n = context.num_rows
+        items = elements(args[0].array(n))
+        ranks = codes(items.values)
+        known = np.flatnonzero(ranks >= 0)
+        key = -ranks[known] if largest else ranks[known]
+        order = known.take(lexicographic_order([items.rows[known], key]))
+        rows, first = np.unique(items.rows[order], return_index=True)
+        positions = np.full(n, -1, np.int64)
+        positions[rows] = order[first]
+        return items.values.take(pa.array(np.maximum(positions, 0), mask=positions < 0))
+
+    return run
+
+
+# --- parts and wholes -----------------------------------------------------------------------------
+
+
+def _concat(args: Sequence[Vector], context: CallContext) -> Data:
+    """The elements of all arrays, one after the other; NULL where one of them is NULL."""
+    if not is_array(context.dtype):
+        return concat(args, context)
+    n, element = context.num_rows, context.dtype.value_type
+    mask = dense_mask(args, n)
+    parts = [elements(a.array(n)) for a in args]
+    rows = np.concatenate([p.rows for p in parts])
+    order = stable_order(rows)
+    order = order[~mask[rows[order]]]
+    check_size(len(order))
+    values = pa.concat_arrays([of_type(p.values, element) for p in parts])
+    return listed(values, order, np.bincount(rows[order], minlength=n), mask, context.dtype)
+
+
+def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
+    """A text, or the elements of an array, from the end."""
+    if not is_array(context.dtype):
+        return pc.utf8_reverse(args[0].data)
+    items = elements(args[0].array(context.num_rows))
+    ends = items.starts + items.sizes - 1
+    positions = ends[items.rows] - items.order
+    return listed(items.values, positions, items.sizes, items.nulls, context.dtype)
+
+
+def _slice(args: Sequence[Vector], context: CallContext) -> Data:
+    """``slice(array, start, length)``: from 1 or, negative, from the end."""
+    n = context.num_rows
+    items = elements(args[0].array(n))
+    start, length = numbers(args[1], n), numbers(args[2], n)
+    mask = dense_mask(args, n)
+    if ((start == 0) & ~mask).any():
+        raise ExecutionError("INVALID_PARAMETER_VALUE.START", "slice expects a start that is not 0.")
+    if ((length < 0) & ~mask).any():
+        raise ExecutionError("INVALID_PARAMETER_VALUE.LENGTH", "slice expects a length that is not negative.")
+    begin = np.where(start > 0, start - 1, items.sizes + start)
+    end = np.where((begin < 0) | mask, 0, begin + length)
+    order = items.order
+    selected = np.flatnonzero((order >= begin[items.rows]) & (order < end[items.rows]))
+    return listed(items.values, selected, np.bincount(items.rows[selected], minlength=n), mask, context.dtype)
+
+
+def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
+    """The elements of arrays in an array; NULL where one of them is NULL."""
+    n = context.num_rows
+    outer = elements(args[0].array(n))
+    inner = elements(outer.values)
+    mask = outer.nulls.copy()
+    mask[outer.rows[inner.nulls]] = True
+    rows = outer.rows[inner.rows]
+    selected = np.flatnonzero(~mask[rows])
+    return listed(inner.values, selected, np.bincount(rows[selected], minlength=n), mask, context.dtype)
+
+
+def _join(args: Sequence[Vector], context: CallContext) -> Data:
+    """The strings with a separator between them; NULLs are left out unless a third argument stands for them."""
+    n = context.num_rows
+    items = elements(args[0].array(n))
+    values, mask = items.values, dense_mask(args, n)
+    selected = np.flatnonzero(~mask[items.rows])
+    if values.null_count and len(args) > 2:
+        instead = args[2].array(n).take(pa.array(items.rows))
+        values = pc.if_else(values.is_valid(), values, instead)
+    selected = selected[np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)[selected]]
+    lists = listed(values, selected, np.bincount(items.rows[selected], minlength=n), mask, pa.list_(t.STRING))
+    separators = args[1].array(n)
+    reserve_gather([separators], items.rows)
+    return pc.binary_join(lists, separators)
+
+
+def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
+    n = context.num_rows
+    count = np.maximum(numbers(args[1], n), 0)
+    mask = dense_mask(args[1:], n)
+    total = int(np.where(mask, 0, count).sum())
+    reserve_rows(total, 16)
+    check_size(total)
+    rows = np.repeat(np.arange(n), np.where(mask, 0, count))
+    return listed(args[0].array(n), rows, count, mask, context.dtype)
+
+
+def _entries(args: Sequence[Vector], context: CallContext) -> Data:
+    array = args[0].array(context.num_rows)
+    fields = list(context.dtype.value_type)
+    parts = [of_type(part, field.type) for part, field in zip((array.keys, array.items), fields, strict=True)]
+    pairs = pa.StructArray.from_arrays(parts, fields=fields)
+    items = elements(array, pairs)
+    return list_array(items.values, items.sizes, items.nulls, context.dtype)
+
+
+# --- types ----------------------------------------------------------------------------------------
+
+
+def wrong_types(name: str, types: Sequence[pa.DataType]) -> PlanError:
+    """The error for a call with arguments of other types than the function takes."""
+    return PlanError(f"{name} cannot take {', '.join(map(t.spark_name, types))}")
+
+
+def is_orderable(dtype: pa.DataType) -> bool:
+    """Whether the type is an array of elements that Spark can compare."""
+    return is_array(dtype) and dtype.value_type != t.NULL and can_order(dtype.value_type)
+
+
+def array_rule(name: str, result: TypeRule, *tests: Callable[[pa.DataType], bool]) -> TypeRule:
+    """``result``, if each argument passes its test (the last one repeats)."""
+
+    def rule(types: Sequence[pa.DataType]) -> pa.DataType:
+        if not all(tests[min(i, len(tests) - 1)](dtype) for i, dtype in enumerate(types)):
+            raise wrong_types(name, types)
+        return result(types)
+
+    return rule
+
+
+def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not types or not is_array(types[0]):
+        return concat_type(types)
+    if not all(map(is_array, types)) or len(set(map(t.spark_name, types))) > 1:
+        raise wrong_types("concat", types)
+    return one_type(types)
+
+
+def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    """Arrays have a common type, if there is one; without an array all are strings or all binary."""
+    if not any(map(is_array, types)):
+        return coerce_concat(types)
+    if len(set(map(t.spark_name, types))) == 1:
+        return types
+    common = reduce(lambda a, b: None if a is None or b is None else common_type(a, b), types)
+    return types if common is None else [common] * len(types)
+
+
+def _reversible(dtype: pa.DataType) -> bool:
+    return is_array(dtype) or t.is_string(dtype)
+
+
+def _entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    if not pa.types.is_map(types[0]):
+        raise wrong_types("map_entries", types)
+    pair = [pa.field("key", types[0].key_type, False), types[0].item_field.with_name("value")]
+    return pa.list_(pa.field("element", pa.struct(pair), False))
+
+
+def _whole(dtype: pa.DataType) -> bool:
+    return bool(dtype == t.INT)
+
+
+def _text_array(dtype: pa.DataType) -> bool:
+    return is_array(dtype) and bool(dtype.value_type == t.STRING)
+
+
+def _nested_array(dtype: pa.DataType) -> bool:
+    return is_array(dtype) and is_array(dtype.value_type)
+
+
+_ANY = frozenset(EvalMode)
+
+register(
+    Function(
+        "sort_array",
+        _sort,
+        array_rule("sort_array", same, is_orderable, lambda dtype: bool(dtype == t.BOOL)),
+        catalyst=("SortArray",),
+        arity=(1, 2),
+        calls=CallForm(adds=(1, ", true")),
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    *(
+        Function(
+            name,
+            _extreme(largest),
+            array_rule(name, lambda types: types[0].value_type, is_orderable),
+            catalyst=(cls,),
+            nullable="always",
+            invalid_utf8=InvalidUtf8.BYTES,
+        )
+        for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
+    ),
+    Function(
+        "concat",
+        _concat,
+        _concat_type,
+        catalyst=("Concat",),
+        arity=(0, None),
+        coerce=_coerce_concat,
+        operator=Operator(spellings=("||",)),
+        calls=ALL_COLUMNS,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "reverse",
+        _reverse,
+        array_rule("reverse", same, _reversible),
+        catalyst=("Reverse",),
+        coerce=lambda types: types if is_array(types[0]) else [t.STRING],
+        invalid_utf8=utf8_string.reverse,
+    ),
+    Function(
+        "slice",
+        _slice,
+        array_rule("slice", same, is_array, _whole, _whole),
+        catalyst=("Slice",),
+        arity=(3, 3),
+        calls=THREE_COLUMNS,
+        changes=(VersionChange("gives no element where start and length together pass 2147483647"),),
+        raises=_ANY,
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "flatten",
+        _flatten,
+        array_rule("flatten", lambda types: types[0].value_type, _nested_array),
+        catalyst=("Flatten",),
+        nullable="elements",
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "array_join",
+        _join,
+        array_rule("array_join", lambda types: t.STRING, _text_array, t.is_string),
+        catalyst=("ArrayJoin",),
+        arity=(2, 3),
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "array_repeat",
+        _repeat,
+        array_rule("array_repeat", lambda types: pa.list_(types[0]), lambda dtype: dtype != t.NULL, _whole),
+        catalyst=("ArrayRepeat",),
+        arity=(2, 2),
+        calls=TWO_COLUMNS,
+        nullable="rest",
+        evaluates=(1, 0),
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    Function(
+        "map_entries", _entries, _entries_type, catalyst=("MapEntries",), invalid_utf8=InvalidUtf8.BYTES
+    ),
+)

@@ -1,0 +1,148 @@
+"""Functions of lambdas: what the lambda is given, what the call gives, and how it runs over all elements of a batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.special_forms import SpecialForm, register_special_forms, special_form
+from kquery_spark.kernels.elements import is_array
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Int64s, Vector
+
+Lambda = Callable[[Sequence[pa.Array], Int64s], Vector]
+"""Values of a lambda for arrays of its parameters' values; ``Int64s`` says which row of the batch each belongs to."""
+
+ParameterRule = Callable[[Sequence[pa.DataType]], Sequence[pa.Field]]
+ResultRule = Callable[[Sequence[pa.DataType], pa.Field], pa.DataType]
+
+
+@dataclass(frozen=True)
+class LambdaCall:
+    """What a kernel is given besides the arguments: the lambda, how many parameters it has, and the result's type."""
+
+    function: Lambda
+    parameters: int
+    dtype: pa.DataType
+    mode: EvalMode
+    num_rows: int
+
+
+LambdaKernel = Callable[[Sequence[pa.Array], LambdaCall], Data]
+
+
+def _no_parameters(types: Sequence[pa.DataType]) -> Sequence[pa.Field]:
+    raise PlanError("a function of a lambda needs parameters")
+
+
+def _no_result(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
+    raise PlanError("a function of a lambda needs a type")
+
+
+def _no_kernel(args: Sequence[pa.Array], call: LambdaCall) -> Data:
+    raise Unsupported("a function of a lambda needs a kernel")
+
+
+@dataclass(frozen=True)
+class HigherOrderFunction(SpecialForm):
+    """A function whose last argument is a lambda.
+
+    catalyst: the simple name of the Catalyst class. arguments: how many come before the lambda.
+    parameters: types of the arguments -> the lambda's parameters; PlanError for wrong types. optional: how many of the
+    last parameters the lambda may lack. is_condition: the lambda gives a condition.
+    result: types of the arguments and the field of what the lambda gives -> the call's type.
+    nullable: "any" (where an argument is NULL), "body" (where the lambda gives NULL, too), "always".
+    raises: modes in which the call can raise by itself, whatever the lambda does.
+    finishes: a second lambda may say what the call gives of its result. without_lambda: the function that a call is which
+    has no lambda.
+    """
+
+    catalyst: str = ""
+    arguments: int = 1
+    parameters: ParameterRule = field(default=_no_parameters)
+    optional: int = 0
+    is_condition: bool = False
+    result: ResultRule = field(default=_no_result)
+    kernel: LambdaKernel = field(default=_no_kernel)
+    nullable: str = "any"
+    raises: frozenset[EvalMode] = frozenset()
+    finishes: bool = False
+    without_lambda: str = ""
+
+    def check(self, types: Sequence[pa.DataType], parameters: int, body: pa.DataType) -> Sequence[pa.Field]:
+        """The parameters that a lambda with so many of them has; PlanError or Unsupported if there is none like it."""
+        if len(types) != self.arguments:
+            raise PlanError(f"{self.name} takes {self.arguments} argument(s) and a lambda")
+        fields = self.parameters(types)
+        if not len(fields) - self.optional <= parameters <= len(fields):
+            raise PlanError(
+                f"[INVALID_LAMBDA_FUNCTION_CALL.NUM_ARGS_MISMATCH] the lambda of {self.name} cannot have "
+                f"{parameters} parameters"
+            )
+        if self.is_condition and body not in (t.BOOL, t.NULL):
+            raise PlanError(
+                f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] the lambda of {self.name} has to be a condition"
+            )
+        if not self.is_condition and body == t.NULL:
+            raise Unsupported(f"{self.name} to nothing but NULL is not supported")
+        return fields[:parameters]
+
+
+_BY_CLASS: dict[str, HigherOrderFunction] = {}
+
+
+def register_higher_order(*entries: HigherOrderFunction) -> None:
+    """Add entries; names and Catalyst classes are unique."""
+    register_special_forms(*entries)
+    _BY_CLASS.update((entry.catalyst, entry) for entry in entries)
+
+
+def higher_order_function(name: str) -> HigherOrderFunction | None:
+    """The function of a lambda called ``name``; None if there is none."""
+    entry = special_form(name)
+    return entry if isinstance(entry, HigherOrderFunction) else None
+
+
+def higher_order_classes() -> tuple[str, ...]:
+    """The Catalyst classes of the functions of a lambda."""
+    return tuple(_BY_CLASS)
+
+
+def higher_order_for_catalyst(cls: str) -> HigherOrderFunction:
+    """The entry for one of ``higher_order_classes``."""
+    return _BY_CLASS[cls]
+
+
+# --- rules that entries share ---------------------------------------------------------------------
+
+
+def element_field(dtype: pa.DataType, name: str = "element") -> pa.Field:
+    """An array's element; PlanError for what is no array."""
+    if not is_array(dtype):
+        raise PlanError(
+            f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] this function takes an array, not {t.spark_name(dtype)}"
+        )
+    return pa.field(name, dtype.value_type, dtype.value_field.nullable)
+
+
+def entry_fields(dtype: pa.DataType) -> tuple[pa.Field, pa.Field]:
+    """Key and value of a map's entries; PlanError for what is no map."""
+    if not pa.types.is_map(dtype):
+        raise PlanError(f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(dtype)} is no map")
+    return pa.field("key", dtype.key_type, False), pa.field(
+        "value", dtype.item_type, dtype.item_field.nullable
+    )
+
+
+def first_type(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
+    """The type of the first argument."""
+    return types[0]
+
+
+def array_of(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
+    """An array of what the lambda gives."""
+    return pa.list_(value.with_name("element"))

@@ -1,0 +1,1 @@
+"""Strings: case, parts, search, formats, and regular expressions."""

@@ -1,0 +1,118 @@
+"""UPPER, LOWER and INITCAP by ICU's full case mapping (``spark.sql.icu.caseMappings.enabled``, the default)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow.compute as pc
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
+from kquery_spark.functions.registry import CallContext, Function, VersionChange, accept, cast_to, register
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Data, Vector
+
+# Letters of Unicode 15 to 17, which ICU maps and an older Python does not: (first capital, first small, how many).
+_NEW_LETTERS = (
+    (0x1C89, 0x1C8A, 1),
+    (0xA7CB, 0x264, 1),
+    (0xA7CC, 0xA7CD, 1),
+    (0xA7CE, 0xA7CF, 1),
+    (0xA7D2, 0xA7D3, 1),
+    (0xA7D4, 0xA7D5, 1),
+    (0xA7DA, 0xA7DB, 1),
+    (0xA7DC, 0x19B, 1),
+    (0x10D50, 0x10D70, 22),
+    (0x16EA0, 0x16EBB, 25),
+)
+_TO_SMALL = {a + i: b + i for a, b, n in _NEW_LETTERS for i in range(n)}
+_TO_CAPITAL = {b: a for a, b in _TO_SMALL.items()}
+_UNSETTLED = frozenset(map(chr, (*_TO_SMALL, *_TO_CAPITAL, 0x295)))
+
+
+def _to_upper(value: str) -> str:
+    return value.upper().translate(_TO_CAPITAL)
+
+
+def _to_lower(value: str) -> str:
+    if "Σ" in value and not _UNSETTLED.isdisjoint(value):
+        raise Unsupported("a capital sigma beside letters newer than Unicode 14 has no settled small form")
+    return value.lower().translate(_TO_SMALL)
+
+
+def _mapped(
+    ascii_kernel: Any, one: Callable[[str], str], args: Sequence[Vector], context: CallContext
+) -> Data:
+    """ASCII strings at once by Arrow, the others one distinct value at a time by Python's full mapping."""
+    data = args[0].data
+    plain = pc.string_is_ascii(data)
+    if pc.all(plain).as_py() is not False:
+        return ascii_kernel(data)
+    odd = pc.fill_null(pc.invert(plain), False)
+    rest = data.filter(odd)
+    inner = CallContext(t.STRING, context.mode, context.tz, len(rest))
+    mapped = per_distinct(one, [Vector(t.STRING, rest)], inner)
+    return pc.replace_with_mask(ascii_kernel(pc.if_else(odd, "", data)), odd, mapped)
+
+
+def _upper(args: Sequence[Vector], context: CallContext) -> Data:
+    return _mapped(pc.ascii_upper, _to_upper, args, context)
+
+
+def lower(data: Data, context: CallContext) -> Data:
+    """LOWER of a string array."""
+    return _mapped(pc.ascii_lower, _to_lower, [Vector(t.STRING, data)], context)
+
+
+def _lower(args: Sequence[Vector], context: CallContext) -> Data:
+    return _mapped(pc.ascii_lower, _to_lower, args, context)
+
+
+def _title(value: str) -> str:
+    """Each word between spaces with its first character in title case and the rest in lower case."""
+    return " ".join(word[:1].title().translate(_TO_CAPITAL) + _rest(word) for word in value.split(" "))
+
+
+def _rest(word: str) -> str:
+    # lower() must see the first character too: a final sigma depends on what stands before it
+    lowered = _to_lower(word)
+    return lowered[len(word[:1].lower()) :]
+
+
+def _initcap(args: Sequence[Vector], context: CallContext) -> Data:
+    return per_distinct(_title, args, context)
+
+
+_RULE = accept(t.STRING, t.STRING)
+
+register(
+    Function(
+        "upper",
+        _upper,
+        _RULE,
+        catalyst=("Upper",),
+        coerce=cast_to(t.STRING),
+        aliases=("ucase",),
+        invalid_utf8=InvalidUtf8.VALIDATED,
+    ),
+    Function(
+        "lower",
+        _lower,
+        _RULE,
+        catalyst=("Lower",),
+        coerce=cast_to(t.STRING),
+        aliases=("lcase",),
+        invalid_utf8=InvalidUtf8.VALIDATED,
+    ),
+    Function(
+        "initcap",
+        _initcap,
+        _RULE,
+        catalyst=("InitCap",),
+        coerce=cast_to(t.STRING),
+        changes=(VersionChange("maps each first character to one character", since=(4, 0)),),
+        invalid_utf8=InvalidUtf8.VALIDATED,
+    ),
+)

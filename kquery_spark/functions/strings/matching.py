@@ -1,0 +1,435 @@
+"""LIKE, ILIKE, RLIKE, SPLIT and the regular expression functions, on patterns that are constants of the plan."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
+from kquery_spark.functions.registry import (
+    ANSI_RAISES,
+    COLUMN,
+    CallContext,
+    Function,
+    Kernel,
+    VersionChange,
+    accept,
+    cast_to,
+    register,
+)
+from kquery_spark.functions.strings.basics import TEXT_MATCH_SELECTIVITY
+from kquery_spark.functions.strings.case_mapping import lower
+from kquery_spark.functions.strings.patterns import Pattern, translate
+from kquery_spark.kernels import substrings
+from kquery_spark.kernels.text import if_else
+from kquery_spark.run_control import bounding_control
+from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.vector import Data, Vector
+
+
+def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
+    return ExecutionError(
+        f"INVALID_FORMAT.{kind}",
+        f"The format is invalid: {pattern!r}. The escape character is not allowed to {what}.",
+    )
+
+
+@functools.lru_cache(maxsize=512)
+def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
+    """A LIKE pattern as literal pieces, ``None`` for ``%`` and ``""`` for ``_``; adjacent literals are joined."""
+    tokens: list[str | None] = []
+    literal = ""
+
+    def flush() -> None:
+        nonlocal literal
+        if literal:
+            tokens.append(literal)
+            literal = ""
+
+    at = 0
+    while at < len(pattern):
+        character = pattern[at]
+        if character == escape:
+            if at + 1 == len(pattern):
+                raise _bad_escape(pattern, "ESC_AT_THE_END", "end with")
+            following = pattern[at + 1]
+            if following not in ("_", "%", escape):
+                raise _bad_escape(pattern, "ESC_IN_THE_MIDDLE", f"precede {following!r}")
+            literal += following
+            at += 2
+            continue
+        if character in "%_":
+            flush()
+            tokens.append(None if character == "%" else "")
+        else:
+            literal += character
+        at += 1
+    flush()
+    return tuple(tokens)
+
+
+def _like_regex(tokens: tuple[str | None, ...]) -> str:
+    parts = [".*" if p is None else "." if p == "" else _quoted(p) for p in tokens]
+    return rf"(?s)\A{''.join(parts)}\z"
+
+
+@functools.lru_cache(maxsize=512)
+def _like_segments(pattern: str, escape: str) -> tuple[tuple[re.Pattern[str], int], ...]:
+    """What is between the ``%`` of a LIKE pattern and its width in characters; without repetitions, nothing backtracks."""
+    segments: list[list[str | None]] = [[]]
+    for token in _tokens(pattern, escape):
+        if token is None:
+            segments.append([])
+        else:
+            segments[-1] += [None] if token == "" else [re.escape(c) for c in token]
+    return tuple(
+        (re.compile("".join("." if c is None else c for c in segment), re.DOTALL), len(segment))
+        for segment in segments
+    )
+
+
+def _like_one(value: str, pattern: str, escape: str) -> bool:
+    """LIKE of one text by a pattern from a column: each segment at its leftmost match, which leaves the most to the others.
+
+    As one regular expression, ``%a%a%a%b`` would try all combinations of positions.
+    """
+    (first, _), *middle = _like_segments(pattern, escape)
+    if not middle:
+        return first.fullmatch(value) is not None
+    last, width = middle.pop()
+    match = first.match(value)
+    for segment, _ in middle:
+        if match is None:
+            return False
+        match = segment.search(value, match.end())
+    start = len(value) - width
+    return match is not None and start >= match.end() and last.match(value, start) is not None
+
+
+def _quoted(text: str) -> str:
+    return "".join("\\" + c if c in r"\.[]{}()*+?^$|" else c for c in text)
+
+
+def _like_literal(data: Data, pattern: str, escape: str) -> Data:
+    tokens = _tokens(pattern, escape)
+    match tokens:
+        case ():
+            return pc.equal(data, "")
+        case (None,):
+            return pc.if_else(pc.is_valid(data), True, pa.scalar(None, t.BOOL))
+        case (str(text),) if text:
+            return pc.equal(data, text)
+        case (str(text), None) if text:
+            return pc.starts_with(data, text)
+        case (None, str(text)) if text:
+            return pc.ends_with(data, text)
+        case (None, str(text), None) if text:
+            return substrings.contains(data, text)
+    return substrings.matches(data, _like_regex(tokens), [text for text in tokens if text])
+
+
+def _like(args: Sequence[Vector], context: CallContext) -> Data:
+    text, pattern = args[0], args[1]
+    escape = args[2].data.as_py() if len(args) > 2 else "\\"
+    if pattern.is_scalar and pattern.data.is_valid:
+        array = text.array(context.num_rows)
+        if array.null_count == len(array):
+            return pa.nulls(len(array), t.BOOL)
+        return _like_literal(array, pattern.data.as_py(), escape)
+
+    return per_distinct(lambda value, form: _like_one(value, form, escape), args[:2], context)
+
+
+def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
+    lowered = [
+        Vector(t.STRING, lower(a.array(context.num_rows), context)) if not a.is_scalar else a
+        for a in args[:2]
+    ]
+    if args[1].is_scalar and args[1].data.is_valid:
+        lowered[1] = Vector(t.STRING, lower(args[1].array(1), context)[0])
+    if args[0].is_scalar:
+        lowered[0] = Vector(t.STRING, lower(args[0].array(context.num_rows), context))
+    return _like([*lowered, *args[2:]], context)
+
+
+def constant_of(vector: Vector, what: str) -> Any:
+    """The value of an argument that must be a literal."""
+    if not vector.is_scalar:
+        raise Unsupported(f"{what} must be a literal")
+    return vector.data.as_py()
+
+
+def has_null_constant(args: Sequence[Vector]) -> bool:
+    """Whether an argument is a literal NULL."""
+    return any(a.is_scalar and not a.data.is_valid for a in args)
+
+
+def refuse_line_ends(pattern: Pattern, data: Data) -> None:
+    """Java's ``$`` is not between \\r and \\n, where RE2 can be made to see one."""
+    if pattern.splits_line_end and pc.any(pc.ends_with(data, "\r\n")).as_py():
+        raise Unsupported(
+            "a pattern whose last character before $ can be \\r, over strings that end with \\r\\n"
+        )
+
+
+def _rlike(args: Sequence[Vector], context: CallContext) -> Data:
+    if has_null_constant(args):
+        return pa.scalar(None, t.BOOL)
+    pattern = translate(constant_of(args[1], "The pattern of RLIKE"))
+    if pattern.literal is not None:
+        return substrings.contains(args[0].data, pattern.literal)
+    refuse_line_ends(pattern, args[0].data)
+    return pc.match_substring_regex(args[0].data, pattern.text)
+
+
+_REPLACEMENT = re.compile(r"\\(.)|\$([0-9])(?![0-9])|(.)", re.DOTALL)
+
+
+def _replacement(source: str, groups: int) -> str:
+    """Java's replacement text (``$1``, ``\\$``) as RE2's (``\\1``)."""
+    result = ""
+    for match in _REPLACEMENT.finditer(source):
+        if match[3] == "\\":
+            raise Unsupported("a replacement ending with a backslash is an error in Java")
+        if match[3] == "$":
+            raise Unsupported("a replacement with a named or two-digit group is not supported")
+        if match[2]:
+            if int(match[2]) > groups:
+                raise Unsupported("a replacement refers to a group that does not exist")
+            result += "\\" + match[2]
+        else:
+            character = match[1] or match[3]
+            result += "\\\\" if character == "\\" else character
+    return result
+
+
+def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
+    if has_null_constant(args):
+        return pa.scalar(None, t.STRING)
+    if len(args) > 3 and constant_of(args[3], "The position of REGEXP_REPLACE") != 1:
+        raise Unsupported("REGEXP_REPLACE from a position other than 1 is not supported")
+    pattern = translate(constant_of(args[1], "The pattern of REGEXP_REPLACE"))
+    by = _replacement(constant_of(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
+    if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and "\\" in by):
+        raise Unsupported(
+            "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported"
+        )
+    if len(by) > 1:
+        reserve_matches(args[0].data, pattern, 4 * len(by))
+    return pc.replace_substring_regex(args[0].data, pattern.text, by)
+
+
+def reserve_matches(strings: Data, pattern: Pattern, match_bytes: int) -> None:
+    """Where the run has a limit of bytes, reserve so many for each match."""
+    if bounding_control() is not None:
+        reserve_rows(pc.sum(pc.count_substring_regex(strings, pattern.text)).as_py() or 0, match_bytes)
+
+
+def bad_group(function: str, pattern: Pattern, group: int) -> ExecutionError:
+    """The error of a group that a pattern does not have."""
+    return ExecutionError(
+        "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
+        f"The value of parameter(s) `idx` in `{function}` is invalid: Expects group index between 0 and "
+        f"{pattern.groups}, but got {group}.",
+    )
+
+
+def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
+    if has_null_constant(args):
+        return pa.scalar(None, t.STRING)
+    group = constant_of(args[2], "The group of REGEXP_EXTRACT") if len(args) > 2 else 1
+    source = constant_of(args[1], "The pattern of REGEXP_EXTRACT")
+    plain = translate(source)
+    array = args[0].array(context.num_rows)
+    if not 0 <= group <= plain.groups:
+        refuse_line_ends(plain, array)
+        matches = pc.match_substring_regex(array, plain.text)
+        if not pc.any(matches).as_py():  # Spark asks for the group of a match
+            return pc.if_else(pc.is_valid(array), "", pa.scalar(None, t.STRING))
+        raise bad_group("regexp_extract", plain, group)
+    if plain.repeated_group or (plain.anchored_end and group == 0):
+        raise Unsupported(
+            "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported"
+        )
+    refuse_line_ends(plain, array)
+    captured = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
+    return if_else(pc.is_valid(array), pc.fill_null(captured, ""), pa.scalar(None, t.STRING))
+
+
+def _split(args: Sequence[Vector], context: CallContext) -> Data:
+    dtype = context.dtype
+    if has_null_constant(args):
+        return pa.scalar(None, dtype)
+    limit = constant_of(args[2], "The limit of SPLIT") if len(args) > 2 else -1
+    pattern = translate(constant_of(args[1], "The pattern of SPLIT"))
+    if pattern.matches_empty or pattern.anchored_end or pattern.anchored_start:
+        raise Unsupported("SPLIT by a pattern that can match nothing or has ^ or $ is not supported")
+    options = {"max_splits": limit - 1} if limit > 0 else {}
+    if limit == 1:
+        array = args[0].array(context.num_rows)
+        whole = pa.ListArray.from_arrays(pa.array(range(len(array) + 1), t.INT), array)
+        return if_else(pc.is_valid(array), whole, pa.scalar(None, whole.type)).cast(dtype)
+    if pattern.literal is not None:
+        return pc.split_pattern(args[0].data, pattern=pattern.literal, **options).cast(dtype)
+    return pc.split_pattern_regex(args[0].data, pattern=pattern.text, **options).cast(dtype)
+
+
+def pattern_function(
+    kernel: Callable[..., Data], name: str, arity: tuple[int, int], catalyst: str, **options: Any
+) -> Function:
+    """An entry of a function of a text and a pattern; ``kinds`` are the types of its arguments."""
+    result = options.pop("result", t.BOOL)
+    kinds = options.pop("kinds", (t.STRING,))
+    return Function(
+        name,
+        kernel,
+        accept(result, *kinds),
+        catalyst=(catalyst,) if catalyst else (),
+        arity=arity,
+        coerce=cast_to(*kinds),
+        **options,
+    )
+
+
+def refuse_column(value: object, what: str) -> None:
+    """Raise Unsupported unless ``value`` is that of a literal."""
+    if value is COLUMN:
+        raise Unsupported(f"{what} must be a literal")
+
+
+def constants_check(
+    kernel: Kernel, name: str, words: Sequence[str], result: pa.DataType = t.STRING
+) -> Callable[[Sequence[object]], None]:
+    """A check that the arguments after the first, which ``words`` call, are literals that a kernel takes for one row."""
+
+    def check(values: Sequence[object]) -> None:
+        for value, word in zip(values[1:], words, strict=False):
+            refuse_column(value, f"The {word} of {name}")
+        if not any(value is None for value in values[1:]):
+            row = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
+            with contextlib.suppress(ExecutionError):
+                kernel(row, CallContext(result, num_rows=1))
+
+    return check
+
+
+def _check_like(values: Sequence[object]) -> None:
+    if len(values) > 2:
+        refuse_column(values[2], "The escape character of LIKE")
+
+
+def _good_pattern(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """A LIKE pattern that is a literal with its escapes in order."""
+    pattern, escape = values[1], values[2] if len(values) > 2 else "\\"
+    if not isinstance(pattern, str) or not isinstance(escape, str):
+        return pattern is None
+    try:
+        _tokens(pattern, escape)
+    except ExecutionError:
+        return False
+    return True
+
+
+def _check_rlike(values: Sequence[object]) -> None:
+    refuse_column(values[1], "The pattern of RLIKE")
+    if isinstance(values[1], str):
+        translate(values[1])
+
+
+def _has_wide_character(_: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """Whether a LIKE pattern is no literal, or has a character that UTF-16 writes as two."""
+    return values[1] is not None and not (
+        isinstance(values[1], str) and max(values[1], default="") <= "\uffff"
+    )
+
+
+_LIKE: dict[str, Any] = {"raises": ANSI_RAISES, "safe_for": _good_pattern, "check_values": _check_like}
+_LIKE["changes"] = (
+    VersionChange(
+        "takes a character past 16 bits of a LIKE pattern for two",
+        _has_wide_character,
+        since=(4, 2),
+        patches=((3, 5, 9), (4, 0, 4), (4, 1, 2)),
+    ),
+)
+
+register(
+    # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'
+    pattern_function(
+        _like,
+        "like",
+        (2, 3),
+        "Like",
+        **_LIKE,
+        selectivity=TEXT_MATCH_SELECTIVITY,
+        calls=CallForm(columns=(0, 1), shape=(2, "{0} LIKE {1}")),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+    # Catalyst turns ILIKE into Like(Lower(s), lower(pattern))
+    pattern_function(
+        _ilike,
+        "ilike",
+        (2, 3),
+        "ILike",
+        **_LIKE,
+        calls=CallForm(columns=(0, 1), shape=(3, "ilike({0}, {1})")),
+        invalid_utf8=InvalidUtf8.VALIDATED,
+    ),
+    pattern_function(
+        _rlike,
+        "rlike",
+        (2, 2),
+        "RLike",
+        check_values=_check_rlike,
+        aliases=("regexp", "regexp_like"),
+        selectivity=TEXT_MATCH_SELECTIVITY,
+        calls=CallForm(columns=(0, 1), upper=True),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+    pattern_function(
+        _regexp_replace,
+        "regexp_replace",
+        (3, 4),
+        "RegExpReplace",
+        check_values=constants_check(
+            _regexp_replace, "REGEXP_REPLACE", ("pattern", "replacement", "position")
+        ),
+        result=t.STRING,
+        kinds=(t.STRING, t.STRING, t.STRING, t.INT),
+        calls=CallForm(adds=(3, ", 1")),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+    pattern_function(
+        _regexp_extract,
+        "regexp_extract",
+        (2, 3),
+        "RegExpExtract",
+        check_values=constants_check(_regexp_extract, "REGEXP_EXTRACT", ("pattern", "group")),
+        result=t.STRING,
+        kinds=(t.STRING, t.STRING, t.INT),
+        raises=ANSI_RAISES,
+        calls=CallForm(adds=(2, ", 1")),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+    pattern_function(
+        _split,
+        "split",
+        (2, 3),
+        "StringSplit",
+        check_values=constants_check(_split, "SPLIT", ("pattern", "limit"), pa.list_(t.STRING)),
+        result=pa.list_(pa.field("element", t.STRING, False)),
+        kinds=(t.STRING, t.STRING, t.INT),
+        calls=CallForm(columns=(0, 2), adds=(2, ", -1")),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+)

@@ -1,0 +1,250 @@
+"""Functions that search in strings and replace parts of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
+from kquery_spark.functions.core.distinct import per_distinct
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8, RowRule
+from kquery_spark.functions.registry import (
+    COLUMN,
+    CallContext,
+    Function,
+    Kernel,
+    VersionChange,
+    register,
+)
+from kquery_spark.functions.strings.basics import TEXT_MATCH_SELECTIVITY, text_entry
+from kquery_spark.kernels import substrings, utf8_string
+from kquery_spark.kernels.text import Characters, null_mask
+from kquery_spark.run_control import bounding_control
+from kquery_spark.types import names as t
+from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.vector import Data, Vector
+
+
+def _find(array: pa.Array, needle: str, mask: Any) -> pa.Array:
+    """One-based character position of the first occurrence, 0 for none."""
+    byte_offsets = pc.find_substring(array, needle)
+    at = np.asarray(byte_offsets.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
+    characters = Characters(array)
+    before = characters.characters_before(characters.offsets[:-1] + np.maximum(at, 0))
+    return pa.array(np.where(at < 0, 0, before + 1).astype(np.int32), mask=mask)
+
+
+def _instr(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        array = text.array(context.num_rows)
+        return _find(array, needle.data.as_py(), null_mask(array))
+    return per_distinct(lambda s, sub: s.find(sub) + 1, args, context)
+
+
+def _locate(args: Sequence[Vector], context: CallContext) -> Data:
+    """``locate(sub, str, start)``: 0 when the start is NULL or before 1."""
+    needle, text = args[0], args[1]
+    if len(args) == 2:
+        return _instr([text, needle], context)
+    start = args[2]
+    if start.is_scalar and start.data.is_valid and start.data.as_py() == 1:
+        return _instr([text, needle], context)
+
+    def one(sub: str, value: str, begin: int) -> int:
+        if begin < 1:
+            return 0
+        if not sub:
+            return 1  # UTF8String.indexOf finds the empty string at 0 wherever it starts
+        return value.find(sub, begin - 1) + 1
+
+    positions = per_distinct(one, args, context)
+    if start.null_count:
+        return pc.if_else(pc.is_null(start.array(context.num_rows)), pa.scalar(0, t.INT), positions)
+    return positions
+
+
+def _replace(args: Sequence[Vector], context: CallContext) -> Data:
+    text, search = args[0], args[1]
+    by = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(""))
+    if search.is_scalar and by.is_scalar and search.data.is_valid and by.data.is_valid:
+        if not search.data.as_py():
+            return text.data
+        old, new = search.data.as_py(), by.data.as_py()
+        if bounding_control() is not None and len(new) > len(old):
+            reserve_rows(pc.sum(pc.count_substring(text.data, old)).as_py() or 0, 4 * len(new))
+        return pc.replace_substring(text.data, old, new)
+    return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
+
+
+def _translate(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: str, source: str, target: str) -> str:
+        table: dict[int, str | None] = {}
+        for i, character in enumerate(source):
+            table.setdefault(ord(character), target[i] if i < len(target) else None)
+        return value.translate(table)
+
+    return per_distinct(one, args, context)
+
+
+def _contains(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        return substrings.contains(text.data, needle.data.as_py())
+    return per_distinct(lambda s, sub: sub in s, args, context)
+
+
+def _starts_with(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        return pc.starts_with(text.data, needle.data.as_py())
+    return per_distinct(lambda s, sub: s.startswith(sub), args, context)
+
+
+def _ends_with(args: Sequence[Vector], context: CallContext) -> Data:
+    text, needle = args
+    if needle.is_scalar and needle.data.is_valid:
+        return pc.ends_with(text.data, needle.data.as_py())
+    return per_distinct(lambda s, sub: s.endswith(sub), args, context)
+
+
+def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: str, delimiter: str, count: int) -> str:
+        if not delimiter or count == 0:
+            return ""
+        if count > 0:
+            offset = -1
+            for _ in range(min(count, len(value) + 1)):
+                offset = value.find(delimiter, offset + 1)
+                if offset < 0:
+                    return value
+            return value[:offset]
+        offset = len(value) - len(delimiter) + 1
+        for _ in range(min(-count, len(value) + 1)):
+            if offset - 1 < 0:
+                return value
+            offset = value.rfind(delimiter, 0, offset - 1 + len(delimiter))
+            if offset < 0:
+                return value
+        return value[offset + len(delimiter) :]
+
+    return per_distinct(one, args, context)
+
+
+def _levenshtein(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(left: str, right: str) -> int:
+        row = list(range(len(right) + 1))
+        for i, a in enumerate(left, 1):
+            corner, row[0] = row[0], i
+            for j, b in enumerate(right, 1):
+                corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
+        return row[-1]
+
+    return per_distinct(one, args, context)
+
+
+def _find_in_set(args: Sequence[Vector], context: CallContext) -> Data:
+    def one(value: str, members: str) -> int:
+        if "," in value:
+            return 0
+        parts = members.split(",")
+        return parts.index(value) + 1 if value in parts else 0
+
+    return per_distinct(one, args, context)
+
+
+_S, _I = t.STRING, t.INT
+
+
+def _test(name: str, kernel: Kernel, catalyst: str, invalid_utf8: RowRule) -> Function:
+    """A condition on where one string is in another."""
+    return text_entry(
+        name,
+        kernel,
+        t.BOOL,
+        catalyst,
+        (_S, _S),
+        selectivity=TEXT_MATCH_SELECTIVITY,
+        calls=TWO_COLUMNS,
+        invalid_utf8=invalid_utf8,
+    )
+
+
+def _may_put_in_nul(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    replacements = values[2]
+    return replacements is COLUMN or "\0" in str(replacements or "")
+
+
+_NUL_CHANGE = VersionChange(
+    "drops the characters that translate is to replace by the character NUL", _may_put_in_nul
+)
+
+register(
+    text_entry("instr", _instr, _I, "StringInstr", (_S, _S), invalid_utf8=utf8_string.instr),
+    text_entry(
+        "locate",
+        _locate,
+        _I,
+        "StringLocate",
+        (_S, _S, _I),
+        (2, 3),
+        nullable="any",
+        evaluates=(2, 0, 1),
+        aliases=("position",),
+        calls=CallForm(columns=(1,), adds=(2, ", 1")),
+        alias_calls=(("position", CallForm(columns=(0, 1, 2), adds=(2, ", 1"))),),
+        invalid_utf8=utf8_string.locate,
+    ),
+    text_entry(
+        "replace",
+        _replace,
+        _S,
+        "StringReplace",
+        (_S, _S, _S),
+        (2, 3),
+        calls=CallForm(columns=(0, 1, 2), adds=(2, ", ")),
+        invalid_utf8=utf8_string.replace,
+    ),
+    text_entry(
+        "translate",
+        _translate,
+        _S,
+        "StringTranslate",
+        (_S, _S, _S),
+        changes=(_NUL_CHANGE,),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+    _test("contains", _contains, "Contains", invalid_utf8=bytes.__contains__),
+    _test("startswith", _starts_with, "StartsWith", invalid_utf8=bytes.startswith),
+    _test("endswith", _ends_with, "EndsWith", invalid_utf8=bytes.endswith),
+    text_entry(
+        "substring_index",
+        _substring_index,
+        _S,
+        "SubstringIndex",
+        (_S, _S, _I),
+        invalid_utf8=utf8_string.substring_index,
+    ),
+    text_entry(
+        "find_in_set",
+        _find_in_set,
+        _I,
+        "FindInSet",
+        (_S, _S),
+        calls=TWO_COLUMNS,
+        invalid_utf8=utf8_string.find_in_set,
+    ),
+    text_entry(
+        "levenshtein",
+        _levenshtein,
+        _I,
+        "Levenshtein",
+        (_S, _S),
+        calls=TWO_COLUMNS,
+        invalid_utf8=utf8_string.levenshtein,
+    ),
+)

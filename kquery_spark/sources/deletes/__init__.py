@@ -1,0 +1,1 @@
+"""Deleted rows of tables: deletion vectors, position deletes, and equality deletes."""

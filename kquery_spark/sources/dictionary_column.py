@@ -1,0 +1,106 @@
+"""A dictionary-encoded column of one row group: its dictionary, and lazily decoded dictionary indices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from types import ModuleType
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.types.vector import Int64s, slots
+
+Indices = npt.NDArray[np.uint16]
+# Indices are decoded one by one if at most one row in 12 is selected; for more rows, decoding all of them is faster.
+_MIN_ROWS_PER_SELECTED_ROW = 12
+
+
+class PackedIndices(NamedTuple):
+    """The bit-packed indices of all pages of a column chunk: the leading arguments of ``kernels.codes``."""
+
+    data: npt.NDArray[np.uint8]
+    starts: Int64s
+    counts: Int64s
+    levels: Int64s
+
+
+@dataclass(frozen=True)
+class DictionaryColumn:
+    """Dictionary-encoded column; ``values`` may contain duplicates and unused entries.
+
+    values: the dictionary in the engine's types, followed by one NULL entry.
+    nulls: False if no row is NULL, as far as statistics show.
+    rows: the number of rows.
+    unpack: returns the decompressed, bit-packed indices, or None if the kernels cannot read them.
+    look_up: returns the indices by decoding the values with pyarrow; raises an error for a corrupt chunk.
+    """
+
+    values: pa.Array
+    nulls: bool
+    rows: int
+    kernels: ModuleType
+    unpack: Callable[[], PackedIndices | None]
+    look_up: Callable[[], Indices]
+
+    def rows_where(self, selected: npt.NDArray[np.bool_], rows: Int64s | None = None) -> Int64s:
+        """Return the positions, among ``rows`` or all rows, whose value is selected; ``selected`` has one flag per entry."""
+        if not selected.any():
+            return np.zeros(0, np.int64)
+        if rows is not None and self._are_few(rows):
+            return rows[selected.take(self._codes_of(rows))]
+        flags = selected.view(np.uint8)
+        # One slot more than the most hits: the kernels store a position first and advance only if it is a hit.
+        out = np.empty((self.rows if rows is None else len(rows)) + 1, np.int64)
+        if rows is not None:
+            return out[: self.kernels.matching_of(self._codes, flags, rows, out)]
+        count = (
+            -1 if self._are_decoded or self._packed is None else self.kernels.where(*self._packed, flags, out)
+        )
+        return out[: count if count >= 0 else self.kernels.matching(self._codes, flags, out)]
+
+    def take(self, rows: Int64s | None) -> pa.Array:
+        """Return the values of rows, given by position in rising order; None for all rows."""
+        codes = self._codes if rows is None else self._codes_of(rows)
+        dtype = self.values.type
+        if dtype.bit_width > 64:
+            return self.values.take(pa.array(codes))
+        data = pa.py_buffer(slots(self.values).take(codes))
+        valid = (
+            codes != len(self.values) - 1
+        )  # computed from the rows, because ``nulls`` is only a hint from statistics
+        if valid.all():
+            return pa.Array.from_buffers(dtype, len(codes), [None, data], 0)
+        bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
+        return pa.Array.from_buffers(dtype, len(codes), [bitmap, data])
+
+    def _codes_of(self, rows: Int64s) -> Indices:
+        if self._are_few(rows) and self._packed is not None:
+            out = np.empty(len(rows), np.uint16)
+            if self.kernels.codes_of(*self._packed, len(self.values) - 1, rows, out) == 0:
+                return out
+        return self._codes.take(rows)
+
+    def _are_few(self, rows: Int64s) -> bool:
+        """True if decoding the indices of these rows alone is cheaper than decoding all, and all are not decoded yet."""
+        return not self._are_decoded and len(rows) * _MIN_ROWS_PER_SELECTED_ROW <= self.rows
+
+    @property
+    def _are_decoded(self) -> bool:
+        return "_codes" in self.__dict__
+
+    @cached_property
+    def _packed(self) -> PackedIndices | None:
+        return self.unpack()
+
+    @cached_property
+    def _codes(self) -> Indices:
+        """One index per row, decoded at first use."""
+        if self._packed is not None:
+            out = np.empty(self.rows, np.uint16)
+            if self.kernels.codes(*self._packed, len(self.values) - 1, out) >= 0:
+                return out
+        return self.look_up()

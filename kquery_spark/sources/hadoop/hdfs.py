@@ -1,0 +1,167 @@
+"""HDFS: how this process reaches each cluster, by the package ``hdfs-native``, a client of HDFS that needs no JVM.
+
+A path names a cluster (``hdfs://nameservice/path`` or ``hdfs://host:port/path``). Hadoop's settings of it are told to this
+process once, by the driver's planner or by ``storage_options``, and travel to workers with the function that they run, not
+with the plan.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import re
+import threading
+import zlib
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+import pyarrow.fs as pafs
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.hadoop.kerberos import DelegationToken, logged_in_by
+
+CLIENT = "hdfs_native"
+"""The module of the client."""
+INSTALL = "pip install 'kquery-spark[hdfs]'"
+_PATH = re.compile(r"hdfs://([^/@?#]*)(/.*)?$", re.DOTALL)
+DEFAULT_PORT = 8020
+_USER = "HADOOP_USER_NAME"
+_NO_FILES = os.devnull  # a directory of Hadoop's settings in which there are none
+# A host that refuses is tried again as long as Hadoop does it, some seconds; what is set of a name service, as it is set.
+_NAME_NODES = "dfs.namenode.rpc-address"
+_ATTEMPTS = "dfs.client.failover.max.attempts"
+_ATTEMPTS_OF_ONE_HOST = "3"
+
+
+@dataclass(frozen=True)
+class HdfsCluster:
+    """How to reach one cluster.
+
+    authority: a name service, or a host with or without a port; empty for ``fs.defaultFS``. settings: Hadoop's, by name.
+    user: who asks on a cluster without Kerberos; None for whom the environment says. complete: whether ``settings`` are all
+    that there are, and none come from files in ``HADOOP_CONF_DIR``. token: by which to log in, on a cluster with Kerberos;
+    None for by the machine's tickets, or by a file of tokens that the environment names.
+    """
+
+    authority: str
+    settings: tuple[tuple[str, str], ...] = ()
+    user: str | None = None
+    complete: bool = False
+    token: DelegationToken | None = field(default=None, compare=False)
+
+    @property
+    def stamp(self) -> int:
+        """A number that tells the cluster from one of the same name whose name nodes are elsewhere."""
+        nodes = [setting for setting in self.settings if setting[0].startswith(_NAME_NODES)]
+        return zlib.crc32(repr((self.authority, nodes)).encode())
+
+    def filesystem(self) -> pafs.FileSystem:
+        """The filesystem of the cluster, of which this process has one; SourceError where none can be made."""
+        return _filesystem(self)
+
+
+@lru_cache(maxsize=16)
+def _filesystem(cluster: HdfsCluster) -> pafs.FileSystem:
+    from kquery_spark.sources.hadoop.hdfs_filesystem import HdfsHandler
+
+    return pafs.PyFileSystem(HdfsHandler(_client(cluster), _logged_in))
+
+
+def _client(cluster: HdfsCluster) -> Any:
+    from hdfs_native import Client
+
+    settings, directory = dict(cluster.settings), _NO_FILES if cluster.complete else None
+
+    def client_of(authority: str) -> Any:
+        if ":" in authority:
+            settings.setdefault(_ATTEMPTS, _ATTEMPTS_OF_ONE_HOST)
+        return Client(f"hdfs://{authority}", settings, directory)
+
+    try:
+        try:
+            return client_of(cluster.authority)
+        except RuntimeError:
+            if not cluster.authority or ":" in cluster.authority:
+                raise
+            # the settings know no name service of this name, so it is a host
+            return client_of(f"{cluster.authority}:{DEFAULT_PORT}")
+    except (OSError, RuntimeError, ValueError) as error:
+        raise SourceError(f"cannot reach hdfs://{cluster.authority}: {error}") from None
+
+
+@cache
+def has_client() -> bool:
+    """Whether the client is installed."""
+    return importlib.util.find_spec(CLIENT) is not None
+
+
+_lock = threading.Lock()
+_clusters: dict[str, HdfsCluster] = {}
+
+
+def connect_clusters(clusters: Iterable[HdfsCluster]) -> None:
+    """Have this process reach clusters in these ways, and as these users, from now on."""
+    for cluster in clusters:
+        if cluster.user is not None and cluster.user != hadoop_user():
+            os.environ[_USER] = cluster.user
+        with _lock:
+            _clusters[cluster.authority] = cluster
+
+
+def hadoop_user() -> str | None:
+    """Whom a cluster without Kerberos takes this process for; None if the system does not know the user."""
+    named = os.environ.get(_USER)
+    if named:
+        return named
+    try:
+        import pwd
+
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except (ImportError, KeyError):
+        return None
+
+
+def _logged_in() -> AbstractContextManager[None]:
+    """Have clients log in by the tokens of this process's clusters, of those that have one."""
+    with _lock:
+        return logged_in_by([cluster.token for cluster in _clusters.values() if cluster.token is not None])
+
+
+def clusters_named_in(data: bytes) -> tuple[HdfsCluster, ...]:
+    """The clusters that this process reaches and that serialized plans name."""
+    with _lock:
+        return tuple(c for c in _clusters.values() if f"hdfs://{c.authority}/".encode() in data)
+
+
+def authority_of(path: str) -> str | None:
+    """The cluster that a path of HDFS names, empty for the default one; None for other paths."""
+    match = _PATH.match(path)
+    return None if match is None else match[1]
+
+
+def cluster_of(path: str) -> HdfsCluster | None:
+    """How this process reaches the cluster of a path of HDFS, by default with Hadoop's files; None for other paths."""
+    authority = authority_of(path)
+    if authority is None:
+        return None
+    with _lock:
+        return _clusters.get(authority, HdfsCluster(authority))
+
+
+def reach_hdfs(path: str) -> tuple[pafs.FileSystem, str] | None:
+    """The filesystem of a path of HDFS and the path in it; None for other paths, and without the client."""
+    cluster = cluster_of(path)
+    if cluster is None or not has_client():
+        return None
+    return cluster.filesystem(), path.removeprefix(f"hdfs://{cluster.authority}") or "/"
+
+
+def cluster_of_options(path: str, options: Mapping[str, Any]) -> HdfsCluster | None:
+    """The cluster of a path, given Hadoop's settings by name, which overrule those of its files; None for other paths."""
+    authority = authority_of(path)
+    if authority is None:
+        return None
+    return HdfsCluster(authority, tuple(sorted((name, str(value)) for name, value in options.items())))

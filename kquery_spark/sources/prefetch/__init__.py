@@ -1,0 +1,1 @@
+"""Reading files on other filesystems ahead of their use."""

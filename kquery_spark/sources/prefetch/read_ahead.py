@@ -1,0 +1,115 @@
+"""A file on another filesystem that is read from a position on, as text files are: what follows is fetched before."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import SourceError
+from kquery_spark.sources.input_file import InputFile
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ReaderAsFile
+from kquery_spark.sources.prefetch.fetching import fetching_threads
+from kquery_spark.sources.prefetch.read_counts import count_read
+
+_REQUEST_BYTES = 4 << 20
+_AHEAD_BYTES = 24 << 20  # fetched or on their way, behind what is read
+_BEYOND_BYTES = 64 << 10  # of a request for what is behind the expected end, such as the rest of a line
+
+
+class ReadAhead:
+    """Reads from ``start`` on, mostly up to ``end``. One thread may use it."""
+
+    def __init__(self, file: InputFile, start: int, end: int) -> None:
+        self._file = file
+        self._size = file.size()
+        self._end = min(end, self._size)
+        self._requests: deque[_Request] = deque()
+        self._requested = start
+        self._request_up_to(start)
+
+    def read_at(self, nbytes: int, offset: int) -> bytes:
+        """So many bytes that were not forgotten, or those up to the end of the file, as they were when planned."""
+        stop = min(offset + nbytes, self._size)
+        self._request_up_to(stop)
+        pieces = []
+        for request in self._requests:
+            part = request.part
+            if part.start < stop and offset < part.end:
+                pieces.append(request.result()[max(offset - part.start, 0) : stop - part.start])
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def forget(self, before: int) -> None:
+        """Let go of the bytes before a position."""
+        while self._requests and self._requests[0].part.end <= before:
+            self._requests.popleft()
+
+    def check_unchanged(self) -> None:
+        """Each request did."""
+
+    def stream(self) -> pa.PythonFile:
+        """The whole file, to be read once, from its start to its end."""
+        return pa.PythonFile(_Stream(self, self._size), "r")
+
+    def close(self) -> None:
+        """Let go of all that is on its way."""
+        while self._requests:
+            self._requests.pop().cancel()
+
+    def _request_up_to(self, position: int) -> None:
+        """Ask for all before a position, and for what follows it as far as may be on its way."""
+        while self._requested < min(position + _AHEAD_BYTES, self._end):
+            self._request(min(_REQUEST_BYTES, self._end - self._requested))
+        while self._requested < position:
+            self._request(min(max(_BEYOND_BYTES, position - self._requested), self._size - self._requested))
+
+    def _request(self, nbytes: int) -> None:
+        self._requests.append(_Request(self._file, ByteRange(self._requested, nbytes)))
+        self._requested += nbytes
+
+
+class _Stream(ReaderAsFile):
+    """What was read of it is forgotten."""
+
+    def __init__(self, reader: ReadAhead, size: int) -> None:
+        super().__init__(reader, size)
+        self._forget = reader.forget
+
+    @override
+    def read(self, nbytes: int) -> bytes | memoryview:
+        data = super().read(nbytes)
+        self._forget(self._at)
+        return data
+
+
+class _Request:
+    """Bytes on their way, which are counted when they are first read."""
+
+    def __init__(self, file: InputFile, part: ByteRange) -> None:
+        self.part = part
+        self._file = file
+        self._found: Future[bytes] = fetching_threads().submit(self._fetch)
+        self._is_counted = False
+
+    def _fetch(self) -> bytes:
+        try:
+            data = self._file.read_unchecked(self.part.size, self.part.start)
+        finally:
+            self._file.check_unchanged()  # the reason of an error, too, may be that it is another one by now
+        if len(data) < self.part.size:
+            raise SourceError(
+                f"{self._file.file.path} ends at byte {self.part.start + len(data)}, which is too early"
+            )
+        return data
+
+    def result(self) -> bytes:
+        data = self._found.result()
+        if not self._is_counted:
+            self._is_counted = True
+            count_read(len(data))
+        return data
+
+    def cancel(self) -> None:
+        self._found.cancel()

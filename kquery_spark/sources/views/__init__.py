@@ -1,0 +1,1 @@
+"""Sources that change what another source returns."""

@@ -1,0 +1,1 @@
+"""PySpark's DataFrames, rows, and writers."""

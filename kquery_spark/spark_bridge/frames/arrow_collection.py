@@ -1,0 +1,62 @@
+"""Rows of a DataFrame in the driver as the Arrow batches that Spark sends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.setting_values import parse_bytes
+
+
+def collect_batches(frame: Any) -> list[pa.RecordBatch]:
+    """All rows of a DataFrame as Spark gives them; Ctrl-C is raised as such, as by ``collect``.
+
+    PySpark raises the error of the job that Ctrl-C cancelled instead.
+    """
+    try:
+        batches: list[pa.RecordBatch] = frame._collect_as_arrow()
+    except Exception as error:
+        if was_interrupted(error):
+            raise KeyboardInterrupt from None
+        raise
+    return batches
+
+
+def was_interrupted(error: BaseException | None) -> bool:
+    """Whether an error came up while Ctrl-C was handled."""
+    while error is not None:
+        if isinstance(error, KeyboardInterrupt):
+            return True
+        error = error.__context__
+    return False
+
+
+def max_result_bytes(spark: SparkSession) -> int | None:
+    """What Spark lets the driver have of one result; None for any amount."""
+    return parse_bytes(str(spark.conf.get("spark.driver.maxResultSize", "1g"))) or None
+
+
+@contextmanager
+def with_session_tags(spark: SparkSession) -> Iterator[None]:
+    """Jobs of a copy of the session carry the session's own tags, too, by which ``interruptAll`` and its like find them."""
+    if not bridge(spark).api.session_tags:
+        yield
+        return
+    session: Any = spark._jsparkSession
+    context: Any = spark.sparkContext._jsc.sc()
+    users = str(session.managedJobTags().get().values().mkString(","))
+    tags = [str(session.sessionJobTag()), *filter(None, users.split(","))]
+    before = context.getJobTags()
+    added = [tag for tag in tags if not before.contains(tag)]
+    for tag in added:
+        context.addJobTag(tag)
+    try:
+        yield
+    finally:
+        for tag in added:
+            context.removeJobTag(tag)

@@ -1,0 +1,81 @@
+"""A DataFrame of PySpark's class whose JVM object is created on first use."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
+
+SHOW = "_show_string"
+"""The method of PySpark's DataFrame that ``show`` prints the result of."""
+
+
+class FrameRows(Protocol):
+    """Where a lazy DataFrame gets its JVM object and its rows."""
+
+    @property
+    def base_frame(self) -> DataFrame:
+        """The DataFrame that transformations and other methods of PySpark work with; the same one each time."""
+
+    def arrow_table(self) -> pa.Table | None:
+        """The rows for ``toArrow`` and ``toPandas``, in the types Spark gives; None if ``frame`` is to give them."""
+
+    def frame(self) -> DataFrame:
+        """The DataFrame whose rows ``toArrow`` and ``toPandas`` take if there is no table."""
+
+    def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
+        """What ``show`` prints."""
+
+
+class LazyDataFrame(ClassicDataFrame):
+    """Gets what PySpark's methods ask for from ``_kquery``.
+
+    That is its only name that PySpark's DataFrame does not have: any other would hide a column of that name.
+    """
+
+    _kquery: FrameRows
+
+    def __new__(cls, *_: Any, **__: Any) -> LazyDataFrame:
+        """That of PySpark 4.0 and 4.1 wants a JVM object."""
+        return object.__new__(cls)
+
+    def __init__(self, rows: FrameRows, spark: SparkSession) -> None:
+        self._kquery = rows
+        super().__init__(None, spark)
+
+    @property
+    def _jdf(self) -> Any:
+        return self._kquery.base_frame._jdf
+
+    @_jdf.setter
+    def _jdf(self, _: Any) -> None:
+        """PySpark sets it to the None of ``__init__``."""
+
+    def _collect_as_arrow(self, *options: Any, **named: Any) -> list[pa.RecordBatch]:
+        """options: ``split_batches``, which changes nothing here, then ``empty_list_if_zero_records``, which 3.5 lacks."""
+        table = self._kquery.arrow_table()
+        if table is None:
+            frame: Any = self._kquery.frame()
+            batches: list[pa.RecordBatch] = frame._collect_as_arrow(*options, **named)
+            return batches
+        if not table.num_rows:
+            no_batch = options[1] if len(options) > 1 else named.get("empty_list_if_zero_records", True)
+            return [] if no_batch else [pa.RecordBatch.from_pylist([], table.schema)]
+        return list(table.to_batches())
+
+    def _show_string(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
+        return self._kquery.show_text(n, truncate, vertical)
+
+
+def text_of(frame: DataFrame, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
+    """What ``show`` prints of a DataFrame."""
+    shown: Any = frame
+    return str(shown._show_string(n, truncate, vertical))
+
+
+def classic(frame: DataFrame) -> DataFrame:
+    """A plain DataFrame of the same JVM object, whose actions are PySpark's own."""
+    return ClassicDataFrame(frame._jdf, frame.sparkSession)

@@ -1,0 +1,98 @@
+"""Names of PySpark that are elsewhere, or missing, in some of the supported versions."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any, cast
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.serializers import ArrowStreamSerializer
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.pandas.types import to_arrow_schema as _to_arrow_schema
+from pyspark.sql.types import StructType
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.types import names as t
+from kquery_spark.types.arrow_types import cast_table
+
+try:
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+    from pyspark.util import PythonEvalType
+except ImportError:  # before 4.0
+    from pyspark import rdd as _rdd
+
+    PythonEvalType = _rdd.PythonEvalType  # type: ignore[attr-defined,misc]
+    ClassicDataFrame = DataFrame  # type: ignore[assignment,misc]
+
+__all__ = [
+    "HAS_TO_ARROW",
+    "ClassicDataFrame",
+    "PythonEvalType",
+    "arrow_schema_of",
+    "arrow_table",
+    "error_condition",
+    "frame_of",
+    "spark_schema_of",
+    "to_arrow",
+]
+
+HAS_TO_ARROW = hasattr(DataFrame, "toArrow")
+"""Whether this PySpark's DataFrame has ``toArrow``; the engine's own always has."""
+_SCHEMA_TAKES_ZONE = "timezone" in inspect.signature(_to_arrow_schema).parameters
+
+
+def arrow_schema_of(schema: StructType) -> pa.Schema:
+    """The Arrow schema that ``toArrow`` gives, whatever the session's time zone: timestamps in UTC."""
+    if _SCHEMA_TAKES_ZONE:
+        return _to_arrow_schema(schema, timezone="UTC")
+    return _to_arrow_schema(schema)
+
+
+def spark_schema_of(schema: pa.Schema) -> StructType:
+    """Spark's schema of an Arrow schema; timestamps without a time zone are ``timestamp_ntz``.
+
+    Raises Unsupported for year-month intervals, whose fields no schema of the engine's has.
+    """
+    if any(dtype == t.YEAR_MONTH or t.has_months_within(dtype) for dtype in schema.types):
+        raise Unsupported("year-month intervals are not supported, except in its own queries")
+    return from_arrow_schema(schema, prefer_timestamp_ntz=True)
+
+
+def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """``spark.createDataFrame(table, schema)``, which PySpark takes Arrow's tables for from 4.0 on."""
+    if HAS_TO_ARROW:
+        return spark.createDataFrame(table, schema)
+    context: Any = spark.sparkContext
+    utils = context._jvm.org.apache.spark.sql.api.python.PythonSQLUtils
+    batches = context._serialize_to_jvm(
+        cast_table(table, arrow_schema_of(schema)).to_batches(),
+        ArrowStreamSerializer(),
+        utils.readArrowStreamFromFile,
+        context._jvm.org.apache.spark.sql.api.python.ArrowIteratorServer,
+    )
+    rows = utils.toDataFrame(batches, schema.json(), spark._jsparkSession)
+    return ClassicDataFrame(rows, spark)
+
+
+def arrow_table(frame: DataFrame) -> pa.Table:
+    """``frame.toArrow()``, whatever the version."""
+    return frame.toArrow() if hasattr(frame, "toArrow") else to_arrow(frame)
+
+
+def to_arrow(frame: DataFrame) -> pa.Table:
+    """PySpark's own ``toArrow``, made of the batches that ``toPandas`` reads where it has none."""
+    if HAS_TO_ARROW:
+        return ClassicDataFrame.toArrow(cast(Any, frame))
+    collecting: Any = frame
+    schema = arrow_schema_of(frame.schema)
+    batches = [batch.rename_columns(schema.names) for batch in collecting._collect_as_arrow()]
+    return cast_table(pa.Table.from_batches(batches), schema) if batches else schema.empty_table()
+
+
+def error_condition(error: PySparkException) -> str | None:
+    """Spark's error class of an error, like ``DIVIDE_BY_ZERO``."""
+    known: Any = error
+    name = known.getCondition() if hasattr(error, "getCondition") else known.getErrorClass()
+    return None if name is None else str(name)

@@ -1,0 +1,153 @@
+"""How Spark reaches containers of Azure: Hadoop's settings of ``abfss://``, put as what Arrow's filesystem takes.
+
+Hadoop's documentation, "Hadoop Azure Support: ABFS", says what each setting means. A setting whose name ends with the
+container and its account, or with the account, overrules the one without.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from typing import Any
+
+from kquery_spark.sources.object_stores.azure import AzureStore, at_endpoint, has_filesystem
+from kquery_spark.spark_bridge.hadoop.object_store_features import (
+    AZURE_ACCOUNT,
+    AZURE_CREDENTIALS,
+    AZURE_NO_CREDENTIALS,
+    AZURE_OLD_ARROW,
+    AZURE_OTHER_IDENTITY,
+    HARMFUL_SETTING,
+)
+
+ABFS = "org.apache.hadoop.fs.azurebfs.AzureBlobFileSystem"
+ABFSS = "org.apache.hadoop.fs.azurebfs.SecureAzureBlobFileSystem"
+_SERVICES = "org.apache.hadoop.fs.azurebfs.services."
+_OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2."
+_KEY_PROVIDERS = ("", f"{_SERVICES}SimpleKeyProvider")
+_SAS_PROVIDERS = ("", f"{_SERVICES}FixedSASTokenProvider")
+# The tenant is the first directory of where tokens come from, in Azure's public cloud, which is all that Arrow knows.
+_TENANT = re.compile(r"https://login\.microsoftonline\.com/([^/]+)/oauth2/(?:v2\.0/)?token/?")
+_IDENTITY_VARIABLES = (
+    "AZURE_CLIENT_ID",
+    "AZURE_TENANT_ID",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_FEDERATED_TOKEN_FILE",
+)
+# Settings under which Arrow would read something else than Hadoop, or nothing; each with the values that do no harm.
+_HARMLESS = {
+    "encryption.context.provider.type": ("",),
+    "encryption.encoded.client-provided-key": ("",),
+    "client-provided-encryption-key": ("",),
+    "enable.delegation.token": ("", "false"),
+}
+_SECRET_SETTINGS = frozenset({"encryption.encoded.client-provided-key", "client-provided-encryption-key"})
+
+
+def azure_store(configuration: Any, bucket: str, encrypted: bool) -> AzureStore:
+    """How to reach a container, ``container@account.dfs.core.windows.net``; Unsupported where Arrow does so otherwise.
+
+    encrypted: whether the scheme says so, whatever settings say.
+    """
+    container, _, host = bucket.partition("@")
+    if "." not in host:
+        raise AZURE_ACCOUNT.declined()
+    if not has_filesystem():
+        raise AZURE_OLD_ARROW.declined()
+    settings = _Settings(configuration, container, host)
+    for name, harmless in _HARMLESS.items():
+        value = settings.text(name)
+        if value not in harmless:
+            shown = "set" if name in _SECRET_SETTINGS else value
+            raise HARMFUL_SETTING.declined(scheme="abfss", setting=f"fs.azure.{name}", value=shown)
+    encrypted = encrypted or settings.text("always.use.https") != "false"
+    account = host.partition(".")[0]
+    options = {"account_name": account, **_endpoint(settings, encrypted), **_credentials(settings)}
+    return AzureStore(bucket, tuple(sorted(options.items())))
+
+
+class _Settings:
+    """Hadoop's settings of one container, by their names without the prefix."""
+
+    def __init__(self, configuration: Any, container: str, host: str) -> None:
+        self._configuration = configuration
+        self._ends = (f".{container}.{host}", f".{host}", "")
+
+    def text(self, name: str) -> str:
+        """The value of a setting, empty if there is none."""
+        for end in self._ends:
+            value = self._configuration.getTrimmed(f"fs.azure.{name}{end}")
+            if value is not None:
+                return str(value)
+        return ""
+
+    def secret(self, name: str) -> str:
+        """The value of a secret, which may be in a credential store of Hadoop's; empty if there is none."""
+        for end in self._ends:
+            characters = self._configuration.getPassword(f"fs.azure.{name}{end}")
+            if characters is not None:
+                return "".join(map(str, characters)).strip()
+        return ""
+
+
+def _endpoint(settings: _Settings, encrypted: bool) -> dict[str, Any]:
+    """A server of its own, which Hadoop takes for one only with its port."""
+    scheme, host = "https" if encrypted else "http", settings.text("abfs.endpoint")
+    if ":" in host:
+        return dict(at_endpoint(f"{scheme}://{host}"))
+    return {} if encrypted else {"blob_storage_scheme": scheme, "dfs_storage_scheme": scheme}
+
+
+def _credentials(settings: _Settings) -> dict[str, Any]:
+    kind = settings.text("account.auth.type") or "SharedKey"
+    if kind == "SharedKey":
+        return _shared_key(settings)
+    if kind == "SAS":
+        return _shared_access_signature(settings)
+    if kind == "OAuth":
+        return _oauth(settings)
+    raise AZURE_CREDENTIALS.declined(kind=kind)
+
+
+def _shared_key(settings: _Settings) -> dict[str, Any]:
+    provider = settings.text("account.keyprovider")
+    if provider not in _KEY_PROVIDERS:
+        raise AZURE_CREDENTIALS.declined(kind=provider)
+    key = settings.secret("account.key")
+    if not key:
+        raise AZURE_NO_CREDENTIALS.declined()
+    return {"account_key": key}
+
+
+def _shared_access_signature(settings: _Settings) -> dict[str, Any]:
+    provider = settings.text("sas.token.provider.type")
+    token = settings.secret("sas.fixed.token")
+    if provider not in _SAS_PROVIDERS or not token:
+        raise AZURE_CREDENTIALS.declined(kind=provider or "SAS")
+    return {"sas_token": token.removeprefix("?")}
+
+
+def _oauth(settings: _Settings) -> dict[str, Any]:
+    provider = settings.text("account.oauth.provider.type")
+    client = settings.secret("account.oauth2.client.id")
+    if provider == f"{_OAUTH}ClientCredsTokenProvider":
+        tenant = _TENANT.fullmatch(settings.text("account.oauth2.client.endpoint"))
+        secret = settings.secret("account.oauth2.client.secret")
+        if tenant is None or not client or not secret:
+            raise AZURE_CREDENTIALS.declined(kind=provider)
+        return {"tenant_id": tenant[1], "client_id": client, "client_secret": secret}
+    if provider == f"{_OAUTH}MsiTokenProvider":
+        return _managed_identity(settings, client)
+    raise AZURE_CREDENTIALS.declined(kind=provider)
+
+
+def _managed_identity(settings: _Settings, client: str) -> dict[str, Any]:
+    """The identity of the machine: one of several by its client, or the only one, which Arrow asks for last."""
+    if settings.text("account.oauth2.msi.endpoint") or settings.text("account.oauth2.msi.authority"):
+        raise AZURE_CREDENTIALS.declined(kind="MsiTokenProvider at an endpoint of its own")
+    if client:
+        return {"client_id": client}
+    if any(os.environ.get(name) for name in _IDENTITY_VARIABLES) or shutil.which("az"):
+        raise AZURE_OTHER_IDENTITY.declined()
+    return {}

@@ -1,0 +1,166 @@
+"""How Spark reaches buckets of Google Cloud Storage: settings of a connector, put as what Arrow's filesystem takes.
+
+The connector is Google's or, since its release 3.5, Hadoop's own; the CONFIGURATION.md of each says what the settings mean.
+Google's has ``auth.type`` since its release 3; release 2 has ``auth.service.account.enable`` instead. Settings of ``fs.gs``
+come before those of ``google.cloud``.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlparse
+
+from kquery_spark.sources.object_stores.google import (
+    CREDENTIALS_VARIABLE,
+    GoogleStore,
+    has_credentials_file,
+)
+from kquery_spark.spark_bridge.hadoop.object_store_features import (
+    AMBIGUOUS_CREDENTIALS,
+    GOOGLE_CREDENTIALS,
+    HARMFUL_SETTING,
+    HTTP_HEADERS,
+    IMPERSONATION_BY_USER,
+    MACHINE_ACCOUNT,
+)
+
+GOOGLES_CONNECTOR = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
+HADOOPS_CONNECTOR = "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"
+_RETRY_SECONDS = 120  # as long as the connector's ten attempts, about
+_GOOGLE = "https://storage.googleapis.com"
+_PREFIXES = ("fs.gs", "google.cloud")
+# Settings under which Arrow would read something else than Hadoop, or nothing; each with the values that do no harm.
+_HARMLESS = {
+    "encryption.key": ("",),
+    "requester.pays.mode": ("", "DISABLED"),
+    "proxy.address": ("",),
+    "storage.service.path": ("", "storage/v1/", "storage/v1"),
+    "token.server.url": ("", "https://oauth2.googleapis.com/token"),
+    "delegation.token.binding": ("",),
+    "authorization.handler.impl": ("",),
+    "config.override.file": ("",),
+    "inputstream.support.gzip.encoding.enable": ("", "false"),
+}
+# Settings of Google's connector that Hadoop's does not know.
+_GOOGLES_ONLY = {
+    "storage.root.url": ("", _GOOGLE, f"{_GOOGLE}/"),
+    "auth.impersonation.service.account": ("",),
+}
+_SECRET_SETTINGS = frozenset({"encryption.key"})
+_BY_RELEASE_2 = (
+    *("auth.service.account.enable", "enable.service.account.auth", "auth.null.enable"),
+    *("auth.service.account.keyfile", "service.account.auth.keyfile", "auth.access.token.provider.impl"),
+    *("auth.service.account.private.key.id", "auth.service.account.private.key"),
+)
+_BY_USER = ("auth.impersonation.service.account.for.user.", "auth.impersonation.service.account.for.group.")
+_HEADERS = "storage.http.headers."
+
+
+def google_store(configuration: Any, bucket: str) -> GoogleStore:
+    """How to reach a bucket; Unsupported where Arrow cannot reach it as Google's connector does."""
+    settings = _Settings(configuration)
+    _check_harmless(settings, _HARMLESS)
+    if settings.any_below(_HEADERS):
+        raise HTTP_HEADERS.declined()
+    options = {
+        **_endpoint(settings),
+        **_impersonated(settings, _credentials(settings)),
+        "retry_time_limit": timedelta(seconds=_RETRY_SECONDS),
+    }
+    return GoogleStore(bucket, tuple(sorted(options.items())))
+
+
+def google_store_of_hadoop(configuration: Any, bucket: str) -> GoogleStore:
+    """The same for Hadoop's own connector, which knows fewer settings."""
+    _check_harmless(_Settings(configuration), _GOOGLES_ONLY)
+    return google_store(configuration, bucket)
+
+
+class _Settings:
+    """The connector's settings, by their names without the prefix."""
+
+    def __init__(self, configuration: Any) -> None:
+        self._configuration = configuration
+
+    def text(self, name: str) -> str:
+        """The value of a setting, empty if there is none."""
+        for prefix in _PREFIXES:
+            value = self._configuration.getTrimmed(f"{prefix}.{name}")
+            if value is not None:
+                return str(value)
+        return ""
+
+    def any_below(self, name: str) -> bool:
+        """Whether there is a setting whose name starts so."""
+        return any(
+            not self._configuration.getPropsWithPrefix(f"{prefix}.{name}").isEmpty() for prefix in _PREFIXES
+        )
+
+
+def _check_harmless(settings: _Settings, harmless_values: Mapping[str, tuple[str, ...]]) -> None:
+    """Raise Unsupported for a setting with another value than those that do no harm."""
+    for name, harmless in harmless_values.items():
+        value = settings.text(name)
+        if value not in harmless:
+            shown = "set" if name in _SECRET_SETTINGS else value
+            raise HARMFUL_SETTING.declined(scheme="gs", setting=f"fs.gs.{name}", value=shown)
+
+
+def _endpoint(settings: _Settings) -> dict[str, Any]:
+    url = settings.text("storage.root.url").rstrip("/")
+    if url in ("", _GOOGLE):
+        return {}
+    parsed = urlparse(url)
+    return {"scheme": parsed.scheme, "endpoint_override": parsed.netloc + parsed.path}
+
+
+def _credentials(settings: _Settings) -> dict[str, Any]:
+    """Credentials as the connector takes them; both releases' settings only where they mean the same."""
+    kind, older = settings.text("auth.type").upper(), _of_release_2(settings)
+    if kind and kind != older and any(settings.text(name) for name in _BY_RELEASE_2):
+        raise AMBIGUOUS_CREDENTIALS.declined()
+    kind = kind or older
+    if kind == "UNAUTHENTICATED":
+        return {"anonymous": True}
+    if kind == "SERVICE_ACCOUNT_JSON_KEYFILE":
+        return {"key_file": settings.text("auth.service.account.json.keyfile")}
+    if kind == "APPLICATION_DEFAULT":
+        return {}
+    if kind == "COMPUTE_ENGINE":
+        if has_credentials_file():
+            raise MACHINE_ACCOUNT.declined()
+        return {}
+    raise GOOGLE_CREDENTIALS.declined(kind=kind)
+
+
+def _of_release_2(settings: _Settings) -> str:
+    """What release 2 of the connector does, as a value of ``auth.type``."""
+    if settings.text("auth.access.token.provider.impl"):
+        return "ACCESS_TOKEN_PROVIDER"
+    enabled = settings.text("auth.service.account.enable") or settings.text("enable.service.account.auth")
+    if enabled.lower() == "false":
+        return (
+            "UNAUTHENTICATED" if settings.text("auth.null.enable").lower() == "true" else "USER_CREDENTIALS"
+        )
+    if any(settings.text(f"auth.service.account.private.key{end}") for end in ("", ".id")):
+        return "a private key among the settings"
+    if settings.text("auth.service.account.json.keyfile"):
+        return "SERVICE_ACCOUNT_JSON_KEYFILE"
+    if settings.text("auth.service.account.keyfile") or settings.text("service.account.auth.keyfile"):
+        return "a P12 key file"
+    return "APPLICATION_DEFAULT" if os.environ.get(CREDENTIALS_VARIABLE) else "COMPUTE_ENGINE"
+
+
+def _impersonated(settings: _Settings, options: dict[str, Any]) -> dict[str, Any]:
+    """The options with the service account that the credentials impersonate, if any."""
+    if any(settings.any_below(name) for name in _BY_USER):
+        raise IMPERSONATION_BY_USER.declined()
+    account = settings.text("auth.impersonation.service.account")
+    if not account:
+        return options
+    if options.get("anonymous"):
+        raise GOOGLE_CREDENTIALS.declined(kind="a service account that nobody impersonates")
+    return {**options, "target_service_account": account}

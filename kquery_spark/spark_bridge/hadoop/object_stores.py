@@ -1,0 +1,59 @@
+"""Which object store each scheme of Spark's paths is, and what finds out how Spark reaches it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from kquery_spark.sources.object_stores.store import ObjectStore
+from kquery_spark.spark_bridge.hadoop.azure import ABFS, ABFSS, azure_store
+from kquery_spark.spark_bridge.hadoop.google import (
+    GOOGLES_CONNECTOR,
+    HADOOPS_CONNECTOR,
+    google_store,
+    google_store_of_hadoop,
+)
+from kquery_spark.spark_bridge.hadoop.object_store_features import OTHER_FILESYSTEM
+from kquery_spark.spark_bridge.hadoop.s3 import S3A, s3_store
+
+_Store = Callable[[Any, str], ObjectStore]
+
+
+@dataclass(frozen=True)
+class _Scheme:
+    """The store for a bucket by the settings of each filesystem of Hadoop's that are known.
+
+    is_default: whether the first one is the scheme's without a setting.
+    """
+
+    stores: Mapping[str, _Store]
+    is_default: bool = True
+
+
+_SCHEMES: Mapping[str, _Scheme] = {
+    "s3a": _Scheme({S3A: s3_store}),
+    "s3": _Scheme({S3A: s3_store}, is_default=False),
+    "s3n": _Scheme({S3A: s3_store}, is_default=False),
+    "gs": _Scheme({GOOGLES_CONNECTOR: google_store, HADOOPS_CONNECTOR: google_store_of_hadoop}),
+    "abfs": _Scheme({ABFS: partial(azure_store, encrypted=False)}),
+    "abfss": _Scheme({ABFSS: partial(azure_store, encrypted=True)}),
+}
+#: Schemes that name the store by themselves, so that Spark's settings are the ones to reach it by.
+SPARKS_SCHEMES = frozenset(name for name, scheme in _SCHEMES.items() if scheme.is_default)
+
+
+def object_store(configuration: Any, scheme: str, bucket: str) -> ObjectStore:
+    """How to reach a bucket; Unsupported where Arrow cannot reach it as Hadoop does.
+
+    configuration: Hadoop's, of the session.
+    """
+    known = _SCHEMES.get(scheme)
+    if known is None:
+        raise OTHER_FILESYSTEM.declined(scheme=scheme)
+    default = next(iter(known.stores)) if known.is_default else ""
+    store = known.stores.get(configuration.getTrimmed(f"fs.{scheme}.impl") or default)
+    if store is None:
+        raise OTHER_FILESYSTEM.declined(scheme=scheme)
+    return store(configuration, bucket)

@@ -1,0 +1,185 @@
+"""How Spark reaches buckets of S3: Hadoop's settings of ``s3a://``, put as what Arrow's filesystem takes.
+
+Hadoop's documentation, "Hadoop-AWS module", says what each setting means and how a bucket overrules it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlparse
+
+from kquery_spark.sources.object_stores.s3 import S3Store
+from kquery_spark.spark_bridge.hadoop.object_store_features import (
+    HARMFUL_SETTING,
+    NO_CREDENTIALS,
+    OTHER_PROVIDER,
+    PROXY_USER,
+    ROLE_BY_KEYS,
+)
+
+_PREFIX = "fs.s3a."
+S3A = "org.apache.hadoop.fs.s3a.S3AFileSystem"
+_HADOOP, _SDK1, _SDK2 = (
+    "org.apache.hadoop.fs.s3a.",
+    "com.amazonaws.auth.",
+    "software.amazon.awssdk.auth.credentials.",
+)
+# Providers of credentials; those of the default chain are what Arrow asks, too: environment, profiles, the instance.
+_KEYS = frozenset({f"{_HADOOP}SimpleAWSCredentialsProvider", f"{_HADOOP}TemporaryAWSCredentialsProvider"})
+_ANONYMOUS = f"{_HADOOP}AnonymousAWSCredentialsProvider"
+_ASSUMED_ROLES = frozenset(
+    {f"{_HADOOP}auth.AssumedRoleCredentialProvider", f"{_HADOOP}AssumedRoleCredentialProvider"}
+)
+_DEFAULT_CHAIN = frozenset(
+    {
+        f"{_HADOOP}auth.IAMInstanceCredentialsProvider",
+        *(
+            f"{_SDK1}{name}"
+            for name in ("EnvironmentVariableCredentialsProvider", "InstanceProfileCredentialsProvider")
+        ),
+        *(
+            f"{_SDK1}{name}"
+            for name in ("DefaultAWSCredentialsProviderChain", "profile.ProfileCredentialsProvider")
+        ),
+        *(
+            f"{_SDK1}{name}"
+            for name in ("WebIdentityTokenCredentialsProvider", "EC2ContainerCredentialsProviderWrapper")
+        ),
+        *(
+            f"{_SDK2}{name}"
+            for name in ("EnvironmentVariableCredentialsProvider", "InstanceProfileCredentialsProvider")
+        ),
+        *(f"{_SDK2}{name}" for name in ("DefaultCredentialsProvider", "ProfileCredentialsProvider")),
+        *(
+            f"{_SDK2}{name}"
+            for name in ("WebIdentityTokenFileCredentialsProvider", "ContainerCredentialsProvider")
+        ),
+    }
+)
+# Settings under which Arrow would read something else than Hadoop, or nothing; each with the values that do no harm.
+_HARMLESS = {
+    "encryption.algorithm": ("", "AES256", "SSE-S3", "SSE-KMS", "DSSE-KMS"),
+    "server-side-encryption-algorithm": ("", "AES256", "SSE-S3", "SSE-KMS", "DSSE-KMS"),
+    "requester.pays.enabled": ("", "false"),
+    "accesspoint.arn": ("",),
+    "custom.signers": ("",),
+    "signing-algorithm": ("",),
+    "delegation.token.binding": ("",),
+}
+
+
+def s3_store(configuration: Any, bucket: str) -> S3Store:
+    """How to reach a bucket; Unsupported where Arrow cannot reach it as Hadoop does."""
+    settings = _Settings(configuration, bucket)
+    for name, harmless in _HARMLESS.items():
+        if settings.text(name) not in harmless:
+            raise HARMFUL_SETTING.declined(
+                scheme="s3a", setting=f"{_PREFIX}{name}", value=settings.text(name)
+            )
+    options = {**_endpoint(settings), **_proxy(settings), **_credentials(settings)}
+    return S3Store(bucket, tuple(sorted(options.items())))
+
+
+class _Settings:
+    """Hadoop's settings of one bucket, where ``fs.s3a.bucket.NAME.x`` overrules ``fs.s3a.x``."""
+
+    def __init__(self, configuration: Any, bucket: str) -> None:
+        self._configuration = configuration
+        self._bucket = bucket
+
+    def text(self, name: str) -> str:
+        """The value of a setting, empty if there is none."""
+        for prefix in (f"{_PREFIX}bucket.{self._bucket}.", _PREFIX):
+            value = self._configuration.getTrimmed(f"{prefix}{name}")
+            if value is not None:
+                return str(value)
+        return ""
+
+    def secret(self, name: str) -> str | None:
+        """The value of a secret, which may be in a credential store of Hadoop's."""
+        for prefix in (f"{_PREFIX}bucket.{self._bucket}.", _PREFIX):
+            characters = self._configuration.getPassword(f"{prefix}{name}")
+            if characters is not None:
+                return "".join(map(str, characters)).strip()
+        return None
+
+
+def _endpoint(settings: _Settings) -> dict[str, Any]:
+    endpoint, region = settings.text("endpoint"), settings.text("endpoint.region")
+    options: dict[str, Any] = {}
+    if region:
+        options["region"] = region
+    if endpoint and not _is_aws(endpoint):
+        parsed = urlparse(endpoint if "://" in endpoint else f"//{endpoint}")
+        encrypted = settings.text("connection.ssl.enabled") != "false"
+        options["scheme"] = parsed.scheme or ("https" if encrypted else "http")
+        options["endpoint_override"] = parsed.netloc + parsed.path.rstrip("/")
+        options["force_virtual_addressing"] = settings.text("path.style.access") != "true"
+        options.setdefault("region", "us-east-1")
+    return options
+
+
+def _is_aws(endpoint: str) -> bool:
+    """Whether an endpoint is one that the SDK finds by the region."""
+    host = urlparse(endpoint if "://" in endpoint else f"//{endpoint}").hostname or ""
+    return host.startswith("s3.") and host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
+
+
+def _proxy(settings: _Settings) -> dict[str, Any]:
+    host = settings.text("proxy.host")
+    if not host:
+        return {}
+    if settings.text("proxy.username"):
+        raise PROXY_USER.declined()
+    encrypted = settings.text("proxy.ssl.enabled") == "true"
+    port = settings.text("proxy.port") or ("443" if encrypted else "80")
+    return {"proxy_options": f"{'https' if encrypted else 'http'}://{host}:{port}"}
+
+
+def _credentials(settings: _Settings) -> dict[str, Any]:
+    """Credentials as the first provider that has any would give them."""
+    for provider in _providers(settings):
+        if provider in _KEYS:
+            keys = _keys(settings, needs_token=provider.endswith("TemporaryAWSCredentialsProvider"))
+            if keys:
+                return keys
+        elif provider == _ANONYMOUS:
+            return {"anonymous": True}
+        elif provider in _DEFAULT_CHAIN:
+            return {}
+        elif provider in _ASSUMED_ROLES:
+            return _assumed_role(settings)
+        else:
+            raise OTHER_PROVIDER.declined(provider=provider)
+    raise NO_CREDENTIALS.declined()
+
+
+def _providers(settings: _Settings) -> list[str]:
+    given = settings.text("aws.credentials.provider").replace("\n", "").split(",")
+    named = [name.strip() for name in given if name.strip()]
+    return named or [
+        f"{_HADOOP}SimpleAWSCredentialsProvider",
+        f"{_HADOOP}auth.IAMInstanceCredentialsProvider",
+    ]
+
+
+def _keys(settings: _Settings, needs_token: bool) -> dict[str, Any]:
+    keys = {"access_key": settings.secret("access.key"), "secret_key": settings.secret("secret.key")}
+    if needs_token:
+        keys["session_token"] = settings.secret("session.token")
+    return keys if all(keys.values()) else {}
+
+
+def _assumed_role(settings: _Settings) -> dict[str, Any]:
+    """A role that the credentials of AWS's default chain assume."""
+    base = [
+        name.strip() for name in settings.text("assumed.role.credentials.provider").split(",") if name.strip()
+    ]
+    if not base or not _DEFAULT_CHAIN.issuperset(base) or settings.text("assumed.role.policy"):
+        raise ROLE_BY_KEYS.declined()
+    options = {"role_arn": settings.text("assumed.role.arn")}
+    if settings.text("assumed.role.session.name"):
+        options["session_name"] = settings.text("assumed.role.session.name")
+    if settings.text("assumed.role.external.id"):
+        options["external_id"] = settings.text("assumed.role.external.id")
+    return options

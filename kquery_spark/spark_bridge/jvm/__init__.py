@@ -1,0 +1,1 @@
+"""Calls into the JVM, in few round trips."""

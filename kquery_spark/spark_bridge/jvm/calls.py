@@ -1,0 +1,254 @@
+"""Reading many JVM values with few py4j calls.
+
+A py4j call costs 0.14 ms and one whose answer is longer than the 8 KiB buffer of its socket 44 ms (Nagle's
+algorithm waiting for a delayed ACK), so asking a plan node by node, or for all of its JSON at once, would
+cost more than many a query. Two remedies: Scala functions that run inside the JVM (``jvm_functions``), so that
+one call fetches a fact of many objects; and long strings fetched in slices.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, TypeVar
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.spark_bridge.jvm.functions import JvmFunctions
+
+T = TypeVar("T")
+_MAX_REMEMBERED = 1000
+_SLICE_CODE_UNITS = 7000
+_SEPARATOR = "\x1e"
+_ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
+
+
+class Jvm(JvmFunctions):
+    """Values of one JVM, and what was made of them for objects that are equal.
+
+    ``gateway`` is PySpark's py4j gateway (``SparkContext._gateway``).
+    """
+
+    def __init__(self, gateway: Any) -> None:
+        super().__init__(gateway)
+        self._types: dict[str, Any] = {}
+        self._object_numbers: Any = None
+        self._values: dict[tuple[int, str], Any] = {}
+        self._counter = itertools.count()
+
+    def java_list(self, strings: Sequence[str]) -> Any:
+        """An immutable ``java.util.List`` of strings, cached by value."""
+        key = ("list", *strings)
+        array_list = self._functions.get(key)
+        if array_list is None:
+            array_list = self.new("java.util.ArrayList")
+            for text in strings:
+                array_list.add(text)
+            self._functions[key] = array_list
+        return array_list
+
+    def java_dict(self, strings: Mapping[str, str]) -> Any:
+        """An immutable ``java.util.Map`` of strings, cached by value."""
+        key = ("dict", *strings.items())
+        hash_map = self._functions.get(key)
+        if hash_map is None:
+            hash_map = self.new("java.util.HashMap")
+            for name, text in strings.items():
+                hash_map.put(name, text)
+            self._functions[key] = hash_map
+        return hash_map
+
+    def is_local(self) -> bool:
+        """Whether Spark's tasks run in this very JVM."""
+        local: bool = self.static("org.apache.spark.SparkContext", "getOrCreate").isLocal()
+        return local
+
+    def time_zone(self) -> str:
+        """The name of this JVM's own time zone, which need not be the session's."""
+        return str(self.static_call("java.util.TimeZone", "getDefault").getID())
+
+    def data_type(self, spark: Any) -> Any:
+        """The DataType of a ``DataType.jsonValue``; the recent ones are cached."""
+        text = json.dumps(spark)
+        data_type = self._types.get(text)
+        if data_type is None:
+            if len(self._types) >= _MAX_REMEMBERED:
+                self._types.clear()
+            data_type = self._types[text] = self.call("org.apache.spark.sql.types.DataType", "fromJson", text)
+        return data_type
+
+    def row_value(self, position: int, spark: Any) -> Any:
+        """``row => row.get(position, dataType)`` of an InternalRow as a Scala function; spark: as of ``data_type``."""
+        key = ("value", position, json.dumps(spark))
+        function = self._functions.get(key)
+        if function is None:
+            get = self.handle(_ROW, "get", "int", "org.apache.spark.sql.types.DataType")
+            bound = self.bind(self.bind(get, 2, self.data_type(spark)), 1, position)
+            function = self._functions[key] = self.function(bound)
+        return function
+
+    def column_strings(self, rows: Any, position: int, spark: Any) -> list[str | None]:
+        """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as of ``data_type``."""
+        strings = self.strings(self.mapped(rows, self.row_value(position, spark)))
+        if "null" not in strings:  # only a string may read so without being NULL
+            return [*strings]
+        nulls = self.strings(self.mapped(rows, self.row_is_null(position)))
+        return [None if null == "true" else text for null, text in zip(nulls, strings, strict=True)]
+
+    def row_is_null(self, position: int) -> Any:
+        """``row => row.isNullAt(position)`` of an InternalRow as a Scala function."""
+        key = ("null", position)
+        function = self._functions.get(key)
+        if function is None:
+            handle = self.bind(self.handle(_ROW, "isNullAt", "int"), 1, position)
+            function = self._functions[key] = self.function(handle)
+        return function
+
+    def remembered(self, key: Any, variant: str, make: Callable[[], T]) -> T:
+        """The value of ``make``, cached for JVM objects equal to ``key``; the JVM's map holds its keys weakly."""
+        if self._object_numbers is None or len(self._values) > _MAX_REMEMBERED:
+            self._values.clear()
+            self._object_numbers = self._java.util.Collections.synchronizedMap(self._java.util.WeakHashMap())
+        object_number: int | None = self._object_numbers.get(key)
+        if object_number is None:
+            object_number = next(self._counter)
+            self._object_numbers.put(key, object_number)
+        value = self._values.get((object_number, variant))
+        if value is None:
+            value = self._values[object_number, variant] = make()
+        result: T = value
+        return result
+
+    @cached_property
+    def spark_version(self) -> str:
+        """Spark's version, like ``4.3.0``."""
+        return str(self._gateway.jvm.org.apache.spark.package.SPARK_VERSION())
+
+    def mapped(self, sequence: Any, function: Any) -> Any:
+        """``sequence.map(function)`` of a Scala sequence."""
+        return sequence.map(function, *self._builders())
+
+    def flat_mapped(self, sequence: Any, function: Any) -> Any:
+        """``sequence.flatMap(function)`` of a Scala sequence."""
+        return sequence.flatMap(function, *self._builders())
+
+    def sequence(self, items: Sequence[Any]) -> Any:
+        """A Scala list of JVM objects."""
+        sequence = self.empty()
+        for item in reversed(items):
+            sequence = getattr(sequence, "$colon$colon")(item)
+        return sequence
+
+    def identity_map(self) -> Any:
+        """A new ``java.util.IdentityHashMap``."""
+        return self.new("java.util.IdentityHashMap")
+
+    def text(self, owner: Any, cls: str, method: str) -> str:
+        """The string that ``owner.method()`` returns, in slices that fit the socket's buffer."""
+        return self._read(owner, cls, method)
+
+    def long_text(self, owner: Any, cls: str, method: str) -> str:
+        """``text`` for a string that is nearly always long: calls ``method`` once, without reading the beginning first."""
+        return "".join(_slices(self._builder_of(cls, method).apply(owner), 0))
+
+    def list_of(self, array: Any) -> Any:
+        """A Scala list of the objects of a Java array."""
+        return self._gateway.jvm.scala.Predef.genericWrapArray(array).toList()
+
+    def strings(self, sequence: Any, count: int | None = None) -> list[str]:
+        """``toString`` of each element of a Scala sequence, in as few calls as their length allows.
+
+        count: how many there are, where that is known.
+        """
+        count = sequence.length() if count is None else count
+        if count == 0:
+            return []
+        joined = self._read(sequence, self.scala.iterable, "mkString", _SEPARATOR)
+        parts = joined.split(_SEPARATOR)
+        if len(parts) != count:
+            raise Unsupported("a value in Spark's plan contains a control character")
+        return parts
+
+    def class_name(self, owner: Any) -> str:
+        """The name of an object's class."""
+        name: str = self.getter("java.lang.Object", "getClass", "java.lang.Class getName").apply(owner)
+        return name
+
+    def map_strings(self, strings: tuple[str, ...], function: Any) -> list[str]:
+        """The result of a Scala function for each of some fixed strings, which cross to the JVM only once."""
+        key = ("strings", strings)
+        sequence = self._functions.get(key)
+        if sequence is None:
+            array = self._gateway.new_array(self._object, len(strings))
+            for i, text in enumerate(strings):
+                array[i] = text
+            sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
+        return self.strings(self.mapped(sequence, function), len(strings))
+
+    def java_map(self, scala_map: Any) -> dict[str, str]:
+        """A Scala ``Map[String, String]`` as a dict."""
+        pairs = scala_map.toIndexedSeq()
+        strings = self.strings(self.flat_mapped(pairs, self.getter("scala.Tuple2", "productIterator")))
+        return dict(zip(strings[::2], strings[1::2], strict=True))
+
+    def entries(self, java_map: Any) -> dict[str, str]:
+        """A ``java.util.Map`` of strings as a dict; nothing may change it meanwhile."""
+        entries = self.list_of(java_map.entrySet().toArray())
+        keys, values = (
+            self.strings(self.mapped(entries, self.getter("java.util.Map$Entry", part)))
+            for part in ("getKey", "getValue")
+        )
+        return dict(zip(keys, values, strict=True))
+
+    def _read(self, owner: Any, cls: str, method: str, *arguments: str) -> str:
+        """The string ``owner.method(arguments)``: a short one in one call, a long one in slices."""
+        start: str = self._beginning_of(cls, method, *arguments).apply(owner)
+        units = len(start) if start.isascii() else len(start.encode("utf-16-le", "surrogatepass")) // 2
+        if units < _SLICE_CODE_UNITS:
+            return start
+        builder = self._builder_of(cls, method, *arguments).apply(owner)
+        return "".join(_slices(builder, _SLICE_CODE_UNITS, start))
+
+    def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
+        """``x => x.method(arguments)`` cut to a slice."""
+        key = ("beginning", cls, method, *arguments)
+        function = self._functions.get(key)
+        if function is None:
+            left = self.handle("org.apache.commons.lang3.StringUtils", "left", "java.lang.String", "int")
+            cut = self.bind(left, 1, _SLICE_CODE_UNITS)
+            function = self._functions[key] = self.function(
+                self.then(self._call(cls, method, *arguments), cut)
+            )
+        return function
+
+    def _builder_of(self, cls: str, method: str, *arguments: str) -> Any:
+        """``x => new StringBuilder(x.method(arguments))``: py4j would turn a string into Python's at once."""
+        key = ("text", cls, method, *arguments)
+        function = self._functions.get(key)
+        if function is None:
+            make = self.cls("java.lang.StringBuilder").getConstructor(self._class_array("java.lang.String"))
+            handle = self.then(self._call(cls, method, *arguments), self._lookup.unreflectConstructor(make))
+            function = self._functions[key] = self.function(handle)
+        return function
+
+    def _call(self, cls: str, method: str, *arguments: str) -> Any:
+        """The method handle ``x => x.method(arguments)`` of fixed strings."""
+        handle = self.handle(cls, method, *("java.lang.String" for _ in arguments))
+        for argument in arguments:
+            handle = self.bind(handle, 1, argument)
+        return handle
+
+
+def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
+    """The text of a ``StringBuilder`` from ``start``, in slices; ``before`` is the text up to there, read already.
+
+    Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
+    """
+    length: int = builder.length()
+    if builder.codePointCount(0, length) != length:
+        yield str(builder.toString())
+        return
+    yield before
+    for i in range(start, length, _SLICE_CODE_UNITS):
+        yield builder.substring(i, min(i + _SLICE_CODE_UNITS, length))

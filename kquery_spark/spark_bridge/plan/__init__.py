@@ -1,0 +1,1 @@
+"""Spark's plans: reading them, their facts and types, and building new ones."""

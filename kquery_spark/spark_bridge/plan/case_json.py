@@ -1,0 +1,34 @@
+"""CASE in the JSON of a plan, which would double with each CASE inside of another.
+
+``toJSON`` prints the branches and the ELSE of a CaseWhen twice, as its children and as its fields: 20 nested
+CASEs make a million copies and 30 more than the JVM has memory for. So the JSON is taken of a copy of the plan
+where every CaseWhen is a hash function of the same children, which prints them once, and whose seed nobody
+else uses. The copy serves for nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
+_CASE = f"{_EXPRESSIONS}CaseWhen"
+_STAND_IN = f"{_EXPRESSIONS}XxHash64"
+_SEED = -8_271_563_391_254_701_911
+
+
+def without_case(jvm: Jvm, plan: Any) -> Any:
+    """The plan itself when it has no CASE, else a copy for ``toJSON`` alone."""
+    if not plan.containsPattern(jvm.static("org.apache.spark.sql.catalyst.trees.TreePattern", "CASE_WHEN")):
+        return plan
+    return plan.transformAllExpressionsWithSubqueries(
+        jvm.replacer(_CASE, _TREE, "children", _STAND_IN, _SEED)
+    )
+
+
+def original_class(item: dict[str, Any]) -> str:
+    """The class of a node of the JSON: that of a stand-in is CaseWhen."""
+    cls: str = item["class"]
+    return _CASE if cls == _STAND_IN and item.get("seed") == _SEED else cls

@@ -1,0 +1,79 @@
+"""Builds Catalyst plans out of the nodes and expressions of a plan that Spark has optimized."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from typing import Any
+
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+
+_PLANS = "org.apache.spark.sql.catalyst.plans.logical."
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_AGGREGATE = f"{_PLANS}Aggregate"
+_AGGREGATE_FIELDS = 3  # of every release; later ones have hints, too
+
+
+class PlanBuilder:
+    """Builds JVM nodes out of the nodes and expressions of one plan, whose JVM objects ``facts`` looks up."""
+
+    def __init__(self, jvm: Jvm, facts: FactFetcher) -> None:
+        self._jvm = jvm
+        self._facts = facts
+
+    def node(self, node: CatalystNode, children: Sequence[Any] | None = None) -> Any:
+        """A node or expression as it is, or with other children."""
+        jvm_node = self._facts.jvm_object(node)
+        return jvm_node if children is None else jvm_node.withNewChildren(self._jvm.sequence(children))
+
+    def replaced(self, node: CatalystNode, replacements: Mapping[CatalystNode, Any]) -> Any:
+        """An expression with some of those in it replaced."""
+        if node in replacements:
+            return replacements[node]
+        if not any(part in replacements for part in node.walk()):
+            return self.node(node)
+        return self.node(node, [self.replaced(child, replacements) for child in node.children])
+
+    def alias(self, expression: Any, name: str) -> Any:
+        """A named expression with an id of its own."""
+        jvm = self._jvm
+        new_id = jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId")
+        return jvm.new(f"{_EXPRESSIONS}Alias", expression, name, new_id, jvm.empty(), jvm.none(), jvm.empty())
+
+    def is_deterministic(self, node: CatalystNode) -> bool:
+        """Whether Spark calls an expression deterministic."""
+        return bool(self._facts.jvm_object(node).deterministic())
+
+    def merged(self, call: CatalystNode, value: Any) -> Any:
+        """The aggregate that merges a call's values for groups: their min, max or sum; for counts 0 if there are none."""
+        jvm, function = self._jvm, self._facts.jvm_object(call).aggregateFunction()
+        if call.children[0].cls != "Count":
+            return function.withNewChildren(jvm.sequence([value])).toAggregateExpression()
+        total = jvm.new(f"{_EXPRESSIONS}aggregate.Sum", value).toAggregateExpression()
+        zero = jvm.call(f"{_EXPRESSIONS}Literal$", "default", jvm.data_type("long"))
+        return jvm.new(f"{_EXPRESSIONS}Coalesce", jvm.sequence([total, zero]))
+
+    def filter(self, terms: Sequence[Any], child: Any) -> Any:
+        """The rows that pass all of some terms, in their order."""
+        return self._jvm.new(f"{_PLANS}Filter", self._conjunction(terms), child)
+
+    def project(self, items: Sequence[Any], child: Any) -> Any:
+        """Named expressions over the rows of a plan."""
+        return self._jvm.new(f"{_PLANS}Project", self._jvm.sequence(items), child)
+
+    def aggregate(self, keys: Sequence[Any], items: Sequence[Any], child: Any) -> Any:
+        """Named expressions over groups of rows."""
+        jvm = self._jvm
+        more = len(jvm.cls(_AGGREGATE).getConstructors()[0].getParameterTypes()) - _AGGREGATE_FIELDS
+        return jvm.new(_AGGREGATE, jvm.sequence(keys), jvm.sequence(items), child, *[jvm.none()] * more)
+
+    def join(self, join: CatalystNode, children: Sequence[Any], terms: Sequence[Any]) -> Any:
+        """A join with another condition, all of whose terms a pair of rows has to pass."""
+        jvm_join = self._facts.jvm_object(join)
+        condition = self._jvm.some(self._conjunction(terms))
+        return self._jvm.new(f"{_PLANS}Join", *children, jvm_join.joinType(), condition, jvm_join.hint())
+
+    def _conjunction(self, terms: Sequence[Any]) -> Any:
+        return reduce(lambda a, b: self._jvm.new(f"{_EXPRESSIONS}And", a, b), terms)

@@ -1,0 +1,453 @@
+"""Facts that the JSON of a plan loses, read from the plan's JVM objects.
+
+``toJSON`` prints ``null`` for enumerations, sets, characters, relations and rows. Some of them decide the
+answer: the same ``Add`` overflows with an error, to NULL or silently, depending on a field that is not
+printed. Nothing here guesses: a fact that cannot be had, or a JVM object that is not the one the JSON
+showed, raises Unsupported.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any, Literal, Protocol, TypeVar, cast
+
+import pyarrow as pa
+from typing_extensions import override
+
+from kquery_spark.errors import KQueryError, Unsupported
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.case_json import without_case
+from kquery_spark.spark_bridge.plan.expected_rows import UNKNOWN_ROWS, expected_rows
+from kquery_spark.spark_bridge.plan.literal_values import from_text
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, parse_expression, parse_plan
+from kquery_spark.spark_bridge.plan.spark_types import is_year_month
+from kquery_spark.spark_bridge.session.zone_rules import follow_zone
+
+EvalMode = Literal["ANSI", "TRY", "LEGACY"]
+
+_TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
+_PLAN = "org.apache.spark.sql.catalyst.plans.QueryPlan"
+_EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
+_CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
+_CONTEXT_PREFIX = "NumericEvalContext("
+_ENUM = "scala.Enumeration$Value toString"
+_DATA_TYPE = "org.apache.spark.sql.types.DataType"
+_DEFAULT = "CURRENT_DEFAULT"  # in the metadata of a column, which the JSON of a plan loses
+_MAX_CONSTANT_ELEMENTS = 1000
+
+# Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
+_FAMILIES: dict[str, str] = {
+    "Cast": f"{_EXPRESSIONS}Cast",
+    "Sum": f"{_EXPRESSIONS}aggregate.Sum",
+    "Average": f"{_EXPRESSIONS}aggregate.Average",
+} | dict.fromkeys(
+    ("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod"),
+    f"{_EXPRESSIONS}BinaryArithmetic",
+)
+
+
+class Facts(Protocol):
+    """Facts about a plan's nodes that are not in its JSON; raises Unsupported if Spark has no answer."""
+
+    def eval_mode(self, node: CatalystNode) -> EvalMode:
+        """What Cast, arithmetic, Sum and Average do on overflow, division by zero and malformed input."""
+
+    def allows_precision_loss(self, node: CatalystNode) -> bool:
+        """Whether arithmetic was made to give up decimal places of decimals; True in releases that ask the session."""
+
+    def follow_zone(self, name: str) -> None:
+        """Have the engine take a time zone for what Spark's JVM takes it for."""
+
+    def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
+        """The internal values of an InSet over values of this type, None for NULL."""
+
+    def writes_nulls(self, node: CatalystNode) -> bool:
+        """Whether TO_JSON writes NULLs of its argument, as it does of columns with a default; node: its evaluator."""
+
+    def escape_char(self, node: CatalystNode) -> str:
+        """The escape character of Like (or ILike)."""
+
+    def patterns(self, node: CatalystNode) -> list[str | None]:
+        """The patterns of LikeAll, LikeAny and their negations."""
+
+    def literal_value(self, node: CatalystNode) -> Any:
+        """The internal value of a Literal."""
+
+    def has_options(self, node: CatalystNode) -> bool:
+        """Whether the options of JsonToStructs (or another class with ``options``) are not empty."""
+
+    def options(self, node: CatalystNode) -> dict[str, str]:
+        """The options of CsvToStructs (or another class with ``options``)."""
+
+    def integers(self, node: CatalystNode, field: str) -> list[int]:
+        """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
+
+    def strings(self, node: CatalystNode, field: str) -> list[str]:
+        """A field that is a ``Seq[String]``, which the JSON prints joined and cut."""
+
+    def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
+        """A field that is a ``Seq`` of internal values of this type, None for NULL."""
+
+    def output(self, node: CatalystNode) -> list[CatalystNode]:
+        """The attributes a plan node puts out, for nodes whose constructor does not say."""
+
+    def data_type(self, node: CatalystNode) -> Any:
+        """The type, in JSON, of an expression whose own JSON does not say it."""
+
+    def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
+        """The projections of an Expand, which the JSON carries only if they are Scala lists."""
+
+    def rows(self, node: CatalystNode) -> float:
+        """About how many rows Spark expects of a plan node."""
+
+    def jvm_object(self, node: CatalystNode) -> Any:
+        """The py4j object of a node: a relation to look into, a subtree to leave to Spark."""
+
+
+class _PlanIndex:
+    """The nodes of one plan (without its subqueries' plans) as indexed sequences inside the JVM."""
+
+    def __init__(self, jvm: Jvm, plan: Any) -> None:
+        self._jvm = jvm
+        self.nodes = plan.map(jvm.identity())
+        below = jvm.mapper(_TREE, "map", jvm.identity())
+        expressions = jvm.steps("expressions", (_PLAN, "expressions"), jvm.map_step("flatMap", below))
+        self.expressions = jvm.mapped(self.nodes, expressions)
+        self.counts = [int(n) for n in jvm.strings(jvm.mapped(self.expressions, _length(jvm)))]
+
+    @cached_property
+    def flat(self) -> Any:
+        """All expressions."""
+        return self._jvm.flat_mapped(self.expressions, self._jvm.identity())
+
+
+def _length(jvm: Jvm) -> Any:
+    return jvm.getter(jvm.scala.seq, "length")
+
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+
+
+def _fetching(method: _F) -> _F:
+    """Turns whatever goes wrong between Python and the JVM into a reason to leave the node to Spark."""
+
+    @functools.wraps(method)
+    def fetch(self: Any, node: CatalystNode, *arguments: Any) -> Any:
+        try:
+            return method(self, node, *arguments)
+        except KQueryError:
+            raise
+        except Exception as error:
+            what = method.__name__.replace("_", " ")
+            raise Unsupported(f"the {what} of {node.cls} cannot be read from Spark's plan") from error
+
+    return cast(_F, fetch)
+
+
+class FactFetcher(Facts):
+    """Facts of a plan, from the JVM object the JSON was printed from.
+
+    The object must be the same one: each call of ``optimizedPlan`` may plan anew, with other expression ids.
+    """
+
+    def __init__(self, jvm: Jvm, plan: Any) -> None:
+        self._jvm = jvm
+        self._plan = plan
+        self._indexes: dict[tuple[int, ...], _PlanIndex] = {}
+        self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
+        self._tree: CatalystNode | None = None
+        self._rows: dict[CatalystNode, float] = {}
+        self._shown: Counter[tuple[int, ...]] | None = None
+
+    def parse(self) -> CatalystNode:
+        """The plan as a tree."""
+        if self._tree is None:
+            shown = without_case(self._jvm, self._plan)
+            self._tree = parse_plan(self._jvm.long_text(shown, _TREE, "toJSON"))
+        return self._tree
+
+    @_fetching
+    @override
+    def eval_mode(self, node: CatalystNode) -> EvalMode:
+        mode = self._eval_context(node).partition(",")[0]
+        if mode in ("ANSI", "TRY", "LEGACY"):
+            return cast(EvalMode, mode)
+        raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
+
+    @_fetching
+    @override
+    def allows_precision_loss(self, node: CatalystNode) -> bool:
+        return self._eval_context(node).partition(",")[2] != "false"
+
+    @override
+    def follow_zone(self, name: str) -> None:
+        follow_zone(self._jvm, name)
+
+    def _eval_context(self, node: CatalystNode) -> str:
+        """The evaluation mode, in newer releases with ``allowDecimalPrecisionLoss`` after a comma.
+
+        One look does for a plan where all are the same, as nearly always.
+        """
+        family = _FAMILIES.get(node.cls)
+        if family is None:
+            raise Unsupported(f"{node.cls} has no evaluation mode that the engine knows")
+        prefix = self._prefix(node)
+        index = self._index(prefix)
+        self._check(node, prefix, index)
+        getter = _context_getter(self._jvm, family)
+        seen = self._modes.get((prefix, family))
+        if seen is None:
+            seq = self._jvm.scala.seq
+            modes = self._jvm.steps(
+                f"modes of {family}",
+                (seq, "filter", "scala.Function1", self._jvm.is_instance(family)),
+                self._jvm.map_step("map", getter),
+                (seq, "distinct"),
+                (seq, "mkString", "java.lang.String", " "),
+            )
+            seen = self._modes[prefix, family] = modes.apply(index.flat).split()
+        context = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
+        return context.removeprefix(_CONTEXT_PREFIX).removesuffix(")")
+
+    @_fetching
+    @override
+    def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
+        if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
+            raise Unsupported(f"a long IN list of type {arrow} is not supported")
+        values = self.jvm_object(node).hset().toIndexedSeq()
+        has_null = values.contains(None)
+        strings = self._jvm.strings(values)
+        if has_null:
+            strings.remove("null")
+        internal = [from_text(text, arrow) for text in strings]
+        return [*internal, None] if has_null else internal
+
+    @_fetching
+    @override
+    def writes_nulls(self, node: CatalystNode) -> bool:
+        schema = self.jvm_object(node).value().inputSchema()
+        return _DEFAULT in self._jvm.text(schema, _DATA_TYPE, "json")
+
+    @_fetching
+    @override
+    def escape_char(self, node: CatalystNode) -> str:
+        return str(self.jvm_object(node).escapeChar())
+
+    @_fetching
+    @override
+    def patterns(self, node: CatalystNode) -> list[str | None]:
+        return [_internal(value, "string") for value in _few(self.jvm_object(node).patterns())]
+
+    @_fetching
+    @override
+    def literal_value(self, node: CatalystNode) -> Any:
+        return _internal(self.jvm_object(node).value(), node["dataType"])
+
+    @_fetching
+    @override
+    def has_options(self, node: CatalystNode) -> bool:
+        return not self.jvm_object(node).options().isEmpty()
+
+    @_fetching
+    @override
+    def options(self, node: CatalystNode) -> dict[str, str]:
+        return self._jvm.java_map(self.jvm_object(node).options())
+
+    @_fetching
+    @override
+    def integers(self, node: CatalystNode, field: str) -> list[int]:
+        return [int(text) for text in self._jvm.strings(getattr(self.jvm_object(node), field)())]
+
+    @_fetching
+    @override
+    def strings(self, node: CatalystNode, field: str) -> list[str]:
+        return self._jvm.strings(getattr(self.jvm_object(node), field)())
+
+    @_fetching
+    @override
+    def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
+        values = getattr(self.jvm_object(node), field)()
+        strings = self._jvm.strings(values)
+        has_null = bool(values.contains(None))
+        if has_null and strings.count("null") > 1:
+            raise Unsupported(f"the {field} of {node.cls} have both NULL and the word for it")
+        return [None if has_null and text == "null" else from_text(text, arrow) for text in strings]
+
+    @_fetching
+    @override
+    def output(self, node: CatalystNode) -> list[CatalystNode]:
+        return parsed_expressions(self.jvm_object(node).output().toIndexedSeq(), self._jvm)
+
+    @_fetching
+    @override
+    def data_type(self, node: CatalystNode) -> Any:
+        return json.loads(self.jvm_object(node).dataType().json())
+
+    @_fetching
+    @override
+    def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
+        rows = self.jvm_object(node).projections()
+        expressions = iter(
+            parsed_expressions(self._jvm.flat_mapped(rows, self._jvm.identity()).toIndexedSeq(), self._jvm)
+        )
+        widths = [int(n) for n in self._jvm.strings(self._jvm.mapped(rows, _length(self._jvm)))]
+        return [[next(expressions) for _ in range(width)] for width in widths]
+
+    @override
+    def rows(self, node: CatalystNode) -> float:
+        rows = self._rows.get(node)
+        if rows is None:
+            try:
+                rows = expected_rows(self.jvm_object(node), self._jvm)
+            except Exception:  # any error of Spark or py4j: an estimate is not worth a failure
+                rows = UNKNOWN_ROWS
+            self._rows[node] = rows
+        return rows
+
+    @_fetching
+    @override
+    def jvm_object(self, node: CatalystNode) -> Any:
+        if not node.path:
+            raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
+        prefix = self._prefix(node)
+        index = self._index(prefix)
+        self._check(node, prefix, index)
+        position = node.path[len(prefix)]
+        jvm_object = (
+            index.nodes.apply(position)
+            if len(node.path) % 2
+            else index.expressions.apply(position).apply(node.path[-1])
+        )
+        if self._jvm.class_name(jvm_object) != node.qualified:
+            raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
+        return jvm_object
+
+    def _prefix(self, node: CatalystNode) -> tuple[int, ...]:
+        """The path of the subquery expression whose plan a node is in; empty for the root plan."""
+        if not node.path:
+            raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
+        return node.path[: (len(node.path) - 1) // 2 * 2]
+
+    def _index(self, prefix: tuple[int, ...]) -> _PlanIndex:
+        index = self._indexes.get(prefix)
+        if index is None:
+            plan = self._plan if not prefix else self._expression(prefix).plan()
+            index = self._indexes[prefix] = _PlanIndex(self._jvm, plan)
+        return index
+
+    def _expression(self, path: tuple[int, ...]) -> Any:
+        return self._index(path[:-2]).expressions.apply(path[-2]).apply(path[-1])
+
+    def _check(self, node: CatalystNode, prefix: tuple[int, ...], index: _PlanIndex) -> None:
+        """The JSON and the JVM object must have equally many expressions below the node's plan node.
+
+        An expression that the JSON leaves out would shift the positions of those after it.
+        """
+        if len(node.path or ()) == len(prefix) + 1:
+            return
+        if self._shown is None:
+            self._shown = Counter(x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan)
+        position = (node.path or ())[len(prefix)]
+        if self._shown[(*prefix, position)] != index.counts[position]:
+            raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
+
+
+def parsed_expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
+    """The expressions in a Scala sequence, without the facts that the JSON loses."""
+    strings = jvm.strings(jvm.mapped(sequence, jvm.getter(_TREE, "toJSON")))
+    return [parse_expression(text) for text in strings]
+
+
+def _context_getter(jvm: Jvm, family: str) -> Any:
+    """Prints ``evalMode``, or the ``evalContext`` in which newer versions of Spark keep it for some classes."""
+    if jvm.has_method(family, "evalContext"):
+        return jvm.getter(family, "evalContext", f"{_CONTEXT} toString")
+    return jvm.getter(family, "evalMode", _ENUM)
+
+
+def _few(sequence: Any) -> Sequence[Any]:
+    count = sequence.length()
+    if count > _MAX_CONSTANT_ELEMENTS:
+        raise Unsupported(f"a constant of {count} elements is not supported")
+    return [sequence.apply(i) for i in range(count)]
+
+
+def _internal(value: Any, spark: Any) -> Any:
+    """A Catalyst value as Python's: UTF-8 strings, decimals, arrays, maps and rows element by element."""
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value)
+    if isinstance(spark, dict):
+        return _internal_nested(value, spark)
+    if spark == "string":
+        try:
+            return bytes(value.getBytes()).decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise Unsupported("a string value is not valid UTF-8") from error
+    if isinstance(spark, str) and spark.startswith("decimal"):
+        return from_text(value.toString(), pa.decimal128(38, 0))
+    raise Unsupported(f"a constant of type {spark} cannot be read")
+
+
+def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
+    # ``get`` wants Spark's own DataType objects; the typed getters of SpecializedGetters do not.
+    kind = spark["type"]
+    if kind == "array":
+        return [internal_element(value, i, spark["elementType"]) for i in range(_size(value))]
+    if kind == "map":
+        keys, items = value.keyArray(), value.valueArray()
+        return [
+            (internal_element(keys, i, spark["keyType"]), internal_element(items, i, spark["valueType"]))
+            for i in range(_size(keys))
+        ]
+    if kind == "struct":
+        return [internal_element(value, i, field["type"]) for i, field in enumerate(spark["fields"])]
+    raise Unsupported(f"a constant of type {kind} cannot be read")
+
+
+def _size(array: Any) -> int:
+    count: int = array.numElements()
+    if count > _MAX_CONSTANT_ELEMENTS:
+        raise Unsupported(f"a constant of {count} elements is not supported")
+    return count
+
+
+_GETTERS = {
+    "boolean": "getBoolean",
+    "byte": "getByte",
+    "short": "getShort",
+    "integer": "getInt",
+    "date": "getInt",
+    "long": "getLong",
+    "timestamp": "getLong",
+    "timestamp_ntz": "getLong",
+    "float": "getFloat",
+    "double": "getDouble",
+    "string": "getUTF8String",
+    "binary": "getBinary",
+    "array": "getArray",
+    "map": "getMap",
+}
+
+
+def internal_element(owner: Any, i: int, spark: Any) -> Any:
+    """The value at a place of a row or an array of Catalyst's, in Python."""
+    if owner.isNullAt(i):
+        return None
+    kind = spark["type"] if isinstance(spark, dict) else spark
+    if kind == "struct":
+        return _internal(owner.getStruct(i, len(spark["fields"])), spark)
+    if kind.startswith("decimal"):
+        precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
+        return _internal(owner.getDecimal(i, int(precision), int(scale)), kind)
+    if kind.startswith("interval "):
+        return owner.getInt(i) if is_year_month(kind) else owner.getLong(i)
+    getter = _GETTERS.get(kind)
+    if getter is None:
+        raise Unsupported(f"a constant of type {kind} cannot be read")
+    return _internal(getattr(owner, getter)(i), spark)

@@ -1,0 +1,25 @@
+"""Tells queries from other SQL statements, which ``spark.sql`` runs at once."""
+
+from __future__ import annotations
+
+from pyspark.sql import SparkSession
+
+from kquery_spark.errors import PlanError
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+
+
+def is_query(spark: SparkSession, text: str) -> bool:
+    """True for a query, False for another statement (INSERT, DROP TABLE ...); Spark's error for text that is neither."""
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    try:
+        parser.parseQuery(text)
+    except SPARK_ERRORS:
+        parser.parsePlan(text)
+        return False
+    return True
+
+
+def check_query(spark: SparkSession, text: str) -> None:
+    """Raise PlanError for a statement that ``spark.sql`` would run at once; Spark's error for text that is no SQL."""
+    if not is_query(spark, text):
+        raise PlanError("only queries can be explained or verified; Spark would run this statement at once")

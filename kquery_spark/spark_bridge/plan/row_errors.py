@@ -1,0 +1,105 @@
+"""Which expressions raise an error over a table's rows, evaluated by Spark's own expressions without a job for each."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import py4j.java_gateway
+import py4j.protocol
+from pyspark.sql import SparkSession
+
+from kquery_spark.spark_bridge.session.bridge import bridge
+
+
+class RowErrors:
+    """Evaluates the expressions of an optimized ``SELECT`` over the rows it reads."""
+
+    def __init__(self, spark: SparkSession, plan: Any) -> None:
+        self._gateway = bridge(spark).gateway
+        expressions = self._gateway.jvm.org.apache.spark.sql.catalyst.expressions
+        package = getattr(getattr(expressions, "package$"), "MODULE$")
+        # each look-up of a class by its name is a call of the JVM
+        self._projection = expressions.InterpretedMutableProjection
+        self._bind = expressions.BindReferences.bindReference
+        self._wrap = self._gateway.jvm.scala.Predef.genericWrapArray
+        self._calls = plan.projectList()
+        self._columns: dict[int, Any] = {}
+        output = plan.child().output()
+        self._attributes = package.AttributeSeq(output)
+        # the child computes what several expressions share, or one has twice, and may raise errors itself
+        read = bridge(spark).frame(plan.child())._jdf.queryExecution().executedPlan()
+        with unconverted_errors():
+            self._rows = read.executeCollect()
+        logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error
+
+    def first(self, columns: Sequence[int]) -> dict[int, str]:
+        """The columns of the SELECT that raise an error, each with the class of its first row's error."""
+        try:
+            with unconverted_errors():
+                self._evaluate(columns)
+        except py4j.protocol.Py4JJavaError as error:
+            self._forget(columns)
+            if len(columns) == 1:
+                return {columns[0]: java_error_class(error)}
+        else:
+            return {}
+        half = len(columns) // 2
+        return self.first(columns[:half]) | self.first(columns[half:])
+
+    def every(self, column: int) -> set[str]:
+        """The error classes of all rows that raise."""
+        classes = set()
+        with unconverted_errors():
+            for row in self._rows:
+                try:
+                    self._bound(column).eval(row)
+                except py4j.protocol.Py4JJavaError as error:
+                    self._forget([column])
+                    classes.add(java_error_class(error))
+        return classes
+
+    def _evaluate(self, columns: Sequence[int]) -> None:
+        """All rows through a projection of these columns, in one call of the JVM."""
+        bound = self._gateway.new_array(self._gateway.jvm.java.lang.Object, len(columns))
+        for position, column in enumerate(columns):
+            bound[position] = self._bound(column)
+        projection = self._projection(self._wrap(bound).toIndexedSeq())
+        self._wrap(self._rows).foreach(projection)
+
+    def _bound(self, column: int) -> Any:
+        if column not in self._columns:
+            self._columns[column] = self._bind(self._calls.apply(column).clone(), self._attributes, False)
+        return self._columns[column]
+
+    def _forget(self, columns: Sequence[int]) -> None:
+        """Expressions that may have raised: what builds maps has entries left, and would raise another error."""
+        for column in columns:
+            self._columns.pop(column, None)
+
+
+@contextlib.contextmanager
+def unconverted_errors() -> Iterator[None]:
+    """Errors as py4j raises them: PySpark makes some 30 JVM calls for each before it raises its own."""
+    converting = py4j.java_gateway.get_return_value
+    py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
+    try:
+        yield
+    finally:
+        py4j.java_gateway.get_return_value = converting
+
+
+def is_java_error(error: BaseException) -> bool:
+    """Whether an error is the JVM's own, which PySpark has not made one of its own of."""
+    return isinstance(error, py4j.protocol.Py4JJavaError)
+
+
+def java_error_class(error: Any) -> str:
+    """Spark's error class of what the JVM raised; the Java class where it has none."""
+    java = error.java_exception
+    try:
+        return str(java.getErrorClass())  # getCondition is its other name, which Spark 3.5 lacks
+    except Exception:
+        return str(java.getClass().getSimpleName())

@@ -1,0 +1,1 @@
+"""Python functions of users: UDFs, table functions, and their arguments and results."""

@@ -1,0 +1,91 @@
+"""Arguments of ``@udf`` without Arrow as functions get them: pickled by Spark, then converted by PySpark's types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql.types import TimestampNTZType, TimestampType, _create_row
+
+from kquery_spark.errors import KQueryError
+from kquery_spark.kernels.utf8 import replaced
+from kquery_spark.spark_bridge.python.java_maps import argument_order, hashes_of
+from kquery_spark.spark_bridge.python.pickled_values import Pickling
+from kquery_spark.types import names as t
+
+
+@dataclass(frozen=True)
+class PickledArguments:
+    """Converts arguments; KQueryError for maps of which only Spark knows what becomes of them."""
+
+    pickling: Pickling
+
+    def rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
+        """The rows of the arguments, as functions get them."""
+        if not batch.num_columns:
+            return repeat((), batch.num_rows)
+        return zip(*map(self._values, batch.columns), strict=True)
+
+    def _values(self, array: pa.Array) -> Sequence[Any]:
+        if pa.types.is_struct(array.type):
+            return self._structs(array)
+        if pa.types.is_map(array.type):
+            return self._maps(array)
+        if pa.types.is_list(array.type):
+            return self._lists(array)
+        if pa.types.is_timestamp(array.type):
+            return _times(array)
+        if pa.types.is_string(array.type):
+            array = replaced(array)  # Spark pickles Java's strings
+        values: list[Any] = array.to_pylist()
+        if pa.types.is_binary(array.type) and not self.pickling.binary_as_bytes:
+            return [value if value is None else bytearray(value) for value in values]
+        return values
+
+    def _structs(self, array: pa.Array) -> list[Any]:
+        names = [field.name for field in array.type]
+        rows = zip(*map(self._values, array.flatten()), strict=True)
+        is_valid = array.is_valid().to_pylist()
+        return [_create_row(names, row) if valid else None for row, valid in zip(rows, is_valid, strict=True)]
+
+    def _lists(self, array: pa.Array) -> list[Any]:
+        child, spans = _spans(array)
+        elements = self._values(array.values.slice(child.start, child.stop - child.start))
+        return [span if span is None else list(elements[span]) for span in spans]
+
+    def _maps(self, array: pa.Array) -> list[Any]:
+        child, spans = _spans(array)
+        keys, items = (
+            part.slice(child.start, child.stop - child.start) for part in (array.keys, array.items)
+        )
+        entries = list(zip(self._values(keys), self._values(items), strict=True))
+        hashes = hashes_of(keys)
+        return [span if span is None else _map(entries[span], hashes[span]) for span in spans]
+
+
+def _times(array: pa.Array) -> list[Any]:
+    """Times without a zone; instants as the clocks of the worker's own zone show them."""
+    spark = TimestampType() if array.type.tz else TimestampNTZType()
+    return [spark.fromInternal(micros) for micros in array.cast(t.LONG).to_pylist()]
+
+
+def _map(entries: Sequence[tuple[Any, Any]], hashes: Sequence[int]) -> dict[Any, Any]:
+    """A map, whose entries have the order that Java gives them."""
+    made = dict(entries[i] for i in argument_order(hashes))
+    if len(made) < len(entries):
+        raise KQueryError("only Spark knows what becomes of a map that has a key twice")
+    return made
+
+
+def _spans(array: pa.Array) -> tuple[slice, list[slice | None]]:
+    """The part of the child that the lists or maps of an array take, and each one's part of that; None for NULL."""
+    bounds = array.offsets.to_pylist()
+    first = bounds[0]
+    spans = [
+        slice(start - first, stop - first) if valid else None
+        for valid, start, stop in zip(array.is_valid().to_pylist(), bounds, bounds[1:], strict=False)
+    ]
+    return slice(first, bounds[-1]), spans

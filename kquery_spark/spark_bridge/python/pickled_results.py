@@ -1,0 +1,206 @@
+"""Results of ``@udf`` without Arrow, which Python pickles, as values of the announced types.
+
+Spark unpickles a value to a Java object and takes it as the announced type if its class is one that Spark expects of the
+type; of any other class it makes NULL. PySpark's types have turned structs into tuples and times into numbers before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from decimal import ROUND_HALF_UP, Context, Decimal
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kquery_spark.errors import KQueryError
+from kquery_spark.spark_bridge.python.java_maps import result_order, value_hash
+from kquery_spark.spark_bridge.python.pickled_values import Pickling
+from kquery_spark.types import names as t
+
+_NONE = type(None)
+# Classes of which the Java object that Spark unpickles is known.
+_KNOWN = frozenset({_NONE, bool, int, float, str, Decimal})
+_CONTAINERS: tuple[tuple[Any, frozenset[type]], ...] = (
+    (pa.types.is_list, frozenset({list, tuple})),
+    (pa.types.is_map, frozenset({dict})),
+    (pa.types.is_struct, frozenset({tuple})),
+    (pa.types.is_binary, frozenset({bytes, bytearray})),
+)
+"""Classes that Spark takes as these types, beside the known ones."""
+_KEYS = {t.STRING: str, t.BOOL: bool, t.FLOAT: float, t.DOUBLE: float}
+"""The class of keys by type; that of all other types is int."""
+_INTEGERS = (t.BYTE, t.SHORT, t.INT, t.LONG)
+_FLOATS = (t.FLOAT, t.DOUBLE)
+_DIGITS = Context(prec=200, rounding=ROUND_HALF_UP)
+
+
+@dataclass(frozen=True)
+class PickledResults:
+    """Converts results; KQueryError for values whose conversion only Spark knows."""
+
+    pickling: Pickling
+
+    def array(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+        """The values of a function converted as Spark does."""
+        classes = set(map(type, values))
+        taken = next((taken for is_kind, taken in _CONTAINERS if is_kind(dtype)), frozenset[type]())
+        if not classes <= _KNOWN | taken:
+            names = ", ".join(sorted(c.__name__ for c in classes - _KNOWN - taken))
+            raise KQueryError(f"only Spark can convert values of {names} to {t.spark_name(dtype)}")
+        if not t.is_nested(dtype):
+            return _atoms(values, dtype, classes)
+        kept = [value if type(value) in taken else None for value in values]
+        if pa.types.is_struct(dtype):
+            return self._structs(kept, dtype)
+        return self._maps(kept, dtype) if pa.types.is_map(dtype) else self._lists(kept, dtype)
+
+    def _lists(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+        elements = self._part(
+            list(chain.from_iterable(v for v in values if v is not None)), dtype.value_field
+        )
+        return _with_lengths(values, dtype, elements)
+
+    def _maps(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+        ordered = [value if value is None else self._ordered(value, dtype.key_type) for value in values]
+        entries = list(chain.from_iterable(value for value in ordered if value is not None))
+        keys = self._keys([key for key, _ in entries], dtype.key_type)
+        items = self._part([item for _, item in entries], dtype.item_field)
+        pairs = pa.StructArray.from_arrays([keys, items], fields=list(dtype.field(0).type))
+        return _with_lengths(ordered, dtype, pairs)
+
+    def _keys(self, values: list[Any], dtype: pa.DataType) -> pa.Array:
+        """Keys; KQueryError for those that Spark cuts, which may make one of two."""
+        keys = self.array(values, dtype)
+        if dtype in _INTEGERS or dtype == t.DATE or _is_micros(dtype):
+            numbers = keys.cast(t.INT) if dtype == t.DATE else keys
+            kept = numbers.cast(t.LONG).to_pylist()
+        else:
+            kept = keys.to_pylist()
+        if kept != values:
+            raise KQueryError(
+                f"only Spark knows what becomes of map keys that are no values of {t.spark_name(dtype)}"
+            )
+        return keys
+
+    def _ordered(self, value: Mapping[Any, Any], key_type: pa.DataType) -> list[tuple[Any, Any]]:
+        """The entries of a dictionary as Spark orders them."""
+        if not set(map(type, value)) <= {_KEYS.get(key_type, int)}:
+            raise KQueryError("only Spark knows what becomes of map keys of other types than announced")
+        entries = list(value.items())
+        if len(entries) < 2:
+            return entries
+        return [
+            entries[i]
+            for i in result_order([value_hash(key) for key in value], self.pickling.oversizes_put_all)
+        ]
+
+    def _structs(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+        nothing = (None,) * dtype.num_fields
+        rows = [nothing if value is None else value for value in values]
+        if set(map(len, rows)) - {dtype.num_fields}:
+            raise KQueryError(
+                "only Spark knows what becomes of structs with more or fewer values than fields"
+            )
+        columns = zip(*rows, strict=True) if rows else ((),) * dtype.num_fields
+        missing = values.count(None)
+        fields = [self._part(column, field, missing) for column, field in zip(columns, dtype, strict=True)]
+        mask = pa.array([value is None for value in values], t.BOOL) if missing else None
+        return pa.StructArray.from_arrays(fields, fields=list(dtype), mask=mask)
+
+    def _part(self, values: Sequence[Any], field: pa.Field, missing: int = 0) -> pa.Array:
+        """Values inside of others; ``missing``: how many of these are NULL themselves."""
+        array = self.array(values, field.type)
+        if not field.nullable and array.null_count > missing:
+            raise KQueryError(f"NULL in {field.name}, which is not to be NULL")
+        return array
+
+
+def _with_lengths(values: Sequence[Any], dtype: pa.DataType, child: pa.Array) -> pa.Array:
+    """Lists or maps as long as ``values``, None of which is NULL, of the elements or entries one after the other."""
+    lengths = [0, *(0 if value is None else len(value) for value in values)]
+    offsets = pa.array(np.cumsum(lengths, dtype=np.int64)).cast(pa.int32())
+    is_valid = pa.array([value is not None for value in values], t.BOOL)
+    nulls = is_valid.false_count
+    buffers = [is_valid.buffers()[1] if nulls else None, offsets.buffers()[1]]
+    return pa.Array.from_buffers(dtype, len(values), buffers, nulls, 0, [child])
+
+
+def _atoms(values: Sequence[Any], dtype: pa.DataType, classes: set[type]) -> pa.Array:
+    if dtype == t.BOOL:
+        return pa.array(_only(bool, values, classes), t.BOOL)
+    if dtype in _INTEGERS or pa.types.is_date32(dtype) or _is_micros(dtype):
+        return _integers(_only(int, values, classes), dtype)
+    if dtype in _FLOATS:
+        return pa.array(_only(float, values, classes), t.DOUBLE).cast(dtype, safe=False)
+    if dtype == t.STRING:
+        return _strings(values, classes)
+    if dtype == t.BINARY:
+        return pa.array([_binary(value) for value in values], t.BINARY)
+    return pa.array([_rounded(v, dtype) for v in _only(Decimal, values, classes)], dtype)
+
+
+def _binary(value: Any) -> bytes | None:
+    """Bytes, or those of a string; NULL for anything else."""
+    if isinstance(value, str):
+        return value.encode()
+    return bytes(value) if isinstance(value, bytes | bytearray) else None
+
+
+def _only(cls: type, values: Sequence[Any], classes: set[type]) -> Sequence[Any]:
+    """The values of a class; None in place of others."""
+    return values if classes <= {cls, _NONE} else [v if type(v) is cls else None for v in values]
+
+
+def _integers(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
+    """Integers cut to the type's bits; those of more than 64 are of another Java class, and NULL."""
+    try:
+        wide = pa.array(values, t.LONG)
+    except (OverflowError, pa.ArrowInvalid):
+        fitting = [v if v is None or -(1 << 63) <= v < 1 << 63 else None for v in values]
+        wide = pa.array(fitting, t.LONG)
+    if pa.types.is_date32(dtype):
+        days = pc.if_else(_fits_days(wide), wide, None)
+        return days.cast(pa.int32()).cast(dtype)
+    return wide.cast(dtype) if _is_micros(dtype) else wide.cast(dtype, safe=False)
+
+
+def _is_micros(dtype: pa.DataType) -> bool:
+    """Whether values are microseconds to Java."""
+    return dtype == t.DAY_TIME or bool(pa.types.is_timestamp(dtype))
+
+
+def _fits_days(values: pa.Array) -> pa.Array:
+    """Days are a Java integer of 32 bits; a longer one is NULL."""
+    low, high = pa.scalar(-(1 << 31), t.LONG), pa.scalar((1 << 31) - 1, t.LONG)
+    return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
+
+
+def _strings(values: Sequence[Any], classes: set[type]) -> pa.Array:
+    """Java's text of any value; of fractions and decimals only Java knows it."""
+    if classes <= {str, _NONE}:
+        return pa.array(values, t.STRING)
+    if not classes <= {str, int, bool, _NONE}:
+        raise KQueryError("only Spark knows the text of fractions that a function gives as a string")
+    return pa.array([_text(v) for v in values], t.STRING)
+
+
+def _text(value: Any) -> str | None:
+    if value is None:
+        return None
+    return str(value).lower() if type(value) is bool else str(value)
+
+
+def _rounded(value: Decimal | None, dtype: pa.DataType) -> Decimal | None:
+    """A decimal at the type's scale; KQueryError where it does not fit, for which Spark has an answer of its own."""
+    if value is None:
+        return None
+    if not value.is_finite():
+        raise KQueryError("only Spark can convert decimals that are not finite")
+    rounded = value.quantize(Decimal(1).scaleb(-dtype.scale, _DIGITS), context=_DIGITS)
+    if len(rounded.as_tuple().digits) > dtype.precision:
+        raise KQueryError(f"{value} does not fit {t.spark_name(dtype)}")
+    return rounded

@@ -1,0 +1,124 @@
+"""The stream in which Spark before 4.3 tells a Python worker which functions to call, a layout for each release."""
+
+from __future__ import annotations
+
+import io
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType, ModuleType
+from typing import Any
+
+from kquery_spark.spark_bridge.frames.pyspark_names import PythonEvalType
+from kquery_spark.spark_bridge.python.call import PythonCall
+from kquery_spark.spark_bridge.python.kinds import kind_of
+from kquery_spark.spark_bridge.session.versions import Version, minor_version
+
+_PICKLED = PythonEvalType.SQL_BATCHED_UDF
+_BATCHED = PythonEvalType.SQL_ARROW_BATCHED_UDF
+
+
+@dataclass(frozen=True)
+class StreamLayout:
+    """What a release writes beside offsets and commands.
+
+    settings: before the functions, if they cross as Arrow; otherwise the worker has them as an object. input_types: after
+    these, for Arrow-optimized functions. profiled: whether they are profiled. named: whether each argument has a name;
+    tables_named: also those of functions that give rows. result_ids: after each function. counts_groups: whether each group
+    of rows is a stream of its own, after the number of its tables; otherwise it is a batch of the one stream.
+    """
+
+    settings: bool
+    input_types: bool = False
+    profiled: bool = False
+    named: bool = True
+    tables_named: bool = False
+    result_ids: bool = False
+    counts_groups: bool = True
+
+    def written(
+        self, eval_type: int, calls: Sequence[PythonCall], settings: Mapping[str, str], schema: str
+    ) -> io.BytesIO:
+        """The stream, from the place at which ``read_udfs`` begins."""
+        parts = []
+        if self.settings and eval_type != _PICKLED:
+            parts += [
+                integer_bytes(len(settings)),
+                *(text_bytes(entry) for pair in settings.items() for entry in pair),
+            ]
+            if self.input_types and eval_type == _BATCHED:
+                parts.append(text_bytes(schema))
+        if self.profiled:
+            parts.append(flag_bytes(False))
+        parts.append(integer_bytes(len(calls)))
+        for call in calls:
+            parts += self._call(call, self._names_arguments(eval_type))
+        return io.BytesIO(b"".join(parts))
+
+    def confs(
+        self, worker: ModuleType, eval_type: int, settings: Mapping[str, str], schema: str
+    ) -> tuple[Any, ...]:
+        """The further arguments of ``read_udfs``: settings as objects, which read them from streams of their own."""
+        if self.settings:
+            return ()
+        evaluation = {"input_type": schema} if eval_type == _BATCHED else {}
+        return worker.RunnerConf(pairs_stream(settings)), worker.EvalConf(pairs_stream(evaluation))
+
+    def _names_arguments(self, eval_type: int) -> bool:
+        kind = kind_of(eval_type)
+        return self.tables_named or (self.named and not (kind is not None and kind.gives_rows))
+
+    def _call(self, call: PythonCall, named: bool) -> list[bytes]:
+        parts = [integer_bytes(len(call.offsets))]
+        for offset, name in zip(call.offsets, call.names, strict=True):
+            parts.append(integer_bytes(offset))
+            if named:
+                parts += [flag_bytes(True), text_bytes(name)] if name else [flag_bytes(False)]
+        parts.append(integer_bytes(len(call.commands)))
+        parts += [sized_bytes(command) for command in call.commands]
+        if self.result_ids:
+            parts.append(struct.pack("!q", 0))
+        return parts
+
+
+STREAMS: Mapping[Version | None, StreamLayout] = MappingProxyType(
+    {
+        (3, 5): StreamLayout(settings=True, named=False, counts_groups=False),
+        (4, 0): StreamLayout(settings=True, profiled=True, counts_groups=False),
+        (4, 1): StreamLayout(settings=True, input_types=True, profiled=True),
+        (4, 2): StreamLayout(settings=False, tables_named=True, result_ids=True),
+    }
+)
+"""By release; later ones send one message."""
+
+
+def counts_groups(version: str) -> bool:
+    """Whether a version of Spark sends each group of rows as a stream of its own, which may have several batches."""
+    layout = STREAMS.get(minor_version(version))
+    return layout is None or layout.counts_groups
+
+
+def pairs_stream(settings: Mapping[str, str]) -> io.BytesIO:
+    """Names and values after their number."""
+    strings = [text_bytes(entry) for pair in settings.items() for entry in pair]
+    return io.BytesIO(b"".join([integer_bytes(len(settings)), *strings]))
+
+
+def integer_bytes(value: int) -> bytes:
+    """An integer of four bytes."""
+    return struct.pack("!i", value)
+
+
+def flag_bytes(value: bool) -> bytes:
+    """A byte for true or false."""
+    return struct.pack("!?", value)
+
+
+def sized_bytes(value: bytes) -> bytes:
+    """Bytes after their number."""
+    return integer_bytes(len(value)) + value
+
+
+def text_bytes(value: str) -> bytes:
+    """Text after the number of its bytes."""
+    return sized_bytes(value.encode())

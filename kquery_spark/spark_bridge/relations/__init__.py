@@ -1,0 +1,1 @@
+"""Leaf relations of a plan: files, tables, and cached rows."""

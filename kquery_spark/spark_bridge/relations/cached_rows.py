@@ -1,0 +1,98 @@
+"""The files that the rows in Spark's cache were read from, where they are nothing but columns of files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from kquery_spark.sources.features import Feature
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.plan_facts import parsed_expressions
+from kquery_spark.spark_bridge.plan.plan_shape import class_names, has_subqueries
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+
+_EXECUTION = "org.apache.spark.sql.execution."
+_SCAN = f"{_EXECUTION}FileSourceScanExec"
+_PROJECT = f"{_EXECUTION}ProjectExec"
+# Operators that pass on all rows of the one below.
+_PASSING = frozenset(
+    f"{_EXECUTION}{name}"
+    for name in ("WholeStageCodegenExec", "InputAdapter", "ColumnarToRowExec", "ProjectExec")
+)
+_LISTING = f"{_EXECUTION}FileSourceScanLike$GenericScanFileListing"
+
+UNFILLED_CACHE = Feature(
+    "caches that are not full: not filled yet, or too large for their storage level",
+    reason="the rows of a cache that is not full are read by Spark",
+)
+COMPUTED_CACHE = Feature(
+    "caches of anything else: rows of table formats, filtered, computed, joined, sorted, repartitioned rows",
+    reason="cached rows are read by Spark",
+)
+CACHE_OF_OTHER_FORMAT = Feature(
+    "caches of files of other formats",
+    reason="cached rows of {format} files are read by Spark",
+)
+CACHE_OF_REMOTE_FILES = Feature(
+    "caches of files on other filesystems", reason="cached rows of {path} are read by Spark"
+)
+CACHE_OF_CHANGED_FILES = Feature(
+    "caches of files that changed since, or that are gone",
+    reason="cached rows are read by Spark where a file has changed since: {path}",
+)
+
+
+@dataclass(frozen=True)
+class CachedScan:
+    """The scan that filled a cache.
+
+    source: the HadoopFsRelation. directories: a Scala list of ``PartitionDirectory`` objects, with the files that the scan
+    read. columns: what the relation calls the columns of the cache, in their order.
+    """
+
+    source: Any
+    directories: Any
+    columns: tuple[str, ...]
+
+
+def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
+    """The scan by which a ``CachedRDDBuilder`` was filled; Unsupported unless that is full, and of columns of files."""
+    if not builder.isCachedColumnBuffersLoaded():
+        raise UNFILLED_CACHE.declined()
+    plan = builder.cachedPlan()
+    classes = class_names(jvm, plan)
+    if classes[-1] != _SCAN or not _PASSING.issuperset(classes[:-1]):
+        raise COMPUTED_CACHE.declined()
+    scan = plan.collectLeaves().apply(0)
+    filters = scan.partitionFilters()
+    if any(has_subqueries(jvm, filters.apply(i)) for i in range(filters.length())):
+        raise COMPUTED_CACHE.declined()  # the scan chose its files when it ran
+    if not scan.fileConstantMetadataColumns().isEmpty():
+        raise COMPUTED_CACHE.declined()
+    listing = scan.selectedPartitions()
+    if jvm.class_name(listing) == _LISTING:
+        listing = listing.partitionDirectories()
+    columns = tuple(name for _, name in _columns(plan, classes, jvm))
+    return CachedScan(scan.relation(), jvm.list_of(listing), columns)
+
+
+def _columns(plan: Any, classes: Sequence[str], jvm: Jvm) -> list[tuple[int, str]]:
+    """The id and the relation's name of each column of a plan; classes: those of its operators, the scan's last."""
+    operator, *below = classes
+    if operator == _SCAN:
+        return [(column["exprId"], column["name"]) for column in parsed_expressions(plan.output(), jvm)]
+    columns = _columns(plan.children().apply(0), below, jvm)
+    if operator != _PROJECT:
+        return columns
+    names = dict(columns)
+    projected = parsed_expressions(plan.projectList(), jvm)
+    return [(named["exprId"], names[_column(named)["exprId"]]) for named in projected]
+
+
+def _column(named: CatalystNode) -> CatalystNode:
+    """The column that an item of a projection passes on."""
+    column = named.children[0] if named.cls == "Alias" else named
+    if column.cls != "AttributeReference":
+        raise COMPUTED_CACHE.declined()
+    return column

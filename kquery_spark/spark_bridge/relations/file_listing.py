@@ -1,0 +1,107 @@
+"""The files of a relation, as Spark lists them: their sizes, times and partition values."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from decimal import Decimal
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.sources.file_relation import FileRelation, ListedFile
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.literal_values import from_text, scalar
+from kquery_spark.spark_bridge.relations import delta
+from kquery_spark.spark_bridge.relations.delta_snapshots import DeltaSnapshots
+
+_SOURCES = "org.apache.spark.sql.execution.datasources."
+_DIRECTORY = f"{_SOURCES}PartitionDirectory"
+_FILE = f"{_SOURCES}FileStatusWithMetadata"
+_FACTS = ("getPath", "org.apache.hadoop.fs.Path toUri"), ("getLen",), ("getModificationTime",)
+_STRUCT = "org.apache.spark.sql.types.StructType"
+
+
+def listed_files(
+    source: Any, relation: FileRelation, jvm: Jvm, snapshots: DeltaSnapshots
+) -> tuple[ListedFile, ...]:
+    """The files of a HadoopFsRelation that Spark itself would list: ``listFiles`` leaves out hidden and empty ones."""
+    if relation.from_log:
+        listing = partial(_files_of_log, source=source, relation=relation, jvm=jvm)
+        return snapshots.files(source.location(), listing)
+    seq = jvm.scala.seq
+    listed = jvm.steps(
+        "directories",
+        (f"{_SOURCES}HadoopFsRelation", "location"),
+        (f"{_SOURCES}FileIndex", "listFiles", seq, jvm.empty(), seq, jvm.empty()),
+    )
+    return in_reading_order(files_of(listed.apply(source), source, relation, jvm), relation)
+
+
+def in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> tuple[ListedFile, ...]:
+    """The files in the order in which Spark's scan reads them: larger files first, but for buckets.
+
+    The order decides the ties of ``min_by``, and which zero is the key of a group. If Spark cuts a file into several
+    parts, it reads the last one, which is smaller, after files of more bytes (``FileSourceScanExec.createReadRDD``).
+    """
+    if relation.bucket_spec is not None:
+        return files
+    return tuple(sorted(files, key=lambda file: -file.size))
+
+
+def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
+    """The files of a Delta table, with the rows that are deleted in them."""
+    files = files_of(directories, source, relation, jvm)
+    vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
+    known = tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
+    return in_reading_order(known, relation)
+
+
+def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
+    """The files of a ``Seq[PartitionDirectory]`` of a HadoopFsRelation, which is ``source``."""
+    schema, seq = relation.partition_schema, jvm.scala.seq
+    facts = [text[1:-1].rsplit(",", 2) for text in _of_files(directories, jvm.triple(_FILE, *_FACTS), jvm)]
+    if not len(schema):
+        partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
+    else:
+        length = jvm.getter(_DIRECTORY, "files", f"{seq} length")
+        counts = jvm.strings(jvm.mapped(directories, length))
+        rows = jvm.mapped(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
+        values = _partition_values(rows, source.partitionSchema(), schema, jvm)
+        partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
+    return tuple(
+        ListedFile(uri, int(size), int(time), partition)
+        for (uri, size, time), partition in zip(facts, partitions, strict=True)
+    )
+
+
+def _of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
+    """A fact of each file of a ``Seq[PartitionDirectory]``, as Scala prints it; fact: a function of the file's status."""
+    of_directory = jvm.steps(
+        f"files {fact._get_object_id()}", (_DIRECTORY, "files"), jvm.map_step("map", fact)
+    )
+    return jvm.strings(jvm.flat_mapped(directories, of_directory))
+
+
+def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:
+    columns = []
+    for i, (column, given) in enumerate(zip(schema, schema_columns(struct, jvm), strict=True)):
+        strings = jvm.column_strings(rows, i, given["type"])
+        if pa.types.is_decimal(column.type) and any(
+            -int(Decimal(text).as_tuple().exponent) != column.type.scale
+            for text in strings
+            if text is not None
+        ):
+            raise Unsupported(f"directories of {column.name} have other decimal places than its type")
+        columns.append(
+            [scalar(None if text is None else from_text(text, column.type), column.type) for text in strings]
+        )
+    return list(zip(*columns, strict=True))
+
+
+def schema_columns(struct: Any, jvm: Jvm) -> list[Any]:
+    """The columns of a StructType in JSON."""
+    fields: list[Any] = json.loads(jvm.text(struct, _STRUCT, "json"))["fields"]
+    return fields

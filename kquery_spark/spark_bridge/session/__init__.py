@@ -1,0 +1,1 @@
+"""The Spark session: settings, versions, time zones, cancellation, and failures."""

@@ -1,0 +1,231 @@
+"""A Spark session's JVM side: its plans, its settings, DataFrames of sub-plans, and plans with nodes replaced."""
+
+from __future__ import annotations
+
+import re
+import weakref
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from kquery_spark.config.cost import CostModel
+from kquery_spark.config.engine import PREFIX, EngineConfig
+from kquery_spark.config.tolerant import read_tolerantly, unknown_settings
+from kquery_spark.errors import ConfigWarning, KQueryError
+from kquery_spark.sources.request_limit import limit_requests
+from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.session.failures import warn_user
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, session_values
+from kquery_spark.spark_bridge.session.versions import spark_api
+
+_SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
+_FOLDING = "constant_folding"
+"""The engine's rule that is switched off with any of these of Spark's: each may keep an error from being raised."""
+_FOLDING_RULES = (
+    *("ConstantFolding", "NullPropagation", "BooleanSimplification", "SimplifyConditionals"),
+    "SimplifyCaseConversionExpressions",
+)
+_QUERY_EXECUTION = "org.apache.spark.sql.execution.QueryExecution"
+_NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
+    ".", "$"
+)  # as Scala names what it keeps to a class
+_SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
+_OWN_NAME = re.compile(rf"(?<=[\[ ]){re.escape(PREFIX)}[^,\]]*")  # in the string of a Java set
+_identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
+_bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
+
+
+class Bridge:
+    """One session's JVM side; make it with ``bridge``. ``frames_made`` counts the DataFrames that it made.
+
+    api: what differs by the version of Spark. last_config: the engine's settings as they were read last, if they were.
+    """
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = weakref.ref(spark)
+        self.jvm = Jvm(spark.sparkContext._gateway)
+        self.api = spark_api(self.jvm.spark_version)
+        self.gateway: Any = spark.sparkContext._gateway
+        self.frames_made = 0
+        self._conf: Any = None
+        self.last_config: EngineConfig | None = None
+        self._parallelism = spark.sparkContext.defaultParallelism
+        self._warned: set[str] = set()
+        self._names: Any = None  # of all settings of the session, a view that follows them
+        self._checked_names = 0  # the hash of those that were checked for mistakes
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
+        spark = self._spark()
+        assert spark is not None
+        return spark
+
+    @property
+    def conf(self) -> Any:
+        """The session's SQLConf, which is one and the same for all of its life."""
+        if self._conf is None:
+            self._conf = self.spark._jsparkSession.sessionState().conf()
+        return self._conf
+
+    def config(self) -> EngineConfig:
+        """The engine's settings as ``spark.kquery.*`` says now; parallelism is the cluster's unless set."""
+        return self.config_and_costs()[0]
+
+    def config_and_costs(self) -> tuple[EngineConfig, CostModel]:
+        """The engine's settings and the cost model (``spark.kquery.cost.*``), read in one go.
+
+        A setting with a value that is not allowed has its default, and the user a ConfigWarning, once.
+        """
+        *values, excluded = session_values(self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES), unset="")
+        given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
+        config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
+        problems = self._unknown_settings()
+        if given:
+            read = read_tolerantly(given, config, costs)
+            config, costs = read.config, read.costs
+            problems += read.problems
+        for problem in problems:
+            if self.warns_first_time(problem):
+                warn_user(problem, ConfigWarning)
+        if any(rule in str(excluded) for rule in _FOLDING_RULES):
+            config = replace(config, disabled_rules=(*config.disabled_rules, _FOLDING))
+        self.last_config = config
+        limit_requests(config.request_seconds)  # planning reads footers, and the driver may run tasks
+        return config, costs
+
+    def _unknown_settings(self) -> list[str]:
+        """Sentences about misspelled settings, looked for only when the session has other settings than before."""
+        if self._names is None:
+            self._names = self.conf.settings().keySet()
+        names = int(self._names.hashCode())
+        if names == self._checked_names:
+            return []
+        self._checked_names = names
+        return unknown_settings(_OWN_NAME.findall(str(self._names.toString())))
+
+    def hadoop_configuration(self) -> Any:
+        """Hadoop's configuration with what the session says in it."""
+        return self.spark._jsparkSession.sessionState().newHadoopConf()
+
+    def warns_first_time(self, message: str) -> bool:
+        """True once for each message of the session."""
+        known = message in self._warned
+        self._warned.add(message)
+        return not known
+
+    def analyzed(self, frame: DataFrame) -> Any:
+        """Spark's analyzed plan of a DataFrame."""
+        return frame._jdf.queryExecution().analyzed()
+
+    def optimized(self, frame: DataFrame) -> Any:
+        """Spark's optimized plan of a DataFrame, which Spark keeps."""
+        return frame._jdf.queryExecution().optimizedPlan()
+
+    def optimized_without(self, frame: DataFrame, rule: str) -> Any:
+        """Spark's optimized plan of a DataFrame that Spark has not planned yet, made without one of the optimizer's rules.
+
+        rule: the name of its class. The setting that excludes it holds in this thread only, and for this plan.
+        """
+        conf = self.jvm.new(_SQL_CONF)
+        conf.settings().putAll(self.conf.settings())
+        excluded = str(self.conf.getConfString(EXCLUDED_RULES, ""))
+        conf.setConfString(EXCLUDED_RULES, ",".join(filter(None, (excluded, rule))))
+        plan = self.jvm.supplier(frame._jdf.queryExecution(), _QUERY_EXECUTION, "optimizedPlan")
+        return self.jvm.call(_SQL_CONF, "withExistingConf", conf, plan)
+
+    def next_query_number(self) -> int:
+        """The number of a new query: Spark counts all queries and commands of its JVM."""
+        return int(self.jvm.call(f"{_QUERY_EXECUTION}$", _NEXT_NUMBER))
+
+    def frame(self, plan: Any) -> DataFrame:
+        """A DataFrame of an optimized Catalyst plan or of one made of parts of it.
+
+        It is marked as analyzed: the optimizer leaves behind what the analyzer would not let through (a
+        row_number whose constant order is gone, say), and to analyze it again takes time.
+        """
+        self.frames_made += 1
+        plan.setAnalyzed()
+        rows = self.jvm.call(self.api.dataset, "ofRows", self.spark._jsparkSession, plan)
+        return ClassicDataFrame(rows, self.spark)
+
+    def _objects(self, count: int) -> Any:
+        return self.gateway.new_array(self.gateway.jvm.java.lang.Object, count)
+
+    def _sequence(self, array: Any) -> Any:
+        return self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
+
+    def columns(self, plan: Any, positions: Sequence[int]) -> Any:
+        """A Catalyst plan of some of another's output columns."""
+        output = plan.output()
+        array = self._objects(len(positions))
+        for i, position in enumerate(positions):
+            array[i] = output.apply(position)
+        names = self._sequence(array)
+        return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
+
+    def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
+        """The plan with the nodes at some positions replaced by DataFrames of the same columns and expression ids.
+
+        A position is the child indexes from the root.
+        """
+        return self._replace(root, (), replacements)
+
+    def _replace(
+        self, node: Any, at: tuple[int, ...], replacements: Mapping[tuple[int, ...], DataFrame]
+    ) -> Any:
+        frame = replacements.get(at)
+        if frame is not None:
+            return self.analyzed(frame)
+        below = [p for p in replacements if p[: len(at)] == at]
+        if not below:
+            return node
+        children = node.children()
+        count = children.size()
+        array = self._objects(count)
+        for i in range(count):
+            array[i] = self._replace(children.apply(i), (*at, i), replacements)
+        return node.withNewChildren(self._sequence(array))
+
+
+def session_identity(spark: SparkSession) -> str:
+    """The JVM session's: PySpark may wrap one session in several objects."""
+    identity = _identities.get(spark)
+    if identity is None:
+        identity = _identities[spark] = str(spark._jsparkSession.sessionUUID())
+    return identity
+
+
+def same_plan(one: DataFrame, other: DataFrame) -> bool:
+    """Whether two DataFrames are one object of Spark's."""
+    return one._jdf is other._jdf
+
+
+_CONNECT_MODULE = "pyspark.sql.connect"
+_CONNECT = (
+    "kquery_spark needs a classic Spark session: it reads Spark's optimized plan from the JVM, which a Spark "
+    "Connect session does not offer. Start the session without remote(), or run the query on Spark alone."
+)
+
+
+def check_frame(frame: object, caller: str) -> None:
+    """Raise KQueryError for what is not a DataFrame of a classic session."""
+    if type(frame).__module__.startswith(_CONNECT_MODULE):
+        raise KQueryError(_CONNECT)
+    if not isinstance(frame, DataFrame):
+        raise KQueryError(f"{caller} takes a Spark DataFrame, not {type(frame).__name__}")
+
+
+def bridge(spark: SparkSession) -> Bridge:
+    """The bridge of a session, made once; KQueryError for a Spark Connect session, which has no JVM, and an old Spark."""
+    if not hasattr(spark, "_jsparkSession"):
+        if type(spark).__module__.startswith(_CONNECT_MODULE):
+            raise KQueryError(_CONNECT)
+        raise KQueryError(f"kquery_spark takes a Spark session here, not {type(spark).__name__}")
+    link = _bridges.get(spark)
+    if link is None:
+        link = _bridges[spark] = Bridge(spark)
+    return link

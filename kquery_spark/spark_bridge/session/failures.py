@@ -1,0 +1,131 @@
+"""Telling apart what went wrong at run time: the query's own error, the engine's failure, anything else."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import pyarrow as pa
+import pyspark
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+
+from kquery_spark import errors
+from kquery_spark.errors import FallbackWarning
+from kquery_spark.spark_bridge.frames.pyspark_names import error_condition
+from kquery_spark.task_errors import TaskError, parse_task_error
+
+try:
+    from pyspark.logger import PySparkLogger
+except ImportError:  # PySpark 3.5
+    PySparkLogger = None  # type: ignore[assignment, misc]
+
+R = TypeVar("R")
+
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
+"""What a Spark action raises; PySpark turns most of the JVM's errors into its own and lets the others through."""
+
+_CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+# What stopped on request must not start again.
+_CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
+# Spark's side of a worker that died, could not begin, or wrote what is no Arrow stream.
+_WORKER_FAILURES = (
+    "Python worker exited unexpectedly",
+    "No module named 'kquery_spark",
+    "org.apache.arrow.vector",
+)
+_TOO_LARGE_A_RESULT = "spark.driver.maxResultSize"
+
+
+def task_error_of(error: BaseException) -> TaskError | None:
+    """What a task of the engine raised, of an error of Spark's that came of it; None for other errors."""
+    return parse_task_error(str(error))
+
+
+def error_class(error: BaseException) -> str | None:
+    """Spark's error class (``DIVIDE_BY_ZERO`` ...) of an error of either engine; None when it has none."""
+    raised = task_error_of(error)
+    if raised is not None:
+        return raised.error_class
+    if isinstance(error, PySparkException):
+        condition = error_condition(error)
+        if condition is not None:
+            return condition
+    match = _CONDITION.search(str(error))
+    return match[1] if match else None
+
+
+def query_error(error: BaseException) -> str | None:
+    """The engine's sentence about an error that the query causes on its data; None for other errors."""
+    raised = task_error_of(error)
+    return raised.message if raised is not None and raised.kind == "query" else None
+
+
+def engine_failure(error: BaseException) -> str | None:
+    """One line about a failure of the engine itself, which Spark alone may not have; None for other errors.
+
+    Not the engine's failure: an error the query causes on its data (``DIVIDE_BY_ZERO``), a cancelled job, a
+    failing user function of Spark's, Spark's own errors.
+    """
+    text = str(error)
+    if isinstance(error, pa.ArrowException):  # of rows that came to the driver
+        return f"{type(error).__name__}: {text}"
+    # first what a task says of itself: names of files in it, or strings of the query, may read like a cancellation
+    raised = parse_task_error(text)
+    if raised is not None:
+        return None if raised.kind == "query" else f"{raised.name}: {raised.message}"
+    return None if any(mark in text for mark in _CANCELLED) else _worker_failure(text)
+
+
+def _worker_failure(text: str) -> str | None:
+    """The line about a Python worker that failed, or None when none did."""
+    lines = (line for line in text.split("\n") if any(mark in line for mark in _WORKER_FAILURES))
+    line = next(lines, None)
+    return None if line is None else line[:300]
+
+
+def unless_result_too_large(make: Callable[[], R]) -> R | None:
+    """What ``make`` gives, or None where Spark does not let the driver have so much at once."""
+    try:
+        return make()
+    except SPARK_ERRORS as error:
+        if _TOO_LARGE_A_RESULT not in str(error):
+            raise
+        return None
+
+
+@contextmanager
+def without_error_log() -> Iterator[None]:
+    """Silence PySpark 4's logger, which prints a page of JSON for each error of a query."""
+    if PySparkLogger is None:
+        yield
+        return
+    # PySpark calls methods of its own logger class on this logger, so logging.getLogger would break it
+    logger = PySparkLogger.getLogger("SQLQueryContextLogger")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+_LIBRARIES = (
+    os.path.dirname(str(errors.__file__)) + os.sep,
+    os.path.dirname(str(pyspark.__file__)) + os.sep,
+)
+
+
+def warn_user(message: str, category: type[Warning] = FallbackWarning) -> None:
+    """Warn at the line of the user's code that led here."""
+    level = 2
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_LIBRARIES):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

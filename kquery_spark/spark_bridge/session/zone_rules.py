@@ -1,0 +1,97 @@
+"""Time zones as Spark's JVM knows them, which may be another release of the time zone database than this machine has.
+
+Since release 2022b the database gives dozens of zones, Europe/Amsterdam among them, the history of a neighbor before 1970;
+distributions of Linux keep their own.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from typing import Any
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.kernels.zones import (
+    END,
+    ZoneTable,
+    adopt,
+    fixed_offset,
+    offset_seconds,
+    table_of_this_machine,
+)
+from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
+
+_EPOCH = dt.datetime(1970, 1, 1)
+_LONG_AGO = -100_000_000_000  # 1200 BC, before every change of a clock
+_SAMPLES = (2_145_916_800, 4_102_444_800, 13_569_465_600)  # the beginnings of 2038, 2100 and 2400
+# java.time's text of a change: the wall clock at which it happens, the offset before and the one after it
+_CHANGE = re.compile(
+    r"Transition\[(?:Gap|Overlap) at (\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(Z|[+-][\d:]+) to (Z|[+-][\d:]+)\]"
+)
+
+_followed: set[str] = set()
+
+
+def follow_zone(jvm: Jvm, name: str) -> None:
+    """Have the engine take a time zone for what the JVM takes it for; the two are compared once a process."""
+    if name in _followed:
+        return
+    try:
+        is_region = fixed_offset(name) is None
+    except Unsupported:  # what needs the zone is declined where it does
+        is_region = False
+    if is_region:
+        _follow(jvm, name)
+    _followed.add(name)
+
+
+def _follow(jvm: Jvm, name: str) -> None:
+    try:
+        rules = jvm.call("java.time.ZoneId", "of", name).getRules()
+    except SPARK_ERRORS:
+        raise Unsupported(f"Spark's JVM does not know the time zone {name}") from None
+    machine, known = table_of_this_machine(name), _recorded(jvm, rules, name)
+    last = known.moments[-1] if known.moments else _LONG_AGO
+    is_same_later = all(
+        _next(jvm, rules, moment) == machine.next_after(moment) for moment in (last, *_SAMPLES)
+    )
+    if is_same_later and machine.until(last) == known:
+        return
+    adopt(known.followed_by(machine) if is_same_later else _whole(jvm, rules, known))
+
+
+def _recorded(jvm: Jvm, rules: Any, name: str) -> ZoneTable:
+    """The changes that the JVM has a list of; later ones follow rules."""
+    first = rules.getOffset(jvm.call("java.time.Instant", "ofEpochSecond", _LONG_AGO)).getTotalSeconds()
+    moments, offsets = [], [first]
+    for wall, before, after in _CHANGE.findall(str(rules.getTransitions().toString())):
+        since_epoch = int((dt.datetime.fromisoformat(wall) - _EPOCH).total_seconds())
+        moments.append(since_epoch - _seconds(before))
+        offsets.append(_seconds(after))
+    return ZoneTable(name, tuple(moments), tuple(offsets))
+
+
+def _seconds(offset: str) -> int:
+    seconds = 0 if offset == "Z" else offset_seconds(offset)
+    assert seconds is not None
+    return seconds
+
+
+def _next(jvm: Jvm, rules: Any, moment: int) -> tuple[int, int] | None:
+    """The first change after a moment and the offset from then on; None if there is none before 2500."""
+    change = rules.nextTransition(jvm.call("java.time.Instant", "ofEpochSecond", moment))
+    if change is None or change.toEpochSecond() >= END:
+        return None
+    return change.toEpochSecond(), change.getOffsetAfter().getTotalSeconds()
+
+
+def _whole(jvm: Jvm, rules: Any, known: ZoneTable) -> ZoneTable:
+    """All changes until 2500, asked for one by one."""
+    moments, offsets = list(known.moments), list(known.offsets)
+    change = _next(jvm, rules, moments[-1] if moments else _LONG_AGO)
+    while change is not None:
+        moments.append(change[0])
+        offsets.append(change[1])
+        change = _next(jvm, rules, change[0])
+    return ZoneTable(known.name, tuple(moments), tuple(offsets))

@@ -1,0 +1,1 @@
+"""Spark's UI and event log."""
