@@ -72,7 +72,12 @@ class InputFile:
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot open {file.path}: {error_text(error, file.path)}") from None
         if self.is_local:
-            self.check_unchanged()  # of another filesystem, that is one more request; who reads asks afterwards
+            # On a remote filesystem this takes one more request, so the reader checks after it has read.
+            try:
+                self.check_unchanged()
+            except BaseException:
+                self.native.close()
+                raise
 
     def __enter__(self) -> InputFile:
         return self

@@ -40,8 +40,8 @@ def within_limit(path: str, request: Callable[[], T]) -> T:
     try:
         return answer.result(seconds)
     except FutureTimeoutError:
-        if answer.done():  # the request itself raised it
-            raise
+        if answer.done():  # the request itself raised the error, or has ended since the wait did
+            return answer.result()
         raise SourceError(
             f"a request for {path} took longer than {seconds} seconds, the limit that {SETTING} sets"
         ) from None

@@ -178,7 +178,7 @@ def test_a_small_file_takes_two_requests(stored, table, requests, monkeypatch):
 
 
 def test_a_small_stripe_takes_one_request(stored, requests, monkeypatch):
-    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 1 << 20)
+    monkeypatch.setattr(byte_ranges, "MAX_GAP_BYTES", 2 << 20)
     _, there = stored("snappy")
     splits = there.splits()[:-1]
     for split in splits:

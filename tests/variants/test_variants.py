@@ -264,7 +264,7 @@ def test_what_stays_with_spark_says_so(spark: Any, loops: None, tmp_path: Path) 
     frame.createOrReplaceTempView("stays")
     for columns, reason in {
         "id + 1 AS n, v": "is a variant",
-        "to_json(v) AS j": "stay",
+        "to_json(v) AS j": "variants are supported by",
         "try_variant_get(v, '$.a', 'array<int>') AS x": "variant_get as array<int> is not supported",
         "try_cast(v AS STRUCT<a: ARRAY<INT>>) AS x": "is not supported",
         "COUNT(v) AS c, FIRST(v) AS f": "is not supported",

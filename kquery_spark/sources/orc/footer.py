@@ -249,10 +249,18 @@ def _chunk(chunk: bytes, codec: int) -> bytes:
             return bytes(pa.decompress(chunk, length, codec="snappy", asbytes=True))
         case 4:
             framed = b"".join((_LZ4_FRAME, len(chunk).to_bytes(4, "little"), chunk, bytes(4)))
-            return bytes(pa.CompressedInputStream(pa.BufferReader(framed), "lz4").read(MAX_BLOCK_BYTES))
+            return _read_bounded(framed, "lz4")
         case 5:
-            return bytes(pa.CompressedInputStream(pa.BufferReader(chunk), "zstd").read(MAX_BLOCK_BYTES))
+            return _read_bounded(chunk, "zstd")
     raise ValueError(f"no codec {codec}")
+
+
+def _read_bounded(compressed: bytes, codec: str) -> bytes:
+    """Decompress a chunk; ValueError if it expands to more than a block may have."""
+    data = bytes(pa.CompressedInputStream(pa.BufferReader(compressed), codec).read(MAX_BLOCK_BYTES + 1))
+    if len(data) > MAX_BLOCK_BYTES:
+        raise ValueError(f"a compressed chunk has more than {MAX_BLOCK_BYTES} bytes")
+    return data
 
 
 def _length(snappy: bytes) -> int:

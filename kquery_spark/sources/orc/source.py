@@ -281,7 +281,7 @@ def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
 
 def _mismatch(what: str, schema: pa.Schema, column: pa.Field) -> str:
     file_type = t.spark_name(schema.field(column.name).type)
-    return f"The column {what} is {file_type} in the file, the table says {t.spark_name(column.type)}."
+    return f"column {what} is {file_type} in the file, but {t.spark_name(column.type)} in the table"
 
 
 def _narrowest(schema: pa.Schema) -> str:

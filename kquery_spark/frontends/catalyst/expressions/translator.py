@@ -99,9 +99,7 @@ class Translator:
         """The engine's expression; Unsupported says why there is none. It is no variant, which few functions can read."""
         expr = self.with_variants(node)
         if t.is_nested(expr.dtype) and t.has_variants(expr.dtype):
-            raise Unsupported(
-                "variants are read by variant_get, casts, IS NULL and COUNT only; this falls back to Spark"
-            )
+            raise Unsupported("variants are supported by variant_get, casts, IS NULL, and COUNT only")
         return expr
 
     def with_variants(self, node: CatalystNode) -> Expr:
