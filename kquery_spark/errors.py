@@ -19,47 +19,47 @@ class Unsupported(KQueryError):
 
 
 class UnsupportedQuery(Unsupported):
-    """The engine declines the whole query: Spark gives another answer where the engine runs only a part of it."""
+    """The engine declines the whole query, because running only a part of it would change Spark's answer."""
 
 
 class PlanError(KQueryError):
-    """A plan that cannot be right: an unknown or ambiguous column, wrong argument types, wrong arity."""
+    """The plan is invalid: an unknown or ambiguous column, wrong argument types, or the wrong number of arguments."""
 
 
 class SourceError(KQueryError):
-    """A file or table that is missing, changed, unreadable or corrupt; the message names it."""
+    """A file or table is missing, changed, unreadable, or corrupt; the message names it."""
 
 
 class SpillError(KQueryError):
-    """State that passed the memory budget could not be written to local disk; the message names the directory."""
+    """State that exceeds the memory budget cannot be written to local disk; the message names the directory."""
 
 
 class ConfigError(KQueryError):
-    """A setting or an option with a value that is not allowed."""
+    """A setting or an option has a value that is not allowed."""
 
 
 class SerializationError(KQueryError):
-    """Bytes that are not a plan this version can read."""
+    """The bytes are not a plan that this version can read."""
 
 
 class UserFunctionError(KQueryError):
-    """A function of the user's own raised, or gave something else than it has to; the text names both."""
+    """A user-defined function raised an error or returned a wrong result; the message names both."""
 
 
 class VerifyError(KQueryError):
-    """Two engines disagreed where agreement was required."""
+    """Spark and the engine disagree although agreement was required."""
 
 
 class FallbackWarning(UserWarning):
-    """The engine failed, in planning or at run time, and Spark ran the query instead; the text says what failed."""
+    """The engine failed during planning or at run time, and Spark ran the query instead; the message says what failed."""
 
 
 class ConfigWarning(UserWarning):
-    """A ``spark.kquery.*`` setting of a session cannot be used; the message says what is right and which default holds."""
+    """A ``spark.kquery.*`` setting of a session is invalid; the message says what is right and which default is used."""
 
 
 class SqlError(PlanError):
-    """SQL text that cannot be understood, with a position (1-based line and column) and a caret."""
+    """The SQL is invalid. The message has the position (1-based line and column) and a caret."""
 
     def __init__(self, message: str, sql: str = "", position: int | None = None) -> None:
         self.message = message

@@ -1,7 +1,7 @@
-"""RunControl: what a run of a query may use, and the request to stop it.
+"""RunControl: the limits of a query run, and the request to stop it.
 
 Operators and kernels find the control of their run in a context variable. They report the rows and bytes that they produce,
-and ask before an allocation whose size depends on values. Workers have no control, and pay for one look at the variable.
+and call ``reserve`` before an allocation whose size depends on values. Workers have no control; a check is one lookup there.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _LARGEST_ALLOCATION_SHARE = 4  # one allocation may take this part of all bytes
 
 
 class RunStopped(BaseException):
-    """A run ends before its result is complete. No ``Exception``, which code on the way could take for its own failure."""
+    """A run ends before its result is complete. Not an ``Exception``, so that ``except Exception`` does not catch it."""
 
 
 class LimitReached(RunStopped):
@@ -27,15 +27,15 @@ class LimitReached(RunStopped):
 
 
 class RunCancelled(RunStopped):
-    """Somebody asked the run to stop; the text says who."""
+    """A caller cancelled the run; the message names the caller."""
 
 
 class RunControl:
-    """Counts what the tasks of one run produce and stops them; any thread may call any method.
+    """Counts what the tasks of one run produce, and stops them at a limit. Thread-safe.
 
-    max_rows, max_bytes: of all operators' output together. None: no limit. within: the control of a run that this one is a
-    part of, whose limits hold. small_batches: True if operators should make small batches though large ones are faster, as a
-    run should whose memory many others share.
+    max_rows, max_bytes: limits for the output of all operators together; None: no limit.
+    within: the control of the run that this one is part of; its limits apply.
+    small_batches: True if operators should produce small batches, because many runs share the memory.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class RunControl:
         self.cancelled: str | None = None
 
     def cancel(self, reason: str) -> None:
-        """Stop the run's tasks at their next check, whatever else would stop them."""
+        """Stop the run's tasks at their next check; this takes precedence over limits."""
         self.cancelled = reason
         self._stop = RunCancelled, reason
 
     def limit_time(self, seconds: float) -> None:
-        """Let the run go on for so long from now."""
+        """Stop the run this many seconds from now."""
         self._deadline = time.monotonic() + seconds
 
     def check(self) -> None:
-        """Raise RunStopped if the run has to end."""
+        """Raise RunStopped if the run was cancelled or exceeds a limit."""
         if self._stop is None and self._deadline is not None and time.monotonic() > self._deadline:
             self._stop = LimitReached, "time"
         if self._stop is not None:
@@ -105,7 +105,7 @@ class RunControl:
         self.check()
 
     def controlled(self, function: Callable[P, R]) -> Callable[P, R]:
-        """The function under this control, in a copy of this thread's context (settings of numpy and of decimals)."""
+        """Wrap a function to run under this control, in a copy of this thread's context (numpy and decimal settings)."""
         context = copy_context()
         context.run(_CURRENT.set, self)
 
@@ -119,19 +119,19 @@ _CURRENT: ContextVar[RunControl | None] = ContextVar("kquery_run_control", defau
 
 
 def current_control() -> RunControl | None:
-    """The control of the run that this code is part of."""
+    """Return the control of the current run, or None."""
     return _CURRENT.get()
 
 
 def check_run() -> None:
-    """Raise RunStopped if the run that this code is part of has to end."""
+    """Raise RunStopped if the current run was cancelled or exceeds a limit."""
     control = _CURRENT.get()
     if control is not None:
         control.check()
 
 
 def bounding_control() -> RunControl | None:
-    """The control of this run if it limits bytes."""
+    """Return the control of the current run if it limits bytes, or None."""
     control = _CURRENT.get()
     return control if control is not None and control.max_bytes is not None else None
 

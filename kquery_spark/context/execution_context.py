@@ -223,7 +223,7 @@ class ExecutionContext:
             raise PlanError(f"sql takes the text of a query, not {type(text).__name__}")
         return DataFrame(parse_query(text), self._session(text))
 
-    # --- for who runs queries of others -------------------------------------------------------------------
+    # --- for services that run queries of other users -------------------------------------------------------------------
 
     @property
     def facts(self) -> SessionFacts:

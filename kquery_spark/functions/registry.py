@@ -94,10 +94,10 @@ NO_PARAMETERS = CatalystParameters()
 
 @dataclass(frozen=True)
 class JavaMethod:
-    """A static method of a class among Spark's expressions that stands for a function in plans.
+    """A static Java method that represents a function in Spark's plans (``StaticInvoke``).
 
     owner: the simple name of the class. constants: positions and values of arguments that the function does not have; the
-    call stands for it with these only. mode: what the function does then with what it cannot compute.
+    method represents the function only with these values. mode: the evaluation mode of such a call.
     """
 
     owner: str
@@ -106,7 +106,7 @@ class JavaMethod:
     mode: EvalMode = EvalMode.ANSI
 
     def own_arguments(self, literals: Sequence[object]) -> list[int] | None:
-        """The positions of the function's arguments among those of a call; None if the call does not stand for it."""
+        """Return the positions of the function's arguments in a call; None if the call does not represent the function."""
         if any(i >= len(literals) or literals[i] != value for i, value in self.constants):
             return None
         dropped = {i for i, _ in self.constants}
@@ -115,12 +115,13 @@ class JavaMethod:
 
 @dataclass(frozen=True)
 class VersionChange:
-    """Calls that earlier releases of Spark answer otherwise than the engine, so that they fall back to Spark there.
+    """Calls whose result differs in earlier Spark releases; they fall back to Spark there.
 
-    how: what those releases do, as the end of a sentence. concerns: whether calls of these types of arguments and
-    values (COLUMN for those that are no literals) are such; all calls where it is None. since: the first release, as
-    major and minor number, that answers as the engine does from its first patch on. patches: of earlier ones, the first
-    patch releases that do.
+    how: what those releases do, as the end of a sentence.
+    concerns: takes argument types and literal values (COLUMN for other arguments) and returns True for affected calls.
+    None: all calls are affected.
+    since: the first release (major, minor) whose patch releases all answer as the engine does.
+    patches: the first patch release of each earlier minor release that answers as the engine does.
     """
 
     how: str
@@ -129,13 +130,13 @@ class VersionChange:
     patches: tuple[tuple[int, int, int], ...] = ()
 
     def is_before(self, release: tuple[int, int, int]) -> bool:
-        """Whether a release, given with its patch, answers otherwise than the engine."""
+        """True if a release (major, minor, patch) answers differently from the engine."""
         fixed = any(patch[:2] == release[:2] and patch <= release for patch in self.patches)
         return release[:2] < self.since and not fixed
 
     @property
     def first(self) -> str:
-        """The first releases that answer as the engine does, as part of a sentence."""
+        """The first releases that answer as the engine does, formatted for a sentence."""
         *patches, minor = (".".join(map(str, release)) for release in (*self.patches, self.since))
         return f"{', '.join(patches)} and {minor}" if patches else minor
 
@@ -144,36 +145,50 @@ class VersionChange:
 class Function:
     """One scalar function.
 
-    name: Spark SQL's name, lower case. catalyst: simple names of the Catalyst classes it stands for.
-    arity: least and most arguments (None: any number). result: argument types -> type, raising PlanError.
-    kernel: vectors -> pa.Array or pa.Scalar in a physical form of the result type.
-    nullable: "any" (NULL in, NULL out, and only then), "always" (may give NULL by itself), "never"; "all" (NULL only
-    when all arguments are), "first" (as the first argument), "two" (as the first two), "rest" (as the arguments after the
-    first), "field" (where the struct is, or as its type says of the field), "elements" (where an element of the array may
-    be, too).
-    raises: modes in which a row can raise, so that the call must not see rows a branch or AND excludes.
-    safe_for: argument types and literal values (COLUMN for others) for which no row can raise after all.
-    foldable: a call with constant arguments is a constant, which Spark evaluates while it optimizes the query.
-    encoded: the kernel itself handles narrow decimals and dictionaries; else it gets plain data.
-    check_values: raises Unsupported for literal arguments the kernel cannot take, seeing each argument's value or COLUMN.
-    result_of: the result type where it depends on literal arguments too (the scale of ROUND); it replaces ``result``.
-    coerce: the types that frontends cast arguments to (Spark's implicit casts); identity by default.
-    evaluates: positions of arguments in the order in which Spark evaluates them until one is NULL; empty: from left to
-    right where nullable is "any", and all of them elsewhere. zero_ends: outside of ANSI mode a zero ends it, too.
-    internal: SQL has no function of the name, only operators, syntax or Spark's optimizer give it; aliases are SQL's.
-    calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
-    operator: what it is as an operator of SQL. lazy: Spark evaluates arguments after the first where it needs them only.
-    selectivity: the share of rows that a condition of it is expected to let pass, where it is an unusual one.
-    distinct_values: how many values it takes, NULL among them, where they are few.
-    date_fields: names of the fields for which ``EXTRACT(field FROM x)`` is this function; interval_fields: where x is an
-    interval of days to seconds.
-    unit_words: words that are this function where a unit comes first: ``DATEADD(DAY, 1, x)``.
-    takes_variants: an argument may be a variant. zones: positions of the arguments that name time zones.
-    reads_field: it gives a field of a struct, or of every struct in an array, so that Spark calls it by that name.
-    loops: the compiled loops without which it is much slower than Spark, so that Spark keeps it until they are there.
-    java: methods that Spark calls instead. parameters: what fields of the Catalyst classes must be.
-    changes: what earlier releases of Spark answer otherwise.
-    invalid_utf8: what it does with strings that are not valid UTF-8, or a function that computes such rows one by one.
+    Identity:
+    name: Spark SQL's name in lower case. aliases: other SQL names. catalyst: simple names of the Catalyst classes.
+    java: static Java methods that Spark calls instead. parameters: required values of fields of the Catalyst classes.
+    internal: True if SQL has no function with this name, only an operator, syntax, or Spark's optimizer produces it.
+
+    Types and NULLs:
+    arity: minimum and maximum number of arguments (None: any number).
+    result: computes the result type from the argument types, or raises PlanError. result_of: the same if the type also
+    depends on literal arguments (the scale of ROUND); it replaces ``result``.
+    coerce: the types that frontends cast the arguments to (Spark's implicit casts); identity by default.
+    nullable: when the result is NULL:
+      "any": exactly if some argument is NULL        "all": only if all arguments are NULL
+      "always": also for other reasons               "never": never
+      "first", "two", "rest": as for "any", but only the first, the first two, or all but the first argument count
+      "field": if the struct or its field is NULL    "elements": as "any", or if an element of the array is NULL
+    takes_variants: True if an argument may be a variant. zones: positions of the arguments that name time zones.
+
+    Evaluation:
+    kernel: maps vectors to a pa.Array or pa.Scalar in a physical form of the result type.
+    encoded: True if the kernel handles narrow decimals and dictionaries itself; otherwise it receives plain data.
+    check_values: raises Unsupported for literal arguments that the kernel does not support (COLUMN stands for others).
+    raises: the modes in which a row can raise an error. The call must not see rows that a branch or AND excludes.
+    safe_for: takes argument types and literal values (COLUMN for others); True if no row can raise an error after all.
+    evaluates: argument positions in the order in which Spark evaluates them until one is NULL. Empty: from left to right if
+    nullable is "any", otherwise all arguments. zero_ends: outside of ANSI mode, a zero also ends the evaluation.
+    lazy: True if Spark evaluates the arguments after the first only if it needs them.
+    loops: compiled loops that the function needs to be fast; it falls back to Spark until they are compiled.
+    invalid_utf8: the treatment of strings that are not valid UTF-8, or a function that computes such rows one by one.
+    changes: calls that earlier Spark releases answer differently.
+
+    Planning:
+    deterministic: False if each call may return another value.
+    foldable: True if a call with constant arguments is a constant.
+    selectivity: expected share of rows that pass it as a condition, if that is unusual.
+    distinct_values: number of different results, including NULL, if there are few.
+
+    SQL and DataFrames:
+    calls: how calls are written in DataFrames and shown in column names. alias_calls: aliases that differ from that.
+    operator: the SQL operator that it implements.
+    date_fields, interval_fields: fields for which ``EXTRACT(field FROM x)`` is this function, for dates and timestamps, and
+    for day-time intervals.
+    unit_words: words that are this function if a unit comes first: ``DATEADD(DAY, 1, x)``.
+    reads_field: True if it reads a field of a struct, or of every struct in an array. Spark names the column after the
+    field.
     """
 
     name: str
@@ -214,16 +229,16 @@ class Function:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether it compares two values."""
+        """True if the function compares two values."""
         return bool(self.operator.flipped)
 
     @property
     def is_strict_operator(self) -> bool:
-        """Whether it is arithmetic or a comparison, and strict: NULL if an operand is NULL."""
+        """True for arithmetic and comparisons that return NULL if an operand is NULL."""
         return self.operator.arithmetic or (self.is_comparison and self.nullable == "any")
 
     def evaluation_order(self, count: int) -> Sequence[int]:
-        """The order of ``count`` arguments in which Spark stops at the first NULL; empty where it evaluates all."""
+        """Return the order in which Spark evaluates ``count`` arguments up to the first NULL; empty if it evaluates all."""
         order = self.evaluates or (range(count) if self.nullable == "any" else ())
         return [position for position in order if position < count]
 
@@ -265,18 +280,18 @@ def register(*entries: Function) -> None:
 
 
 def register_internal(*entries: Function) -> None:
-    """Add entries that SQL has no function for."""
+    """Add entries that have no SQL function."""
     register(*(replace(entry, internal=True) for entry in entries))
 
 
 def is_internal(name: str) -> bool:
-    """Whether ``name`` is the name of an entry that SQL has no function for."""
+    """True if ``name`` is an entry without a SQL function."""
     entry = _FUNCTIONS.get(name.lower())
     return entry is not None and entry.internal
 
 
 def function(name: str) -> Function:
-    """The entry called ``name`` (or an alias); PlanError when there is none."""
+    """Return the entry for a name or alias. Raises PlanError if there is none."""
     key = _NAMES.get(name.lower())
     if key is None:
         raise PlanError(f"there is no function {name}")
@@ -284,43 +299,43 @@ def function(name: str) -> Function:
 
 
 def has_function(name: str) -> bool:
-    """Whether a scalar function of that name exists."""
+    """True if a scalar function has this name or alias."""
     return name.lower() in _NAMES
 
 
 def for_catalyst(cls: str) -> Function | None:
-    """The entry for a Catalyst expression class, by its simple name."""
+    """Return the entry for a Catalyst expression class, given by its simple name, or None."""
     name = _CATALYST.get(cls)
     return None if name is None else _FUNCTIONS[name]
 
 
 def for_java_method(owner: str, method: str) -> Sequence[tuple[JavaMethod, Function]]:
-    """The entries that a static method of a class may stand for."""
+    """Return the entries that a static Java method may represent."""
     return [(java, _FUNCTIONS[name]) for java, name in _JAVA.get((owner, method), ())]
 
 
 def operator_function(symbol: str, operands: int) -> str | None:
-    """The name of the function that an operator is (``<>``, ``DIV``); None if there is no such operator."""
+    """Return the name of the function that implements an operator such as ``<>`` or ``DIV``, or None."""
     return _OPERATORS.get((symbol, operands))
 
 
 def date_field_function(field: str) -> str | None:
-    """The name of the function that ``EXTRACT(field FROM x)`` is, of a field in upper case; None if there is none."""
+    """Return the name of the function for ``EXTRACT(field FROM x)``, with the field in upper case, or None."""
     return _DATE_FIELDS.get(field)
 
 
 def interval_field_function(field: str) -> str | None:
-    """The same of an interval of days to seconds."""
+    """Return the name of the function for ``EXTRACT(field FROM x)`` of a day-time interval, or None."""
     return _INTERVAL_FIELDS.get(field)
 
 
 def unit_function(word: str) -> str | None:
-    """The name of the function that a word in upper case is where a unit is its first argument; None if it is none."""
+    """Return the name of the function for a word such as ``DATEADD``, if its first argument is a unit, or None."""
     return _UNIT_WORDS.get(word)
 
 
 def functions() -> Mapping[str, Function]:
-    """All entries by name."""
+    """Return all entries by name."""
     return MappingProxyType(_FUNCTIONS)
 
 

@@ -1,9 +1,9 @@
-"""Packages of compiled loops: numba compiles them once per machine, in the background; until then queries run without them.
+"""Loads packages of loops that numba compiles once per machine, in the background. Until then queries use pyarrow only.
 
-Compiling takes some seconds, taking the result from numba's cache a third of one. So a process that finds no result
-starts another one at the lowest priority, which compiles and leaves a marker file, and goes on by pyarrow alone.
-numba caches its results in our directory below the user's cache directory, so that a read-only installation has
-them, too. Without numba, or without such a directory, there are no loops.
+Compilation takes some seconds; loading the result from numba's cache takes a third of a second. A process that finds no
+compiled result starts a low-priority process, which compiles the loops and writes a marker file, and continues with pyarrow.
+numba's cache is in a directory of its own below the user's cache directory, so that read-only installations can use it.
+Without numba, or without such a directory, there are no loops.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ from typing import Any
 _READY = "ready"
 _STARTED = "started"
 _FAILED = "failed"
-_STALE_LOCK_SECONDS = 300.0  # seconds after which another process's compilation counts as dead
-_RETRY_SECONDS = 86_400.0  # seconds after which what could not be compiled is tried again
-_SHARED_SOURCE = "thrift_scan.py"  # compiled by a package, and run without numba, too
-_WARMUP_CALLS = 100  # column chunks or blocks of text; reading these takes less than importing numba
+_STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is considered dead
+_RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
+_SHARED_SOURCE = "thrift_scan.py"  # compiled as part of a package, and also run without numba
+_WARMUP_CALLS = (
+    100  # column chunks or blocks of lines; reading this many takes less time than importing numba
+)
 _NEVER = float("inf")
-_POLL_SECONDS = 1.0  # seconds between two looks for the result
+_POLL_SECONDS = 1.0  # interval at which a process checks for the compiled result
 
 
 class CompiledLoops:

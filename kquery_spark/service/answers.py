@@ -1,4 +1,7 @@
-"""Answers: so many queries at once, each ended when its client is gone, does not read, or its time is up."""
+"""Streams query results to clients and enforces the limits of the service.
+
+A query ends early if its client has disconnected, has not read for too long, or if its time limit is reached.
+"""
 
 from __future__ import annotations
 

@@ -31,7 +31,8 @@ from kquery_spark.sources.remote import RemoteTable
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import ReadLimits, from_bytes, to_bytes
 
-# A client's function would be code of anybody's, its files any file of this machine; it has no part in how plans run.
+# Client plans must not contain Python functions, file sources, or physical plans: these would run arbitrary code, read any
+# file of this machine, or bypass planning.
 _NOT_FROM_CLIENTS = (UserCall, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
 _SOURCES_OF_CLIENTS = (MemorySource, RemoteTable)
 

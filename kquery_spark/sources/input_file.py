@@ -117,7 +117,10 @@ class InputFile:
             raise change
 
     def read_at(self, nbytes: int, offset: int) -> bytes:
-        """Exactly so many bytes as they were when planned, or SourceError; ValueError for a negative offset."""
+        """Read exactly this number of bytes of the planned version.
+
+        Raises SourceError if the file changed, and ValueError for a negative offset.
+        """
         if min(nbytes, offset) < 0:
             raise ValueError(f"there are no {nbytes} bytes at {offset}")
         if nbytes > _CHECKED_BYTES and offset + nbytes > self.size():  # before memory is allocated

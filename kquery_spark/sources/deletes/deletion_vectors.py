@@ -61,7 +61,7 @@ class DeletionVector:
 
 @dataclass(frozen=True)
 class DeletedPositions:
-    """Deleted rows that somebody else has read. data: their numbers in rising order, as 64-bit integers."""
+    """Positions of deleted rows that were already decoded. data: the positions in rising order, as 64-bit integers."""
 
     count: int
     data: bytes = field(repr=False)

@@ -1,7 +1,7 @@
 """The pages of a file's flat columns: where they lie, and what values they hold.
 
 Pages are located by their headers, one behind the other, which all files have. Of a file on another filesystem that takes
-fetching the chunk, so its page index says where they are, if it has one. What is in pages says the page index.
+fetching the chunk, so its page index provides their locations, if it has one. The page index also has their value ranges.
 """
 
 from __future__ import annotations

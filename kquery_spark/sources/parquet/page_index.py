@@ -124,7 +124,7 @@ def _span(parts: Sequence[ByteRange]) -> ByteRange:
 
 
 def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
-    """The pages of a chunk of a flat column by its offset index; None where they are not so many rows of the chunk.
+    """Return the pages of a flat column's chunk from its offset index; None if their row counts do not match the chunk's.
 
     Raises ValueError for bytes that are no offset index.
     """

@@ -129,7 +129,7 @@ class Page(NamedTuple):
 
 
 def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pages | None:
-    """Where the pages of a chunk are, to read some of them; None where they have not so many rows."""
+    """Return the locations of a chunk's pages; None if their row counts do not match the chunk's."""
     sizes = [p.body - p.offset + p.header.size for p in pages]
     starts = np.cumsum([0, *(p.header.values for p in pages)])
     if starts[-1] != num_rows:

@@ -1,4 +1,4 @@
-"""Ranges of a file's bytes, who reads them, and the requests that fetch them from another filesystem."""
+"""Byte ranges of a file, their readers, and the requests that fetch them from a remote filesystem."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ByteReader(Protocol):
     """Something whose bytes are read by position."""
 
     def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
-        """Exactly so many bytes."""
+        """Read exactly this number of bytes."""
         ...
 
 

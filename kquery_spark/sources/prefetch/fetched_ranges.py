@@ -42,7 +42,7 @@ class FetchedRanges:
                 self._fetches.append(_Fetch(self._file, requests_for(missing)))
 
     def read_at(self, nbytes: int, offset: int) -> memoryview:
-        """Exactly so many bytes as they were when planned, once they are here, or SourceError.
+        """Wait for exactly this number of bytes of the planned version of the file, or raise SourceError.
 
         Bytes that nobody asked for are read now.
         """
