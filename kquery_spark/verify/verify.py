@@ -79,13 +79,40 @@ class Report:
         return self
 
 
-def verify(frame: DataFrame) -> Report:
-    """Run ``frame`` on Spark and with every part the engine can take, once each, and compare.
+@dataclass(frozen=True)
+class RunResult:
+    """The result of one run: a table, or the error it raised, and the wall-clock seconds it took."""
 
-    Names, types, nullability and the multiset of rows must be equal; columns that the query orders by, row by row.
-    Float results may differ by a relative 1e-9. When both raise, the error class must be the same; an error without
-    a class is raised. For a frame of ``kquery_plan`` the query it came from is verified.
+    result: pa.Table | BaseException
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Both runs of a query and the report on them.
+
+    expected, actual: the results of Spark and of the engine; the same result if Spark ran the whole query.
+    schemas: the schemas of Spark's DataFrame and of the engine's.
     """
+
+    report: Report
+    expected: RunResult
+    actual: RunResult
+    schemas: tuple[StructType, StructType]
+
+
+def verify(frame: DataFrame) -> Report:
+    """Run ``frame`` on Spark and with every part that the engine can take, once each, and compare the results.
+
+    Names, types, nullability, and the multiset of rows must be equal; columns that the query orders by, row by row.
+    Floating-point results may differ by a relative 1e-9. If both raise, the error class must be the same; an error without
+    a class is raised. For a frame of ``kquery_plan``, the original query is verified.
+    """
+    return compare_with_spark(frame).report
+
+
+def compare_with_spark(frame: DataFrame) -> Comparison:
+    """Run ``frame`` as ``verify`` does, and return both results beside the report."""
     check_frame(frame, "verify")
     execution = execution_of(frame)
     if execution is not None:
@@ -100,28 +127,25 @@ def verify(frame: DataFrame) -> Report:
             if isinstance(expected.result, BaseException):
                 raise expected.result
             size = expected.result.num_rows, expected.result.num_columns
-            return Report(True, False, 0.0, *size, expected.seconds, expected.seconds)
+            report = Report(True, False, 0.0, *size, expected.seconds, expected.seconds)
+            return Comparison(report, expected, expected, (frame.schema, frame.schema))
         fast = accelerate(planned, planned.parts)
-        return _report(planned, fast, expected, _run(fast))
+        actual = _run(fast)
+        report = _report(planned, fast, expected, actual)
+        return Comparison(report, expected, actual, (frame.schema, fast.schema))
 
 
-@dataclass(frozen=True)
-class _Outcome:
-    result: pa.Table | BaseException
-    seconds: float
-
-
-def _run(frame: DataFrame) -> _Outcome:
+def _run(frame: DataFrame) -> RunResult:
     started = time.perf_counter()
     result: pa.Table | BaseException
     try:
         result = comparable_table(frame)
     except SPARK_ERRORS as error:
         result = error
-    return _Outcome(result, time.perf_counter() - started)
+    return RunResult(result, time.perf_counter() - started)
 
 
-def _report(planned: PlannedQuery, fast: DataFrame, expected: _Outcome, actual: _Outcome) -> Report:
+def _report(planned: PlannedQuery, fast: DataFrame, expected: RunResult, actual: RunResult) -> Report:
     left, right = expected.result, actual.result
     seconds = expected.seconds, actual.seconds
     if isinstance(left, BaseException) or isinstance(right, BaseException):
@@ -141,7 +165,7 @@ def _report(planned: PlannedQuery, fast: DataFrame, expected: _Outcome, actual: 
     )
 
 
-def _error_report(planned: PlannedQuery, expected: _Outcome, actual: _Outcome) -> Report:
+def _error_report(planned: PlannedQuery, expected: RunResult, actual: RunResult) -> Report:
     """The report where at least one of the two raises; both should raise the same error class."""
     seconds = expected.seconds, actual.seconds
     classes = []
