@@ -16,10 +16,10 @@ SPARK_ENV = set -e; JAVA_HOME="$$(.ci/ensure-java)"; export JAVA_HOME; \
 	unset SPARK_HOME;
 
 .DEFAULT_GOAL := help
-.PHONY: help venv demo test sql coverage faults fuzz matrix tables lowest wheel examples image docs check lint bench proto clean
+.PHONY: help venv demo test test-all sql coverage faults fuzz matrix tables lowest wheel examples image docs check lint bench proto clean
 
 help: ## show this list
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | awk -F'\t' '{printf "  make %-8s %s\n", $$1, $$2}'
 
 venv: $(VENV)/.installed ## make .venv with the package and everything below needs
 
@@ -36,16 +36,14 @@ demo: venv ## Spark and kquery_spark side by side on taxi and TPC-H data (about 
 test: venv ## run the tests; ARGS="tests/jobs -k csv" selects
 	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) $(DIST) $(ARGS)
 
+test-all: venv ## every test that needs no other environment: also the cases that `make test` samples, and `make faults` (hours)
+	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) $(DIST) -m "not tables and not wheel and not image" $(ARGS)
+
 faults: venv ## killed processes, 22 configurations, other interpreters, Spark's own odd files (many minutes)
-	@$(SPARK_ENV) KQUERY_FAULTS=1 $(PY) -m pytest tests/faults tests/runtime/test_other_interpreter.py \
-		tests/accelerate/test_no_growth.py tests/accelerate/test_estimates.py tests/accelerate/test_driver_cancel.py \
-		tests/accelerate/test_driver.py tests/accelerate/test_driver_threads.py tests/accelerate/test_every_action.py \
-		tests/physical/test_min_max_filter.py tests/runtime/test_changing_files.py \
-		tests/sources/test_spark_test_data.py tests/accelerate/test_changed_tables.py tests/accelerate/test_decision.py \
-		tests/accelerate/test_driver_bounds.py tests/accelerate/test_surroundings.py $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -m faults $(ARGS)
 
 sql: venv ## the SQL files of tests/sql through Spark and the engine; ARGS="-k joins" selects
-	@$(SPARK_ENV) KQUERY_ALL_AS_MANY_TASKS=1 $(PY) -m pytest -n $(WORKERS) $(DIST) tests/sql $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) $(DIST) -m "" tests/sql $(ARGS)
 
 coverage: venv ## the tests, then which lines of the driver's code no test runs; ARGS="tests/optimizer" selects
 	@$(SPARK_ENV) $(PY) -m pytest -n $(WORKERS) $(DIST) --cov=kquery_spark --cov-report=term-missing:skip-covered $(ARGS)
@@ -61,13 +59,13 @@ matrix: venv ## SQL files, every function and TPC-H on each supported PySpark; A
 	@$(SPARK_ENV) $(PY) -m tests.matrix $(ARGS)
 
 tables: venv ## Delta, Iceberg, the object stores and HDFS with every PySpark that they have JARs for (an hour, JARs of 1 GB)
-	@$(SPARK_ENV) KQUERY_ALL_TABLES=1 $(PY) -m pytest tests/accelerate/test_table_formats.py $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -m tables tests/accelerate/test_table_formats.py $(ARGS)
 
 lowest: venv ## the same with the lowest versions that pyproject.toml allows
 	@$(SPARK_ENV) $(PY) -m tests.matrix lowest $(ARGS)
 
 wheel: venv ## build the package, install it beside PySpark 3.5.1, 3.5 and the newest, run the README's example (ten minutes)
-	@$(SPARK_ENV) KQUERY_WHEEL=1 $(PY) -m pytest tests/test_wheel.py $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -m wheel tests/test_wheel.py $(ARGS)
 
 examples: venv ## the jobs of examples/ with ibis, sqlframe, dbt, Polars and DuckDB, in an environment of their own
 	@test -x .examples/bin/python || $(PY) -m venv .examples
@@ -76,7 +74,7 @@ examples: venv ## the jobs of examples/ with ibis, sqlframe, dbt, Polars and Duc
 		.examples/bin/python -m pytest tests/examples tests/docs/test_examples.py $(ARGS)
 
 image: venv ## build the image of examples/docker and verify a query in it; needs Docker
-	@KQUERY_IMAGE=1 $(PY) -m pytest tests/examples/test_docker.py $(ARGS)
+	@$(PY) -m pytest -m image tests/examples/test_docker.py $(ARGS)
 
 docs: venv ## the documentation as a site in .site; a warning is an error, links are checked
 	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --quiet

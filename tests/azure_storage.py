@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import hmac
-import os
 import shutil
 import socket
 import subprocess
@@ -30,9 +29,9 @@ _START_SECONDS = 60
 @contextmanager
 def azure_server() -> Iterator[str]:
     """The server's address, as long as the block runs; skips the test where the server is not installed."""
-    command = os.environ.get("KQUERY_AZURITE") or shutil.which(_COMMAND)
+    command = shutil.which(_COMMAND)
     if command is None:
-        pytest.skip(f"there is no {_COMMAND}: npm install -g azurite, or its path as KQUERY_AZURITE")
+        pytest.skip(f"there is no {_COMMAND}: npm install -g azurite")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ("--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry")

@@ -24,17 +24,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 ROOT = Path(__file__).parents[1]
-#: Tests that take minutes altogether.
-in_faults = pytest.mark.skipif("KQUERY_FAULTS" not in os.environ, reason="make faults runs it")
+#: Cases beyond the sample that ``make check`` runs; ``make test-all`` runs them, too.
+exhaustive = pytest.mark.exhaustive
 
 SPARK_VERSION = tuple(map(int, pyspark.__version__.split(".")[:2]))
 #: Spark answers some expressions otherwise then; the engine gives the answers of 4.3.
 SPARK_BEFORE_4_3 = SPARK_VERSION < (4, 3)
 
 
-def some(values: Iterable[str], count: int) -> list[Any]:
-    """Parameters of a test: ``make check`` runs the first ones, ``make faults`` the others, too."""
-    return [pytest.param(value, marks=() if i < count else in_faults) for i, value in enumerate(values)]
+def sampled(values: Iterable[str], count: int) -> list[Any]:
+    """Parameters of a test: ``make check`` runs the first ``count`` of them, and ``make test-all`` all."""
+    return [pytest.param(value, marks=() if i < count else exhaustive) for i, value in enumerate(values)]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--table-format", help="Run tests/table_formats in a session with this format's JARs.")
+    parser.addoption("--write-fixtures", action="store_true", help="Write the plans of tests/optimizer anew.")
 
 
 def worker_environment() -> dict[str, str]:

@@ -15,7 +15,7 @@ import pytest
 from tests.conftest import ROOT
 
 pytestmark = [
-    pytest.mark.skipif("KQUERY_WHEEL" not in os.environ, reason="make wheel runs it"),
+    pytest.mark.wheel,
     pytest.mark.timeout(1800),  # PySpark is a large download, and pip builds a wheel of it
 ]
 EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)

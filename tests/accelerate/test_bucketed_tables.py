@@ -10,7 +10,7 @@ import pytest
 
 import kquery_spark as kq
 from tests.accelerate.checks import check
-from tests.conftest import in_faults, settings, some
+from tests.conftest import exhaustive, sampled, settings
 
 #: Several tasks for little data, and joins that are not broadcast.
 TASKS = {
@@ -99,7 +99,7 @@ def exchanges(frame: Any) -> int:
 
 @pytest.mark.parametrize(
     ("query", "shuffles"),
-    [pytest.param(*case, marks=in_faults if n % 2 else ()) for n, case in enumerate(QUERIES)],
+    [pytest.param(*case, marks=exhaustive if n % 2 else ()) for n, case in enumerate(QUERIES)],
 )
 def test_no_shuffle_where_spark_has_none(spark: Any, tables: None, query: str, shuffles: int | None) -> None:
     frame = spark.sql(query)
@@ -133,7 +133,7 @@ def test_rows_that_were_appended_are_in_further_files_of_their_buckets(spark: An
     check(spark.sql("SELECT k, s, count(*) FROM two WHERE k = 3 GROUP BY k, s"), coverage=1.0)
 
 
-@pytest.mark.parametrize("key", some(KEYS, 5))
+@pytest.mark.parametrize("key", sampled(KEYS, 5))
 def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: str) -> None:
     """A hash other than Spark's would miss rows."""
     rows = spark.range(200).selectExpr(f"if(id % 23 = 0, NULL, {KEYS[key]}) AS k", "id")
@@ -161,7 +161,7 @@ def test_only_the_buckets_of_the_values_are_read(spark: Any, tables: None, key: 
         spark.sql("DROP TABLE IF EXISTS keyed")
 
 
-@pytest.mark.parametrize("key", some(KEYS, 4))
+@pytest.mark.parametrize("key", sampled(KEYS, 4))
 def test_rows_of_another_table_are_sent_to_the_buckets(
     spark: Any, tables: None, key: str, tmp_path: Path
 ) -> None:

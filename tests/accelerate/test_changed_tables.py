@@ -17,7 +17,7 @@ from kquery_spark.accelerate import api
 from kquery_spark.compiler import compile as compile_module
 from kquery_spark.spark_bridge.relations import catalog_snapshot
 from kquery_spark.spark_bridge.session.bridge import bridge
-from tests.conftest import in_faults, settings
+from tests.conftest import exhaustive, settings
 
 
 def fast(frame, **options):
@@ -274,7 +274,7 @@ def never_old(monkeypatch):
 
 
 @pytest.mark.usefixtures("never_old")
-@pytest.mark.parametrize("other_session", [pytest.param(False, marks=in_faults), True])
+@pytest.mark.parametrize("other_session", [pytest.param(False, marks=exhaustive), True])
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_a_statement_that_runs_while_the_query_is_planned(
     spark, table, numbers, sleeper, statement, other_session
@@ -339,7 +339,8 @@ def test_a_query_is_planned_once_where_nothing_happened(spark, table, numbers, m
 
 @pytest.mark.parametrize("partitioned", [False, True])
 @pytest.mark.parametrize(
-    "first", ["collect", "count", *(pytest.param(action, marks=in_faults) for action in ("toPandas", "take"))]
+    "first",
+    ["collect", "count", *(pytest.param(action, marks=exhaustive) for action in ("toPandas", "take"))],
 )
 def test_actions_after_a_change_see_what_sparks_see(spark, table, numbers, partitioned, first):
     """Spark's frame keeps the files of its own first plan; count and take make plans of their own."""

@@ -21,7 +21,7 @@ from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.errors import FallbackWarning
 from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge.session.failures import error_class
-from tests.conftest import in_faults, settings
+from tests.conftest import exhaustive, settings
 
 IN_DRIVER = {"spark.kquery.driverBytes": "8m"}
 STAGES = {**IN_DRIVER, "spark.kquery.smallBytes": "0", "spark.kquery.splitBytes": "1k"}
@@ -111,7 +111,7 @@ def fast_of(frame: Any) -> Any:
         *(pytest.param(query, STAGES, id=f"{n}-the last stage") for n, query in enumerate(QUERIES)),
         # in workers each action is a job, and tests of every action run them
         *(
-            pytest.param(query, WORKERS, id=f"{n}-nothing", marks=() if n in (0, 5) else in_faults)
+            pytest.param(query, WORKERS, id=f"{n}-nothing", marks=() if n in (0, 5) else exhaustive)
             for n, query in enumerate(QUERIES)
         ),
     ],

@@ -28,7 +28,7 @@ from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge.session import cancellation
 from kquery_spark.spark_bridge.session.failures import error_class
 from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
-from tests.conftest import in_faults, settings, some
+from tests.conftest import exhaustive, sampled, settings
 
 QUERY = "SELECT k, count(*) AS c, sum(v) AS s FROM slow GROUP BY k ORDER BY k"
 ENDLESS = (
@@ -209,7 +209,7 @@ def plain_error(spark: Any, prepare: Callable[[Any], Any], cancel: Callable[[Any
     return running.error
 
 
-@pytest.mark.parametrize("name", some(CANCELS, 1))
+@pytest.mark.parametrize("name", sampled(CANCELS, 1))
 def test_a_join_that_does_not_end_is_cancelled_as_in_spark(spark: Any, endless: Any, name: str):
     prepare, _, cancel = CANCELS[name]
     before = arrow_bytes()
@@ -245,7 +245,7 @@ def test_ctrl_c_stops_a_join_that_does_not_end(spark: Any, endless: Any):
 
 
 @pytest.mark.parametrize(
-    "where", [STAGES, pytest.param(WORKERS, marks=in_faults)], ids=["gathered rows", "result"]
+    "where", [STAGES, pytest.param(WORKERS, marks=exhaustive)], ids=["gathered rows", "result"]
 )
 def test_jobs_of_the_engine_are_cancelled(spark: Any, monkeypatch: Any, where: dict[str, str]):
     monkeypatch.setattr(Part, "is_bounded", True)

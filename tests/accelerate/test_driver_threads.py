@@ -18,7 +18,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.compiler import placement
 from tests.accelerate.test_driver import IN_DRIVER, jobs
-from tests.conftest import in_faults, settings
+from tests.conftest import exhaustive, settings
 
 ROWS = 600_000
 GROUPS = "SELECT g, count(*) AS n, sum(v) AS s, max(v) AS m FROM many GROUP BY g ORDER BY g"
@@ -110,7 +110,7 @@ def test_settings_of_numbers_are_the_engines_in_every_thread(spark: Any):
 
 @pytest.mark.parametrize(
     "number",
-    [pytest.param(n, marks=() if n in (1, 3, 5, 6, 9, 13, 18, 21) else in_faults) for n in range(1, 23)],
+    [pytest.param(n, marks=() if n in (1, 3, 5, 6, 9, 13, 18, 21) else exhaustive) for n in range(1, 23)],
 )
 def test_tpch_is_the_same_by_threads(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch, number: int

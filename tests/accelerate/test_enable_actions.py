@@ -21,7 +21,7 @@ from pyspark.sql.types import LongType
 
 import kquery_spark as kq
 from kquery_spark.accelerate import enable as module
-from tests.conftest import uncompiled
+from tests.conftest import exhaustive, uncompiled
 
 ROWS = [(i, f"name {i}") for i in range(12)]
 SCHEMA = "id long, name string"
@@ -138,7 +138,7 @@ ACTIONS = {
 }  # fmt: skip
 # Wrappers differ by action and frames by what ``kquery_plan`` gives, so not every pair takes its time here.
 ALWAYS = ("collect", "take", "count", "show", "toPandas", "write", "noop")
-IN_FULL = ("Parquet filter",) if "KQUERY_ALL_ACTIONS" not in os.environ else tuple(FRAMES)
+EVERY_ACTION = ("Parquet filter",)
 
 _calls = itertools.count(1000)
 
@@ -158,10 +158,23 @@ def outcome(action, frame, files):
         return type(error), condition or str(error).split("\n")[0].split(" o")[0]
 
 
-@pytest.mark.parametrize("kind", FRAMES)
-def test_actions_on_what_stays_with_spark_are_sparks(spark, files, kind):
+@pytest.mark.parametrize(
+    ("kind", "names"),
+    [
+        *(pytest.param(kind, ALWAYS, id=kind) for kind in FRAMES if kind not in EVERY_ACTION),
+        *(
+            pytest.param(
+                kind,
+                tuple(ACTIONS),
+                id=f"{kind}, every action",
+                marks=() if kind in EVERY_ACTION else exhaustive,
+            )
+            for kind in FRAMES
+        ),
+    ],
+)
+def test_actions_on_queries_that_fall_back_are_those_of_spark(spark, files, kind, names):
     frame = FRAMES[kind](spark, files)
-    names = [n for n in ACTIONS if kind in IN_FULL or n in ALWAYS]
     actions = {name: ACTIONS[name] for name in names}
     expected = {name: outcome(action, frame, files) for name, action in actions.items()}
     for when in ("auto", "always"):

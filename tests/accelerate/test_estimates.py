@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import KQueryError
-from tests.conftest import in_faults
+from tests.conftest import exhaustive
 
 ROWS = 200_000
 TYPED = ["i", "l", "f", "x", "s", "b", "bin", "d", "ts", "dec", "big", "st", "arr", "nothing"]
@@ -53,7 +53,7 @@ def same(spark: SparkSession, sql: str) -> None:
 
 
 @pytest.mark.parametrize("column", TYPED)
-@pytest.mark.parametrize("by", [pytest.param("", marks=in_faults), "GROUP BY g"])
+@pytest.mark.parametrize("by", [pytest.param("", marks=exhaustive), "GROUP BY g"])
 def test_of_every_type(spark: SparkSession, estimated: str, column: str, by: str) -> None:
     same(spark, f"SELECT {'g, ' if by else ''}approx_count_distinct({column}) AS n FROM estimated {by}")
 
@@ -62,7 +62,7 @@ def test_of_every_type(spark: SparkSession, estimated: str, column: str, by: str
     "error",
     [
         *(0.39, 0.2, 0.1, 0.05, 0.02, 0.01),
-        *(pytest.param(e, marks=in_faults) for e in (0.25, 0.13, 0.06, 0.03, 0.015, 0.006, 0.004, 0.0035)),
+        *(pytest.param(e, marks=exhaustive) for e in (0.25, 0.13, 0.06, 0.03, 0.015, 0.006, 0.004, 0.0035)),
     ],
 )
 def test_of_every_precision(spark: SparkSession, estimated: str, error: float) -> None:

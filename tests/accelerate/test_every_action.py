@@ -11,7 +11,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
-from tests.conftest import in_faults, settings
+from tests.conftest import exhaustive, settings
 
 #: Settings with which the query runs in the driver, or in tasks of Spark.
 PLACES = {
@@ -91,7 +91,7 @@ def rows(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]
     [
         *((query, "driver") for query in QUERIES),
         *((query, "tasks") for query in ("nested", "empty")),
-        *(pytest.param(query, "tasks", marks=in_faults) for query in ("flat", "grouped")),
+        *(pytest.param(query, "tasks", marks=exhaustive) for query in ("flat", "grouped")),
     ],
 )
 def test_an_action_gives_what_pyspark_gives(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import in_faults, worker_environment
+from tests.conftest import exhaustive, worker_environment
 
 SCRIPT = Path(__file__).with_name("hanging_function.py")
 # Spark gives a Python worker two seconds to end by itself, then ends it
@@ -18,7 +18,7 @@ WORKER_SECONDS = 20.0
 
 
 @pytest.mark.parametrize(
-    "mode", ["enable", pytest.param("plan", marks=in_faults), pytest.param("plain", marks=in_faults)]
+    "mode", ["enable", pytest.param("plan", marks=exhaustive), pytest.param("plain", marks=exhaustive)]
 )
 def test_a_function_that_hangs_ends_with_its_query(tmp_path: Path, mode: str) -> None:
     run = subprocess.run(

@@ -21,9 +21,7 @@ from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
 from tests.conftest import settings
 from tests.memory import MEGABYTES, resident_memory
 
-pytestmark = pytest.mark.skipif(
-    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
-)
+pytestmark = pytest.mark.faults
 
 ROWS = 20_000
 

@@ -31,7 +31,7 @@ from tests.accelerate.python_functions import (
     with_names,
     with_tables,
 )
-from tests.conftest import SPARK_VERSION, in_faults, settings
+from tests.conftest import SPARK_VERSION, exhaustive, settings
 
 with_iterators = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="iterators over a group are of 4.1")
 with_folds = pytest.mark.skipif(SPARK_VERSION < (4, 2), reason="aggregates over iterators are of 4.2")
@@ -70,7 +70,7 @@ def test_what_aggregates_give_of_each_type(rows: DataFrame) -> None:
 
 QUICK_KEYS = ("double", "binary", "timestamp")
 KEYS = [
-    key if key in QUICK_KEYS else pytest.param(key, marks=in_faults)
+    key if key in QUICK_KEYS else pytest.param(key, marks=exhaustive)
     for key in ("p", *TYPES)
     if key not in ("byte", "short")
 ]

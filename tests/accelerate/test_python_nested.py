@@ -28,7 +28,7 @@ from tests.accelerate.python_functions import (
     with_arrow_udf,
     with_tables,
 )
-from tests.conftest import SPARK_VERSION, settings, some
+from tests.conftest import SPARK_VERSION, sampled, settings
 
 SCHEMA = ", ".join(f"{name} {dtype}" for name, dtype in NESTED.items())
 STRUCT = "struct<a:int,b:string>"
@@ -287,8 +287,8 @@ UNSURE: dict[str, tuple[Any, Any]] = {
 }
 
 
-@pytest.mark.parametrize("case", some(UNSURE, 9))
-@pytest.mark.parametrize("kind", [plain, *some([arrow], 0)])
+@pytest.mark.parametrize("case", sampled(UNSURE, 9))
+@pytest.mark.parametrize("kind", [plain, *sampled([arrow], 0)])
 def test_values_of_which_only_spark_knows(nested: DataFrame, case: str, kind: Any) -> None:
     returns, value = UNSURE[case]
     give = kind(lambda x: value if x % 3 else None, returns)
@@ -310,7 +310,7 @@ ARRAYS: dict[str, tuple[pa.Array, str]] = {
 }
 
 
-@pytest.mark.parametrize("case", some(ARRAYS, 6))
+@pytest.mark.parametrize("case", sampled(ARRAYS, 6))
 def test_arrow_results_of_other_types_than_announced(nested: DataFrame, case: str) -> None:
     array, returns = ARRAYS[case]
     given = pa.RecordBatch.from_arrays([array], ["v"])

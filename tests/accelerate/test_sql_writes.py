@@ -15,7 +15,7 @@ from kquery_spark.accelerate import statements
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.plan import write_statements
 from kquery_spark.spark_bridge.session.failures import error_class
-from tests.conftest import in_faults, settings, uncompiled
+from tests.conftest import exhaustive, settings, uncompiled
 
 GROUPS = "SELECT k, count(*) AS n, sum(x) AS x FROM sql_rows GROUP BY k"
 NUMBERS = "CREATE TABLE {t} (k BIGINT, n BIGINT, x DOUBLE) USING parquet"
@@ -109,7 +109,7 @@ def _compare(spark, engine, setup, statement):
 
 def _more(*cases):
     """Variants that take their time."""
-    return [pytest.param(*case, marks=in_faults) for case in cases]
+    return [pytest.param(*case, marks=exhaustive) for case in cases]
 
 
 @pytest.mark.parametrize(

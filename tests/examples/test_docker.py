@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 
@@ -30,14 +29,13 @@ def test_the_base_is_a_supported_release_and_what_is_copied_exists() -> None:
 
 @pytest.fixture(scope="module")
 def image() -> str:
-    if "KQUERY_IMAGE" not in os.environ:
-        pytest.skip("make image builds it, which downloads Spark's image")
     if subprocess.run(["docker", "info"], capture_output=True, check=False).returncode:
         pytest.skip("Docker does not run here")
     subprocess.run(["docker", "build", "-f", str(DOCKERFILE), "-t", IMAGE, str(ROOT)], check=True)
     return IMAGE
 
 
+@pytest.mark.image
 @pytest.mark.parametrize("master", ["local[2]", "local-cluster[2,1,1024]"])
 def test_a_query_in_the_image_is_answered_as_by_spark(image: str, master: str) -> None:
     """In tasks; in the second case executors are processes of their own, with the workers that the image gives them."""

@@ -14,9 +14,7 @@ import pytest
 from tests.conftest import worker_environment
 from tests.faults.configured import DYNAMIC, STATIC
 
-pytestmark = pytest.mark.skipif(
-    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
-)
+pytestmark = pytest.mark.faults
 
 
 @pytest.fixture(scope="module")

@@ -13,9 +13,7 @@ import pytest
 
 from tests.conftest import worker_environment
 
-pytestmark = pytest.mark.skipif(
-    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
-)
+pytestmark = pytest.mark.faults
 #: Spark logs whole events of jobs, with all settings of the session, where a listener is slow.
 _SLOW_EVENTS = "log of org.apache.spark.scheduler.AsyncEventQueue"
 _SEARCHED = {

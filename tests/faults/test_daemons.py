@@ -15,9 +15,7 @@ import pytest
 from tests.conftest import worker_environment
 from tests.faults.daemons import ROWS
 
-pytestmark = pytest.mark.skipif(
-    "KQUERY_FAULTS" not in os.environ, reason="takes a minute: make faults runs it"
-)
+pytestmark = pytest.mark.faults
 _ANSWER = f"[({ROWS * (ROWS - 1) // 2},)]"
 
 

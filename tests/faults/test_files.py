@@ -13,9 +13,9 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.conftest import in_faults, settings
+from tests.conftest import settings
 
-FORMATS = ("parquet", *(pytest.param(kind, marks=in_faults) for kind in ("orc", "csv", "json")))
+FORMATS = ("parquet", *(pytest.param(kind, marks=pytest.mark.faults) for kind in ("orc", "csv", "json")))
 ROWS = 5_000
 
 
@@ -216,7 +216,7 @@ def test_odd_values_of_partition_columns(spark: Any, tmp_path: Path) -> None:
     assert outcome(kquery_plan(one, when="always", fallback="error")) == outcome(one)
 
 
-@in_faults
+@pytest.mark.faults
 def test_many_small_files(spark: Any, tmp_path: Path) -> None:
     """10,000 files of one row: planned and read in bounded time, by no more tasks than Spark would start."""
     import pyarrow as pa

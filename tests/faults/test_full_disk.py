@@ -14,9 +14,7 @@ import pytest
 from tests.conftest import worker_environment
 from tests.faults.full_disk import ROWS
 
-pytestmark = pytest.mark.skipif(
-    "KQUERY_FAULTS" not in os.environ, reason="takes a minute: make faults runs it"
-)
+pytestmark = pytest.mark.faults
 _ANSWER = f"[({ROWS * (ROWS + 1) // 2}, '{'x' * 300}{ROWS - 1:06}')]"
 
 

@@ -20,9 +20,7 @@ import pytest
 
 from tests.conftest import ROOT, worker_environment
 
-pytestmark = pytest.mark.skipif(
-    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
-)
+pytestmark = pytest.mark.faults
 
 JOB = Path(__file__).with_name("standalone.py")
 SPARK = Path(pyspark.__file__).parent

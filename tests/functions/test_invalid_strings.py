@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import itertools
-import os
 import random
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from kquery_spark.kernels.utf8 import is_valid, java_string, strings_of
+from tests.conftest import exhaustive
 from tests.functions.cases import ALL
 from tests.functions.invalid_strings import INVALID, Outcome, compare, strings_as_bytes, with_invalid_strings
 from tests.functions.oracle import Oracle
 from tests.functions.parity import Case
 from tests.functions.test_parity import has_kernel, stays_with_spark
 
-_EVERY_CASE = "KQUERY_FAULTS" in os.environ  # otherwise one of each function, with as many columns as any
 _DECLINED = {
     "interval_of_text",
     "to_number",
@@ -31,32 +31,43 @@ _DECLINED = {
 
 
 def _cases() -> list[Case]:
+    """Return every call of a function with strings that are not valid UTF-8."""
     usable = (c for c in ALL if has_kernel(c) and stays_with_spark(c) is None)
-    cases = list(filter(None, map(with_invalid_strings, usable)))
-    if _EVERY_CASE:
-        return cases
-    widest = {c.function: c for c in sorted(cases, key=lambda case: len(case.columns))}
+    return list(filter(None, map(with_invalid_strings, usable)))
+
+
+def _widest_cases() -> list[Case]:
+    """Return one case per function: the one with the most columns."""
+    widest = {c.function: c for c in sorted(_cases(), key=lambda case: len(case.columns))}
     return list(widest.values())
 
 
 @pytest.fixture(scope="module")
 def outcomes(spark: Any, loops: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Outcome]:
-    """The engine's answers beside Spark's for each function."""
-    cases = _cases()
-    found: dict[str, Outcome] = {}
+    """The engine's answers beside Spark's for one case of each function."""
+    return _outcomes(spark, _widest_cases(), tmp_path_factory.mktemp("invalid"))
+
+
+def _outcomes(spark: Any, cases: list[Case], directory: Path) -> dict[str, Outcome]:
+    outcomes: dict[str, Outcome] = {}
     with strings_as_bytes():
-        answers = Oracle(spark, tmp_path_factory.mktemp("invalid")).ask(cases)
+        answers = Oracle(spark, directory).ask(cases)
         for case in cases:
-            outcome = found.setdefault(case.function, Outcome())
-            compare(case, answers[id(case)], outcome)
-    return found
+            compare(case, answers[id(case)], outcomes.setdefault(case.function, Outcome()))
+    return outcomes
 
 
-@pytest.mark.parametrize("function", sorted({c.function for c in _cases()}))
+@pytest.mark.parametrize("function", sorted({c.function for c in _widest_cases()}))
 def test_functions_answer_as_spark_does_or_decline(function: str, outcomes: dict[str, Outcome]) -> None:
     outcome = outcomes[function]
     assert outcome.problems == []
     assert outcome.answered > outcome.declined or function in _DECLINED
+
+
+@exhaustive
+def test_every_case_answers_as_spark_does_or_declines(spark: Any, loops: None, tmp_path: Path) -> None:
+    outcomes = _outcomes(spark, _cases(), tmp_path)
+    assert {function: outcome.problems for function, outcome in outcomes.items() if outcome.problems} == {}
 
 
 def test_java_strings_are_decoded_as_java_does(spark: Any, tmp_path: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,10 +11,10 @@ from kquery_spark.fuzz.run import Campaign, fuzz
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SECONDS = float(os.environ.get("KQUERY_FUZZ_SECONDS", "300"))
+SECONDS = 300.0
 SEEDS = (1, 2, 3, 4)
 #: The same cases each time, so that a change is told from luck; make fuzz has others.
-CASES = int(os.environ.get("KQUERY_FUZZ_CASES", "2500"))
+CASES = 2500
 
 
 @pytest.mark.timeout(SECONDS + 600)  # a batch that was begun is finished, and what differs is shrunk

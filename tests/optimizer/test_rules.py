@@ -1,12 +1,11 @@
 """Each rule on queries of its own: the plan before and after as text, and both sides executed.
 
 A fixture is a query (``#``), the plan that reaches the rule, and the plan it makes. Write new ones with
-``KQUERY_FIXTURES=write pytest tests/optimizer`` and read what came out before committing it.
+``pytest tests/optimizer --write-fixtures`` and read what came out before committing it.
 """
 
 from __future__ import annotations
 
-import os
 import tempfile
 from pathlib import Path
 
@@ -90,10 +89,12 @@ CASES = [(f.stem, sql) for f in sorted(FIXTURES.glob("*.txt")) for sql, _, _ in 
 
 
 @pytest.mark.parametrize(("rule", "sql"), CASES)
-def test_a_rule_makes_the_plan_of_its_fixture_and_changes_no_row(rule: str, sql: str):
+def test_a_rule_makes_the_plan_of_its_fixture_and_changes_no_row(
+    request: pytest.FixtureRequest, rule: str, sql: str
+):
     file = FIXTURES / f"{rule}.txt"
     before, after = _steps(sql, rule)
-    if os.environ.get("KQUERY_FIXTURES") == "write":
+    if request.config.getoption("--write-fixtures"):
         others = [c for c in _read(file) if c[0] != sql]
         cases = [*others, (sql, str(before), str(after))]
         order = [s for r, s in CASES if r == rule]

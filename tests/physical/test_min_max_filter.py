@@ -22,7 +22,7 @@ from kquery_spark.sources.parquet import file as parquet_file
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
-from tests.conftest import in_faults
+from tests.conftest import exhaustive
 from tests.physical.harness import PiecesSource
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ QUERIES = (
     ("name", "by_codes"),
     [
         *((name, True) for name in TABLES),
-        *(pytest.param(name, False, marks=() if name in WITHOUT_CODES else in_faults) for name in TABLES),
+        *(pytest.param(name, False, marks=() if name in WITHOUT_CODES else exhaustive) for name in TABLES),
     ],
 )
 def test_the_answer_is_that_of_all_rows(

@@ -8,16 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import in_faults, worker_environment
-
-TIMES = "6" if "KQUERY_FAULTS" in os.environ else "1"
+from tests.conftest import exhaustive, worker_environment
 
 
-@pytest.mark.parametrize("place", ["context", "driver", pytest.param("workers", marks=in_faults)])
-def test_a_changed_file_is_an_error_or_the_answer_before(tmp_path, place):
+@pytest.mark.parametrize("place", ["context", "driver", pytest.param("workers", marks=exhaustive)])
+@pytest.mark.parametrize("times", ["1", pytest.param("6", marks=exhaustive)])
+def test_a_changed_file_is_an_error_or_the_answer_before(tmp_path, place, times):
     script = Path(__file__).with_name("changing_files.py")
     run = subprocess.run(
-        [sys.executable, str(script), place, str(tmp_path), TIMES],
+        [sys.executable, str(script), place, str(tmp_path), times],
         env={**os.environ, **worker_environment()}, capture_output=True, text=True, timeout=500,
     )  # fmt: skip
     assert run.returncode == 0, (run.returncode, run.stderr[-3000:])

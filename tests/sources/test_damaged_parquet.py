@@ -23,7 +23,7 @@ from kquery_spark.sources.parquet import footer_tables as tables_module
 from kquery_spark.sources.parquet.footer import read_footer
 from kquery_spark.sources.parquet.footer_tables import ABSENT, Chunk, Group, footer_tables
 from kquery_spark.sources.parquet.thrift_compact import LIST, STRUCT, TRUE, Cursor, integer, varint
-from tests.conftest import ROOT, in_faults
+from tests.conftest import ROOT, exhaustive
 from tests.sources.mutated_files import run
 from tests.sources.mutations.children import Child
 from tests.sources.mutations.formats import format_named
@@ -245,7 +245,7 @@ def test_a_sample_of_the_campaign():
     assert "300 reads" in found.stdout and "0 findings" in found.stdout
 
 
-@in_faults
+@exhaustive
 def test_a_sample_of_the_campaign_on_spark(tmp_path):
     signs = ("signal", "timeout")
     outcomes = list(run("parquet", 2026, range(100), tmp_path, spark=True, seconds=120.0))

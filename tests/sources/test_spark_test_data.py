@@ -5,7 +5,6 @@ They are in the JAR of Spark's tests on Maven, which is downloaded once and kept
 
 from __future__ import annotations
 
-import os
 import warnings
 import zipfile
 from pathlib import Path
@@ -20,9 +19,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.verify.compare import _values
 from tests.maven import REPOSITORY, Unreachable, artifact
 
-pytestmark = pytest.mark.skipif(
-    "KQUERY_FAULTS" not in os.environ, reason="takes minutes: make faults runs it"
-)
+pytestmark = pytest.mark.faults
 
 # Spark's own version comes first; Maven may lack it while PyPI has it.
 VERSIONS = tuple(dict.fromkeys((pyspark.__version__, "4.2.0", "4.1.1")))

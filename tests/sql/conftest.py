@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -12,9 +13,17 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from tests.conftest import SPARK_VERSION
+from tests.conftest import SPARK_VERSION, exhaustive
 from tests.matrix import DECLINED
-from tests.sql.engines import TableFiles, Verdict, open_engines, open_session
+from tests.sql.engines import (
+    MANY_TASKS,
+    ONE_TASK,
+    TableFiles,
+    Verdict,
+    is_in_sample,
+    open_engines,
+    open_session,
+)
 from tests.sql.sql_file import TABLES, Query, SqlFile, Variant, read_sql_file
 
 DIRECTORY = Path(__file__).parent
@@ -42,13 +51,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> SqlTestFil
 
 def _test_of(file: SqlFile) -> Any:
     @pytest.mark.filterwarnings("ignore::kquery_spark.FallbackWarning")
-    @pytest.mark.parametrize(("opened", "query"), list(_cases(file)))
+    @pytest.mark.parametrize(("opened", "query", "run"), list(_cases(file)))
     def test_sql(
-        runs: Runs, record_property: Callable[[str, object], None], opened: Opened, query: Query
+        runs: Runs, record_property: Callable[[str, object], None], opened: Opened, query: Query, run: str
     ) -> None:
         if not _runs_here(query):
             pytest.skip("for other versions of Spark")
-        verdict = runs.verdict(opened, query)
+        verdict = runs.verdict(opened, query, run)
         if verdict.declined is not None:
             record_property(DECLINED, verdict.declined)
         if verdict.problems:
@@ -64,37 +73,49 @@ def _cases(file: SqlFile) -> Iterator[Any]:
         opened = (file, variant)
         values = [*(v for _, v in variant.config), variant.format] if len(variants) > 1 else []
         for query in file.queries:
-            yield pytest.param(
-                opened, query, id=f"{':'.join([str(query.line), *values])} {query.name}".strip()
-            )
+            name = f"{':'.join([str(query.line), *values])} {_first_words(query.sql)}"
+            yield pytest.param(opened, query, ONE_TASK, id=name)
+            if query.error is None:  # an error ends its worker, and starting another one takes long
+                marks = () if is_in_sample(query) else exhaustive
+                yield pytest.param(opened, query, MANY_TASKS, marks=marks, id=f"{name} (many tasks)")
+
+
+def _first_words(sql: str) -> str:
+    """Return the beginning of a query as a readable part of a test's id: whole words, at most 60 characters."""
+    return textwrap.shorten(sql, 60, placeholder=" ...").replace("[", "(").replace("]", ")")
 
 
 class Runs:
     """The files' queries, of which those of one file run at the same time; a file is open until the next one's turn."""
 
     def __init__(
-        self, spark: SparkSession, directory: Path, selected: Sequence[tuple[Opened, Query]]
+        self, spark: SparkSession, directory: Path, selected: Sequence[tuple[Opened, Query, str]]
     ) -> None:
         self._spark = spark
         self._tables = TableFiles(directory)
         self._selected = selected
         self._opened: Opened | None = None
-        self._verdicts: dict[Query, Future[Verdict]] = {}
+        self._verdicts: dict[Query, Future[dict[str, Verdict]]] = {}
         self._stack = ExitStack()
 
-    def verdict(self, opened: Opened, query: Query) -> Verdict:
-        """What came of a query of a file."""
+    def verdict(self, opened: Opened, query: Query, run: str) -> Verdict:
+        """Return the verdict on a run of a query."""
         if opened is not self._opened:
             self._open(opened)
-        return self._verdicts[query].result()
+        return self._verdicts[query].result()[run]
 
     def _open(self, opened: Opened) -> None:
         self.close()
         engines = self._stack.enter_context(open_engines(self._spark, *opened, self._tables))
         pool = self._stack.enter_context(ThreadPoolExecutor(QUERIES_AT_ONCE))
         self._stack.callback(pool.shutdown, cancel_futures=True)
-        queries = [query for other, query in self._selected if other is opened]
-        self._verdicts = {query: pool.submit(engines.verdict, query) for query in queries}
+        selected: dict[Query, list[str]] = {}
+        for other, query, run in self._selected:
+            if other is opened:
+                selected.setdefault(query, []).append(run)
+        self._verdicts = {
+            query: pool.submit(engines.verdict, query, runs) for query, runs in selected.items()
+        }
         self._opened = opened
 
     def close(self) -> None:
@@ -109,7 +130,9 @@ def runs(
 ) -> Iterator[Runs]:
     """What runs the queries of all SQL files, in a session of its own."""
     calls = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
-    selected = [(c["opened"], c["query"]) for c in calls if "opened" in c and _runs_here(c["query"])]
+    selected = [
+        (c["opened"], c["query"], c["run"]) for c in calls if "opened" in c and _runs_here(c["query"])
+    ]
     with open_session(spark) as session:
         opened = Runs(session, tmp_path_factory.mktemp("sql"), selected)
         yield opened

@@ -6,8 +6,8 @@ and through an ``ExecutionContext``. All of them read the same files.
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -56,8 +56,6 @@ ERRORS = (*SPARK_ERRORS, KQueryError)
 STAYS_WITH_SPARK = (", unlike ", "needs pyarrow 21 or later")
 if pyspark.__version__ == "3.5.1":  # its base64 is a class of its own
     STAYS_WITH_SPARK += ("the expression Base64 is not supported",)
-#: Set by ``make sql``.
-ALL_AS_MANY_TASKS = "KQUERY_ALL_AS_MANY_TASKS" in os.environ
 #: Held while a query is planned, as its settings are those of the session.
 _planning = Lock()
 
@@ -132,24 +130,30 @@ class Engines:
     file: SqlFile
     context: kq.ExecutionContext
 
-    def verdict(self, query: Query) -> Verdict:
-        """Run the query in all engines, and compare."""
+    def verdict(self, query: Query, runs: Sequence[str]) -> dict[str, Verdict]:
+        """Run the query on Spark and in these runs of the engine, and compare; a verdict for each run.
+
+        The verdict of the run as one task includes that of Spark and of the ``ExecutionContext``.
+        """
         try:
             frame = self.spark.sql(query.sql)
             expected, schema = _outcome(lambda: comparable_table(frame)), frame.schema
         except ERRORS as error:  # Spark does not understand the query, and so nobody plans it
             frame, expected, schema = None, Failure(error), None
         if query.error is None and isinstance(expected, Failure):
-            return Verdict([f"Spark raises {expected}"])
-        verdict = Verdict()
+            return {run: Verdict([f"Spark raises {expected}"]) for run in runs}
+        verdicts = {run: Verdict() for run in runs}
+        if frame is not None:
+            for run, verdict in verdicts.items():
+                verdict.add(self._kquery_problem(query, frame, expected, run, verdict))
+        if ONE_TASK not in verdicts:
+            return verdicts
+        verdict = verdicts[ONE_TASK]
         if query.error is not None:
             verdict.add(_error_problem("Spark", query.error, expected))
-        if frame is not None:
-            for name in ENGINE_RUNS if _runs_as_many_tasks(query) else [ONE_TASK]:
-                verdict.add(self._kquery_problem(query, frame, expected, name, verdict))
         if not SPARK_BEFORE_4_3:  # its SQL is that of 4.3
             verdict.add(self._context_problem(query, expected, schema))
-        return verdict
+        return verdicts
 
     def _kquery_problem(
         self, query: Query, frame: DataFrame, expected: Outcome, name: str, verdict: Verdict
@@ -186,12 +190,12 @@ class Engines:
         return problem
 
 
-def _runs_as_many_tasks(query: Query) -> bool:
-    """Whether Spark's Python workers run the query, too, which takes longer than all the rest: one in four, or by ``make sql`` all.
+def is_in_sample(query: Query) -> bool:
+    """True for one query in four: those that ``make check`` also runs as many tasks, which takes longest.
 
-    No query that raises: the error ends its worker, and another one has to start.
+    A hash of the SQL chooses them, so that the sample stays the same if other lines of the file change.
     """
-    return query.error is None and (ALL_AS_MANY_TASKS or query.line % 4 == 0)
+    return zlib.crc32(query.sql.encode()) % 4 == 0
 
 
 def _outcome(run: Callable[[], pa.Table]) -> Outcome:

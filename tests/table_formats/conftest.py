@@ -1,7 +1,6 @@
 """Tables of Delta and Iceberg and files in object stores and on HDFS, in a Spark session with their JARs, in a process of its own.
 
-``tests/accelerate/test_table_formats.py`` starts it; ``KQUERY_TABLE_FORMAT=delta python -m pytest tests/table_formats`` does so by
-hand. A JVM takes JARs when it starts, so the session of the other tests cannot run them.
+``tests/accelerate/test_table_formats.py`` starts it; ``pytest tests/table_formats --table-format=delta`` does so by hand. A JVM takes JARs when it starts, so the session of the other tests cannot run them.
 """
 
 from __future__ import annotations
@@ -27,16 +26,25 @@ from tests.google_storage import GoogleServer, google_server, key_file
 from tests.https_proxy import HttpsProxy, https_proxy
 from tests.maven import Unreachable, artifact
 
-FORMAT = os.environ.get("KQUERY_TABLE_FORMAT")
 #: Object stores, whose tests look for secrets in the event log.
 _STORES = ("s3", "gs", "abfs")
-collect_ignore_glob = [] if FORMAT else ["test_*.py"]
-if FORMAT:
-    collect_ignore_glob = [
-        f"test_{name}*.py"
-        for name in ("delta", "iceberg", "s3", "gs", "hadoop_gs", "abfs", "hdfs", "kerberos")
-        if name != FORMAT
-    ]
+#: Test files start with ``test_`` and one of these names; the others run with every format.
+_FORMATS = ("delta", "iceberg", "s3", "gs", "hadoop_gs", "abfs", "hdfs", "kerberos")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Ignore the tests of other formats, and all tests without ``--table-format``."""
+    chosen = config.getoption("--table-format")
+    others = [f"test_{name}" for name in _FORMATS if name != chosen]
+    if collection_path.is_file() and collection_path.name.startswith("test_"):
+        return chosen is None or collection_path.name.startswith(tuple(others)) or None
+    return None
+
+
+@pytest.fixture(scope="session")
+def table_format(request: pytest.FixtureRequest) -> str:
+    """The name of the format whose JARs the session has."""
+    return str(request.config.getoption("--table-format"))
 
 
 @dataclass(frozen=True)
@@ -214,38 +222,38 @@ def azure_endpoint() -> Iterator[str]:
         yield endpoint
 
 
-def _of_server(request: pytest.FixtureRequest) -> dict[str, str]:
-    """The settings that say where the format's server is, if it needs one."""
-    if FORMAT == "hdfs":
+def _server_settings(request: pytest.FixtureRequest, table_format: str) -> dict[str, str]:
+    """Return the settings with the address of the format's server, if it needs one."""
+    if table_format == "hdfs":
         settings = request.getfixturevalue("cluster").settings
         return {f"spark.hadoop.{name}": value for name, value in settings.items()}
-    if FORMAT == "kerberos":
+    if table_format == "kerberos":
         cluster = request.getfixturevalue("logged_in")
         return {"spark.driver.extraJavaOptions": f"-Djava.security.krb5.conf={cluster.realm.configuration}"}
-    if FORMAT == "s3":
+    if table_format == "s3":
         return {"spark.hadoop.fs.s3a.endpoint": request.getfixturevalue("s3_endpoint")}
-    if FORMAT == "gs":
+    if table_format == "gs":
         return {"spark.hadoop.fs.gs.storage.root.url": request.getfixturevalue("google").endpoint}
-    if FORMAT == "hadoop_gs":
+    if table_format == "hadoop_gs":
         return {
             "spark.driver.extraJavaOptions": request.getfixturevalue("google_proxy").java_options,
             "spark.hadoop.fs.gs.auth.service.account.json.keyfile": key_file(
                 request.getfixturevalue("tmp_path_factory").mktemp("key")
             ),
         }
-    if FORMAT == "abfs":
+    if table_format == "abfs":
         endpoint = request.getfixturevalue("azure_endpoint")
         return {"spark.hadoop.fs.azure.abfs.endpoint": endpoint.removeprefix("http://")}
     return {}
 
 
 @pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def cluster(table_format: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A cluster of HDFS on this machine."""
     from tests.hdfs import hdfs_cluster
 
     try:
-        with hdfs_cluster(tmp_path_factory.mktemp("hdfs"), is_secure=FORMAT == "kerberos") as cluster:
+        with hdfs_cluster(tmp_path_factory.mktemp("hdfs"), is_secure=table_format == "kerberos") as cluster:
             yield cluster
     except Unreachable as error:
         pytest.skip(str(error))
@@ -266,14 +274,15 @@ def logged_in(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Any]:
+def spark(
+    table_format: str, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Any]:
     """A session with the format's JARs; the tests are skipped where there are none for this Spark."""
     from pyspark.sql import SparkSession
 
-    assert FORMAT is not None
-    library = LIBRARIES[FORMAT].get(SPARK_VERSION)
+    library = LIBRARIES[table_format].get(SPARK_VERSION)
     if library is None:
-        pytest.skip(f"there is no JAR of {FORMAT} for Spark {pyspark.__version__}")
+        pytest.skip(f"there is no JAR of {table_format} for Spark {pyspark.__version__}")
     try:
         jars = [_jar(coordinates) for coordinates in library.jars]
     except Unreachable as error:
@@ -294,9 +303,9 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     )
     for name, value in {**library.settings, **UNCOMPILED}.items():
         builder = builder.config(name, value)
-    for name, value in _of_server(request).items():
+    for name, value in _server_settings(request, table_format).items():
         builder = builder.config(name, value)
-    if FORMAT in _STORES:
+    if table_format in _STORES:
         builder = builder.config("spark.eventLog.enabled", "true")
         builder = builder.config("spark.eventLog.dir", str(tmp_path_factory.mktemp("events")))
     session = builder.getOrCreate()
@@ -316,17 +325,18 @@ _numbers = itertools.count()
 
 
 @pytest.fixture
-def table(spark: Any) -> Iterator[Callable[..., str]]:
+def table(spark: Any, table_format: str) -> Iterator[Callable[..., str]]:
     """Makes tables of the format: a query of their rows, their properties and partitioning; gives the name."""
-    assert FORMAT is not None
     made = []
 
     def make(query: str, *properties: str, partitioned: str = "", files: int = 2) -> str:
-        name = f"{_NAMESPACES[FORMAT]}t{next(_numbers)}"
+        name = f"{_NAMESPACES[table_format]}t{next(_numbers)}"
         made.append(name)
         clause = f"TBLPROPERTIES ({', '.join(properties)})" if properties else ""
         spark.sql(query).repartition(files).createOrReplaceTempView("rows_of_table")
-        spark.sql(f"CREATE TABLE {name} USING {FORMAT} {partitioned} {clause} AS SELECT * FROM rows_of_table")
+        spark.sql(
+            f"CREATE TABLE {name} USING {table_format} {partitioned} {clause} AS SELECT * FROM rows_of_table"
+        )
         return name
 
     yield make

@@ -20,7 +20,7 @@ from kquery_spark.optimizer.rules.variant_field_pruning import variant_field_pru
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.sources.parquet.variants import shredded_parts, variant_column
 from kquery_spark.types import names as t
-from tests.conftest import SPARK_VERSION, in_faults, settings
+from tests.conftest import SPARK_VERSION, exhaustive, settings
 from tests.variants.encoding import encoded, metadata, primitive
 from tests.variants.test_variants import (
     SCALARS,
@@ -227,7 +227,7 @@ MALFORMED = [
 
 @pytest.mark.parametrize(
     ("typed", "row"),
-    [pytest.param(*case, id=f"case{i}", marks=in_faults if i else ()) for i, case in enumerate(MALFORMED)],
+    [pytest.param(*case, id=f"case{i}", marks=exhaustive if i else ()) for i, case in enumerate(MALFORMED)],
 )
 def test_malformed_columns_are_left_to_spark(
     spark: Any, loops: None, tmp_path: Path, typed: pa.DataType, row: dict[str, Any]
