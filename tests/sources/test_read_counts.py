@@ -75,5 +75,5 @@ def test_a_scan_says_what_it_read(spark, tmp_path):
     (found,) = re.findall(r"bytes read ([0-9,]+), reads ([0-9]+)\]", str(kq.explain(frame, analyze=True)))
     nbytes, reads = (int(number.replace(",", "")) for number in found)
     footers = reads - len(chunks)  # of workers that do not know this file yet
-    assert footers >= 0
+    assert footers in (0, 1, 2)  # one per worker
     assert nbytes == sum(c.size for c in chunks) + footers * (64 << 10)
