@@ -1,4 +1,4 @@
-"""Assertions for test suites of PySpark jobs: the engine runs a query, and its answer is Spark's.
+"""Assertions for test suites of PySpark jobs: the engine runs a query and returns the same answer as Spark.
 
 A failing comparison shows the schemas or the rows that differ, side by side, as ``chispa`` prints them::
 
@@ -94,7 +94,7 @@ def _raise_differences(comparison: Comparison) -> None:
     try:
         assert_schema_equality(spark_schema, engine_schema)
     except SchemasNotEqualError as error:
-        raise SchemasNotEqualError(f"{report}\nschema1 is Spark's, schema2 is the engine's:{error}") from None
+        raise SchemasNotEqualError(f"{report}\nschema1 comes from Spark, schema2 from the engine:{error}") from None
     try:
         left, right = _different_rows(_rows(expected), _rows(actual))
     except (ValueError, OverflowError):  # dates that Python cannot represent: the report shows the first
@@ -102,7 +102,7 @@ def _raise_differences(comparison: Comparison) -> None:
     try:
         assert_generic_rows_equality(left[:_SHOWN_ROWS], right[:_SHOWN_ROWS], _is_equal, {})
     except DataFramesNotEqualError as error:
-        raise DataFramesNotEqualError(f"{report}\ndf1 is Spark's, df2 is the engine's:{error}") from None
+        raise DataFramesNotEqualError(f"{report}\ndf1 comes from Spark, df2 from the engine:{error}") from None
     raise DataFramesNotEqualError(str(report))
 
 
