@@ -90,6 +90,14 @@ def _frame(format_name: str, spark: SparkSession, root: Path) -> DataFrame:
     return frame
 
 
+def _prepare() -> None:
+    """Loads the compiled loops before the process forks, because every child would load or compile them again."""
+    from kquery_spark.kernels.compiled import FILE_LOOPS, JSON_LOOPS
+
+    for loops in (FILE_LOOPS, JSON_LOOPS):
+        loops.compile_now()
+
+
 def text_format(format_name: str, line: Callable[[int], str]) -> MutatedFormat:
     """The entry of a format of lines."""
     return MutatedFormat(
@@ -98,6 +106,7 @@ def text_format(format_name: str, line: Callable[[int], str]) -> MutatedFormat:
         _mutate,
         partial(_register, format_name),
         partial(_frame, format_name),
+        _prepare,
     )
 
 
