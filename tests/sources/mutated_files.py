@@ -75,6 +75,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     numbers = range(args.first, args.first + args.count) if args.only is None else [args.only]
+    format_named(args.format).prepare()  # may compile loops, which takes minutes on a busy machine
     report, start = Report(), time.monotonic()
     said_at = start
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
