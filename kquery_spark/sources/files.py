@@ -8,6 +8,7 @@ import itertools
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -16,7 +17,7 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from kquery_spark.errors import SourceError
+from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.hadoop.hdfs import INSTALL, authority_of, cluster_of, reach_hdfs
 from kquery_spark.sources.object_stores.connections import error_text, reach, store_of
@@ -28,6 +29,15 @@ from kquery_spark.types import names as t
 # ``dbfs:/a`` too; a name with a colon is no scheme, and neither is the letter of a drive
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@contextmanager
+def naming_file(path: str) -> Iterator[None]:
+    """Add a file's path to the reason if the engine declines what the file contains."""
+    try:
+        yield
+    except Unsupported as error:
+        raise Unsupported(f"{error.reason} (in {path})") from None
 
 
 def local_path(path: str) -> str | None:

@@ -48,32 +48,86 @@ class Footer(_message.Message):
     def __init__(self, stripes: _Optional[_Iterable[_Union[StripeInformation, _Mapping]]] = ..., types: _Optional[_Iterable[_Union[Type, _Mapping]]] = ..., rows: _Optional[int] = ..., statistics: _Optional[_Iterable[_Union[ColumnStatistics, _Mapping]]] = ..., calendar: _Optional[int] = ...) -> None: ...
 
 class Type(_message.Message):
-    __slots__ = ("kind", "subtypes", "field_names")
+    __slots__ = ("kind", "subtypes", "field_names", "precision", "scale")
     KIND_FIELD_NUMBER: _ClassVar[int]
     SUBTYPES_FIELD_NUMBER: _ClassVar[int]
     FIELD_NAMES_FIELD_NUMBER: _ClassVar[int]
+    PRECISION_FIELD_NUMBER: _ClassVar[int]
+    SCALE_FIELD_NUMBER: _ClassVar[int]
     kind: int
     subtypes: _containers.RepeatedScalarFieldContainer[int]
     field_names: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, kind: _Optional[int] = ..., subtypes: _Optional[_Iterable[int]] = ..., field_names: _Optional[_Iterable[str]] = ...) -> None: ...
+    precision: int
+    scale: int
+    def __init__(self, kind: _Optional[int] = ..., subtypes: _Optional[_Iterable[int]] = ..., field_names: _Optional[_Iterable[str]] = ..., precision: _Optional[int] = ..., scale: _Optional[int] = ...) -> None: ...
+
+class RowIndex(_message.Message):
+    __slots__ = ("entries",)
+    ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    entries: _containers.RepeatedCompositeFieldContainer[RowIndexEntry]
+    def __init__(self, entries: _Optional[_Iterable[_Union[RowIndexEntry, _Mapping]]] = ...) -> None: ...
+
+class RowIndexEntry(_message.Message):
+    __slots__ = ("positions", "statistics")
+    POSITIONS_FIELD_NUMBER: _ClassVar[int]
+    STATISTICS_FIELD_NUMBER: _ClassVar[int]
+    positions: _containers.RepeatedScalarFieldContainer[int]
+    statistics: ColumnStatistics
+    def __init__(self, positions: _Optional[_Iterable[int]] = ..., statistics: _Optional[_Union[ColumnStatistics, _Mapping]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
-    __slots__ = ("values", "integers", "texts", "decimals", "dates", "timestamps", "has_null")
+    __slots__ = ("values", "integers", "floats", "texts", "booleans", "decimals", "dates", "binaries", "timestamps", "has_null", "collections")
     VALUES_FIELD_NUMBER: _ClassVar[int]
     INTEGERS_FIELD_NUMBER: _ClassVar[int]
+    FLOATS_FIELD_NUMBER: _ClassVar[int]
     TEXTS_FIELD_NUMBER: _ClassVar[int]
+    BOOLEANS_FIELD_NUMBER: _ClassVar[int]
     DECIMALS_FIELD_NUMBER: _ClassVar[int]
     DATES_FIELD_NUMBER: _ClassVar[int]
+    BINARIES_FIELD_NUMBER: _ClassVar[int]
     TIMESTAMPS_FIELD_NUMBER: _ClassVar[int]
     HAS_NULL_FIELD_NUMBER: _ClassVar[int]
+    COLLECTIONS_FIELD_NUMBER: _ClassVar[int]
     values: int
     integers: IntegerStatistics
+    floats: FloatStatistics
     texts: TextStatistics
+    booleans: BooleanStatistics
     decimals: TextStatistics
     dates: DateStatistics
+    binaries: BinaryStatistics
     timestamps: TimestampStatistics
     has_null: bool
-    def __init__(self, values: _Optional[int] = ..., integers: _Optional[_Union[IntegerStatistics, _Mapping]] = ..., texts: _Optional[_Union[TextStatistics, _Mapping]] = ..., decimals: _Optional[_Union[TextStatistics, _Mapping]] = ..., dates: _Optional[_Union[DateStatistics, _Mapping]] = ..., timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ..., has_null: bool = ...) -> None: ...
+    collections: CollectionStatistics
+    def __init__(self, values: _Optional[int] = ..., integers: _Optional[_Union[IntegerStatistics, _Mapping]] = ..., floats: _Optional[_Union[FloatStatistics, _Mapping]] = ..., texts: _Optional[_Union[TextStatistics, _Mapping]] = ..., booleans: _Optional[_Union[BooleanStatistics, _Mapping]] = ..., decimals: _Optional[_Union[TextStatistics, _Mapping]] = ..., dates: _Optional[_Union[DateStatistics, _Mapping]] = ..., binaries: _Optional[_Union[BinaryStatistics, _Mapping]] = ..., timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ..., has_null: bool = ..., collections: _Optional[_Union[CollectionStatistics, _Mapping]] = ...) -> None: ...
+
+class FloatStatistics(_message.Message):
+    __slots__ = ("minimum", "maximum")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: float
+    maximum: float
+    def __init__(self, minimum: _Optional[float] = ..., maximum: _Optional[float] = ...) -> None: ...
+
+class BooleanStatistics(_message.Message):
+    __slots__ = ("counts",)
+    COUNTS_FIELD_NUMBER: _ClassVar[int]
+    counts: _containers.RepeatedScalarFieldContainer[int]
+    def __init__(self, counts: _Optional[_Iterable[int]] = ...) -> None: ...
+
+class BinaryStatistics(_message.Message):
+    __slots__ = ("sum",)
+    SUM_FIELD_NUMBER: _ClassVar[int]
+    sum: int
+    def __init__(self, sum: _Optional[int] = ...) -> None: ...
+
+class CollectionStatistics(_message.Message):
+    __slots__ = ("minimum", "maximum")
+    MINIMUM_FIELD_NUMBER: _ClassVar[int]
+    MAXIMUM_FIELD_NUMBER: _ClassVar[int]
+    minimum: int
+    maximum: int
+    def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
 class IntegerStatistics(_message.Message):
     __slots__ = ("minimum", "maximum")

@@ -2,12 +2,13 @@
 
 ``python -m tests.sources.mutated_files 100000 --seed 1 --format parquet`` reads so many through ``ExecutionContext``. With
 ``--spark`` those that give rows there are then read by Spark, ``kquery_plan`` and ``kq.enable``, too, and the rows compared.
-``--only NUMBER`` repeats one case.
+``--only NUMBER`` repeats one case. The campaign ends after ``--run-seconds`` and reports what it has read.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import tempfile
 import time
@@ -32,18 +33,22 @@ def run(
     *,
     spark: bool = False,
     seconds: float = SECONDS,
+    deadline: float = math.inf,
 ) -> Iterator[Outcome]:
-    """The outcomes of the cases of a seed with these numbers. directory: an empty one for the files."""
+    """The outcomes of the cases of a seed with these numbers.
+
+    directory: an empty one for the files. deadline: the value of ``time.monotonic()`` after which no case is read.
+    """
     fmt = format_named(format_name)
     inputs = fmt.make(directory)
     with_rows = []
-    for outcome in local.campaign(fmt, inputs, seed, list(numbers), seconds):
+    for outcome in local.campaign(fmt, inputs, seed, list(numbers), seconds, deadline):
         yield outcome
         # where the engine raises an error, Spark answers itself: some of these are enough
         if outcome.kind == ROWS or outcome.number % _EVERY_ERROR == 0:
             with_rows.append(outcome.number)
     if spark:
-        yield from on_spark.campaign(fmt, inputs, seed, with_rows, seconds)
+        yield from on_spark.campaign(fmt, inputs, seed, with_rows, seconds, deadline)
 
 
 def description(format_name: str, seed: int, number: int, directory: Path) -> str:
@@ -65,13 +70,23 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=0, help="the number of the first case")
     parser.add_argument("--only", type=int, help="read just this case")
     parser.add_argument("--seconds", type=float, default=SECONDS, help="the time limit for a file")
+    parser.add_argument(
+        "--run-seconds", type=float, default=3600.0, help="run time of the campaign (default: 3600)"
+    )
     args = parser.parse_args()
     numbers = range(args.first, args.first + args.count) if args.only is None else [args.only]
+    format_named(args.format).prepare()  # may compile loops, which takes minutes on a busy machine
     report, start = Report(), time.monotonic()
     said_at = start
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         for outcome in run(
-            args.format, args.seed, numbers, Path(one), spark=args.spark, seconds=args.seconds
+            args.format,
+            args.seed,
+            numbers,
+            Path(one),
+            spark=args.spark,
+            seconds=args.seconds,
+            deadline=start + args.run_seconds,
         ):
             findings = len(report.findings)
             report.add(outcome)

@@ -12,7 +12,7 @@ from pyarrow import orc
 import kquery_spark as kq
 from kquery_spark.errors import KQueryError, SourceError
 from kquery_spark.sources import orc_footer_pb2 as pb
-from kquery_spark.sources.orc.footer import orc_tail
+from kquery_spark.sources.orc.footer import Tail, orc_tail, stripe_footer
 from kquery_spark.sources.orc.source import orc_source
 from tests.sources.compare import read_all
 
@@ -72,6 +72,18 @@ def an_orphan(footer: pb.Footer, post: pb.PostScript) -> None:
     footer.types.add().kind = 4
 
 
+def too_many_digits(footer: pb.Footer, post: pb.PostScript) -> None:
+    """pyarrow ends the process for them."""
+    footer.types[1].kind = 14
+    footer.types[1].precision = 53
+
+
+def more_digits_behind_the_point_than_digits(footer: pb.Footer, post: pb.PostScript) -> None:
+    footer.types[1].kind = 14
+    footer.types[1].precision = 9
+    footer.types[1].scale = 10
+
+
 def a_stripe_behind_the_end(footer: pb.Footer, post: pb.PostScript) -> None:
     footer.stripes[1].data_length = 1 << 62
 
@@ -97,7 +109,7 @@ def a_long_tail(footer: pb.Footer, post: pb.PostScript) -> None:
     [
         *(unknown_kind, no_kind, children_of_a_number, types_in_a_circle, a_list_of_two, a_name_too_few),
         *(an_orphan, a_stripe_behind_the_end, more_rows_than_stripes_have, a_version_of_the_future),
-        *(no_blocks, a_long_tail),
+        *(no_blocks, a_long_tail, too_many_digits, more_digits_behind_the_point_than_digits),
     ],
 )
 def test_a_tail_that_contradicts_itself_is_an_error(
@@ -143,14 +155,24 @@ def test_a_damaged_footer_of_a_stripe_is_an_error_even_if_the_stripe_is_skipped(
         ctx.register_orc("t", str(path))
 
 
-def stripes(data: bytes) -> list[pb.StripeInformation]:
-    class InMemory:
-        def read_at(self, nbytes: int, offset: int) -> bytes:
-            return data[offset : offset + nbytes]
+class InMemory:
+    """Bytes as a file."""
 
-    tail = orc_tail(InMemory(), len(data))
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+
+    def read_at(self, nbytes: int, offset: int) -> bytes:
+        return self._data[offset : offset + nbytes]
+
+
+def tail_of(data: bytes) -> Tail:
+    tail = orc_tail(InMemory(data), len(data))
     assert tail is not None
-    return list(tail.footer.stripes)
+    return tail
+
+
+def stripes(data: bytes) -> list[pb.StripeInformation]:
+    return list(tail_of(data).footer.stripes)
 
 
 def a_stream_twice(footer: pb.StripeFooter) -> None:
@@ -202,3 +224,24 @@ def test_a_stripe_that_contradicts_itself_is_an_error(
     path.write_bytes(joined(body, footer, post))
     with pytest.raises(SourceError, match=r"t\.orc as ORC: the footer of stripe \d+ is damaged"):
         read_all(orc_source([str(path)]))
+
+
+@pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
+def test_a_damaged_row_index_is_an_error_if_its_column_is_read(tmp_path: Path, compression: str):
+    """Spark parses the row index if it filters rows."""
+    path = tmp_path / "t.orc"
+    data = bytearray(written(path, compression))
+    last = len(stripes(bytes(data))) - 1
+    start = stripes(bytes(data))[last].offset
+    footer = stripe_footer(InMemory(bytes(data)), tail_of(bytes(data)), last)
+    for stream in footer.streams:
+        if (stream.column, stream.kind) == (1, 6):
+            break
+        start += stream.length
+    data[start : start + stream.length] = b"\xff" * stream.length
+    path.write_bytes(data)
+    ctx = kq.ExecutionContext()
+    ctx.register_orc("t", str(path))
+    with pytest.raises(SourceError, match=r"t\.orc as ORC: column 1 of stripe \d+ is damaged"):
+        ctx.sql("SELECT id FROM t").to_arrow()
+    assert ctx.sql("SELECT s FROM t").to_arrow().num_rows == ROWS

@@ -245,6 +245,14 @@ def test_a_sample_of_the_campaign():
     assert "300 reads" in found.stdout and "0 findings" in found.stdout
 
 
+def test_a_campaign_ends_after_its_run_time():
+    """It reports the cases that it has read."""
+    command = [sys.executable, "-m", "tests.sources.mutated_files", "1000000", "--run-seconds", "5"]
+    found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert found.returncode == 0, found.stdout + found.stderr
+    assert "0 findings" in found.stdout
+
+
 @exhaustive
 def test_a_sample_of_the_campaign_on_spark(tmp_path):
     signs = ("signal", "timeout")

@@ -20,7 +20,7 @@ from kquery_spark.sources.csv.infer import ColumnType, safe_names
 from kquery_spark.sources.csv.options import CsvOptions, csv_options
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.sources.csv.values import check_type, converted
-from kquery_spark.sources.files import partitioned_files
+from kquery_spark.sources.files import naming_file, partitioned_files
 from kquery_spark.sources.lines import LineSource
 from kquery_spark.sources.text import check_codec, first_lines, line_blocks
 from kquery_spark.types import names as t
@@ -181,7 +181,8 @@ def csv_source(
     parsed = replace(csv_options(options, tz), names=names, case_sensitive=case_sensitive)
     files, fields = partitioned_files(paths, tz, infer=True)
     if schema is None:
-        schema = _described(files, parsed, tz)
+        with naming_file(", ".join(map(str, paths))):
+            schema = _described(files, parsed, tz)
     partition_names = {f.name for f in fields}
     columns = [pa.field(f.name, f.type) for f in schema if f.name not in partition_names]
     if len(columns) < len(schema) and schema.names[-len(partition_names) :] != [f.name for f in fields]:

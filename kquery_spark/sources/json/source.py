@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.sources.base import DataFile, Split
-from kquery_spark.sources.files import partitioned_files
+from kquery_spark.sources.files import naming_file, partitioned_files
 from kquery_spark.sources.json.blocks import BadRecord, LineError, read_rows
 from kquery_spark.sources.json.infer import block_type, columns_of, has_twice, merged
 from kquery_spark.sources.json.options import JsonOptions, json_options
@@ -94,7 +94,9 @@ def json_source(
     for file in files:
         check_codec(file.path)
     if schema is None:
-        schema = _inferred(files, parsed)
+        record_type = _inferred(files, parsed)
+        with naming_file(", ".join(map(str, paths))):
+            schema = columns_of(record_type, parsed)
     elif has_twice(pa.struct(list(schema)), case_sensitive):
         raise PlanError("[COLUMN_ALREADY_EXISTS] the JSON schema has a column or a field twice")
     partition_names = {f.name for f in fields}
@@ -115,7 +117,8 @@ def check_columns(columns: Sequence[pa.Field], corrupt: str = "_corrupt_record")
             raise Unsupported(f"the column {corrupt} of malformed lines is not supported")
 
 
-def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.Schema:
+def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.DataType:
+    """The type of the records in all files."""
     record_type = pa.struct([])
     for file in files:
         for line, block in _numbered(file, 0, file.size):
@@ -125,4 +128,4 @@ def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.Schema:
                 raise Unsupported(f"{_location(file, 0, line + error.line)}: {error}") from None
             except SourceError as error:
                 raise SourceError(f"{file.path}: {error}") from None
-    return columns_of(record_type, options)
+    return record_type

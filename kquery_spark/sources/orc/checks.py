@@ -15,8 +15,9 @@ INDEX_STREAMS = frozenset({6, 7, 8})
 """Values of ``Stream.Kind`` for row indexes and Bloom filters, which pyarrow does not read."""
 
 _DATA_STREAMS = frozenset(range(6))
-_LIST, _MAP, _STRUCT, _UNION = 10, 11, 12, 13  # Type.Kind
+_LIST, _MAP, _STRUCT, _UNION, _DECIMAL = 10, 11, 12, 13, 14  # Type.Kind
 _MAX_KIND = 18
+_MAX_DIGITS = 38
 _VERSIONS: tuple[list[int], ...] = ([], [0, 11], [0, 12])
 MAX_BLOCK_BYTES = 1 << 23
 """A limit for compressed chunks, whose headers have 23 bits for the length."""
@@ -63,6 +64,15 @@ def _check_type(described: pb.Type, number: int) -> None:
         raise ValueError(f"type {number} has {children} subtypes instead of {expected}")
     if kind == _STRUCT and len(described.field_names) != children:
         raise ValueError(f"type {number} has {children} fields and {len(described.field_names)} names")
+    if kind == _DECIMAL:
+        _check_digits(described, number)
+
+
+def _check_digits(described: pb.Type, number: int) -> None:
+    """Check the precision and scale of a decimal, for which Arrow's C++ library ends the process (``TypeDescription``)."""
+    precision = described.precision if described.HasField("precision") else _MAX_DIGITS
+    if not 1 <= precision <= _MAX_DIGITS or described.scale > precision:
+        raise ValueError(f"type {number} has the precision {precision} and the scale {described.scale}")
 
 
 def check_stripe_places(footer: pb.Footer, end: int) -> None:

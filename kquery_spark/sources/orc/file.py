@@ -23,7 +23,7 @@ from kquery_spark.sources.orc.checks import INDEX_STREAMS
 from kquery_spark.sources.orc.footer import (
     END_BYTES,
     Tail,
-    check_lengths_of_stripe,
+    check_columns_of_stripe,
     footer_of_stripe,
     orc_tail,
     stripe_footer,
@@ -135,7 +135,7 @@ class LocalOrc:
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
         """Columns of a stripe, at least one."""
         if self._tail is not None:
-            check_stripe_data(self._source, self._source, self._tail, stripe, columns)
+            check_stripe_data(self._source, self._source, self._tail, stripe, columns, with_index=True)
         return self._opened.read(stripe, columns)
 
 
@@ -188,7 +188,8 @@ class RemoteOrc:
                 place = footer_of_stripe(tail.footer.stripes[stripe])
                 if stripe in self._footers:
                     data = KnownBytes(data, [(place.start, self._footers[stripe])])
-                check_stripe_data(source, data, tail, stripe, columns)
+                is_fetched_whole = self._file.size <= _SMALL_FILE_BYTES
+                check_stripe_data(source, data, tail, stripe, columns, with_index=is_fetched_whole)
             return OpenOrc(source, ReaderAsFile(data, self._file.size)).read(stripe, columns)
         except SourceError:
             _SMALL_FILES.forget(self._file)  # it would repeat the error of its request
@@ -303,12 +304,15 @@ def check_stripe_footer(source: InputFile, data: ByteReader, tail: Tail, stripe:
 
 
 def check_stripe_data(
-    source: InputFile, data: ByteReader, tail: Tail, stripe: int, columns: Sequence[str]
+    source: InputFile, data: ByteReader, tail: Tail, stripe: int, columns: Sequence[str], *, with_index: bool
 ) -> None:
-    """Check what ORC's C++ library trusts in columns of a stripe; SourceError for a damaged one."""
+    """Check what ORC's C++ library does not check in columns of a stripe; SourceError for a damaged one.
+
+    with_index: also check the row indexes. The engine does not use them, so it does not fetch them from other filesystems.
+    """
     footer = check_stripe_footer(source, data, tail, stripe)
     try:
-        check_lengths_of_stripe(data, tail, stripe, footer, columns)
+        check_columns_of_stripe(data, tail, stripe, footer, columns, with_index=with_index)
     except ValueError as error:
         raise SourceError(f"cannot read {source.file.path} as ORC: {error}") from None
 

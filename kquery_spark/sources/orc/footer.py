@@ -30,7 +30,7 @@ from kquery_spark.types import names as t
 
 _PROLEPTIC = 2
 _NO_CODEC = 0
-_LENGTH = 2  # Stream.Kind
+_LENGTH, _ROW_INDEX = 2, 6  # Stream.Kind
 _VERSION_1_ENCODINGS = (0, 1)  # ColumnEncoding.Kind: DIRECT and DICTIONARY
 _CODECS_OF_PYARROW = (3, 6)  # LZO and Brotli
 _MIN_WRITER_VERSION = 1  # HIVE-8732: the highest values in statistics of writers before may be wrong
@@ -186,18 +186,32 @@ def stripe_footer(file: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter:
     return footer
 
 
-def check_lengths_of_stripe(
-    file: ByteReader, tail: Tail, stripe: int, footer: pb.StripeFooter, columns: Sequence[str]
+def check_columns_of_stripe(
+    file: ByteReader,
+    tail: Tail,
+    stripe: int,
+    footer: pb.StripeFooter,
+    columns: Sequence[str],
+    *,
+    with_index: bool,
 ) -> None:
-    """Check the lengths of strings, lists and maps in columns of a stripe; ValueError for damaged ones."""
+    """Check columns of a stripe; ValueError for damaged ones.
+
+    Checks the lengths of strings, lists, and maps, which ORC's C++ library trusts. with_index: also parse the row indexes,
+    as Spark's reader does if it filters rows (``StripePlanner.readRowIndex``).
+    """
     numbers = tail.numbers(columns)
     start = tail.footer.stripes[stripe].offset
     for stream in footer.streams:
-        if stream.kind == _LENGTH and (numbers is None or stream.column in numbers):
+        is_checked = stream.kind == _LENGTH or (with_index and stream.kind == _ROW_INDEX)
+        if is_checked and (numbers is None or stream.column in numbers):
             try:
                 data = _decompressed(bytes(file.read_at(stream.length, start)), tail.codec)
-                encoding = footer.encodings[stream.column].kind
-                check_lengths(data, is_version_1=encoding in _VERSION_1_ENCODINGS)
+                if stream.kind == _ROW_INDEX:
+                    pb.RowIndex.FromString(data)
+                else:
+                    encoding = footer.encodings[stream.column].kind
+                    check_lengths(data, is_version_1=encoding in _VERSION_1_ENCODINGS)
             except _DAMAGED as error:
                 raise ValueError(f"column {stream.column} of stripe {stripe} is damaged: {error}") from None
         start += stream.length

@@ -21,6 +21,7 @@ from kquery_spark.sources.files import (
     constant,
     differs_in_case,
     local_path,
+    naming_file,
     partition_range,
     partitioned_files,
     with_partitions,
@@ -328,7 +329,8 @@ def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -
     if not filled:
         raise SourceError(f"no data files under {', '.join(paths)}")
     file_schema = orc_content(filled[0]).schema
-    if _lacks_names(file_schema):
-        raise UNNAMED.declined()
-    columns = with_partitions([spark_field(f, tz) for f in file_schema], fields)
+    with naming_file(filled[0].path):
+        if _lacks_names(file_schema):
+            raise UNNAMED.declined()
+        columns = with_partitions([spark_field(f, tz) for f in file_schema], fields)
     return OrcSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields), zone or tz)

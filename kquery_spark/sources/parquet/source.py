@@ -20,6 +20,7 @@ from kquery_spark.sources.files import (
     constant,
     differs_in_case,
     local_path,
+    naming_file,
     partition_range,
     partitioned_files,
     with_partitions,
@@ -329,7 +330,8 @@ class ParquetSource(Source):
         dtype, path = self.table_schema.field(column).type, opened.file.path
         if dtype == t.VARIANT:
             check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
-            return variant_column(_combined(data))
+            with naming_file(path):
+                return variant_column(_combined(data))
         rebase = opened.rebase(column, self.rebase)
         if rebase is not None:
             data = rebase.apply(data, dtype)
@@ -443,5 +445,6 @@ def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
     files, fields = partitioned_files(paths, tz)
     opened = open_file(replace(files[0], partition=()))
-    columns = with_partitions([_spark_field(f, opened, tz) for f in opened.schema], fields)
+    with naming_file(files[0].path):
+        columns = with_partitions([_spark_field(f, opened, tz) for f in opened.schema], fields)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))

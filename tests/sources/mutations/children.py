@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import select
 import signal
@@ -40,10 +41,10 @@ class Child:
         os.close(theirs)
         return cls(pid, ours, errors)
 
-    def outcomes(self, seconds: float) -> Iterator[Outcome]:
-        """Outcomes until the child ends, or is silent for longer than the time limit."""
+    def outcomes(self, seconds: float, deadline: float = math.inf) -> Iterator[Outcome]:
+        """Outcomes until the child ends, is silent for longer than the time limit, or the deadline passes."""
         pending = b""
-        while select.select([self._descriptor], [], [], seconds)[0]:
+        while select.select([self._descriptor], [], [], _wait_seconds(seconds, deadline))[0]:
             data = os.read(self._descriptor, 1 << 16)
             if not data:
                 return
@@ -74,6 +75,11 @@ class Child:
         with self._errors:
             self._errors.seek(0)
             return self._errors.read()[-600:].decode(errors="replace")
+
+
+def _wait_seconds(seconds: float, deadline: float) -> float:
+    """The time limit, or the time until the deadline if that is shorter."""
+    return max(0.0, min(seconds, deadline - time.monotonic()))
 
 
 def _described(status: int) -> str:

@@ -6,7 +6,9 @@ another child continues with the next file.
 
 from __future__ import annotations
 
+import math
 import resource
+import time
 import warnings
 from collections.abc import Iterator, Sequence
 
@@ -23,19 +25,26 @@ _WAY = "ExecutionContext"
 
 
 def campaign(
-    fmt: MutatedFormat, inputs: Sequence[Pristine], seed: int, numbers: Sequence[int], seconds: float
+    fmt: MutatedFormat,
+    inputs: Sequence[Pristine],
+    seed: int,
+    numbers: Sequence[int],
+    seconds: float,
+    deadline: float = math.inf,
 ) -> Iterator[Outcome]:
-    """The outcomes of reading the cases. seconds: the time limit of one of them."""
+    """The outcomes of reading the cases that are read before the deadline. seconds: the time limit of one case."""
     fmt.prepare()
     remaining = list(numbers)
-    while remaining:
+    while remaining and time.monotonic() < deadline:
         batch, done = remaining[:_CASES_PER_CHILD], 0
         with undamaged(inputs):
             child = Child.forked(lambda write, batch=batch: _read_all(fmt, inputs, seed, batch, write))
-            for outcome in child.outcomes(seconds):
+            for outcome in child.outcomes(seconds, deadline):
                 done += 1
                 yield outcome
             is_late, how = child.end()
+        if is_late and time.monotonic() >= deadline:
+            return
         if done < len(batch):
             yield Outcome(batch[done], _WAY, TIMEOUT if is_late else SIGNAL, how)
         remaining = remaining[done + 1 :] if done < len(batch) else remaining[done:]

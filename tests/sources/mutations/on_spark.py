@@ -6,9 +6,11 @@ workers and ``kq.enable`` in the driver.
 
 from __future__ import annotations
 
+import math
 import os
 import resource
 import tempfile
+import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -47,18 +49,25 @@ Answer = Rows | Exception
 
 
 def campaign(
-    fmt: MutatedFormat, inputs: Sequence[Pristine], seed: int, numbers: Sequence[int], seconds: float
+    fmt: MutatedFormat,
+    inputs: Sequence[Pristine],
+    seed: int,
+    numbers: Sequence[int],
+    seconds: float,
+    deadline: float = math.inf,
 ) -> Iterator[Outcome]:
-    """The outcomes of reading the cases. seconds: the time limit of one of them."""
+    """The outcomes of reading the cases that are read before the deadline. seconds: the time limit of one case."""
     remaining = list(numbers)
-    while remaining:
+    while remaining and time.monotonic() < deadline:
         batch, done = remaining[:_CASES_PER_SESSION], 0
         with undamaged(inputs):
             child = Child.forked(lambda write, batch=batch: _read_all(fmt, inputs, seed, batch, write))
-            for outcome in child.outcomes(max(seconds, _START_SECONDS)):
+            for outcome in child.outcomes(max(seconds, _START_SECONDS), deadline):
                 done += outcome.way == SPARK  # the last one of a case
                 yield outcome
             is_late, how = child.end()
+        if is_late and time.monotonic() >= deadline:
+            return
         if done < len(batch):
             yield Outcome(batch[done], "driver", TIMEOUT if is_late else SIGNAL, how)
         remaining = remaining[done + 1 :] if done < len(batch) else remaining[done:]

@@ -90,7 +90,16 @@ def _frame(format_name: str, spark: SparkSession, root: Path) -> DataFrame:
     return frame
 
 
-def text_format(format_name: str, line: Callable[[int], str]) -> MutatedFormat:
+def _prepare_csv() -> None:
+    """Loads the compiled loops before the process forks, because every child would load or compile them again."""
+    from kquery_spark.kernels.compiled import FILE_LOOPS
+
+    FILE_LOOPS.compile_now()
+
+
+def text_format(
+    format_name: str, line: Callable[[int], str], prepare: Callable[[], None] = lambda: None
+) -> MutatedFormat:
     """The entry of a format of lines."""
     return MutatedFormat(
         format_name,
@@ -98,8 +107,9 @@ def text_format(format_name: str, line: Callable[[int], str]) -> MutatedFormat:
         _mutate,
         partial(_register, format_name),
         partial(_frame, format_name),
+        prepare,
     )
 
 
-CSV = text_format("csv", _csv_line)
+CSV = text_format("csv", _csv_line, _prepare_csv)
 JSON = text_format("json", _json_line)

@@ -1,0 +1,23 @@
+-- Offsets and sizes at the ends of int, in windows of few rows.
+
+statement files=1
+CREATE TEMP VIEW t AS SELECT CAST(id AS INT) AS i, id % 3 AS g, id * 10 AS x FROM RANGE(9)
+
+query
+SELECT i, lag(x, 2147483647) OVER (ORDER BY i) AS a, lead(x, 2147483647, -1L) OVER (ORDER BY i) AS b FROM t
+
+query expect_fallback(with an offset that is not a positive constant)
+SELECT i, lag(x, -2) OVER (ORDER BY i) AS a, lead(x, -2147483647) OVER (PARTITION BY g ORDER BY i) AS b FROM t
+
+query
+SELECT i, nth_value(x, 2147483647) OVER (ORDER BY i) AS a, ntile(2147483647) OVER (PARTITION BY g ORDER BY i) AS b,
+  nth_value(x, 2) OVER (PARTITION BY g ORDER BY i) AS c FROM t
+
+query
+SELECT i, sum(x) OVER (ORDER BY i ROWS BETWEEN 2147483647 PRECEDING AND 2147483647 FOLLOWING) AS a,
+  count(*) OVER (ORDER BY i ROWS BETWEEN 2147483646 FOLLOWING AND 2147483647 FOLLOWING) AS b,
+  max(x) OVER (PARTITION BY g ORDER BY i ROWS 2147483647 PRECEDING) AS c FROM t
+
+query
+SELECT i, count(*) OVER (ORDER BY i RANGE BETWEEN 2147483000 PRECEDING AND 2147483000 FOLLOWING) AS a,
+  count(*) OVER (ORDER BY x RANGE BETWEEN 9223372036854775000 PRECEDING AND CURRENT ROW) AS b FROM t
