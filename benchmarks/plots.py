@@ -61,6 +61,42 @@ def speed_up(results: Results, path: Path) -> Path:
     return _save(figure, path, results.note)
 
 
+def overview(workloads: Sequence[tuple[str, float, float]], path: Path) -> Path:
+    """Draw the geometric mean of each workload as a bar and its lowest query as a marker.
+
+    workloads: title, geometric mean and lowest ratio of Spark's time to the engine's, from top to bottom. The SVG has no
+    date and no random names and keeps its strings as strings, so that equal results give an equal file.
+    """
+    pyplot = _pyplot()
+    titles, means, lowest = zip(*workloads, strict=True)
+    positions = range(len(workloads))
+    with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": "overview", "font.size": 10}):
+        figure, axes = pyplot.subplots(figsize=(8.5, 0.55 * len(workloads) + 1.2), layout="constrained")
+        bars_drawn = axes.barh(positions, means, height=0.6, color=_COLOURS["kquery"], label="geometric mean")
+        axes.bar_label(bars_drawn, [f"{mean:.1f}" for mean in means], padding=4, fontweight="bold")
+        axes.scatter(
+            lowest,
+            positions,
+            marker="D",
+            s=30,
+            color="white",
+            edgecolor="black",
+            zorder=3,
+            label="lowest query",
+        )
+        axes.axvline(1, color="black", linewidth=1, linestyle="--", label="1: a tie")
+        axes.set_yticks(positions, titles)
+        axes.invert_yaxis()
+        axes.set_xlim(0, max(means) + 0.6)
+        axes.set_xlabel("Spark's time / kquery_spark's time (more is better)")
+        axes.spines[["top", "right"]].set_visible(False)
+        figure.legend(loc="outside upper center", ncols=3, frameon=False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, metadata={"Date": None})
+        pyplot.close(figure)
+    return path
+
+
 def scaling(many: Sequence[Results], path: Path, over: str) -> Path:
     """Total time of each engine over ``scale`` or ``cores``: the queries it answered right in every run."""
     pyplot = _pyplot()

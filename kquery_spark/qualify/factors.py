@@ -47,7 +47,7 @@ FACTORS: Mapping[Kind, Factor] = MappingProxyType(
         Kind.AGGREGATE: Factor(3.5, 2.2, 5.0, 4, _MICRO, _GROUPS),
         Kind.JOIN: Factor(5.6, 2.8, 8.0, 4, _MICRO, _JOINS),
         # one measurement; the range is a judgment
-        Kind.WINDOW: Factor(3.0, 1.5, 4.0, 5, "docs/performance.md: row_number of 3 million rows"),
+        Kind.WINDOW: Factor(3.0, 1.5, 4.0, 5, "docs/performance-notes.md: row_number of 3 million rows"),
         Kind.SORT: Factor(2.9, 2.0, 4.0, 3, _MICRO, _SORTS),
         Kind.TOP_K: Factor(5.7, 4.2, 7.7, 3, _MICRO, ("top_k", "top_k_wide")),
         Kind.PYTHON: Factor(2.3, 1.4, 4.3, 20, _PYTHON, _UDFS),
