@@ -118,7 +118,7 @@ def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig
     payloads = None
     if len(query.schema) and not query.inputs and not large:
         payloads = Payloads(query.payload_frame, query.graph.result.plan.schema, query.schema)
-    return SparkExecutor(query.frame, payloads)
+    return SparkExecutor(payloads, query.frame)
 
 
 def _compiled(

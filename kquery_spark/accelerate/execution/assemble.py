@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -69,8 +69,8 @@ def accelerate(
             )
             placed_frame = partial(placed, frame, "Spark brings the rows")
             payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
-    spark = SparkExecutor(partial(build, True), payloads)
-    placement = PlacedQuery(planned, tuple(parts), spark, partial(build, False), driver)
+    in_order, any_order = cache(partial(build, True)), partial(build, False)
+    placement = PlacedQuery(planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver)
     return EngineFrame(Execution(placement, rescue, renew))
 
 
