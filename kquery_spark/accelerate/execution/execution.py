@@ -18,7 +18,7 @@ from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.accelerate.execution.writer import WriteSource, with_sources
 from kquery_spark.accelerate.observers import Place, row_count, watched_action
 from kquery_spark.accelerate.planning.part import Part
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery, coverage
 from kquery_spark.logical import Projection, Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.executor import Executor
