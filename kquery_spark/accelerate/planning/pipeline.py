@@ -70,7 +70,7 @@ def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: R
 def plan_frame(frame: DataFrame) -> PlannedQuery:
     """Run the steps that find the parts which the engine can run, whether or not it should win.
 
-    A query that the engine cannot run is no error: the result holds the reasons.
+    A query that the engine cannot run raises nothing: the result holds the reasons.
     """
     return _plan_parts(read_plan(frame))
 
@@ -91,7 +91,7 @@ def _find_parts(optimized: OptimizedFrame) -> PlannedQuery:
     if optimized.plan is None:
         return declined_query(frame, link, config, optimized.problem or "")
     try:
-        query = SparkQuery.of(optimized.plan, link, config, partial(workers_have_hdfs_client, link))
+        query = SparkQuery.parse(optimized.plan, link, config, partial(workers_have_hdfs_client, link))
     except Unsupported as error:
         return declined_query(frame, link, config, error.reason)
     imported = import_plan(query, query.tree)

@@ -25,7 +25,7 @@ class OptimizedFrame:
 
 
 def read_plan(frame: DataFrame, *, delta_prepares: bool = False) -> OptimizedFrame:
-    """Read Spark's plan of a DataFrame. A query that Spark cannot plan is no error: Spark raises it when the query runs.
+    """Read Spark's plan of a DataFrame. For a query that Spark cannot plan, Spark raises the error when it runs.
 
     delta_prepares: let Delta's own rule list the files of its tables, rather than the engine's cached snapshots.
     """

@@ -28,7 +28,7 @@ class SparkQuery:
 
     plan: Spark's plan with the snapshots of the catalog's and of Delta's tables that it reads. tree: the same plan as a
     tree.
-    workers_have_hdfs_client: tells whether Spark's workers can read from HDFS; called only if the plan reads from it.
+    workers_have_hdfs_client: says whether Spark's workers can read from HDFS; called only if the plan reads from it.
     sources: those of the plan's relations, shared by all imports of the query.
     """
 
@@ -41,7 +41,7 @@ class SparkQuery:
     sources: NodeMap[Source] = field(default_factory=NodeMap)
 
     @classmethod
-    def of(
+    def parse(
         cls, plan: SparkPlan, link: Bridge, config: EngineConfig, workers_have_hdfs_client: Callable[[], bool]
     ) -> SparkQuery:
         """Parse Spark's plan. Raises Unsupported if the plan's JSON cannot be read."""
