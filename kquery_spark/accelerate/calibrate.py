@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from kquery_spark.accelerate.api import kquery_plan
-from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.config.cost import CostModel
 from kquery_spark.spark_bridge.session.bypass import bypass
 

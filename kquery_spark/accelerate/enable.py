@@ -97,42 +97,34 @@ def _options(subject: DataFrame | SparkSession) -> _Options | None:
     return None if options is None or subject.isStreaming else options
 
 
-def _engine_frame(frame: DataFrame, options: _Options) -> EngineFrame | None:
-    """The engine's frame of the same query; None where it falls back to Spark."""
-    fast = kquery_plan(frame, fallback=options.fallback, when=options.when)
-    return fast if isinstance(fast, EngineFrame) else None
+@dataclass(frozen=True)
+class _Action:
+    """How an enabled session runs an action of PySpark's DataFrame.
+
+    run: calls the action of an EngineFrame, which runs it through ``Execution`` and ``Actions`` like any accelerated frame.
+    narrowed: returns the query to plan for the action's arguments. Planning ``take`` with its limit and ``count`` with its
+    aggregate, as PySpark computes them too, avoids rows and columns that the action does not return.
+    """
+
+    run: Callable[..., Any]
+    narrowed: Callable[..., DataFrame] = lambda frame, *_, **__: frame
+
+    def __call__(self, frame: DataFrame, options: _Options, *args: Any, **kwargs: Any) -> Any:
+        """Return the result of the action, or NotImplemented for a query that falls back to Spark."""
+        query = self.narrowed(frame, *args, **kwargs)
+        fast = kquery_plan(query, fallback=options.fallback, when=options.when)
+        return self.run(fast, *args, **kwargs) if isinstance(fast, EngineFrame) else NotImplemented
 
 
-def _action(name: str) -> Callable[..., Any]:
-    """An action that the engine's frame has, too, under the same name and with the same arguments."""
-
-    def run(frame: DataFrame, options: _Options, *args: Any, **kwargs: Any) -> Any:
-        fast = _engine_frame(frame, options)
-        return NotImplemented if fast is None else getattr(fast, name)(*args, **kwargs)
-
-    return run
+def _same_action(name: str) -> _Action:
+    """Return the action that calls the EngineFrame's method of the same name with the same arguments."""
+    return _Action(lambda fast, *args, **kwargs: getattr(fast, name)(*args, **kwargs))
 
 
-def _take(frame: DataFrame, options: _Options, num: int) -> Any:
-    fast = _engine_frame(frame.limit(num), options)
-    return NotImplemented if fast is None else fast.collect()
-
-
-def _show(frame: DataFrame, options: _Options, n: int = 20, *args: Any, **kwargs: Any) -> Any:
-    """Spark shows n rows and asks for one more to know whether there are others."""
+def _limited_to_shown(frame: DataFrame, n: int = 20, *_: Any, **__: Any) -> DataFrame:
+    """Return the first n + 1 rows: Spark shows n rows and needs one more to know whether there are others."""
     valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
-    fast = _engine_frame(frame.limit(n + 1) if valid else frame, options)
-    return NotImplemented if fast is None else text_of(fast, n, *args, **kwargs)
-
-
-def _count(frame: DataFrame, options: _Options) -> Any:
-    fast = _engine_frame(frame.groupBy().count(), options)
-    return NotImplemented if fast is None else int(fast.collect()[0][0])
-
-
-def _write(frame: DataFrame, options: _Options) -> Any:
-    fast = _engine_frame(frame, options)
-    return NotImplemented if fast is None else fast.write
+    return frame.limit(n + 1) if valid else frame
 
 
 def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
@@ -144,13 +136,12 @@ def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any =
 
 
 _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreachPartition", "writeTo")
-# Each gives NotImplemented for a query that falls back to Spark.
-_ACTIONS: dict[str, Callable[..., Any]] = {
-    **{name: _action(name) for name in _SAME},
-    "take": _take,
-    SHOW: _show,
-    "count": _count,
-    "write": _write,
+_ACTIONS: dict[str, _Action] = {
+    **{name: _same_action(name) for name in _SAME},
+    "take": _Action(lambda fast, num: fast.collect(), lambda frame, num: frame.limit(num)),
+    SHOW: _Action(text_of, _limited_to_shown),
+    "count": _Action(lambda fast: int(fast.collect()[0][0]), lambda frame: frame.groupBy().count()),
+    "write": _Action(lambda fast: fast.write),
 }
 
 

@@ -8,13 +8,14 @@ from functools import cached_property
 
 from pyspark.sql import DataFrame
 
-from kquery_spark.accelerate.execution.assemble import accelerate
+from kquery_spark.accelerate.execution.assemble import assemble
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.explain_svg import draw, size_text
 from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
 from kquery_spark.accelerate.planning.part import Part
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators
@@ -205,7 +206,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
     if analyze and planned.parts:
         metering = Metering(planned.bridge.spark.sparkContext)
         parts = planned.parts if execution is None else chosen
-        metered = accelerate(planned, parts, metrics=metering)
+        metered = assemble(planned, parts, metrics=metering)
         with bypass():
             metered.write.format("noop").mode("overwrite").save()
     return Explanation(planned, decisions, chosen, trace, metering)
@@ -240,13 +241,13 @@ def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:
 def _nodes(planned: PlannedQuery) -> Iterator[ExplainedNode]:
     if planned.root is None:
         return
-    engine = {id(p.node) for p in planned.parts}
-    handed = {id(h.node) for p in planned.parts for h in p.imported.inputs}
+    engine = {p.node for p in planned.parts}
+    handed = {h.node for p in planned.parts for h in p.imported.inputs}
     stack = [(planned.root, 0, False)]
     while stack:
         node, depth, inside = stack.pop()
-        is_handover = id(node) in handed
-        inside = (inside or id(node) in engine) and not is_handover
+        is_handover = node in handed
+        inside = (inside or node in engine) and not is_handover
         reason = None if inside else planned.reason_of(node)
         yield ExplainedNode(node.cls, depth, _runner(is_handover, inside), reason)
         below = [*node.children, *_subqueries(node)]
@@ -269,7 +270,7 @@ def _subqueries(node: CatalystNode) -> list[CatalystNode]:
             plans.append(expression)
         else:
             stack += [*expression.children, *expression.expressions()]
-    return list({id(plan): plan for plan in plans}.values())
+    return list(dict.fromkeys(plans))
 
 
 def _stage(stage: Stage, in_driver: bool, threads: int, metrics: StageMetrics | None) -> ExplainedStage:

@@ -58,6 +58,13 @@ class CostModel:
     )
     sort_value_seconds: float = setting(2.0e-8, "The last sort: one value in the engine.")
     sort_byte_seconds: float = setting(4.0e-9, "The last sort: one byte in the engine.")
+    few_groups: float = setting(
+        1000.0, "An aggregate with at most this many groups takes Spark little longer than reading its input."
+    )
+    preaggregated_group_rows: float = setting(
+        8.0,
+        "Rows of a group from which on the engine aggregates before Spark evaluates an expression that falls back to it.",
+    )
     arrow_result_seconds: float = setting(0.018, "Collecting to the driver as Arrow: fixed cost.")
     arrow_value_seconds: float = setting(2.0e-8, "Collecting to the driver as Arrow: saved for one value.")
     arrow_text_byte_seconds: float = setting(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame as SparkFrame
@@ -18,11 +19,12 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.open_plans import OPEN_INPUT
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.expr import Named
-from kquery_spark.frontends.catalyst.importer import Importer
+from kquery_spark.frontends.catalyst.spark_query import SparkQuery
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.frontends.sql.analyzer.catalog import Catalog
 from kquery_spark.logical import Input, LogicalPlan, Projection, Recursion, Scan, transform_plan, walk_plan
+from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.logical.projection import with_output
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
@@ -32,9 +34,9 @@ from kquery_spark.sources.object_stores.connections import bucket_of
 from kquery_spark.spark_bridge.frames.pyspark_names import frame_of, spark_schema_of
 from kquery_spark.spark_bridge.hadoop.object_stores import SPARKS_SCHEMES
 from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
-from kquery_spark.spark_bridge.relations.leaves import RelationReader
+from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
 from kquery_spark.spark_bridge.session.bridge import Bridge, bridge
 from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
@@ -80,7 +82,7 @@ def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class _SparkQuery:
+class _CompiledQuery:
     """The stages of a query of ours, the result's schema, and DataFrames of the tables that are in the driver, by key."""
 
     link: Bridge
@@ -88,24 +90,22 @@ class _SparkQuery:
     graph: StageGraph
     schema: StructType
     inputs: dict[str, SparkFrame]
+    broadcasts: Mapping[int, Any]
 
     def frame(self) -> SparkFrame:
         """The lazy DataFrame of the result."""
-        return to_dataframe(self.link, self.graph, self.schema, self.config, self.inputs)
+        return to_dataframe(
+            self.link, self.graph, self.schema, self.config, self.inputs, broadcasts=self.broadcasts
+        )
 
     def payload_frame(self) -> SparkFrame:
         """The DataFrame of the result as payload rows."""
-        return payload_frame(self.link, self.graph, self.config)
+        return payload_frame(self.link, self.graph, self.config, self.broadcasts)
 
 
-def plan_frame_on_spark(
-    spark: SparkSession,
-    analyzed: Analyzed,
-    config: EngineConfig,
-    inputs: dict[str, SparkFrame] | None = None,
-) -> SparkFrame:
+def plan_frame_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkFrame:
     """A resolved query of ours as a lazy Spark DataFrame."""
-    return _compiled(spark, analyzed, config, IN_ANY_ORDER, inputs).frame()
+    return _compiled(spark, analyzed, config, IN_ANY_ORDER).frame()
 
 
 def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkExecutor:
@@ -118,7 +118,7 @@ def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig
     payloads = None
     if len(query.schema) and not query.inputs and not large:
         payloads = Payloads(query.payload_frame, query.graph.result.plan.schema, query.schema)
-    return SparkExecutor(query.frame, payloads)
+    return SparkExecutor(payloads, query.frame)
 
 
 def _compiled(
@@ -126,8 +126,9 @@ def _compiled(
     analyzed: Analyzed,
     config: EngineConfig,
     placement: Placement,
-    inputs: dict[str, SparkFrame] | None = None,
-) -> _SparkQuery:
+    inputs: Mapping[str, SparkFrame] | None = None,
+    broadcasts: Mapping[int, Any] = NO_BROADCASTS,
+) -> _CompiledQuery:
     """The query's stages; Unsupported if Spark's workers cannot run them."""
     link = bridge(spark)
     problem = worker_problem(link)
@@ -136,11 +137,14 @@ def _compiled(
     frames = dict(inputs or {})
     # rounds read what they need again and again, so their tables travel with the plan, if that is few rows
     loops = (node for node in walk_plan(analyzed.plan) if isinstance(node, Recursion))
-    in_rounds = {id(node) for loop in loops for node in walk_plan(loop)}
+    in_rounds: NodeMap[Recursion] = NodeMap()
+    for loop in loops:
+        for node in walk_plan(loop):
+            in_rounds[node] = loop
 
     def handed_over(node: LogicalPlan) -> LogicalPlan:
         if isinstance(node, Scan) and isinstance(node.source, MemorySource):
-            if id(node) in in_rounds and node.source.table.num_rows <= _MAX_ROWS_IN_ROUNDS:
+            if node in in_rounds and node.source.table.num_rows <= _MAX_ROWS_IN_ROUNDS:
                 return node
             source = node.source
             frames.setdefault(source.token, frame_of(spark, source.table, spark_schema_of(source.schema)))
@@ -149,44 +153,50 @@ def _compiled(
 
     graph = compile_query(transform_plan(analyzed.plan, handed_over), config, placement).graph
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
-    return _SparkQuery(link, config, graph, spark_schema_of(pa.schema(fields)), frames)
+    return _CompiledQuery(link, config, graph, spark_schema_of(pa.schema(fields)), frames, broadcasts)
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:
-    """A plan with an open input applied to a Spark DataFrame; Spark's own part of it is imported where it can be."""
-    spark = frame.sparkSession
-    link = bridge(spark)
-    settings = session_settings(link.conf, link.jvm)
-    facts = _facts(settings)
-    below, inputs = _imported(frame)
-    analyzed = analyze(plan.query, text, _OneTable(below, facts), facts)
-    return plan_frame_on_spark(spark, analyzed, link.config(), inputs)
-
-
-def _imported(frame: SparkFrame) -> tuple[LogicalPlan, dict[str, SparkFrame]]:
-    """The DataFrame's plan in the engine, or a hand-over of its rows."""
+    """Apply a plan with an open input to a Spark DataFrame, whose own query the engine imports if it can."""
     link = bridge(frame.sparkSession)
     settings = session_settings(link.conf, link.jvm)
-    facts = FactFetcher(link.jvm, link.optimized(frame))
-    relations = RelationReader(
-        facts,
-        link.jvm,
-        settings.time_zone,
-        link.hadoop_configuration,
-        workers_have_hdfs_client=partial(workers_have_hdfs_client, link),
-        parallelism=link.config().parallelism,
-    )
-    importer = Importer(facts, relations, settings)
+    facts, config = _facts(settings), link.config()
     try:
-        imported = importer.import_plan(facts.parse())
-        plan = with_output(imported.plan, imported.output)
-        frames = {
-            h.key: link.frame(link.columns(facts.jvm_object(h.node), h.positions)) for h in imported.inputs
-        }
-        return renamed(plan, frame.columns), frames
+        rows = _imported(frame, link, config)
     except Unsupported:
         schema = arrow_schema(frame.schema.jsonValue(), settings.time_zone)
-        return Input(OPEN_INPUT, schema, OPEN_INPUT), {OPEN_INPUT: frame}
+        rows = _OpenInput(Input(OPEN_INPUT, schema, OPEN_INPUT), {OPEN_INPUT: frame}, NO_BROADCASTS)
+    analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
+    return _compiled(link.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
+
+
+@dataclass(frozen=True)
+class _OpenInput:
+    """The rows that an open plan reads: the engine's plan of a DataFrame's query, or an ``Input`` of Spark's rows.
+
+    frames: the DataFrames of the plan's inputs, by key. broadcasts: the JVM's broadcast variables of its Python functions.
+    """
+
+    plan: LogicalPlan
+    frames: dict[str, SparkFrame]
+    broadcasts: Mapping[int, Any]
+
+
+def _imported(frame: SparkFrame, link: Bridge, config: EngineConfig) -> _OpenInput:
+    """Import the whole query of a DataFrame. Raises Unsupported if Spark has to compute its rows.
+
+    Spark computes them too if the query reads tables of the catalog, of Delta, or of Iceberg. The result is a plain lazy
+    DataFrame, and INSERT or REFRESH may change which files it has to read until an action runs.
+    """
+    plan = spark_plan(frame, link)
+    if plan.snapshot is not None:
+        raise Unsupported("the tables may change before the rows are computed")
+    query = SparkQuery.parse(plan, link, config, partial(workers_have_hdfs_client, link))
+    imported = query.import_whole()
+    object_of = query.tree.facts.jvm_object
+    frames = {h.key: link.frame(link.columns(object_of(h.node), h.positions)) for h in imported.inputs}
+    plan_of_rows = renamed(with_output(imported.plan, imported.output), frame.columns)
+    return _OpenInput(plan_of_rows, frames, imported.broadcasts)
 
 
 def renamed(plan: LogicalPlan, names: list[str]) -> LogicalPlan:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Nodes that pass rows on in the order in which they come.

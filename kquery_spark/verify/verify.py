@@ -10,9 +10,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
-from kquery_spark.accelerate.execution.assemble import accelerate
+from kquery_spark.accelerate.execution.assemble import assemble
 from kquery_spark.accelerate.execution.dataframe import execution_of
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery, plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.errors import VerifyError
 from kquery_spark.progress import progress
 from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
@@ -129,7 +130,7 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
             size = expected.result.num_rows, expected.result.num_columns
             report = Report(True, False, 0.0, *size, expected.seconds, expected.seconds)
             return Comparison(report, expected, expected, (frame.schema, frame.schema))
-        fast = accelerate(planned, planned.parts)
+        fast = assemble(planned, planned.parts)
         actual = _run(fast)
         report = _report(planned, fast, expected, actual)
         return Comparison(report, expected, actual, (frame.schema, fast.schema))

@@ -12,7 +12,7 @@ from pyspark import StorageLevel
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
-from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
 from tests.accelerate.checks import check
 from tests.conftest import settings
 

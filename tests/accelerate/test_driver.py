@@ -319,7 +319,7 @@ def test_what_turns_out_to_be_too_much_for_the_driver_is_a_task_of_spark(spark: 
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
     with settings(spark, WORKERS):
         fast = fast_of(frame)
-        monkeypatch.setattr(fast._kquery.placement.spark, "payload_table", too_large)
+        monkeypatch.setattr(fast._kquery.placement.spark, "table", too_large)
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
 
 

@@ -183,10 +183,15 @@ def test_a_result_that_unfolds_to_more_than_the_driver_may_have(spark: Any, monk
     frame = spark.sql(query)
     fast = frame.transform(kquery_plan, when="always", fallback="error")
     workers = execution_of(fast).placement.spark
-    assert workers.payload_table() is not None
+    assert workers.table().num_rows == frame.count()
     monkeypatch.setattr(executor, "max_result_bytes", lambda _: 100_000)
-    assert workers.payload_table() is None
-    assert jobs(spark, workers.payload_table) == 0  # it is not tried again
+
+    def collect_in_vain() -> None:
+        with pytest.raises(LimitReached):
+            workers.table()
+
+    collect_in_vain()
+    assert jobs(spark, collect_in_vain) == 0  # it is not tried again
     assert fast.toArrow().num_rows == frame.count()
 
 

@@ -260,7 +260,7 @@ def test_an_error_of_planning_is_a_warning_where_spark_may_step_in(spark, files,
         def fail(*_, error=error):
             raise error
 
-        monkeypatch.setattr(transform, "plan_frame", fail)
+        monkeypatch.setattr(transform, "plan_and_assemble", fail)
         kq.enable(spark, when="always")
         try:
             with pytest.warns(kq.FallbackWarning, match="could not plan the query, so Spark runs it: .*odd"):

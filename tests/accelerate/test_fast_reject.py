@@ -12,7 +12,7 @@ import pytest
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.accelerate.planning.decision import decide
 from kquery_spark.accelerate.planning.fast_reject import nothing_to_win as looked_at
-from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
 from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.conftest import settings

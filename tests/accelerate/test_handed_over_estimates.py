@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark.accelerate.planning.decision import decide
-from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
 from tests.accelerate.checks import check
 
 FACTS = 400_000

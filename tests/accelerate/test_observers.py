@@ -75,7 +75,7 @@ def test_a_failure_of_the_engine_is_told(
 
     with settings(spark, TASKS):
         fast = kq.kquery_plan(spark.sql(GROUPED), when="always")
-        monkeypatch.setattr(SparkExecutor, "payload_table", fails)
+        monkeypatch.setattr(SparkExecutor, "table", fails)
         with pytest.warns(kq.FallbackWarning, match="made up"):
             assert len(fast.collect()) == 2
     assert (events[-1].kind, events[-1].place) == ("finished", "spark")
@@ -186,7 +186,7 @@ def test_metrics_for_prometheus(spark: Any, monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(Exception, match="DIVIDE_BY_ZERO"):
             kq.kquery_plan(spark.sql("SELECT sum(1 div (v - 1)) AS s FROM observed"), when="always").collect()
         broken = kq.kquery_plan(spark.sql(GROUPED), when="always")
-        monkeypatch.setattr(SparkExecutor, "payload_table", lambda self: pa.array(["x"]).cast(pa.int8()))
+        monkeypatch.setattr(SparkExecutor, "table", lambda self: pa.array(["x"]).cast(pa.int8()))
         with pytest.warns(kq.FallbackWarning):
             broken.collect()
 

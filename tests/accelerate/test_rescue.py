@@ -193,10 +193,10 @@ def test_a_failing_user_function_is_not_the_engines(spark, tables):
 
 
 def test_a_planning_bug_leaves_the_query_to_spark(spark, tables, monkeypatch):
-    def bug(frame, query):
+    def bug(*_):
         raise KeyError("planner")
 
-    monkeypatch.setattr("kquery_spark.accelerate.api.plan_frame", bug)
+    monkeypatch.setattr("kquery_spark.accelerate.api.plan_and_assemble", bug)
     frame = spark.sql("SELECT max(n_name) FROM nation")
     with pytest.warns(
         FallbackWarning, match="could not plan the query, so Spark runs it: KeyError: 'planner'"

@@ -8,7 +8,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.relations import delta_snapshots
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan

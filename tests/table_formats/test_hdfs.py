@@ -275,7 +275,7 @@ def test_no_client_or_another_user(spark, directory, monkeypatch):
         (reason,) = declined(frame)
         assert "the driver's Python has no package hdfs-native; pip install 'kquery-spark[hdfs]'" in reason
     with monkeypatch.context() as patch:
-        patch.setattr("kquery_spark.accelerate.planning.plan_parts.workers_have_hdfs_client", lambda _: False)
+        patch.setattr("kquery_spark.accelerate.planning.pipeline.workers_have_hdfs_client", lambda _: False)
         (reason,) = declined(frame)
         assert "the Python of Spark's workers has no package hdfs-native" in reason
     with monkeypatch.context() as patch:

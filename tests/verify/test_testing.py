@@ -25,10 +25,10 @@ def _tables(spark, tpch_dir):
 @pytest.fixture
 def planted(monkeypatch):
     """``planted(change)``: the engine's result is changed before it is compared."""
-    real = verify.accelerate
+    real = verify.assemble
 
     def plant(change):
-        monkeypatch.setattr(verify, "accelerate", lambda planned, parts: change(real(planned, parts)))
+        monkeypatch.setattr(verify, "assemble", lambda planned, parts: change(real(planned, parts)))
 
     return plant
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row
 from typing_extensions import override
 
-from kquery_spark.runtime.spark.driver import DriverExecutor
-from kquery_spark.runtime.spark.executor import SparkExecutor
+from kquery_spark.run_control import LimitReached
+from kquery_spark.runtime.executor import Executor
 from kquery_spark.spark_bridge.frames.lazy_dataframe import text_of
 from kquery_spark.spark_bridge.frames.pyspark_names import frame_of
 from kquery_spark.spark_bridge.frames.rows import makes_rows, rows_of
@@ -78,10 +78,13 @@ class FrameActions(Actions):
 
 
 class SparkActions(FrameActions):
-    """The engine's stages as Spark's tasks: ``collect`` and Arrow take all rows as payloads, if the result allows that."""
+    """The engine's stages as Spark's tasks: ``collect`` and Arrow take all rows as payloads, if the result allows that.
 
-    def __init__(self, executor: SparkExecutor, original: DataFrame) -> None:
-        super().__init__(executor.frame)
+    executor: collects the payloads. frame: returns the DataFrame of the same tasks, for everything else.
+    """
+
+    def __init__(self, executor: Executor, original: DataFrame, frame: Callable[[], DataFrame]) -> None:
+        super().__init__(frame)
         self._executor = executor
         self._original = original
 
@@ -96,7 +99,10 @@ class SparkActions(FrameActions):
 
     @override
     def arrow_table(self) -> pa.Table | None:
-        return unless_result_too_large(self._executor.payload_table)
+        try:
+            return unless_result_too_large(self._executor.table)
+        except LimitReached:
+            return None
 
 
 class DriverActions(FrameActions):
@@ -105,7 +111,7 @@ class DriverActions(FrameActions):
     frame: of Spark's tasks, for arguments that Spark is to refuse and values that Arrow cannot give to Spark.
     """
 
-    def __init__(self, executor: DriverExecutor, original: DataFrame, frame: Callable[[], DataFrame]) -> None:
+    def __init__(self, executor: Executor, original: DataFrame, frame: Callable[[], DataFrame]) -> None:
         super().__init__(frame)
         self._executor = executor
         self._original = original

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.execution.execution import Execution, PlacedQuery
 from kquery_spark.accelerate.planning.decision import crosses_as_arrow, fits_driver
-from kquery_spark.accelerate.planning.part import Part, Position
-from kquery_spark.accelerate.planning.part_search import position_below
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery
+from kquery_spark.accelerate.planning.import_subtrees import Position, position_below
+from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.runtime.spark.driver import DriverExecutor
 from kquery_spark.runtime.spark.executor import Payloads, SparkExecutor
 from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
@@ -22,7 +22,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session.failures import warn_user
 
 
-def accelerate(
+def assemble(
     planned: PlannedQuery,
     parts: Sequence[Part],
     rescue: bool = False,
@@ -69,8 +69,8 @@ def accelerate(
             )
             placed_frame = partial(placed, frame, "Spark brings the rows")
             payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
-    spark = SparkExecutor(partial(build, True), payloads)
-    placement = PlacedQuery(planned, tuple(parts), spark, partial(build, False), driver)
+    in_order, any_order = cache(partial(build, True)), partial(build, False)
+    placement = PlacedQuery(planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver)
     return EngineFrame(Execution(placement, rescue, renew))
 
 

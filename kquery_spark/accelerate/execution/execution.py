@@ -18,10 +18,10 @@ from kquery_spark.accelerate.execution.fallback import attempt
 from kquery_spark.accelerate.execution.writer import WriteSource, with_sources
 from kquery_spark.accelerate.observers import Place, row_count, watched_action
 from kquery_spark.accelerate.planning.part import Part
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery, coverage
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery, coverage
 from kquery_spark.logical import Projection, Scan, walk_plan
 from kquery_spark.run_control import LimitReached
-from kquery_spark.runtime.spark.driver import DriverExecutor
+from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.spark.executor import SparkExecutor
 from kquery_spark.spark_bridge.frames.lazy_dataframe import FrameRows, classic
 from kquery_spark.spark_bridge.ui.job_descriptions import described_jobs
@@ -38,16 +38,17 @@ _BY_OWN_PLAN = frozenset({"collect", "toArrow", "toPandas"})
 class PlacedQuery:
     """A planned query and its executors.
 
-    parts: those that the engine runs. spark: runs actions as Spark's tasks. These keep the order of tasks, which may share
-    the last sort. any_order: builds the DataFrame for everything that may not keep that order. driver: runs the last stage
-    in the driver; None if that may be much work.
+    parts: those that the engine runs. spark: collects the rows of Spark's tasks. in_order: returns the lazy DataFrame of
+    these tasks, which may share the last sort, so that the consumer has to keep their order. any_order: builds the DataFrame
+    for everything that may not keep that order. driver: runs the last stage in the driver; None if that may be much work.
     """
 
     planned: PlannedQuery
     parts: tuple[Part, ...]
-    spark: SparkExecutor
+    spark: Executor
+    in_order: Callable[[], DataFrame]
     any_order: Callable[[], DataFrame]
-    driver: DriverExecutor | None = None
+    driver: Executor | None = None
 
 
 class Execution(FrameRows):
@@ -140,7 +141,7 @@ class Execution(FrameRows):
         if self.cached:
             return work(FrameActions(self.frame))
         with self._described_jobs():
-            return work(SparkActions(self.placement.spark, self.original))
+            return work(SparkActions(self.placement.spark, self.original, self.placement.in_order))
 
     def _described_jobs(self) -> AbstractContextManager[None]:
         """A context in which Spark's jobs are described by the engine's operators."""
@@ -168,8 +169,9 @@ class Execution(FrameRows):
             return
         renewed = self._renew()
         if isinstance(renewed, DataFrame):
-            spark = SparkExecutor(lambda: renewed)
-            self.placement = PlacedQuery(self.placement.planned, (), spark, lambda: renewed)
+            self.placement = PlacedQuery(
+                self.placement.planned, (), SparkExecutor(None), lambda: renewed, lambda: renewed
+            )
         else:
             self.placement = replace(renewed, planned=replace(renewed.planned, frame=self.original))
 
@@ -179,7 +181,7 @@ class Execution(FrameRows):
 
     def frame(self) -> DataFrame:
         """The DataFrame of Spark's tasks whose rows an action takes, in the order of the tasks."""
-        return classic(self.base_frame) if self.cached else self.placement.spark.frame()
+        return classic(self.base_frame) if self.cached else self.placement.in_order()
 
     @override
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:

@@ -36,9 +36,6 @@ from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.types import names as t
 
-# With at most this many groups, an aggregate takes Spark little longer than reading its input.
-_FEW_GROUPS = 1000
-
 
 @dataclass(frozen=True)
 class CostTerm:
@@ -132,7 +129,7 @@ class PartCosts:
 
     def _outweighs_a_scan(self, node: LogicalPlan) -> bool:
         """True if a step costs Spark more than reading its input; false for an aggregate with few groups."""
-        return not isinstance(node, Aggregate) or self._estimator.estimate(node).rows > _FEW_GROUPS
+        return not isinstance(node, Aggregate) or self._estimator.estimate(node).rows > self._model.few_groups
 
     @property
     def _first_rows_in_an_order(self) -> int:

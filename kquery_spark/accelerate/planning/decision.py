@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kquery_spark.accelerate.planning.cost_terms import CostTerm, PartCosts, arrow_result_saves
 from kquery_spark.accelerate.planning.part import Part
-from kquery_spark.accelerate.planning.plan_query import PlannedQuery
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.types import names as t
 
 

@@ -5,23 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-import pyarrow as pa
-
-from kquery_spark.compiler import CompiledQuery, Placement, compile_query
-from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
-from kquery_spark.config.engine import EngineConfig
+from kquery_spark.accelerate.planning.import_subtrees import Position
+from kquery_spark.compiler import CompiledQuery, Placement
+from kquery_spark.compiler.placement import IN_ANY_ORDER
 from kquery_spark.config.processor import available_cores
-from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import Imported
-from kquery_spark.logical import Generate, Input, Join, LogicalPlan, walk_plan
-from kquery_spark.logical.projection import with_output
+from kquery_spark.logical import Generate, Join, walk_plan
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.plan.spark_types import MONTHS_WITHIN
-from kquery_spark.types import names as t
-
-Position = tuple[int, ...]
-"""The path to a node in Spark's plan: child indexes from the root; () is the root."""
 
 _FEW_ROWS = 1_000_000
 _THREADED_DECODE_BYTES = 3 << 20  # one thread takes at least 30 ms to decode these
@@ -90,47 +81,3 @@ class Part:
         return not any(n.calls_python or isinstance(n, Generate) for n in nodes) and all(
             estimator.estimate(n).rows < _FEW_ROWS for n in producers
         )
-
-
-def plan_part(position: Position, node: CatalystNode, imported: Imported, config: EngineConfig) -> Part:
-    """Compile an imported subtree.
-
-    Raises Unsupported if its rows cannot be passed to Spark, or if one task would sort too many rows.
-    """
-    placement = IN_TASK_ORDER if position == () else IN_ANY_ORDER
-    query = compile_query(with_output(imported.plan, imported.output), config, placement, check=False)
-    _check_crossing(query.optimized)
-    tasks, rows = len(query.graph.result.tasks), query.estimate.rows
-    if query.is_ordered and rows > config.sort_rows * tasks:
-        where = "one task" if tasks == 1 else f"{tasks} tasks"
-        raise Unsupported(f"sorting about {rows:,.0f} rows in {where} exceeds spark.kquery.sortRows")
-    return Part(position, node, imported, query)
-
-
-def _check_crossing(plan: LogicalPlan) -> None:
-    """Raise Unsupported if rows of these types cannot be passed between Spark and the engine.
-
-    Java's Arrow reads only one of two struct fields with the same name. Spark converts year-month intervals as columns, but
-    not inside of nested types. Variants do not leave the engine.
-    """
-    crossing = (plan, *(n for n in walk_plan(plan) if isinstance(n, Input)))
-    for field in (field for node in crossing for field in node.schema):
-        if t.has_variants(field.type):
-            raise Unsupported(
-                f"column {field.name} is a variant, and results with variants are not supported"
-            )
-        if t.has_months_within(field.type):
-            raise Unsupported(MONTHS_WITHIN)
-        if (name := _repeated_name(field.type)) is not None:
-            raise Unsupported(
-                f"column {field.name} has a struct with two fields named {name}, which Spark and Arrow cannot exchange"
-            )
-
-
-def _repeated_name(dtype: pa.DataType) -> str | None:
-    """Return a name that two fields of a struct within the type share, or None."""
-    fields = [dtype.field(i) for i in range(dtype.num_fields)]
-    names = [f.name for f in fields]
-    own = [name for i, name in enumerate(names) if name in names[:i]]
-    below = (_repeated_name(f.type) for f in fields)
-    return own[0] if own else next((name for name in below if name is not None), None)

@@ -11,8 +11,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType
 
-from kquery_spark.accelerate.execution.assemble import accelerate
-from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.accelerate.execution.assemble import assemble
+from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from kquery_spark.verify import Report, verify
@@ -103,7 +103,7 @@ def _without_class(frame: DataFrame) -> Outcome:
     if not planned.parts:
         return Outcome("left to Spark")
     expected = _error(frame)
-    actual = _error(accelerate(planned, planned.parts))
+    actual = _error(assemble(planned, planned.parts))
     if isinstance(expected, pa.ArrowException):
         return Outcome("not comparable", _sentence(expected))
     if expected is not None and actual is not None:

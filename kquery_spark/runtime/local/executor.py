@@ -19,7 +19,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.run_control import RunControl, current_control
-from kquery_spark.runtime.executor import Executor
+from kquery_spark.runtime.executor import Executor, first_rows
 from kquery_spark.runtime.local.read_ahead import POLL_SECONDS, ReadAhead, ReadAheadBudget
 from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.runtime.split_progress import split_progress
@@ -60,8 +60,11 @@ class LocalExecutor(Executor):
         self._budget = budget or ReadAheadBudget()
 
     @override
-    def table(self) -> pa.Table:
+    def table(self, limit: int | None = None) -> pa.Table:
         """The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
+        if limit is not None:
+            with closing(self.batches()) as stream:
+                return pa.Table.from_batches(first_rows(stream, limit), schema=self._result_schema)
         result = self._graph.result
         with (
             _threads(self._config, self._stop, self._meter) as threads,
@@ -72,6 +75,7 @@ class LocalExecutor(Executor):
         table = pa.Table.from_batches(batches, schema=result.plan.schema)
         return table if self._schema is None else pa.Table.from_arrays(table.columns, schema=self._schema)
 
+    @override
     def batches(self) -> Generator[pa.RecordBatch, None, None]:
         """The result's batches in order, each as soon as it is there; the tasks of the last stage run a few batches ahead.
 
@@ -92,8 +96,11 @@ class LocalExecutor(Executor):
     @override
     def reader(self) -> pa.RecordBatchReader:
         """Streams ``batches``."""
-        schema = self._graph.result.plan.schema if self._schema is None else self._schema
-        return pa.RecordBatchReader.from_batches(schema, self.batches())
+        return pa.RecordBatchReader.from_batches(self._result_schema, self.batches())
+
+    @property
+    def _result_schema(self) -> pa.Schema:
+        return self._graph.result.plan.schema if self._schema is None else self._schema
 
     def _result_tasks(self, threads: _Threads) -> list[TaskContext]:
         """Run the stages before the last one: what the tasks of the last one read."""

@@ -23,7 +23,7 @@ from typing_extensions import override
 from kquery_spark.compiler import CompiledQuery
 from kquery_spark.compiler.placement import DRIVER_KEPT_BYTES
 from kquery_spark.run_control import LimitReached, RunControl
-from kquery_spark.runtime.executor import Executor
+from kquery_spark.runtime.executor import Executor, first_rows
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.runtime.spark.frames import input_frame
 from kquery_spark.runtime.spark.operator_meter import DriverMeter
@@ -80,15 +80,16 @@ class DriverExecutor(Executor):
 
     @override
     def table(self, limit: int | None = None) -> pa.Table:
-        """Return the result in the Arrow types of Spark's ``toArrow``. limit: the number of rows to return (None: all).
+        """Return the first rows, or all of them, in the Arrow types of Spark's ``toArrow``.
 
         Raises PythonException for errors, as Spark does for those of a worker.
         """
         produced = self._graph.result.plan.schema
-        return self._run(lambda batches: result_table(_first(batches, limit), produced, self._schema))
+        return self._run(lambda batches: result_table(first_rows(batches, limit), produced, self._schema))
 
+    @override
     def count(self) -> int:
-        """Return the number of rows of the result without keeping the rows."""
+        """Count the rows without keeping them."""
         return self._run(_row_count)
 
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
@@ -167,15 +168,3 @@ class DriverExecutor(Executor):
 
 def _row_count(batches: Iterable[pa.RecordBatch]) -> int:
     return sum(int(batch.num_rows) for batch in batches)
-
-
-def _first(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield the first ``limit`` rows (None: all) and read no batch more than necessary."""
-    if limit is None:
-        yield from batches
-        return
-    for batch in batches if limit > 0 else ():
-        yield batch.slice(0, limit)
-        limit -= batch.num_rows
-        if limit <= 0:
-            return

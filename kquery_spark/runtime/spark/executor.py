@@ -41,33 +41,32 @@ class Payloads:
 class SparkExecutor(Executor):
     """Collects the result as payloads if possible, otherwise as PySpark collects any DataFrame.
 
-    rows: builds the lazy DataFrame of the result. payloads: None if the types of the result, or parts that Spark computes,
-    do not allow payloads. Each DataFrame is built once, when it is needed first.
+    payloads: None if the types of the result, or parts that Spark computes, do not allow payloads. rows: builds the lazy
+    DataFrame of the result, in task order; None if the caller collects such a DataFrame itself, so that ``table`` raises
+    LimitReached instead. Each DataFrame is built once, when it is needed first.
     """
 
-    def __init__(self, rows: Callable[[], DataFrame], payloads: Payloads | None = None) -> None:
-        self._rows = rows
+    def __init__(self, payloads: Payloads | None, rows: Callable[[], DataFrame] | None = None) -> None:
         self._payloads = payloads
+        self._rows = rows
         self._frame: DataFrame | None = None
         self._payload_frame: DataFrame | None = None
 
-    def frame(self) -> DataFrame:
-        """Return the lazy DataFrame of the result, in task order."""
-        if self._frame is None:
-            self._frame = self._rows()
-        return self._frame
-
     @override
-    def table(self) -> pa.Table:
-        """Return all rows in order, in the Arrow types of Spark's ``toArrow``."""
-        table = self.payload_table()
+    def table(self, limit: int | None = None) -> pa.Table:
+        """Return the rows in order, in the Arrow types of Spark's ``toArrow``."""
+        table = self._payload_table()
         if table is None:
+            if self._rows is None:
+                raise LimitReached("the result is not collected as payloads")
+            if self._frame is None:
+                self._frame = self._rows()
             with bypass():
-                table = arrow_table(self.frame())
-        return table
+                table = arrow_table(self._frame)
+        return table if limit is None else table.slice(0, limit)
 
-    def payload_table(self) -> pa.Table | None:
-        """Return the same as ``table``, collected as payloads; None if the rows have to be collected from ``frame``."""
+    def _payload_table(self) -> pa.Table | None:
+        """Return all rows, collected as payloads; None if that is not possible, and then it is not tried again."""
         payloads, frame = self._payloads, self._payload_frame
         if payloads is None:
             return None

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import kquery_spark as kq
-from kquery_spark.accelerate.planning.plan_query import plan_frame
+from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.importer import support_table
 from kquery_spark.frontends.catalyst.support import Level

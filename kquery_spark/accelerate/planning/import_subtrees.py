@@ -1,0 +1,146 @@
+"""The import step: finds the maximal subtrees of Spark's plan that the importer translates.
+
+Below a node that falls back to Spark, the search goes on, but only for a subtree that does more than pass rows on: another
+one is not worth its own way through the engine. There is none below a node whose answer depends on Spark's partitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
+from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
+from kquery_spark.frontends.catalyst.plans.context import Declined
+from kquery_spark.frontends.catalyst.spark_query import SparkQuery
+from kquery_spark.frontends.catalyst.splits import SplitPlan
+from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
+
+Position = tuple[int, ...]
+"""The path to a node in Spark's plan: child indexes from the root; () is the root."""
+
+DeclinedNode = tuple[CatalystNode, str]
+"""A node that falls back to Spark, and why."""
+
+
+@dataclass(frozen=True)
+class ImportedSubtree:
+    """A subtree of Spark's plan and its translation.
+
+    below: what the search finds below the nodes whose rows Spark hands over to the subtree.
+    """
+
+    position: Position
+    node: CatalystNode
+    imported: Imported
+    below: tuple[ImportedSubtree | DeclinedNode, ...]
+
+
+@dataclass(frozen=True)
+class ImportedPlan:
+    """Spark's plan, as it is or with nodes split, and what the search finds in it, in the order of the search."""
+
+    tree: SplitPlan
+    importer: Importer
+    found: tuple[ImportedSubtree | DeclinedNode, ...]
+
+    def walk(self) -> Iterator[ImportedSubtree | DeclinedNode]:
+        """Yield everything that was found, with what is below each subtree after it."""
+        stack = list(reversed(self.found))
+        while stack:
+            found = stack.pop()
+            yield found
+            if isinstance(found, ImportedSubtree):
+                stack += reversed(found.below)
+
+    @property
+    def subtrees(self) -> list[ImportedSubtree]:
+        """All subtrees."""
+        return [found for found in self.walk() if isinstance(found, ImportedSubtree)]
+
+    @property
+    def declined(self) -> list[DeclinedNode]:
+        """All nodes that fall back to Spark."""
+        return [found for found in self.walk() if not isinstance(found, ImportedSubtree)]
+
+
+def import_plan(query: SparkQuery, tree: SplitPlan) -> ImportedPlan:
+    """Import the query's tree, or the same tree with nodes split; no subtrees if Spark has to run the whole query."""
+    importer = query.importer(tree)
+    whole = importer.declined_query(tree.root)
+    if whole is not None:
+        return ImportedPlan(tree, importer, (whole,))
+    try:
+        return ImportedPlan(tree, importer, _search(importer, [(tree.root, ())]))
+    except Declined as declined:
+        return ImportedPlan(tree, importer, ((declined.node, declined.reason),))
+
+
+def import_children(
+    plan: ImportedPlan, subtree: ImportedSubtree
+) -> tuple[ImportedSubtree | DeclinedNode, ...]:
+    """Import the subtrees below the root of a subtree that itself falls back to Spark.
+
+    Raises Declined if Spark has to run the whole query.
+    """
+    return _search(plan.importer, _children(subtree.node, subtree.position)[::-1])
+
+
+def _search(
+    importer: Importer, stack: list[tuple[CatalystNode, Position]]
+) -> tuple[ImportedSubtree | DeclinedNode, ...]:
+    """Search the subtrees below the given nodes, the last node first. Raises Declined for a query that Spark has to run."""
+    found: list[ImportedSubtree | DeclinedNode] = []
+    while stack:
+        node, at = stack.pop()
+        is_root = at == ()
+        if not is_root and not may_work(node):
+            continue
+        dependence = partition_dependence(node)
+        if dependence is not None:
+            found.append((node, dependence))
+            continue
+        try:
+            imported = importer.import_plan(node)
+        except Unsupported as declined:
+            if isinstance(declined, Declined) and declined.whole_query:
+                raise
+            found.append((declined.node if isinstance(declined, Declined) else node, declined.reason))
+            stack += _children(node, at)[::-1]
+            continue
+        if is_root or does_work(imported.plan):
+            found.append(ImportedSubtree(at, node, imported, _below_handovers(importer, node, at, imported)))
+    return tuple(found)
+
+
+def _below_handovers(
+    importer: Importer, node: CatalystNode, at: Position, imported: Imported
+) -> tuple[ImportedSubtree | DeclinedNode, ...]:
+    """Search below the nodes whose rows Spark hands over to an imported subtree, and say why these nodes fall back."""
+    below: list[tuple[CatalystNode, Position]] = []
+    declined: list[DeclinedNode] = list(imported.declined)
+    for handover in imported.inputs:
+        dependence = partition_dependence(handover.node)
+        if dependence is not None:
+            declined.append((handover.node, dependence))
+            continue
+        where = position_below(node, at, handover.node)
+        if where is not None:
+            below += _children(handover.node, where)
+    return (*declined, *_search(importer, below))
+
+
+def _children(node: CatalystNode, at: Position) -> list[tuple[CatalystNode, Position]]:
+    return [(child, (*at, i)) for i, child in enumerate(node.children)]
+
+
+def position_below(node: CatalystNode, at: Position, target: CatalystNode) -> Position | None:
+    """Return the position of a node below ``node``; None for a node in the plan of a subquery."""
+    return next((p for n, p in _positions(node, at) if n is target), None)
+
+
+def _positions(node: CatalystNode, at: Position) -> Iterator[tuple[CatalystNode, Position]]:
+    yield node, at
+    for i, child in enumerate(node.children):
+        yield from _positions(child, (*at, i))

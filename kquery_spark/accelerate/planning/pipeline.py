@@ -1,0 +1,133 @@
+"""Planning, from a Spark DataFrame to the DataFrame that runs in the engine, one step after the other.
+
+read plan -> fast reject -> import -> choose parts -> compile -> decide -> assemble
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Literal
+
+from pyspark.sql import DataFrame
+
+from kquery_spark.accelerate.execution.assemble import assemble
+from kquery_spark.accelerate.execution.execution import PlacedQuery
+from kquery_spark.accelerate.planning.choose_parts import choose_parts
+from kquery_spark.accelerate.planning.compile_parts import compile_parts
+from kquery_spark.accelerate.planning.decision import Decision, decide
+from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
+from kquery_spark.accelerate.planning.import_subtrees import import_plan
+from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.accelerate.planning.planned_query import PlannedQuery, declined_query
+from kquery_spark.accelerate.planning.read_plan import OptimizedFrame, read_plan
+from kquery_spark.config.engine import EngineConfig
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.spark_query import SparkQuery
+from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_client
+from kquery_spark.spark_bridge.relations.catalog_snapshot import CatalogSnapshot, SparkPlan
+
+Fallback = Literal["spark", "error"]
+When = Literal["auto", "always", "never"]
+Renew = Callable[[], PlacedQuery | DataFrame]
+"""Plans a query again whose tables may have changed; returns a DataFrame if Spark runs it."""
+
+
+@dataclass(frozen=True)
+class PlanningResult:
+    """The DataFrame to return, and how planning came to it.
+
+    config: the settings, or None if planning ended before it read them. planned: None after a fast reject. chosen: the parts
+    that the engine runs, a subset of the parts with a decision. failure: why the engine could not plan the query, or None.
+    """
+
+    frame: DataFrame
+    config: EngineConfig | None = None
+    planned: PlannedQuery | None = None
+    decisions: tuple[Decision, ...] = ()
+    chosen: tuple[Part, ...] = ()
+    failure: str | None = None
+
+
+def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: Renew) -> PlanningResult:
+    """Run all steps for ``kquery_plan``, whose options these are. Raises Unsupported with ``fallback="error"``."""
+    optimized = read_plan(frame)
+    if when == "auto" and fallback == "spark" and optimized.plan is not None:
+        if nothing_to_win(optimized.bridge, optimized.plan.optimized):
+            return PlanningResult(frame, optimized.bridge.last_config)
+    planned = _plan_parts(optimized)
+    if not planned.config.enabled:
+        return PlanningResult(frame, planned.config, planned)
+    if fallback == "error":
+        _require_whole(planned)
+    decisions = tuple(decide(planned, part) for part in planned.parts)
+    chosen, driver_only = _chosen(planned, decisions, when)
+    fast = assemble(planned, chosen, rescue=fallback == "spark", driver_only=driver_only, renew=renew)
+    return PlanningResult(fast, planned.config, planned, decisions, tuple(chosen))
+
+
+def plan_frame(frame: DataFrame) -> PlannedQuery:
+    """Run the steps that find the parts which the engine can run, whether or not it should win.
+
+    A query that the engine cannot run raises nothing: the result holds the reasons.
+    """
+    return _plan_parts(read_plan(frame))
+
+
+def _plan_parts(optimized: OptimizedFrame) -> PlannedQuery:
+    """Find the parts of a query, by the plan in which the engine and Spark read the same files."""
+    planned = _find_parts(optimized)
+    if optimized.plan is None or optimized.plan.delta_snapshots is None or not planned.parts or planned.whole:
+        return planned
+    # Spark reads a part of the query itself. With Delta's rule, both read the same snapshots.
+    return _find_parts(read_plan(optimized.frame, delta_prepares=True))
+
+
+def _find_parts(optimized: OptimizedFrame) -> PlannedQuery:
+    """Import, choose parts, and compile."""
+    frame, link = optimized.frame, optimized.bridge
+    config, costs = link.config_and_costs()
+    if optimized.plan is None:
+        return declined_query(frame, link, config, optimized.problem or "")
+    try:
+        query = SparkQuery.parse(optimized.plan, link, config, partial(workers_have_hdfs_client, link))
+    except Unsupported as error:
+        return declined_query(frame, link, config, error.reason)
+    imported = import_plan(query, query.tree)
+    chosen = choose_parts(imported, query, costs)
+    compiled = compile_parts(chosen, config)
+    parts, declined = compiled.parts, compiled.declined
+    problem = worker_problem(link) if parts and config.enabled else None
+    if problem is not None:
+        return replace(declined_query(frame, link, config, problem), worker_problem=problem)
+    reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
+    snapshot = _end_planning(optimized.plan) if parts else None
+    tree = chosen.tree
+    return PlannedQuery(
+        frame, link, config, costs, tree.plan, tree.facts, tree.root, parts, reasons, declined, snapshot
+    )
+
+
+def _end_planning(plan: SparkPlan) -> CatalogSnapshot | None:
+    """Finish the catalog snapshot: tables that change from now on are detected when an action runs."""
+    if plan.snapshot is not None:
+        plan.snapshot.end_planning(plan.optimized)
+    return plan.snapshot
+
+
+def _require_whole(planned: PlannedQuery) -> None:
+    if planned.whole and not planned.reasons:
+        return
+    node, reason = (
+        planned.reasons[0] if planned.reasons else ("Query", "a part of the query falls back to Spark")
+    )
+    raise Unsupported(f"{node}: {reason}")
+
+
+def _chosen(planned: PlannedQuery, decisions: Sequence[Decision], when: When) -> tuple[list[Part], bool]:
+    """Return the parts to run in the engine, and whether only actions that collect rows in the driver gain from them."""
+    if when == "always":
+        return list(planned.parts), False
+    chosen = [part for part, decision in zip(planned.parts, decisions, strict=True) if decision.accelerate]
+    return chosen, when == "auto" and any(decision.driver_only for decision in decisions)
