@@ -7,8 +7,9 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr.nodes import Call, Case, Cast, Expr, InList, Literal
 from kquery_spark.functions import casts
+from kquery_spark.functions.calling import call
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, call, function
+from kquery_spark.functions.registry import CallContext, function
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
 

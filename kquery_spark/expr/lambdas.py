@@ -12,7 +12,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.traverse import columns_of, substitute, walk
 from kquery_spark.functions.nested.higher_order import HigherOrderFunction, higher_order_function
-from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.registry import EvalMode, Nullability
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,9 @@ class HigherOrder(Expr):
     @override
     def nullable(self) -> bool:
         match self.entry.nullable:
-            case "always":
+            case Nullability.OTHER_REASONS:
                 return True
-            case "body" if self.body.nullable:
+            case Nullability.ARGUMENT_OR_BODY if self.body.nullable:
                 return True
         return any(a.nullable for a in self.arguments)
 

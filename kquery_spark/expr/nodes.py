@@ -15,7 +15,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.functions import casts
-from kquery_spark.functions.registry import COLUMN, EvalMode, Function, function
+from kquery_spark.functions.registry import COLUMN, EvalMode, Function, Nullability, function
 from kquery_spark.types import names as t
 from kquery_spark.types.units import MICRO_NANOS
 
@@ -250,17 +250,19 @@ def _has_nullable_field(call: Call) -> bool:
     return record.nullable or record.dtype.field(name).nullable
 
 
-#: When a call may be NULL, by the ``nullable`` of its function; by any other ("any") if an argument may be, or an error
+#: When a call may be NULL, by the ``nullable`` of its function; by ANY_ARGUMENT if an argument may be, or an error
 #: is NULL.
-_NULLABLE: Final[Mapping[str, Callable[[Call], bool]]] = {
-    "never": lambda call: False,
-    "always": lambda call: True,
-    "all": lambda call: all(a.nullable for a in call.args),
-    "first": lambda call: _any_nullable(call.args[:1]),
-    "two": lambda call: _any_nullable(call.args[:2]),
-    "rest": lambda call: _any_nullable(call.args[1:]),
-    "field": _has_nullable_field,
-    "elements": lambda call: _any_nullable(call.args) or call.args[0].dtype.value_field.nullable,
+_NULLABLE: Final[Mapping[Nullability, Callable[[Call], bool]]] = {
+    Nullability.NEVER: lambda call: False,
+    Nullability.OTHER_REASONS: lambda call: True,
+    Nullability.ALL_ARGUMENTS: lambda call: all(a.nullable for a in call.args),
+    Nullability.FIRST_ARGUMENT: lambda call: _any_nullable(call.args[:1]),
+    Nullability.FIRST_TWO_ARGUMENTS: lambda call: _any_nullable(call.args[:2]),
+    Nullability.ALL_BUT_FIRST: lambda call: _any_nullable(call.args[1:]),
+    Nullability.STRUCT_OR_FIELD: _has_nullable_field,
+    Nullability.ARGUMENT_OR_ELEMENT: lambda call: (
+        _any_nullable(call.args) or call.args[0].dtype.value_field.nullable
+    ),
 }
 
 

@@ -16,6 +16,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     Kernel,
+    Nullability,
     Operator,
     register,
     register_internal,
@@ -194,7 +195,7 @@ def _null_test(
         kernel,
         _any_type,
         catalyst=(catalyst,),
-        nullable="never",
+        nullable=Nullability.NEVER,
         encoded=True,
         operator=Operator(opposite=opposite),
         selectivity=selectivity,
@@ -217,7 +218,7 @@ register_internal(
         _flat,
         catalyst=("EqualNullSafe",),
         arity=(2, 2),
-        nullable="never",
+        nullable=Nullability.NEVER,
         encoded=True,
         coerce=coerce_comparison,
         operator=Operator("<=>", flipped="eq_null_safe", equality=True),
@@ -229,5 +230,5 @@ register_internal(
 register(
     _null_test("isnull", _is_null, "IsNull", "({0} IS NULL)", "isnotnull", 0.05),
     _null_test("isnotnull", _is_not_null, "IsNotNull", "({0} IS NOT NULL)", "isnull", 1.0),
-    Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable="never"),
+    Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable=Nullability.NEVER),
 )

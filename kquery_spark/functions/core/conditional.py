@@ -16,7 +16,7 @@ from kquery_spark.functions import casts
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
+from kquery_spark.functions.registry import CallContext, EvalMode, Function, Nullability, accept, register
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.kernels.text import if_else
@@ -157,7 +157,7 @@ register(
         one_type,
         catalyst=("Coalesce",),
         arity=(1, None),
-        nullable="all",
+        nullable=Nullability.ALL_ARGUMENTS,
         encoded=True,
         coerce=coerce_comparison,
         lazy=True,
@@ -170,7 +170,7 @@ register(
         _nullif,
         _nullif_type,
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset({EvalMode.ANSI}),
         safe_for=lambda types, values: types[0] == types[1],
         encoded=True,
@@ -184,7 +184,7 @@ register(
         _nvl2,
         lambda types: one_type(types[1:]),
         arity=(3, 3),
-        nullable="rest",
+        nullable=Nullability.ALL_BUT_FIRST,
         encoded=True,
         coerce=_coerce_nvl2,
         lazy=True,
@@ -210,7 +210,7 @@ register(
         catalyst=("Greatest",),
         calls=ALL_COLUMNS,
         arity=(2, None),
-        nullable="all",
+        nullable=Nullability.ALL_ARGUMENTS,
         encoded=True,
         coerce=coerce_comparison,
         invalid_utf8=InvalidUtf8.BYTES,
@@ -222,7 +222,7 @@ register(
         catalyst=("Least",),
         calls=ALL_COLUMNS,
         arity=(2, None),
-        nullable="all",
+        nullable=Nullability.ALL_ARGUMENTS,
         encoded=True,
         coerce=coerce_comparison,
         invalid_utf8=InvalidUtf8.BYTES,

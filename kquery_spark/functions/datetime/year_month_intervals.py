@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
     Function,
+    Nullability,
     accept,
     cast_to,
     register_internal,
@@ -136,7 +137,7 @@ register_internal(
         _parsed,
         accept(t.YEAR_MONTH, t.STRING, t.STRING),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=ALWAYS_RAISES,
     ),
 )

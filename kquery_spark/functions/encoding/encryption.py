@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     Function,
     JavaMethod,
     Kernel,
+    Nullability,
     accept,
     register_internal,
 )
@@ -164,7 +165,7 @@ def _entry(
         accept(t.BINARY, *types),
         java=(JavaMethod("ExpressionImplUtils", method),),
         arity=(len(types), len(types)),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
         check_values=check,
         calls=CallForm(columns=tuple(range(len(types)))),

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.json.writing import WHOLE_MINUTES, plain_text
-from kquery_spark.functions.registry import CallContext, Function, register
+from kquery_spark.functions.registry import CallContext, Function, Nullability, register
 from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -65,7 +65,7 @@ register(
         "to_csv",
         _to_csv,
         _type,
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         changes=(WHOLE_MINUTES,),
         invalid_utf8=InvalidUtf8.REPLACED,
     )

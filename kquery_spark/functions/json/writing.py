@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions.calling import call
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.datetime.date_fields import local
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
@@ -16,8 +17,8 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     VersionChange,
-    call,
     function,
     register,
 )
@@ -186,7 +187,7 @@ register(
         "to_json",
         _to_json,
         _type,
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         changes=(WHOLE_MINUTES,),
         invalid_utf8=InvalidUtf8.REPLACED,
     )

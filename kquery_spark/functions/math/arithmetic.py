@@ -19,6 +19,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     Operator,
     register,
     register_internal,
@@ -417,7 +418,7 @@ def _entry(
         result,
         catalyst=(catalyst,),
         arity=(2, 2),
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         raises=ANSI_RAISES,
         safe_for=_SAFE.get(name),
         encoded=True,
@@ -428,7 +429,9 @@ def _entry(
 
 def _division(*args: Any, calls: CallForm = ONE_COLUMN) -> Function:
     """Spark looks at the divisor before the dividend."""
-    return replace(_entry(*args), calls=calls, nullable="always", evaluates=(1, 0), zero_ends=True)
+    return replace(
+        _entry(*args), calls=calls, nullable=Nullability.OTHER_REASONS, evaluates=(1, 0), zero_ends=True
+    )
 
 
 register_internal(

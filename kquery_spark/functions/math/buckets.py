@@ -10,7 +10,15 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import FOUR_COLUMNS, TWO_COLUMNS
-from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
+    CallContext,
+    Function,
+    Nullability,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
@@ -79,7 +87,7 @@ register(
         accept(t.LONG, t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
         catalyst=("WidthBucket",),
         arity=(4, 4),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1, 2, 3),
         coerce=cast_to(t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
         calls=FOUR_COLUMNS,

@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
     Function,
+    Nullability,
     Operator,
     accept,
     cast_to,
@@ -161,7 +162,7 @@ def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any
         catalyst=(catalyst,),
         arity=(count, count),
         coerce=cast_to(t.DOUBLE),
-        **{"nullable": "always", **options},
+        **{"nullable": Nullability.OTHER_REASONS, **options},
     )
 
 
@@ -180,7 +181,7 @@ register(
         _DOUBLE,
         catalyst=("Logarithm",),
         arity=(1, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         coerce=cast_to(t.DOUBLE),
         calls=replace(_UPPER_PAIR, shape=(1, "LOG(E(), {0})")),
@@ -190,7 +191,7 @@ register(
         _binary(_power),
         "Pow",
         2,
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         calls=_UPPER_PAIR,
         aliases=("pow",),
         alias_calls=(("pow", TWO_COLUMNS),),
@@ -200,10 +201,10 @@ register(
         _binary(lambda y, x: fdlibm.atan2(y + 0.0, x + 0.0)),
         "Atan2",
         2,
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         calls=_UPPER_PAIR,
     ),
-    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable="any", calls=_UPPER_PAIR),
+    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable=Nullability.ANY_ARGUMENT, calls=_UPPER_PAIR),
 )
 
 
@@ -212,8 +213,17 @@ def _constant(value: float) -> Any:
 
 
 register(
-    Function("pi", _constant(math.pi), lambda types: t.DOUBLE, arity=(0, 0), nullable="never", calls=UPPER),
-    Function("e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable="never", calls=UPPER),
+    Function(
+        "pi",
+        _constant(math.pi),
+        lambda types: t.DOUBLE,
+        arity=(0, 0),
+        nullable=Nullability.NEVER,
+        calls=UPPER,
+    ),
+    Function(
+        "e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable=Nullability.NEVER, calls=UPPER
+    ),
 )
 
 
@@ -320,7 +330,7 @@ register(
         _factorial,
         accept(t.LONG, t.INT),
         catalyst=("Factorial",),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.INT),
     ),
 )
@@ -376,7 +386,14 @@ register_internal(
     Function(
         "make_decimal", _make_decimal, _given, catalyst=("MakeDecimal",), raises=ANSI_RAISES, encoded=True
     ),
-    Function("known_not_null", _identity, same, catalyst=("KnownNotNull",), nullable="never", encoded=True),
+    Function(
+        "known_not_null",
+        _identity,
+        same,
+        catalyst=("KnownNotNull",),
+        nullable=Nullability.NEVER,
+        encoded=True,
+    ),
     Function("known_normalized", _identity, same, catalyst=("KnownFloatingPointNormalized",), encoded=True),
     Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),
 )

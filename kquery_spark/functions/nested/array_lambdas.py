@@ -19,6 +19,7 @@ from kquery_spark.functions.nested.higher_order import (
     first_type,
     register_higher_order,
 )
+from kquery_spark.functions.nullability import Nullability
 from kquery_spark.kernels.elements import (
     Elements,
     Mask,
@@ -199,7 +200,7 @@ register_higher_order(
             is_condition=True,
             result=_condition,
             kernel=_quantified(name == "exists"),
-            nullable="body",
+            nullable=Nullability.ARGUMENT_OR_BODY,
         )
         for name, cls in (("exists", "ArrayExists"), ("forall", "ArrayForAll"))
     ),
@@ -221,7 +222,7 @@ register_higher_order(
         parameters=_state_and_element,
         result=_state_type,
         kernel=_aggregate,
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         finishes=True,
     ),
 )

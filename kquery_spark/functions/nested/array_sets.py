@@ -13,7 +13,7 @@ from kquery_spark.functions.call_form import TWO_COLUMNS
 from kquery_spark.functions.core.conditional import one_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.nested.arrays import array_rule, is_orderable, wrong_types
-from kquery_spark.functions.registry import CallContext, Function, TypeRule, register, same
+from kquery_spark.functions.registry import CallContext, Function, Nullability, TypeRule, register, same
 from kquery_spark.functions.strings.basics import dense_mask
 from kquery_spark.kernels.elements import (
     Elements,
@@ -230,7 +230,7 @@ register(
         catalyst=("ArraysOverlap",),
         arity=(2, 2),
         calls=TWO_COLUMNS,
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         invalid_utf8=InvalidUtf8.BYTES,
     ),

@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     Operator,
     TypeRule,
     VersionChange,
@@ -259,7 +260,7 @@ register(
             _extreme(largest),
             array_rule(name, lambda types: types[0].value_type, is_orderable),
             catalyst=(cls,),
-            nullable="always",
+            nullable=Nullability.OTHER_REASONS,
             invalid_utf8=InvalidUtf8.BYTES,
         )
         for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
@@ -299,7 +300,7 @@ register(
         _flatten,
         array_rule("flatten", lambda types: types[0].value_type, _nested_array),
         catalyst=("Flatten",),
-        nullable="elements",
+        nullable=Nullability.ARGUMENT_OR_ELEMENT,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
@@ -317,7 +318,7 @@ register(
         catalyst=("ArrayRepeat",),
         arity=(2, 2),
         calls=TWO_COLUMNS,
-        nullable="rest",
+        nullable=Nullability.ALL_BUT_FIRST,
         evaluates=(1, 0),
         invalid_utf8=InvalidUtf8.BYTES,
     ),

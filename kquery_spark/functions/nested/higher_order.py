@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.registry import EvalMode, Nullability
 from kquery_spark.functions.special_forms import SpecialForm, register_special_forms, special_form
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.types import names as t
@@ -55,7 +55,7 @@ class HigherOrderFunction(SpecialForm):
     parameters: types of the arguments -> the lambda's parameters; PlanError for wrong types. optional: how many of the
     last parameters the lambda may lack. is_condition: the lambda gives a condition.
     result: types of the arguments and the field of what the lambda gives -> the call's type.
-    nullable: "any" (where an argument is NULL), "body" (where the lambda gives NULL, too), "always".
+    nullable: when the result is NULL.
     raises: modes in which the call can raise by itself, whatever the lambda does.
     finishes: a second lambda may say what the call gives of its result. without_lambda: the function that a call is which
     has no lambda.
@@ -68,7 +68,7 @@ class HigherOrderFunction(SpecialForm):
     is_condition: bool = False
     result: ResultRule = field(default=_no_result)
     kernel: LambdaKernel = field(default=_no_kernel)
-    nullable: str = "any"
+    nullable: Nullability = Nullability.ANY_ARGUMENT
     raises: frozenset[EvalMode] = frozenset()
     finishes: bool = False
     without_lambda: str = ""

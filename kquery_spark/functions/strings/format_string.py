@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     depends_on_values,
     register,
 )
@@ -212,7 +213,7 @@ register(
         depends_on_values,
         catalyst=("FormatString",),
         arity=(1, None),
-        nullable="first",
+        nullable=Nullability.FIRST_ARGUMENT,
         result_of=_type,
         aliases=("printf",),
         calls=CallForm(columns_from=1),

@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     Kernel,
+    Nullability,
     VersionChange,
     register,
 )
@@ -192,7 +193,7 @@ register(
         "StringLocate",
         (_S, _S, _I),
         (2, 3),
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         evaluates=(2, 0, 1),
         aliases=("position",),
         calls=CallForm(columns=(1,), adds=(2, ", 1")),

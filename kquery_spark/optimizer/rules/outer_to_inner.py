@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from kquery_spark.expr import Call, Cast, Column, Expr, InList
 from kquery_spark.expr.properties import conjuncts
+from kquery_spark.functions.nullability import Nullability
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Sort
 from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import with_new_children
@@ -111,7 +112,7 @@ def _null_propagating_columns(expr: Expr) -> frozenset[str]:
             return _null_propagating_columns(expr.child)
         case InList():
             return _null_propagating_columns(expr.child)
-        case Call() if expr.entry.nullable == "any" and not expr.entry.operator.connective:
+        case Call() if expr.entry.nullable is Nullability.ANY_ARGUMENT and not expr.entry.operator.connective:
             return frozenset[str]().union(*(_null_propagating_columns(a) for a in expr.args))
         case Call(function="and" | "or"):
             return _null_propagating_columns(expr.args[0]) & _null_propagating_columns(expr.args[1])

@@ -18,13 +18,13 @@ from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InLis
 from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts, user
+from kquery_spark.functions.calling import call
 from kquery_spark.functions.core.conditional import alike
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, EvalMode, call
+from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.run_control import check_run
-from kquery_spark.sources.json import structs as _structs  # noqa: F401  has FROM_JSON's entry
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_repeats
