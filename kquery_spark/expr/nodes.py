@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from kquery_spark.functions import casts
 from kquery_spark.functions.registry import COLUMN, EvalMode, Function, Nullability, function
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.units import MICRO_NANOS
 
@@ -193,6 +194,11 @@ class Call(Expr):
         return function(self.function)
 
     @property
+    def logic(self) -> Logic | None:
+        """The meaning of the function if it is a logical operator."""
+        return self.entry.operator.logic
+
+    @property
     @override
     def dtype(self) -> pa.DataType:
         return self.type
@@ -226,9 +232,9 @@ class Call(Expr):
             return f"NOT {_wrapped(self.args[0])}"
         if symbol:
             return f"{symbol}{_wrapped(self.args[0])}"
-        if self.function == "isnull":
+        if self.logic is Logic.IS_NULL:
             return f"{_wrapped(self.args[0])} IS NULL"
-        if self.function == "isnotnull":
+        if self.logic is Logic.IS_NOT_NULL:
             return f"{_wrapped(self.args[0])} IS NOT NULL"
         return f"{self.function}({', '.join(map(str, self.args))})"
 

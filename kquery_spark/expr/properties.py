@@ -9,6 +9,7 @@ from kquery_spark.expr.nodes import Call, Cast, Expr, Literal
 from kquery_spark.expr.traverse import walk
 from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.functions import casts
+from kquery_spark.functions.sql_form import Logic
 
 #: So many terms hang on each other in the order they are written; trees of more are balanced.
 _MAX_CHAINED_TERMS = 16
@@ -70,7 +71,7 @@ def conjuncts(expr: Expr | None) -> list[Expr]:
     """The terms of an AND, left to right; [] for no condition."""
     if expr is None:
         return []
-    if isinstance(expr, Call) and expr.function == "and":
+    if isinstance(expr, Call) and expr.logic is Logic.AND:
         return conjuncts(expr.args[0]) + conjuncts(expr.args[1])
     return [expr]
 

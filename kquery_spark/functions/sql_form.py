@@ -3,8 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings
+
+
+class Logic(Enum):
+    """The meaning of a logical operator, for rules that know its truth table."""
+
+    AND = "AND"
+    OR = "OR"
+    NOT = "NOT"
+    IS_NULL = "IS NULL"
+    IS_NOT_NULL = "IS NOT NULL"
+    EQUAL = "="
+    EQUAL_NULL_SAFE = "<=>"
+    NOT_EQUAL = "<>"
+    LESS = "<"
+    LESS_OR_EQUAL = "<="
+    GREATER = ">"
+    GREATER_OR_EQUAL = ">="
 
 
 @dataclass(frozen=True)
@@ -13,7 +31,7 @@ class Operator:
 
     symbol: what plans print between or before the operands. spellings: SQL's other spellings of it.
     arithmetic: computes a number from two. associative: constants of a chain of it can be gathered.
-    connective: AND and OR, which can know their value from one side.
+    logic: its meaning, if it is a logical operator.
     flipped: the comparison with its sides swapped. equality: a comparison that is true for equal values only.
     opposite: the condition that is true where this one is false.
     """
@@ -22,10 +40,15 @@ class Operator:
     spellings: tuple[str, ...] = ()
     arithmetic: bool = False
     associative: bool = False
-    connective: bool = False
+    logic: Logic | None = None
     flipped: str = ""
     equality: bool = False
     opposite: str = ""
+
+    @property
+    def connective(self) -> bool:
+        """True for AND and OR, which can know their value from one side."""
+        return self.logic in (Logic.AND, Logic.OR)
 
 
 NO_OPERATOR = Operator()

@@ -22,6 +22,7 @@ from kquery_spark.functions.calling import call
 from kquery_spark.functions.core.conditional import alike
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.run_control import check_run
@@ -165,7 +166,7 @@ class Program:
     def _connective(self, expr: Call) -> Step:
         """AND / OR; a right side that can raise sees only the rows the left side leaves open."""
         left, right = (self._compile(a) for a in expr.args)
-        is_and = expr.function == "and"
+        is_and = expr.logic is Logic.AND
         combine = pc.and_kleene if is_and else pc.or_kleene
         if not can_raise(expr.args[1]):
             return lambda batch, memo: Vector(
