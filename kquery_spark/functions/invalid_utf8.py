@@ -21,8 +21,8 @@ from kquery_spark.kernels.utf8 import (
     invalid_rows,
     is_replaceable,
     is_valid,
-    replaced,
-    strings_of,
+    replace_malformed,
+    strings_from_bytes,
 )
 from kquery_spark.kernels.utf8_string import BeyondString
 from kquery_spark.run_control import bounding_control, check_run
@@ -73,7 +73,7 @@ def run_with_care(
         raise Unsupported(f"{name} of a string that is not valid UTF-8 is not supported")
     if rule is InvalidUtf8.VALIDATED and any(has_surrogates(a.data) for a in args if has_strings(a.dtype)):
         raise Unsupported(f"{name} of a string with the bytes of a surrogate is not supported")
-    return kernel([Vector(a.dtype, replaced(a.data)) for a in args])
+    return kernel([Vector(a.dtype, replace_malformed(a.data)) for a in args])
 
 
 def _by_rows(
@@ -99,7 +99,7 @@ def _by_rows(
     except BeyondString:
         reason = f"{name} of a string that ends in the middle of a character depends on the bytes behind it in Spark"
         raise Unsupported(reason) from None
-    column = strings_of(results) if dtype == t.STRING else pa.array(results, dtype)
+    column = strings_from_bytes(results) if dtype == t.STRING else pa.array(results, dtype)
     places = np.arange(num_rows)
     places[odd] = num_rows + np.arange(len(results))
     return pa.concat_arrays([Vector(dtype, usual).array(num_rows), column]).take(pa.array(places))

@@ -127,7 +127,7 @@ _LATER = """
 import time
 from kquery_spark.kernels.compiled import _WARMUP_CALLS, FILE_LOOPS
 
-FILE_LOOPS.look_later()  # no request yet
+FILE_LOOPS.load_in_background()  # no request yet
 assert [FILE_LOOPS.kernels() for _ in range(_WARMUP_CALLS)] == [None] * _WARMUP_CALLS
 time.sleep(0.5)
 assert FILE_LOOPS.kernels() is None

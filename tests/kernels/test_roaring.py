@@ -66,11 +66,11 @@ def test_damaged_bytes_are_an_error_or_other_numbers_in_order(data):
         (BitMap64([1]).serialize() + b"x", "behind the last bitmap"),
         (
             struct.pack("<Q", 2) + 2 * BitMap64([1]).serialize()[8:],
-            "the bitmaps are not in rising order",
+            "the bitmaps are not in ascending order",
         ),
         (
             struct.pack("<QIIIHHI", 1, 0, 12346, 1, 0, 1, 16) + struct.pack("<HH", 5, 5),
-            "2 numbers in rising order",
+            "2 numbers in ascending order",
         ),
     ],
 )

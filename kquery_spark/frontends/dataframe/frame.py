@@ -19,7 +19,7 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
 from kquery_spark.frontends.sql.suggestions import did_you_mean
-from kquery_spark.kernels.utf8 import printable
+from kquery_spark.kernels.utf8 import replace_malformed_columns
 from kquery_spark.logical import LogicalPlan, format_plan
 from kquery_spark.logical.lineage import lineage, lineages
 from kquery_spark.types.names import is_numeric, spark_name
@@ -321,7 +321,7 @@ class DataFrame(Builder):
     def collect(self) -> list[dict[str, Any]]:
         """Run and give one dict a row."""
         self._check_names()
-        return list(printable(self.to_arrow()).to_pylist())
+        return list(replace_malformed_columns(self.to_arrow()).to_pylist())
 
     def _check_names(self) -> None:
         twice = [n for i, n in enumerate(self.columns) if n in self.columns[:i]]

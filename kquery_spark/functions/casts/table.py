@@ -9,7 +9,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.casts.nested import cast_nested, parts
 from kquery_spark.functions.registry import CallContext, EvalMode, VersionChange
-from kquery_spark.kernels.utf8 import is_valid, replaced
+from kquery_spark.kernels.utf8 import is_valid, replace_malformed
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector, gather
 
@@ -248,7 +248,7 @@ def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows:
         raise AssertionError
     if vector.dtype == t.STRING and target != t.BINARY and not is_valid(vector.data):
         vector = Vector(
-            t.STRING, replaced(vector.data)
+            t.STRING, replace_malformed(vector.data)
         )  # what no number or time contains remains what none contains
     if vector.is_scalar:
         one = Vector(vector.dtype, pa.repeat(vector.data, 1))

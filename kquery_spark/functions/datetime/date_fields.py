@@ -44,12 +44,12 @@ def _iso_week(days: Int64s) -> tuple[Int64s, Int64s]:
     """Year and week by ISO 8601: the week belongs to the year its Thursday is in."""
     thursday = days - civil.weekday(days) + 3
     year, _, _ = civil.split(thursday)
-    return year, (thursday - civil.join(year, 1, 1)) // 7 + 1
+    return year, (thursday - civil.days_of_dates(year, 1, 1)) // 7 + 1
 
 
 def _day_of_year(days: Int64s) -> Int64s:
     year, _, _ = civil.split(days)
-    return days - civil.join(year, 1, 1) + 1
+    return days - civil.days_of_dates(year, 1, 1) + 1
 
 
 _MIN_TABLE_DAYS = 10_000  # days whose fields are looked up in a table
@@ -155,13 +155,15 @@ register(
     _date_entry(
         "year",
         "Year",
-        lambda d: civil.months_of(d) // 12 + 1970,
+        lambda d: civil.month_numbers(d) // 12 + 1970,
         30.0,
         ("YEAR", "Y", "YEARS", "YR", "YRS"),
     ),
-    _date_entry("quarter", "Quarter", lambda d: civil.months_of(d) % 12 // 3 + 1, 5.0, ("QUARTER", "QTR")),
     _date_entry(
-        "month", "Month", lambda d: civil.months_of(d) % 12 + 1, 13.0, ("MONTH", "MON", "MONS", "MONTHS")
+        "quarter", "Quarter", lambda d: civil.month_numbers(d) % 12 // 3 + 1, 5.0, ("QUARTER", "QTR")
+    ),
+    _date_entry(
+        "month", "Month", lambda d: civil.month_numbers(d) % 12 + 1, 13.0, ("MONTH", "MON", "MONS", "MONTHS")
     ),
     _date_entry(
         "day",

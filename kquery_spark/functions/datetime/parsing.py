@@ -296,7 +296,7 @@ def _joined(values: dict[str, Int64s]) -> Int64s | None:
     if not good.all():
         return None
     micros: Int64s = (
-        civil.join(y, month, day) * DAY_MICROS + (hour * 3600 + minute * 60 + second) * SECOND_MICROS
+        civil.days_of_dates(y, month, day) * DAY_MICROS + (hour * 3600 + minute * 60 + second) * SECOND_MICROS
     )
     return micros
 

@@ -51,7 +51,7 @@ def _strings(vector: Vector, context: CallContext) -> pa.Array:
 def _shown(document: Document) -> str | None:
     """A value as a text: strings without quotes; None for one that UTF-8 has no bytes for."""
     if document.kind != "string":
-        return json_documents.written(document, java_text)
+        return json_documents.to_json(document, java_text)
     return document.value if _is_encodable(document.value) else None
 
 
@@ -85,7 +85,7 @@ def _matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext)
 
     def one(text: str) -> str | None:
         document = json_documents.parse(text)
-        return None if document is None else json_wildcards.text_behind(document, steps, java_text)
+        return None if document is None else json_wildcards.write_matches(document, steps, java_text)
 
     return _values_at(vector, steps, False, one, context)
 

@@ -77,7 +77,7 @@ def add(left: Vector, right: Vector, context: CallContext, sign: int = 1) -> Dat
             a, b = _scaled(left.data, up_l), _scaled(right.data, up_r)
             exact = (pc.add if sign > 0 else pc.subtract)(a, b)
             return _narrow_result(exact, scale, context)
-    return fit(wide.added(left, right, sign, _length(left, right, context)), context)
+    return fit(wide.add(left, right, sign, _length(left, right, context)), context)
 
 
 def _length(left: Vector, right: Vector, context: CallContext) -> int:
@@ -95,7 +95,7 @@ def multiply(left: Vector, right: Vector, context: CallContext) -> Data:
         if bound <= INT64_MAX:
             exact = pc.multiply(left.data, right.data)
             return _narrow_result(exact, left.dtype.scale + right.dtype.scale, context)
-    return fit(wide.multiplied(left, right, _length(left, right, context)), context)
+    return fit(wide.multiply(left, right, _length(left, right, context)), context)
 
 
 def divide(left: Vector, right: Vector, context: CallContext) -> Data:
@@ -178,7 +178,7 @@ def fit(values: pa.Array, context: CallContext) -> pa.Array:
     """decimal256 values as the context's decimal128: round HALF_UP, then range check."""
     out = context.dtype
     if values.type.scale > out.scale:
-        values = wide.rounded(values, out.scale)
+        values = wide.round_half_up(values, out.scale)
     elif values.type.scale < out.scale:
         whole = out.precision - out.scale
         limit = pa.scalar(decimal.Decimal(10) ** whole, pa.decimal256(76, values.type.scale))
@@ -206,7 +206,7 @@ def slim(array: pa.Array) -> pa.Array:
 def _wide_quotient(left: Vector, right: Vector, context: CallContext) -> pa.Array:
     length = _length(left, right, context)
     try:
-        return fit(wide.divided(left, right, context.dtype.scale, length), context)
+        return fit(wide.divide(left, right, context.dtype.scale, length), context)
     except OverflowError:
         return _quotient_in_python(left, right, length, context)
 

@@ -22,11 +22,11 @@ from kquery_spark.functions.nested.higher_order import (
 from kquery_spark.kernels.elements import (
     Elements,
     Mask,
+    cast_nullability,
     element_places,
     elements,
+    gather_lists,
     list_array,
-    listed,
-    of_type,
 )
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.types import names as t
@@ -60,7 +60,7 @@ def _filter(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     value = call.function(_with_place(items, call.parameters), items.rows)
     passing = np.flatnonzero(truth(value, len(items.rows))[0])
     sizes = np.bincount(items.rows[passing], minlength=call.num_rows)
-    return listed(items.values, passing, sizes, items.nulls, call.dtype)
+    return gather_lists(items.values, passing, sizes, items.nulls, call.dtype)
 
 
 def _quantified(exists: bool) -> Any:
@@ -134,14 +134,14 @@ def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     if len(steps) > _MAX_SHORT_STEPS and len(items.rows) < _MIN_ROWS_OF_A_STEP * len(steps):
         raise Unsupported("AGGREGATE over few long arrays is not supported")
     live = np.searchsorted(-sizes, -steps, side="left")  # rows with more elements than the step's number
-    value = of_type(zero.take(pa.array(order)), call.dtype)
+    value = cast_nullability(zero.take(pa.array(order)), call.dtype)
     done: list[pa.Array] = []
     for step, count in zip(steps.tolist(), live.tolist(), strict=True):
         if count < len(value):
             done.append(value.slice(count))
             value = value.slice(0, count)
         element = items.values.take(pa.array(starts[:count] + step))
-        value = of_type(call.function([value, element], order[:count]).array(count), call.dtype)
+        value = cast_nullability(call.function([value, element], order[:count]).array(count), call.dtype)
     folded = pa.concat_arrays([value, *reversed(done)])
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))

@@ -19,7 +19,7 @@ from kquery_spark.functions.nested.higher_order import (
     register_higher_order,
 )
 from kquery_spark.functions.registry import CallContext, Function, register_internal, same
-from kquery_spark.kernels.elements import codes, elements, listed
+from kquery_spark.kernels.elements import elements, gather_lists, value_ranks
 from kquery_spark.kernels.integer_order import lexicographic_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -33,10 +33,10 @@ _UNORDERED = "array_sort by a lambda that does not order all elements of an arra
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     """Ascending, NULLs last; equal elements keep their order."""
     items = elements(args[0].array(context.num_rows))
-    ranks = codes(items.values)
+    ranks = value_ranks(items.values)
     ranks = np.where(ranks < 0, ranks.max(initial=0) + 1, ranks)
     order = lexicographic_order([items.rows, ranks])
-    return listed(items.values, order, items.sizes, items.nulls, context.dtype)
+    return gather_lists(items.values, order, items.sizes, items.nulls, context.dtype)
 
 
 def _sort_by(args: Sequence[pa.Array], call: LambdaCall) -> Data:
@@ -60,7 +60,7 @@ def _sort_by(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     if (np.sign(ranks[left] - ranks[right]) != signs).any():
         raise Unsupported(_UNORDERED)
     order = lexicographic_order([items.rows, ranks])
-    return listed(items.values, order, sizes, items.nulls, call.dtype)
+    return gather_lists(items.values, order, sizes, items.nulls, call.dtype)
 
 
 def _compared(values: pa.Array, left: Int64s, right: Int64s, rows: Int64s, call: LambdaCall) -> Int64s:

@@ -22,14 +22,14 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings.basics import dense_mask, numbers
 from kquery_spark.kernels.elements import (
     Mask,
+    cast_nullability,
     check_size,
-    element_of,
+    coerce_to_element,
     element_places,
     elements,
+    gather_lists,
     is_array,
     list_array,
-    listed,
-    of_type,
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
@@ -56,7 +56,9 @@ def _inserted(array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dt
     places[starts[rows] + order] = kept
     present = np.flatnonzero(~nulls)
     places[starts[present] + np.maximum(from_left[present], 0)] = len(items.rows) + present
-    values = pa.concat_arrays([of_type(items.values, dtype.value_type), of_type(item, dtype.value_type)])
+    values = pa.concat_arrays(
+        [cast_nullability(items.values, dtype.value_type), cast_nullability(item, dtype.value_type)]
+    )
     values = values.take(pa.array(np.maximum(places, 0), mask=places < 0))
     return list_array(values, sizes, nulls, dtype)
 
@@ -86,7 +88,7 @@ def _compact(args: Sequence[Vector], context: CallContext) -> Data:
     items = elements(args[0].array(context.num_rows))
     present = np.flatnonzero(np.asarray(items.values.is_valid().to_numpy(zero_copy_only=False), np.bool_))
     sizes = np.bincount(items.rows[present], minlength=context.num_rows)
-    return listed(items.values, present, sizes, items.nulls, context.dtype)
+    return gather_lists(items.values, present, sizes, items.nulls, context.dtype)
 
 
 def _zip(args: Sequence[Vector], context: CallContext) -> Data:
@@ -97,7 +99,9 @@ def _zip(args: Sequence[Vector], context: CallContext) -> Data:
     sizes = np.where(nulls, 0, np.max([side.sizes for side in sides], axis=0))
     rows, order = element_places(sizes)
     fields = list(context.dtype.value_type)
-    columns = [of_type(side.at(rows, order), field.type) for side, field in zip(sides, fields, strict=True)]
+    columns = [
+        cast_nullability(side.at(rows, order), field.type) for side, field in zip(sides, fields, strict=True)
+    ]
     structs = pa.StructArray.from_arrays(columns, fields=fields)
     return list_array(structs, sizes, nulls, context.dtype)
 
@@ -126,7 +130,7 @@ def _insert_type(name: str, item: int) -> TypeRule:
 
 
 def _coerce_insert(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    array, item = element_of([types[0], types[2]])
+    array, item = coerce_to_element([types[0], types[2]])
     return [array, types[1], item]
 
 
@@ -175,7 +179,7 @@ register(
             catalyst=(cls,),
             arity=(2, 2),
             nullable="first",
-            coerce=element_of,
+            coerce=coerce_to_element,
             invalid_utf8=InvalidUtf8.BYTES,
         )
         for name, position, cls in (("array_append", -1, "ArrayAppend"), ("array_prepend", 1, "ArrayPrepend"))

@@ -18,12 +18,12 @@ from kquery_spark.functions.strings.basics import dense_mask
 from kquery_spark.kernels.elements import (
     Elements,
     Mask,
-    codes,
-    element_of,
+    cast_nullability,
+    coerce_to_element,
     elements,
-    listed,
-    of_one_type,
-    of_type,
+    gather_lists,
+    unify_types,
+    value_ranks,
 )
 from kquery_spark.kernels.integer_order import first_rows, stable_order
 from kquery_spark.kernels.ordered_bytes import has_floats
@@ -34,18 +34,18 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 def _both(args: Sequence[Vector], length: int) -> tuple[Elements, Elements, Int64s, Int64s]:
     """The elements of two arrays, with codes of their common values."""
     left, right = elements(args[0].array(length)), elements(args[1].array(length))
-    sides = of_one_type(left.values, right.values)
+    sides = unify_types(left.values, right.values)
     left, right = (replace(side, values=values) for side, values in zip((left, right), sides, strict=True))
     values = pa.concat_arrays(sides)
     _check_zeros(values)
-    joint = codes(values)
+    joint = value_ranks(values)
     return left, right, joint[: len(left.rows)], joint[len(left.rows) :]
 
 
 def _selected(items: Elements, positions: Int64s, mask: Mask, context: CallContext) -> pa.Array:
     """The arrays with the elements at ``positions`` only."""
     sizes = np.bincount(items.rows[positions], minlength=context.num_rows)
-    return listed(items.values, positions, sizes, mask, context.dtype)
+    return gather_lists(items.values, positions, sizes, mask, context.dtype)
 
 
 def _first_of_each(rows: Int64s, value_codes: Int64s) -> Int64s:
@@ -72,7 +72,7 @@ def _check_zeros(values: pa.Array) -> None:
 def _distinct(args: Sequence[Vector], context: CallContext) -> Data:
     items = elements(args[0].array(context.num_rows))
     _check_zeros(items.values)
-    selected = _first_of_each(items.rows, codes(items.values))
+    selected = _first_of_each(items.rows, value_ranks(items.values))
     return _selected(items, selected, items.nulls, context)
 
 
@@ -103,8 +103,10 @@ def _union(args: Sequence[Vector], context: CallContext) -> Data:
     order = stable_order(rows)
     order = order[~mask[rows[order]]]
     selected = order[_first_of_each(rows[order], value_codes[order])]
-    values = pa.concat_arrays([of_type(side.values, context.dtype.value_type) for side in (left, right)])
-    return listed(values, selected, np.bincount(rows[selected], minlength=n), mask, context.dtype)
+    values = pa.concat_arrays(
+        [cast_nullability(side.values, context.dtype.value_type) for side in (left, right)]
+    )
+    return gather_lists(values, selected, np.bincount(rows[selected], minlength=n), mask, context.dtype)
 
 
 def _overlap(args: Sequence[Vector], context: CallContext) -> Data:
@@ -124,7 +126,7 @@ def _overlap(args: Sequence[Vector], context: CallContext) -> Data:
 def _against(args: Sequence[Vector], n: int) -> tuple[Elements, Mask]:
     """The elements of an array, and which of them equal the row's value."""
     items = elements(args[0].array(n))
-    joint = codes(pa.concat_arrays(of_one_type(items.values, args[1].array(n))))
+    joint = value_ranks(pa.concat_arrays(unify_types(items.values, args[1].array(n))))
     mine, other = joint[: len(items.rows)], joint[len(items.rows) :]
     return items, (mine >= 0) & (mine == other[items.rows])
 
@@ -240,7 +242,7 @@ register(
         _pair("array_position", _itself, t.LONG),
         catalyst=("ArrayPosition",),
         arity=(2, 2),
-        coerce=element_of,
+        coerce=coerce_to_element,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
@@ -249,7 +251,7 @@ register(
         _pair("array_remove", _itself),
         catalyst=("ArrayRemove",),
         arity=(2, 2),
-        coerce=element_of,
+        coerce=coerce_to_element,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
 )

@@ -25,9 +25,9 @@ from kquery_spark.functions.registry import (
     register,
 )
 from kquery_spark.functions.strings.basics import dense_mask
-from kquery_spark.kernels.elements import Elements, Mask, check_size, elements, is_array, of_type
+from kquery_spark.kernels.elements import Elements, Mask, cast_nullability, check_size, elements, is_array
 from kquery_spark.kernels.integer_order import stable_order
-from kquery_spark.kernels.maps import built
+from kquery_spark.kernels.maps import build_maps
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
@@ -46,8 +46,8 @@ def _built(
     keeps_zeros: bool = False,
 ) -> pa.Array:
     dtype, last_wins = context.dtype, context.mode is EvalMode.LEGACY
-    keys, items = of_type(keys, dtype.key_type), of_type(items, dtype.item_type)
-    return built(rows, keys, items, nulls, dtype, last_wins, keeps_zeros)
+    keys, items = cast_nullability(keys, dtype.key_type), cast_nullability(items, dtype.item_type)
+    return build_maps(rows, keys, items, nulls, dtype, last_wins, keeps_zeros)
 
 
 def _map(args: Sequence[Vector], context: CallContext) -> Data:
@@ -56,7 +56,7 @@ def _map(args: Sequence[Vector], context: CallContext) -> Data:
     check_size(n * width)
     order = pa.array(np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64))
     keys, items = (
-        pa.concat_arrays([of_type(a.array(n), dtype) for a in side]).take(order)
+        pa.concat_arrays([cast_nullability(a.array(n), dtype) for a in side]).take(order)
         if side
         else pa.nulls(0, dtype)
         for side, dtype in ((args[::2], context.dtype.key_type), (args[1::2], context.dtype.item_type))
@@ -99,8 +99,8 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
     nulls = dense_mask(args, n)
     arrays = [a.array(n) for a in args]
     parts = [elements(array, array.keys) for array in arrays]
-    keys = pa.concat_arrays([of_type(part.values, dtype.key_type) for part in parts])
-    items = pa.concat_arrays([of_type(elements(a, a.items).values, dtype.item_type) for a in arrays])
+    keys = pa.concat_arrays([cast_nullability(part.values, dtype.key_type) for part in parts])
+    items = pa.concat_arrays([cast_nullability(elements(a, a.items).values, dtype.item_type) for a in arrays])
     rows = np.concatenate([part.rows for part in parts])
     order = stable_order(rows)
     order = order[~nulls[rows[order]]]

@@ -59,7 +59,7 @@ def _by_months(args: Sequence[Vector], context: CallContext) -> Data:
     start, stop = (_plain(a, n) for a in args[:2])
     step = int(args[2].data.as_py())
     _check_legal(((stop >= start) if step > 0 else (stop <= start)) | mask)
-    steps = np.where(mask, 0, (civil.months_of(stop) - civil.months_of(start)) // step)
+    steps = np.where(mask, 0, (civil.month_numbers(stop) - civil.month_numbers(start)) // step)
     last = civil.add_months(start, steps * step)
     steps -= (last > stop) if step > 0 else (last < stop)  # a day of the last month that is past the stop
     sizes = np.where(mask, 0, steps + 1)

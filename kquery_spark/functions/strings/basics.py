@@ -382,7 +382,7 @@ register(
         (stringy, _I),
         coerce=_coerce_substring,
         calls=TWO_COLUMNS,
-        invalid_utf8=utf8_string.left,
+        invalid_utf8=utf8_string.first_characters,
     ),
     text_entry(
         "right",
@@ -392,7 +392,7 @@ register(
         (_S, _I),
         nullable="always",
         calls=TWO_COLUMNS,
-        invalid_utf8=utf8_string.right,
+        invalid_utf8=utf8_string.last_characters,
     ),
     # the second argument holds the characters to remove: Catalyst's children are (srcStr, trimStr), SQL's order for
     # ltrim/rtrim(trimStr, str) is the other way round

@@ -13,7 +13,7 @@ from kquery_spark.functions.aggregate import hyperloglog
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
-from kquery_spark.kernels.ordered_bytes import normalized
+from kquery_spark.kernels.ordered_bytes import normalize_zeros
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.keys import Codes, Groups, encode, pack
@@ -64,7 +64,7 @@ class Collect(Accumulator):
         if self._distinct and len(ids):
             codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
             first = integer_order.first_rows(codes.values)
-            values, ids = normalized(values.take(pa.array(first))), ids[first]
+            values, ids = normalize_zeros(values.take(pa.array(first))), ids[first]
         return Vector(pa.list_(dtype), gather(values, ids, count))
 
     @override
