@@ -15,7 +15,12 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ONE_COLUMN, CallForm, Spellings, register_calls
-from kquery_spark.functions.invalid_utf8 import InvalidUtf8, RowRule, needs_care, run_with_care
+from kquery_spark.functions.invalid_utf8 import (
+    InvalidUtf8,
+    RowRule,
+    call_with_malformed_strings,
+    has_malformed_strings,
+)
 from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.names import spark_name
@@ -364,9 +369,9 @@ def _one(vector: Vector) -> pa.Array:
 def _kernel(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
     if not entry.encoded:
         args = [Vector(a.dtype, a.plain()) for a in args]
-    if needs_care(entry.invalid_utf8, args):
+    if has_malformed_strings(entry.invalid_utf8, args):
         rule, dtype = entry.invalid_utf8, context.dtype
-        return run_with_care(
+        return call_with_malformed_strings(
             entry.name, rule, lambda valid: _bounded(entry, valid, context), args, dtype, context.num_rows
         )
     return _bounded(entry, args, context)

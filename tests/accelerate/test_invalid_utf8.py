@@ -123,7 +123,7 @@ def test_declined_functions_run_on_spark(table: DataFrame) -> None:
     """RIGHT of a string whose last character is cut: the action runs again on Spark, visibly."""
     query = table.selectExpr("hex(right(s, 1))")
     ours = query.transform(lambda f: kquery_plan(f, when="always"))
-    with pytest.warns(FallbackWarning, match="the bytes behind it"):
+    with pytest.warns(FallbackWarning, match="the bytes after it"):
         assert len(outcome(ours.collect)) > 0
 
 

@@ -336,7 +336,7 @@ class DataFrame(Builder):
         return int(self.count_rows().to_arrow().column(0)[0].as_py())
 
     def isEmpty(self) -> bool:
-        """Whether the result has no rows."""
+        """Return whether the result has no rows."""
         return not self.take(1)
 
     def take(self, num: int) -> list[dict[str, Any]]:
@@ -366,7 +366,7 @@ class DataFrame(Builder):
         print(self.show_text(n, truncate, vertical))
 
     def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """The text that ``show`` prints."""
+        """The string that ``show`` prints."""
         width = 20 * truncate if isinstance(truncate, bool) else truncate
         rows = self.first_strings(n + 1)
         text = (vertical_text if vertical else table_text)(self.columns, rows[:n], width)

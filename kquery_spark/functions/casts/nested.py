@@ -1,4 +1,4 @@
-"""Casts of arrays, structs and maps: those of their elements, fields and values, behind NULL left alone."""
+"""Casts of arrays, structs and maps: those of their elements, fields and values, after NULL left alone."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].
 
 
 def parse_date(value: str) -> int | None:
-    """Days since the epoch of one text as ``stringToDate`` reads it, or None."""
+    """Days since the epoch of one string as ``stringToDate`` reads it, or None."""
     text = value.strip(WHITESPACE)
     match = _DATE.fullmatch(text)
     if match is None:
@@ -150,7 +150,7 @@ def zone_offset(text: str) -> int | str | None:
 
 
 def parse_timestamp(value: str, tz: str | None) -> int | None:
-    """Microseconds of one text as ``stringToTimestamp`` reads it; without ``tz`` the wall-clock time (zone ignored)."""
+    """Microseconds of one string as ``stringToTimestamp`` reads it; without ``tz`` the wall-clock time (zone ignored)."""
     text = value.strip(WHITESPACE)
     match = _STAMP.fullmatch(text)
     if match is None:

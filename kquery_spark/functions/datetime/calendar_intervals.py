@@ -28,7 +28,7 @@ _MINUTE = 60 * SECOND_MICROS
 _HOUR = 60 * _MINUTE
 
 
-def _counted(unit: int) -> Kernel:
+def _count_kernel(unit: int) -> Kernel:
     """The kernel of ``a * unit + b`` as a 32-bit integer."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
@@ -72,8 +72,8 @@ def _at(days: Int64s, wall: Int64s, instants: Int64s, zone: str) -> Int64s:
 
 
 register_internal(
-    Function(MONTHS, _counted(_MONTHS_A_YEAR), accept(t.INT, t.INT), arity=(2, 2)),
-    Function(DAYS, _counted(_DAYS_A_WEEK), accept(t.INT, t.INT), arity=(2, 2)),
+    Function(MONTHS, _count_kernel(_MONTHS_A_YEAR), accept(t.INT, t.INT), arity=(2, 2)),
+    Function(DAYS, _count_kernel(_DAYS_A_WEEK), accept(t.INT, t.INT), arity=(2, 2)),
     Function(MICROS, _micros, accept(t.LONG, t.INT, t.INT, t.decimal(18, 6)), arity=(3, 3)),
     # tz of the Call is timeZoneId
     Function(ADDITION, _add, accept(lambda types: types[0], is_stamp, t.INT, t.INT, t.LONG), arity=(4, 4)),

@@ -55,12 +55,12 @@ def _unit(vector: Vector) -> str:
 
 def _add(args: Sequence[Vector], context: CallContext) -> Data:
     try:
-        return _moved(args, context)
+        return _timestamp_add(args, context)
     except civil.OutOfRange:
         raise ExecutionError("DATETIME_OVERFLOW", "Datetime operation overflow.") from None
 
 
-def _moved(args: Sequence[Vector], context: CallContext) -> Data:
+def _timestamp_add(args: Sequence[Vector], context: CallContext) -> Data:
     """``timestampadd(unit, count, timestamp)``: from days on units move the wall clock, below the instant."""
     n = context.num_rows
     unit = _unit(args[0])

@@ -30,7 +30,7 @@ def ints(vector: Vector, length: int) -> tuple[Int64s, Any]:
 
 
 def is_stamp(dtype: pa.DataType) -> bool:
-    """Whether the type is timestamp or timestamp_ntz."""
+    """Return whether the type is timestamp or timestamp_ntz."""
     return bool(pa.types.is_timestamp(dtype))
 
 
@@ -58,12 +58,12 @@ _MIN_TABLE_DAYS = 10_000  # days whose fields are looked up in a table
 def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         days, mask = ints(args[0], context.num_rows)
-        return pa.array(_of_days(field, days).astype(np.int32, copy=False), mask=mask)
+        return pa.array(_field_of_days(field, days).astype(np.int32, copy=False), mask=mask)
 
     return run
 
 
-def _of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
+def _field_of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
     """A field of each day, by a table of the days between the first and the last where those are fewer."""
     if len(days) < _MIN_TABLE_DAYS:
         return field(days)
@@ -100,7 +100,7 @@ DATE = accept(t.INT, t.DATE)
 
 
 def _has_clock(dtype: pa.DataType) -> bool:
-    """Whether the type has hours: a timestamp of either kind, or a time."""
+    """Return whether the type has hours: a timestamp of either kind, or a time."""
     return is_stamp(dtype) or bool(dtype == t.TIME)
 
 
@@ -110,7 +110,7 @@ def _coerce_clock(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def coerce_stamp(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Anything that is no timestamp becomes one (its zone is the session's, which the frontend puts in)."""
+    """Anything that is not a timestamp becomes one (its zone is the session's, which the frontend puts in)."""
     return [types[0] if is_stamp(types[0]) else t.timestamp("UTC"), *types[1:]]
 
 

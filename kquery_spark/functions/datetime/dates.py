@@ -90,7 +90,7 @@ _WEEKDAYS = {
 
 
 def _next_day(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(day: int, name: str) -> int | None:
+    def evaluate(day: int, name: str) -> int | None:
         weekday = _WEEKDAYS.get(name.upper())
         if weekday is None:
             if context.mode is EvalMode.ANSI:
@@ -98,7 +98,7 @@ def _next_day(args: Sequence[Vector], context: CallContext) -> Data:
             return None
         return _int32(day + 1 + _int32((weekday + 3) % 7 - 1 - day) % 7)
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def _make_date(args: Sequence[Vector], context: CallContext) -> Data:
@@ -149,11 +149,11 @@ def _trunc(args: Sequence[Vector], context: CallContext) -> Data:
         level = None if name is None else _LEVELS.get(name.upper())
         return pa.nulls(n, t.DATE) if level is None else packed(_trunc_days(days, level), t.DATE, mask)
 
-    def one(day: int, name: str) -> int | None:
+    def evaluate(day: int, name: str) -> int | None:
         level = _LEVELS.get(name.upper())
         return None if level is None else int(_trunc_days(np.array([day]), level)[0])
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 _UNITS = {
@@ -181,15 +181,15 @@ def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
             else packed(truncated_micros, context.dtype, mask)
         )
 
-    def one(name: str, moment: int) -> int | None:
+    def evaluate(name: str, moment: int) -> int | None:
         truncated = _trunc_micros(np.array([moment]), name.upper(), tz)
         return None if truncated is None else int(truncated[0])
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def can_truncate(function: str, unit: str) -> bool:
-    """Whether ``trunc`` or ``date_trunc`` knows the unit."""
+    """Return whether ``trunc`` or ``date_trunc`` knows the unit."""
     return unit.upper() in _LEVELS or (function == "date_trunc" and unit.upper() in _UNITS)
 
 

@@ -38,7 +38,7 @@ from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_MAX_ELEMENTS = 2**31 - 1  # that offsets of 32 bits reach
+_MAX_ELEMENTS = 2**31 - 1  # the limit of 32-bit offsets
 
 
 def _nulls(array: pa.Array) -> Any:
@@ -94,7 +94,7 @@ def _named_struct(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _element_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not is_array(types[0]) or not t.is_integral(types[1]):
-        raise PlanError(f"{t.spark_name(types[0])} is no array")
+        raise PlanError(f"{t.spark_name(types[0])} is not an array")
     return types[0].value_type
 
 
@@ -241,7 +241,7 @@ def _map_part(keys: bool) -> Any:
 def _part_type(keys: bool) -> Any:
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
         if not pa.types.is_map(types[0]):
-            raise PlanError(f"{t.spark_name(types[0])} is no map")
+            raise PlanError(f"{t.spark_name(types[0])} is not a map")
         return pa.list_(types[0].key_type if keys else types[0].item_field.with_name("element"))
 
     return rule

@@ -38,7 +38,9 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 _ELEMENT_BYTES = 48  # of an element on its way
 
 
-def _inserted(array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dtype: pa.DataType) -> pa.Array:
+def _insert_items(
+    array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dtype: pa.DataType
+) -> pa.Array:
     """Arrays with an item at a place from 1 or, negative, from the end; NULLs fill the gap to a place outside."""
     items = elements(array)
     old = np.where(nulls, 0, items.sizes)
@@ -71,14 +73,16 @@ def _insert(args: Sequence[Vector], context: CallContext) -> Data:
         raise ExecutionError(
             "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
         )
-    return _inserted(args[0].array(n), position, args[2].array(n), nulls, context.dtype)
+    return _insert_items(args[0].array(n), position, args[2].array(n), nulls, context.dtype)
 
 
-def _added(position: int) -> Callable[[Sequence[Vector], CallContext], Data]:
+def _append_or_prepend(position: int) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
         places = np.full(n, position, np.int64)
-        return _inserted(args[0].array(n), places, args[1].array(n), dense_mask(args[:1], n), context.dtype)
+        return _insert_items(
+            args[0].array(n), places, args[1].array(n), dense_mask(args[:1], n), context.dtype
+        )
 
     return run
 
@@ -174,7 +178,7 @@ register(
     *(
         Function(
             name,
-            _added(position),
+            _append_or_prepend(position),
             _insert_type(name, 1),
             catalyst=(cls,),
             arity=(2, 2),

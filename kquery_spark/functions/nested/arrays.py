@@ -102,7 +102,7 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
-    """A text, or the elements of an array, from the end."""
+    """A string, or the elements of an array, from the end."""
     if not is_array(context.dtype):
         return pc.utf8_reverse(args[0].data)
     items = elements(args[0].array(context.num_rows))
@@ -192,7 +192,7 @@ def wrong_types(name: str, types: Sequence[pa.DataType]) -> PlanError:
 
 
 def is_orderable(dtype: pa.DataType) -> bool:
-    """Whether the type is an array of elements that Spark can compare."""
+    """Return whether the type is an array of elements that Spark can compare."""
     return is_array(dtype) and dtype.value_type != t.NULL and can_order(dtype.value_type)
 
 

@@ -54,7 +54,7 @@ def _transform_keys(args: Sequence[pa.Array], call: LambdaCall) -> Data:
 
 
 def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    """The lambda of each key of two maps and its values in both, NULL where a map has no such key."""
+    """Evaluate the lambda for each key of two maps with its values in both; NULL if a map does not have the key."""
     (left, left_values), (right, right_values) = map(_entries, args)
     nulls = left.nulls | right.nulls
     rows = np.concatenate([left.rows, right.rows])
@@ -65,8 +65,8 @@ def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     order = order[~nulls[rows[order]]]
     first = order[first_rows(marks[order])] if len(order) else order
     columns = [
-        _values_at(marks[: len(left.rows)], left_values, marks[first]),
-        _values_at(marks[len(left.rows) :], right_values, marks[first]),
+        _first_values(marks[: len(left.rows)], left_values, marks[first]),
+        _first_values(marks[len(left.rows) :], right_values, marks[first]),
     ]
     chosen = keys.take(pa.array(first))
     values = call.function([chosen, *columns], rows[first]).array(len(first))
@@ -74,15 +74,15 @@ def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     return map_array(chosen, values, sizes, nulls, call.dtype)
 
 
-def _values_at(marks: Int64s, values: pa.Array, wanted: Int64s) -> pa.Array:
-    """The value of the first entry with each wanted mark, NULL where there is none."""
+def _first_values(marks: Int64s, values: pa.Array, searched: Int64s) -> pa.Array:
+    """Return the value of the first entry with each searched mark; NULL if there is none."""
     distinct, first = np.unique(marks, return_index=True)
-    places = np.searchsorted(distinct, wanted)
+    places = np.searchsorted(distinct, searched)
     inside = np.minimum(places, max(len(distinct) - 1, 0))
     missing = (places >= len(distinct)) | (
-        distinct[inside] != wanted if len(distinct) else np.ones(len(wanted), np.bool_)
+        distinct[inside] != searched if len(distinct) else np.ones(len(searched), np.bool_)
     )
-    at = first[inside] if len(distinct) else np.zeros(len(wanted), np.int64)
+    at = first[inside] if len(distinct) else np.zeros(len(searched), np.int64)
     return values.take(pa.array(np.where(missing, 0, at), mask=missing))
 
 
@@ -114,7 +114,9 @@ def _with_common_keys(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataT
 
 def _with_keys(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
     if not can_order(value.type):
-        raise PlanError(f"[DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE] {t.spark_name(value.type)} is no key")
+        raise PlanError(
+            f"[DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE] {t.spark_name(value.type)} is not a key type"
+        )
     if has_floats(value.type):
         raise Unsupported("transform_keys to floats is not supported")
     return pa.map_(pa.field("key", value.type, False), types[0].item_field)

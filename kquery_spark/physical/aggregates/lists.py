@@ -90,7 +90,9 @@ class DistinctEstimate(Accumulator):
             return [self._state(ids, ids, groups.count)]
         if rows is not None:
             data = data.take(pa.array(rows))
-        codes = hyperloglog.codes(Vector(args[0].dtype, data), len(ids), hyperloglog.precision_of(error))
+        codes = hyperloglog.encode_registers(
+            Vector(args[0].dtype, data), len(ids), hyperloglog.precision_for_error(error)
+        )
         return [self._state(ids, codes, groups.count)]
 
     @override
@@ -99,7 +101,7 @@ class DistinctEstimate(Accumulator):
         return [self._state(groups.ids[rows], np.asarray(dk.as_int64(codes)), groups.count)]
 
     def _state(self, ids: Int64s, codes: Int64s, count: int) -> Vector:
-        ids, codes = hyperloglog.highest(ids, codes, count)
+        ids, codes = hyperloglog.highest_ranks(ids, codes, count)
         return Vector(pa.list_(t.INT), gather(pa.array(codes.astype(np.int32)), ids, count))
 
     @override
