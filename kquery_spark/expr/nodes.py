@@ -240,7 +240,7 @@ class Call(Expr):
 
 
 def _wrapped(expr: Expr) -> str:
-    """The text of an operand, in parentheses wherever it is itself an operator."""
+    """The string of an operand, in parentheses wherever it is itself an operator."""
     bare = isinstance(expr, Column | Literal | Cast | Case) or (
         isinstance(expr, Call) and not expr.entry.operator.symbol
     )

@@ -16,7 +16,7 @@ _MAX_CHAINED_TERMS = 16
 
 
 def can_raise(expr: Expr) -> bool:
-    """Whether some row can make the expression raise, so that excluded rows must not be shown to it."""
+    """Return whether some row can make the expression raise, so that excluded rows must not be shown to it."""
     return any(_node_raises(e) for e in walk(expr))
 
 
@@ -34,7 +34,7 @@ def _node_raises(expr: Expr) -> bool:
 
 
 def is_deterministic(expr: Expr) -> bool:
-    """Whether evaluating twice gives the same."""
+    """Return whether evaluating twice gives the same."""
     for part in walk(expr):
         if isinstance(part, Call) and not part.entry.deterministic:
             return False
@@ -51,7 +51,7 @@ def is_pure(expr: Expr) -> bool:
 
 
 def is_null_literal(expr: Expr) -> bool:
-    """Whether the expression is the literal NULL, of any type."""
+    """Return whether the expression is the literal NULL, of any type."""
     return isinstance(expr, Literal) and expr.value is None
 
 
@@ -61,7 +61,7 @@ def is_constant(expr: Expr) -> bool:
 
 
 def _folds(expr: Expr) -> bool:
-    """Whether the expression is a constant if its operands are."""
+    """Return whether the expression is a constant if its operands are."""
     if isinstance(expr, HigherOrder) or (isinstance(expr, Call) and not expr.entry.foldable):
         return False
     return isinstance(expr, Literal) or (bool(expr.children) and not isinstance(expr, UserCall))

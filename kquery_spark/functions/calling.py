@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.evaluation import CallContext
-from kquery_spark.functions.invalid_utf8 import needs_care, run_with_care
+from kquery_spark.functions.invalid_utf8 import call_with_malformed_strings, has_malformed_strings
 from kquery_spark.functions.nullability import Nullability
 from kquery_spark.functions.registry import Function
 from kquery_spark.run_control import bounding_control
@@ -41,9 +41,9 @@ def _one_row(vector: Vector) -> pa.Array:
 def _kernel(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
     if not entry.encoded:
         args = [Vector(a.dtype, a.plain()) for a in args]
-    if needs_care(entry.invalid_utf8, args):
+    if has_malformed_strings(entry.invalid_utf8, args):
         rule, dtype = entry.invalid_utf8, context.dtype
-        return run_with_care(
+        return call_with_malformed_strings(
             entry.name, rule, lambda valid: _bounded(entry, valid, context), args, dtype, context.num_rows
         )
     return _bounded(entry, args, context)

@@ -1,7 +1,7 @@
 """COALESCE, NULLIF, NVL2, NANVL, GREATEST and LEAST (IF and CASE are expression nodes of their own).
 
-The kernels see all arguments; that a later argument must not raise for a row an earlier one decides is the
-expression compiler's care.
+The kernels see all arguments. The expression compiler makes sure that a later argument does not raise an error for a row
+that an earlier one decides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kquery_spark.types.vector import Data, Vector
 
 
 def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The one type all arguments have, NULL literals aside; a part that may be NULL in one of them may be in it."""
+    """Return the common type of all arguments but NULL literals; a nested field is nullable if it is in any of them."""
     present = [dtype for dtype in types if dtype != t.NULL]
     if not present:
         return t.NULL
@@ -39,8 +39,8 @@ def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return one
 
 
-def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
-    """The arguments in one physical form: narrow where all are, else plain; NULL literals typed."""
+def to_one_form(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
+    """Convert the arguments to one physical form: narrow if all are narrow, else plain; NULL literals get the type."""
     narrow = t.is_decimal(dtype) and all(a.is_narrow for a in args if not _is_null_literal(a))
     kind = t.LONG if narrow else dtype
     forms = []
@@ -49,19 +49,19 @@ def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
             forms.append(pa.scalar(None, kind))
         else:
             forms.append(arg.data if narrow else arg.plain())
-    return alike(forms, dtype)
+    return to_one_type(forms, dtype)
 
 
 def _is_null_literal(arg: Vector) -> bool:
     return bool(arg.dtype == t.NULL or (arg.is_scalar and arg.null_count))
 
 
-def alike(forms: list[Data], dtype: pa.DataType) -> list[Data]:
-    """Nested values in one Arrow type, where theirs differ in what can be NULL or in names of elements."""
+def to_one_type(forms: list[Data], dtype: pa.DataType) -> list[Data]:
+    """Cast nested values to one Arrow type if their types differ in nullability or in the names of elements."""
     if not t.is_nested(dtype):
         return forms
     kinds = [form.type for form in forms]
-    # the text of a map's type does not say what can be NULL, types are equal whatever their elements are called
+    # the string of a map's type does not say what can be NULL, types are equal whatever their elements are called
     if all(kind == kinds[0] and str(kind) == str(kinds[0]) for kind in kinds[1:]):
         return forms
     return [form.cast(_nullable(dtype)) for form in forms]
@@ -80,7 +80,7 @@ def _nullable(dtype: pa.DataType) -> pa.DataType:
 def _coalesce(args: Sequence[Vector], context: CallContext) -> Data:
     if context.dtype == t.NULL:
         return pa.nulls(context.num_rows)
-    return pc.coalesce(*unified(args, context.dtype))
+    return pc.coalesce(*to_one_form(args, context.dtype))
 
 
 def _nullif(args: Sequence[Vector], context: CallContext) -> Data:
@@ -111,7 +111,7 @@ def _nullif_type(types: Sequence[pa.DataType]) -> pa.DataType:
 def _nvl2(args: Sequence[Vector], context: CallContext) -> Data:
     if context.dtype == t.NULL:
         return pa.nulls(context.num_rows)
-    return if_else(pc.is_valid(args[0].data), *unified(args[1:], context.dtype))
+    return if_else(pc.is_valid(args[0].data), *to_one_form(args[1:], context.dtype))
 
 
 def _nanvl(args: Sequence[Vector], context: CallContext) -> Data:
@@ -119,8 +119,8 @@ def _nanvl(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _extreme(op: str, args: Sequence[Vector], context: CallContext) -> Data:
-    """The first argument none of the others is beyond, NULLs skipped."""
-    best, *rest = unified(args, context.dtype)
+    """Return the largest or smallest argument of each row (the first one of equal arguments), skipping NULLs."""
+    best, *rest = to_one_form(args, context.dtype)
     for other in rest:
         first, second = Vector(context.dtype, best), Vector(context.dtype, other)
         beyond = pc.fill_null(compare(op, first, second, context), False)

@@ -1,4 +1,4 @@
-"""RAISE_ERROR: raises for every row that it is evaluated for. Its type is that of NULL, which casts to any other."""
+"""RAISE_ERROR raises an error for every row that it is evaluated for. Its type is NULL, which casts to any other type."""
 
 from __future__ import annotations
 

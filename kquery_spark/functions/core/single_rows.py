@@ -1,4 +1,4 @@
-"""The check of a subquery that is a value of each row: it gives one row at most."""
+"""Checks that a scalar subquery returns at most one row for each outer row."""
 
 from __future__ import annotations
 

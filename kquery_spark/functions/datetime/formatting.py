@@ -120,7 +120,7 @@ class _Moments:
 
 
 def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
-    """Strings: what has the same width in all rows is put together as bytes, the rest is looked up."""
+    """Strings: what has the same width in all rows is assembled as bytes, the rest is looked up."""
     moments = _Moments(wall, mask)
     columns = [
         piece if isinstance(piece, bytes) else _column(piece, moments, mask) for piece in _pieces(pattern)

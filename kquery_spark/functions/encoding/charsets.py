@@ -32,12 +32,12 @@ _NO_LEGACY = ((2, False), (3, False))  # spark.sql.legacy.javaCharsets and ...co
 
 
 def _encode(args: Sequence[Vector], context: CallContext) -> Data:
-    """The bytes of a text; one that the character set cannot spell raises."""
+    """The bytes of a string; one that the character set cannot spell raises."""
     name = args[1].data.as_py()
     codec = _ENCODED[name.upper()]
     mark = b"\xfe\xff" if name.upper() == "UTF-16" else b""
 
-    def one(text: str) -> bytes:
+    def evaluate(text: str) -> bytes:
         try:
             encoded = text.encode(codec)
         except UnicodeEncodeError:
@@ -46,15 +46,15 @@ def _encode(args: Sequence[Vector], context: CallContext) -> Data:
 
     if codec == "utf-8":
         return args[0].array(context.num_rows).cast(pa.binary())
-    return per_distinct(in_mode(one, context), args[:1], context)
+    return per_distinct(in_mode(evaluate, context), args[:1], context)
 
 
 def _decode(args: Sequence[Vector], context: CallContext) -> Data:
-    """The text that bytes spell; others raise."""
+    """The string that bytes spell; others raise."""
     name = args[1].data.as_py()
     codec = _DECODED[name.upper()]
 
-    def one(value: bytes) -> str:
+    def evaluate(value: bytes) -> str:
         try:
             return value.decode(codec)
         except UnicodeDecodeError:
@@ -65,7 +65,7 @@ def _decode(args: Sequence[Vector], context: CallContext) -> Data:
             return args[0].array(context.num_rows).cast(t.STRING)  # checks the bytes
         except pa.ArrowInvalid:
             pass
-    return per_distinct(in_mode(one, context), args[:1], context)
+    return per_distinct(in_mode(evaluate, context), args[:1], context)
 
 
 def _bad_coding(function: str, charset: str) -> ExecutionError:

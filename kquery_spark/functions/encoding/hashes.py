@@ -259,11 +259,11 @@ _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"
 
 
 def _sha2(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: bytes, bits: int) -> str | None:
+    def evaluate(value: bytes, bits: int) -> str | None:
         name = _SHA2.get(bits)
         return None if name is None else hashlib.new(name, value).hexdigest()
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 _BYTES = cast_to(t.BINARY)

@@ -1,4 +1,4 @@
-"""TO_BINARY, whose format is a constant: the bytes that a text spells, or its own."""
+"""TO_BINARY, whose format is a constant: the bytes that a string spells, or its own."""
 
 from __future__ import annotations
 

@@ -40,10 +40,10 @@ def _url_encode(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _url_decode(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(in_mode(_decoded, context), args, context)
+    return per_distinct(in_mode(_decode_url, context), args, context)
 
 
-def _decoded(text: str) -> str:
+def _decode_url(text: str) -> str:
     plain = text.replace("+", " ")
     if "%" not in plain:
         return plain
@@ -53,14 +53,14 @@ def _decoded(text: str) -> str:
             if not pair.isascii() or "+" in pair:
                 raise Unsupported("URL_DECODE of a percent sign before other digits is not supported")
             raise ExecutionError("CANNOT_DECODE_URL", f"The provided URL cannot be decoded: {text}.")
-    return _ESCAPED.sub(_unescaped, plain)
+    return _ESCAPED.sub(_unescape_bytes, plain)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape_bytes(match: re.Match[str]) -> str:
     try:
         return bytes.fromhex(match[0].replace("%", "")).decode()
     except UnicodeDecodeError:
-        raise Unsupported("URL_DECODE of bytes that are no UTF-8 is not supported") from None
+        raise Unsupported("URL_DECODE of bytes that are not UTF-8 is not supported") from None
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _part(url: str, part: str) -> str | None:
     if match is None:
         if _ILLEGAL.search(url):
             raise ExecutionError("INVALID_URL", f"The url is invalid: {url}.")
-        raise Unsupported("PARSE_URL of what is no plain URL with a host is not supported")
+        raise Unsupported("PARSE_URL is supported for plain URLs with a host only")
     if part == "FILE":
         query = match["query"]
         return match["path"] if query is None else f"{match['path']}?{query}"

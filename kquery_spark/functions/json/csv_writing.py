@@ -33,14 +33,14 @@ def _to_csv(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _field(values: pa.Array, needs_quotes: str, context: CallContext) -> pa.Array:
-    """The text of each value between delimiters; nothing for NULL."""
+    """The string of each value between delimiters; nothing for NULL."""
     strings = plain_text(values, context)
     if values.type == t.STRING:
-        strings = _written(strings, needs_quotes)
+        strings = _quote_fields(strings, needs_quotes)
     return pc.fill_null(strings, "")
 
 
-def _written(strings: pa.Array, needs_quotes: str) -> pa.Array:
+def _quote_fields(strings: pa.Array, needs_quotes: str) -> pa.Array:
     """Strings without blanks around them, in quotes where they have to be."""
     trimmed = pc.utf8_trim(strings, _BLANKS)
     escaped = pc.replace_substring(pc.replace_substring(trimmed, "\\", "\\\\"), '"', '\\"')

@@ -36,7 +36,7 @@ def _java_longs(values: Any) -> Any:
 
 
 def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
-    """The bucket of a value among equal ones between two ends; NULL for ends or counts that make none."""
+    """Return the bucket of a value among buckets of equal width between two bounds; NULL for invalid bounds or counts."""
     n = context.num_rows
     value, start, end = (_doubles(a, n) for a in args[:3])
     count = numbers(args[3], n)

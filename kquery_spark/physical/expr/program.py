@@ -19,7 +19,7 @@ from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts, user
 from kquery_spark.functions.calling import call
-from kquery_spark.functions.core.conditional import alike
+from kquery_spark.functions.core.conditional import to_one_type
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.functions.sql_form import Logic
@@ -352,7 +352,7 @@ def _choose(
     """The value of the first true test in each row."""
     vectors = [*values, last]
     narrow = t.is_decimal(dtype) and all(v.is_narrow or (v.null_count and v.is_scalar) for v in vectors)
-    *forms, result = alike([_form(v, dtype, narrow) for v in vectors], dtype)
+    *forms, result = to_one_type([_form(v, dtype, narrow) for v in vectors], dtype)
     reserve_repeats([*forms, result], num_rows)
     for test, form in zip(reversed(tests), reversed(forms), strict=True):
         check_run()
