@@ -38,7 +38,7 @@ from kquery_spark.frontends.sql.ast.relations import Table
 from kquery_spark.frontends.sql.ast.types import StructType
 from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.functions.user import UserFunction
-from kquery_spark.kernels.utf8 import printable
+from kquery_spark.kernels.utf8 import replace_malformed_columns
 from kquery_spark.kernels.zones import fixed_offset
 from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
 from kquery_spark.runtime.executor import Executor
@@ -410,7 +410,9 @@ class _Session(Session):
             c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown
         ]
         named = tuple(Named(e, c.name) for e, c in zip(strings, shown, strict=True))
-        table = printable(self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names))))
+        table = replace_malformed_columns(
+            self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names)))
+        )
         columns = [
             [
                 "NULL" if v is None else v if isinstance(v, str) else nested_text(v, c.type)

@@ -7,8 +7,10 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr.nodes import Call, Case, Cast, Expr, InList, Literal
 from kquery_spark.functions import casts
+from kquery_spark.functions.calling import call
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, call, function
+from kquery_spark.functions.registry import CallContext, function
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
 
@@ -53,7 +55,7 @@ def _evaluate(expr: Expr) -> Vector:
     match expr:
         case Literal():
             return literal_vector(expr)
-        case Call(function="and" | "or", args=(left, right)):
+        case Call(logic=Logic.AND | Logic.OR, args=(left, right)):
             return _connective(expr, left, right)
         case Call(function="coalesce"):
             return _coalesce(expr)
@@ -72,7 +74,7 @@ def _evaluate(expr: Expr) -> Vector:
 def _connective(expr: Call, left: Expr, right: Expr) -> Vector:
     """AND or OR; where one side decides, the other does not matter, nor do its errors."""
     first = _evaluate(left)
-    if first.data.as_py() is (expr.function == "or"):
+    if first.data.as_py() is (expr.logic is Logic.OR):
         return first
     return call(expr.entry, [first, _evaluate(right)], CallContext(t.BOOL, num_rows=1))
 

@@ -27,7 +27,7 @@ def finished(folded: HigherOrder, state: str, finish: Expr) -> Expr:
 
 
 def _always_evaluates(expr: Expr, name: str) -> bool:
-    """Whether the expression evaluates the column in every row; False where that is not known."""
+    """Return whether the expression evaluates the column in every row; False where that is not known."""
     match expr:
         case Column():
             return expr.name == name

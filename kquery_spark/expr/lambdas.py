@@ -12,7 +12,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.expr.nodes import Column, Expr
 from kquery_spark.expr.traverse import columns_of, substitute, walk
 from kquery_spark.functions.nested.higher_order import HigherOrderFunction, higher_order_function
-from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.registry import EvalMode, Nullability
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class HigherOrder(Expr):
         parameters: Sequence[Column],
         mode: EvalMode = EvalMode.ANSI,
     ) -> HigherOrder:
-        """A call; columns of ``body`` that are no parameters are those of the row. PlanError for wrong types."""
+        """A call; columns of ``body`` that are not parameters are those of the row. PlanError for wrong types."""
         types = [a.dtype for a in arguments]
         entry = _entry(function)
         entry.check(types, len(parameters), body.dtype)
@@ -81,9 +81,9 @@ class HigherOrder(Expr):
     @override
     def nullable(self) -> bool:
         match self.entry.nullable:
-            case "always":
+            case Nullability.OTHER_REASONS:
                 return True
-            case "body" if self.body.nullable:
+            case Nullability.ARGUMENT_OR_BODY if self.body.nullable:
                 return True
         return any(a.nullable for a in self.arguments)
 

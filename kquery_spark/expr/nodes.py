@@ -15,7 +15,8 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.functions import casts
-from kquery_spark.functions.registry import COLUMN, EvalMode, Function, function
+from kquery_spark.functions.registry import COLUMN, EvalMode, Function, Nullability, function
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.units import MICRO_NANOS
 
@@ -193,6 +194,11 @@ class Call(Expr):
         return function(self.function)
 
     @property
+    def logic(self) -> Logic | None:
+        """The meaning of the function if it is a logical operator."""
+        return self.entry.operator.logic
+
+    @property
     @override
     def dtype(self) -> pa.DataType:
         return self.type
@@ -226,15 +232,15 @@ class Call(Expr):
             return f"NOT {_wrapped(self.args[0])}"
         if symbol:
             return f"{symbol}{_wrapped(self.args[0])}"
-        if self.function == "isnull":
+        if self.logic is Logic.IS_NULL:
             return f"{_wrapped(self.args[0])} IS NULL"
-        if self.function == "isnotnull":
+        if self.logic is Logic.IS_NOT_NULL:
             return f"{_wrapped(self.args[0])} IS NOT NULL"
         return f"{self.function}({', '.join(map(str, self.args))})"
 
 
 def _wrapped(expr: Expr) -> str:
-    """The text of an operand, in parentheses wherever it is itself an operator."""
+    """The string of an operand, in parentheses wherever it is itself an operator."""
     bare = isinstance(expr, Column | Literal | Cast | Case) or (
         isinstance(expr, Call) and not expr.entry.operator.symbol
     )
@@ -250,17 +256,19 @@ def _has_nullable_field(call: Call) -> bool:
     return record.nullable or record.dtype.field(name).nullable
 
 
-#: When a call may be NULL, by the ``nullable`` of its function; by any other ("any") if an argument may be, or an error
+#: When a call may be NULL, by the ``nullable`` of its function; by ANY_ARGUMENT if an argument may be, or an error
 #: is NULL.
-_NULLABLE: Final[Mapping[str, Callable[[Call], bool]]] = {
-    "never": lambda call: False,
-    "always": lambda call: True,
-    "all": lambda call: all(a.nullable for a in call.args),
-    "first": lambda call: _any_nullable(call.args[:1]),
-    "two": lambda call: _any_nullable(call.args[:2]),
-    "rest": lambda call: _any_nullable(call.args[1:]),
-    "field": _has_nullable_field,
-    "elements": lambda call: _any_nullable(call.args) or call.args[0].dtype.value_field.nullable,
+_NULLABLE: Final[Mapping[Nullability, Callable[[Call], bool]]] = {
+    Nullability.NEVER: lambda call: False,
+    Nullability.OTHER_REASONS: lambda call: True,
+    Nullability.ALL_ARGUMENTS: lambda call: all(a.nullable for a in call.args),
+    Nullability.FIRST_ARGUMENT: lambda call: _any_nullable(call.args[:1]),
+    Nullability.FIRST_TWO_ARGUMENTS: lambda call: _any_nullable(call.args[:2]),
+    Nullability.ALL_BUT_FIRST: lambda call: _any_nullable(call.args[1:]),
+    Nullability.STRUCT_OR_FIELD: _has_nullable_field,
+    Nullability.ARGUMENT_OR_ELEMENT: lambda call: (
+        _any_nullable(call.args) or call.args[0].dtype.value_field.nullable
+    ),
 }
 
 

@@ -9,13 +9,14 @@ from kquery_spark.expr.nodes import Call, Cast, Expr, Literal
 from kquery_spark.expr.traverse import walk
 from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.functions import casts
+from kquery_spark.functions.sql_form import Logic
 
 #: So many terms hang on each other in the order they are written; trees of more are balanced.
 _MAX_CHAINED_TERMS = 16
 
 
 def can_raise(expr: Expr) -> bool:
-    """Whether some row can make the expression raise, so that excluded rows must not be shown to it."""
+    """Return whether some row can make the expression raise, so that excluded rows must not be shown to it."""
     return any(_node_raises(e) for e in walk(expr))
 
 
@@ -33,7 +34,7 @@ def _node_raises(expr: Expr) -> bool:
 
 
 def is_deterministic(expr: Expr) -> bool:
-    """Whether evaluating twice gives the same."""
+    """Return whether evaluating twice gives the same."""
     for part in walk(expr):
         if isinstance(part, Call) and not part.entry.deterministic:
             return False
@@ -50,7 +51,7 @@ def is_pure(expr: Expr) -> bool:
 
 
 def is_null_literal(expr: Expr) -> bool:
-    """Whether the expression is the literal NULL, of any type."""
+    """Return whether the expression is the literal NULL, of any type."""
     return isinstance(expr, Literal) and expr.value is None
 
 
@@ -60,7 +61,7 @@ def is_constant(expr: Expr) -> bool:
 
 
 def _folds(expr: Expr) -> bool:
-    """Whether the expression is a constant if its operands are."""
+    """Return whether the expression is a constant if its operands are."""
     if isinstance(expr, HigherOrder) or (isinstance(expr, Call) and not expr.entry.foldable):
         return False
     return isinstance(expr, Literal) or (bool(expr.children) and not isinstance(expr, UserCall))
@@ -70,7 +71,7 @@ def conjuncts(expr: Expr | None) -> list[Expr]:
     """The terms of an AND, left to right; [] for no condition."""
     if expr is None:
         return []
-    if isinstance(expr, Call) and expr.function == "and":
+    if isinstance(expr, Call) and expr.logic is Logic.AND:
         return conjuncts(expr.args[0]) + conjuncts(expr.args[1])
     return [expr]
 

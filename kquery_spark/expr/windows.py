@@ -86,7 +86,7 @@ def check_months(dtype: pa.DataType) -> None:
 
 
 def _has_clock_changes(dtype: pa.DataType) -> bool:
-    """Whether values are timestamps of a time zone whose days may have more or less than 24 hours."""
+    """Return whether values are timestamps of a time zone whose days may have more or less than 24 hours."""
     return bool(pa.types.is_timestamp(dtype)) and dtype.tz not in (None, "UTC", "Etc/UTC", "Z", "GMT")
 
 

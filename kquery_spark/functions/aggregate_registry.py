@@ -24,23 +24,23 @@ from kquery_spark.kernels.compiled import CompiledLoops
 
 @dataclass(frozen=True)
 class AggregateFunction:
-    """One aggregate function.
+    """The entry of an aggregate function.
 
-    nullable: whether the result can be NULL (count's cannot). ordered: its result depends on the order of rows.
-    duplicate_free: DISTINCT changes nothing (min, max). over_windows: whether it can be computed over windows.
-    accumulator: its name in ``physical/aggregates``.
+    nullable: whether the result can be NULL (that of COUNT cannot). ordered: the result depends on the order of rows.
+    duplicate_free: DISTINCT does not change the result (MIN, MAX). over_windows: it can be computed over windows.
+    accumulator: the name of its accumulator in ``physical/aggregates``.
     takes_null_treatment: SQL allows IGNORE NULLS and RESPECT NULLS, also as a flag after the argument.
-    over_window: the window function that it is over a window. ignores_nulls: it is that function with IGNORE NULLS.
-    internal: SQL has no function of its names. raises: some values of its arguments are errors.
-    counts: it gives a number of rows or values, 0 where there are none. adds: it adds values up, so that it can overflow.
-    extreme: "least" or "greatest" where it gives that one of the values. repeatable: it gives the same for the same
-    numbers in any order, but for fractions. keeps_nulls: NULLs are values to it, so that they stand for no missing row.
-    constants: positions of arguments that are constants. variants: a field of the Catalyst class, a value of it, and the
-    name of the entry that the class with that value is.
-    overload: a number of arguments, and the entry that a call with so many is. loops: the compiled loops without which it is
-    much slower than Spark, so that Spark keeps it until they are there.
+    over_window: the window function that computes it over a window. ignores_nulls: it is that function with IGNORE NULLS.
+    internal: SQL has no function with its names. raises: some values of its arguments are errors.
+    counts: it counts rows or values, and returns 0 for an empty group. adds: it adds values, so it can overflow.
+    extreme: "least" or "greatest" if it returns that one of the values. repeatable: it returns the same result for the same
+    integers in any order. keeps_nulls: it treats NULL as a value, so a NULL must not stand for a missing row.
+    constants: positions of arguments that must be constants. variants: a field of the Catalyst class, a value of the field,
+    and the name of the entry that implements the class with that value.
+    overload: a number of arguments, and the entry that implements calls with that number. loops: the compiled loops that it
+    needs to be faster than Spark; until they are loaded, queries with it fall back.
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
-    parameters: what fields of the Catalyst class must be. changes: what earlier releases of Spark answer otherwise.
+    parameters: the required values of fields of the Catalyst class. changes: results that differ in earlier Spark releases.
     """
 
     name: str
@@ -102,30 +102,30 @@ def aggregate_function(name: str) -> AggregateFunction:
     return _AGGREGATES[key]
 
 
-def overloaded(name: str, count: int) -> str:
-    """The name of the aggregate that ``name`` with so many arguments is."""
+def overload_name(name: str, count: int) -> str:
+    """Return the name of the aggregate that implements a call of ``name`` with ``count`` arguments."""
     overload = aggregate_function(name).overload
     return overload[1] if overload is not None and overload[0] == count else name
 
 
 def has_aggregate(name: str) -> bool:
-    """Whether an aggregate of that name exists."""
+    """Return whether an aggregate of that name exists."""
     return name.lower() in _NAMES
 
 
 def takes_null_treatment(name: str) -> bool:
-    """Whether ``name`` is an aggregate that SQL allows IGNORE NULLS and RESPECT NULLS for."""
+    """Return whether ``name`` is an aggregate that SQL allows IGNORE NULLS and RESPECT NULLS for."""
     return has_aggregate(name) and aggregate_function(name).takes_null_treatment
 
 
-def ignoring_nulls(name: str) -> str | None:
-    """The name of the aggregate that ``name`` with IGNORE NULLS is; None if there is none."""
+def null_ignoring_variant(name: str) -> str | None:
+    """Return the name of the aggregate that implements ``name`` with IGNORE NULLS; None if there is none."""
     ignoring = f"{name}_ignore_nulls"
     return ignoring if has_aggregate(ignoring) else None
 
 
 def window_function_of(name: str) -> str:
-    """The name of the window function that an aggregate is over a window; other names as they are."""
+    """Return the window function that computes an aggregate over a window; other names are returned unchanged."""
     over_window = aggregate_function(name).over_window if has_aggregate(name) else ""
     return over_window or name
 

@@ -1,4 +1,4 @@
-"""How calls of a function are written in a DataFrame and shown in the name of a column, for entries of every kind."""
+"""Describes how calls of a function are written in DataFrames, and how Spark shows them in column names."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class CallForm:
-    """How calls of a function are written in a DataFrame and shown in the name of a column.
+    """How calls of a function are written in a DataFrame and shown in a column name.
 
-    columns: positions of arguments whose strings are names of columns, as in PySpark; other strings are constants.
-    columns_from: the position from which all arguments are columns, given one by one or as a list.
-    distinct_names: PySpark's functions that are the call with DISTINCT.
-    trims: the side of ``TRIM(side characters FROM text)`` that the name is for. A DataFrame gives the text first.
+    columns: positions of arguments whose strings are column names, as in PySpark; other strings are constants.
+    columns_from: the position from which all arguments are columns, passed one by one or as a list.
+    distinct_names: PySpark functions that mean the call with DISTINCT.
+    trims: the side of ``TRIM(side characters FROM text)`` that the name is for. A DataFrame gives the string first.
     upper: Spark shows the name in upper case. shown_as: the name that Spark shows; empty: as written.
-    adds: a number of written arguments, and the text of those that Spark adds to them.
-    shape: a number of arguments, and what Spark shows instead of a call of so many.
+    adds: a number of written arguments, and the string of the arguments that Spark adds to them.
+    shape: a number of arguments, and the format that Spark shows for a call with that number.
     """
 
     columns: tuple[int, ...] = (0,)
@@ -61,7 +61,7 @@ def register_calls(name: str, aliases: tuple[str, ...], calls: CallForm, alias_c
 
 
 def call_form(name: str) -> CallForm:
-    """How calls of ``name``, in lower case, are written and shown; the plain form for a name that no entry has."""
+    """Return how calls of ``name``, in lower case, are written and shown; the plain form for an unknown name."""
     return _FORMS.get(name, ONE_COLUMN)
 
 

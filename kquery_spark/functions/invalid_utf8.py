@@ -1,7 +1,9 @@
-"""How functions treat strings that are not valid UTF-8, as their entries declare it.
+"""Calls functions whose arguments contain strings that are not valid UTF-8.
 
-Kernels expect valid strings. ``registry.call`` checks the strings in the arguments of every function whose entry does
-not say that its kernel works on plain bytes, so that neither a source nor a cast has to.
+Most kernels require valid strings. ``registry.call`` checks the arguments of every function, unless its entry declares that
+the kernel works on bytes (``InvalidUtf8.BYTES``). So neither sources nor casts have to validate strings. If an argument has
+malformed strings, the entry's rule decides: the call is declined, the strings are first decoded as in Java, or a Python
+function computes the result of each affected row, while the kernel computes the other rows.
 """
 
 from __future__ import annotations
@@ -21,8 +23,8 @@ from kquery_spark.kernels.utf8 import (
     invalid_rows,
     is_replaceable,
     is_valid,
-    replaced,
-    strings_of,
+    replace_malformed,
+    strings_from_bytes,
 )
 from kquery_spark.kernels.utf8_string import BeyondString
 from kquery_spark.run_control import bounding_control, check_run
@@ -34,11 +36,11 @@ _CHECKED_ROWS = 4096  # rows between two checks whether the run is cancelled or 
 
 
 class InvalidUtf8(StrEnum):
-    """What a function does with strings that are not valid UTF-8.
+    """How a function treats strings that are not valid UTF-8.
 
-    declined: the engine does not know Spark's answer. bytes: the kernel works on bytes as Spark does, so nothing is checked.
-    replaced: Spark turns the strings into Java's first, in which each malformed sequence is U+FFFD. validated: the same, but
-    releases of Spark differ in what the bytes of a surrogate (ED A0 80) become, so strings with such bytes are declined.
+    DECLINED: Spark's result is not known, so the call is not supported. BYTES: the kernel works on bytes as Spark does.
+    REPLACED: Spark converts the strings to Java strings first, in which each malformed sequence is U+FFFD. VALIDATED: the
+    same, but Spark's releases differ for encoded surrogates (ED A0 80), so strings with these bytes are declined.
     """
 
     DECLINED = "declined"
@@ -48,17 +50,17 @@ class InvalidUtf8(StrEnum):
 
 
 RowRule = Callable[..., Any]
-"""One row's arguments (none is NULL; strings are bytes) -> the result (bytes for a string).
+"""Computes the result of one row from its arguments. No argument is NULL; strings, also as a result, are bytes.
 
-It is for arguments that are strings; the kernel of such a function works on nested values as bytes."""
+It applies to arguments that are strings; for nested values the kernel of such a function must work on bytes."""
 
 
-def needs_care(rule: InvalidUtf8 | RowRule, args: Sequence[Vector]) -> bool:
-    """Whether an argument contains a string that is not valid UTF-8 and the kernel does not work on plain bytes."""
+def has_malformed_strings(rule: InvalidUtf8 | RowRule, args: Sequence[Vector]) -> bool:
+    """Return whether the kernel needs valid strings and an argument contains a string that is not valid UTF-8."""
     return rule is not InvalidUtf8.BYTES and not all(is_valid(a.data) for a in args)
 
 
-def run_with_care(
+def call_with_malformed_strings(
     name: str,
     rule: InvalidUtf8 | RowRule,
     kernel: Callable[[Sequence[Vector]], Data],
@@ -66,17 +68,17 @@ def run_with_care(
     dtype: pa.DataType,
     num_rows: int,
 ) -> Data:
-    """The result of a function over arguments for which ``needs_care`` is true; Unsupported if Spark's is not known."""
+    """Call a function for which ``has_malformed_strings`` is true; raises Unsupported if Spark's result is not known."""
     if not isinstance(rule, InvalidUtf8):
-        return _by_rows(name, rule, kernel, args, dtype, num_rows)
+        return _call_by_rows(name, rule, kernel, args, dtype, num_rows)
     if rule is InvalidUtf8.DECLINED or not all(is_replaceable(a.data) for a in args):
         raise Unsupported(f"{name} of a string that is not valid UTF-8 is not supported")
     if rule is InvalidUtf8.VALIDATED and any(has_surrogates(a.data) for a in args if has_strings(a.dtype)):
-        raise Unsupported(f"{name} of a string with the bytes of a surrogate is not supported")
-    return kernel([Vector(a.dtype, replaced(a.data)) for a in args])
+        raise Unsupported(f"{name} of a string with an encoded surrogate is not supported")
+    return kernel([Vector(a.dtype, replace_malformed(a.data)) for a in args])
 
 
-def _by_rows(
+def _call_by_rows(
     name: str,
     rule: RowRule,
     kernel: Callable[[Sequence[Vector]], Data],
@@ -84,40 +86,44 @@ def _by_rows(
     dtype: pa.DataType,
     num_rows: int,
 ) -> Data:
-    """Run the rule on the rows that have an invalid string, and the kernel on the others and those with a NULL."""
+    """Run the kernel with the malformed rows blanked, run the rule on these rows, and combine the results.
+
+    The kernel also decides rows in which another argument is NULL.
+    """
     arrays = [a.array(num_rows) for a in args]
-    odd = np.zeros(num_rows, np.bool_)
+    malformed = np.zeros(num_rows, np.bool_)
     for array in arrays:
         if pa.types.is_string(array.type):
-            odd |= invalid_rows(array)
-    hidden = [_without(a, odd) if pa.types.is_string(a.type) else a for a in arrays]
-    usual = kernel([Vector(a.dtype, array) for a, array in zip(args, hidden, strict=True)])
+            malformed |= invalid_rows(array)
+    blanked = [_blank_rows(a, malformed) if pa.types.is_string(a.type) else a for a in arrays]
+    kernel_result = kernel([Vector(a.dtype, array) for a, array in zip(args, blanked, strict=True)])
     for array in arrays:
-        odd &= array.is_valid().to_numpy(zero_copy_only=False)
+        malformed &= array.is_valid().to_numpy(zero_copy_only=False)
     try:
-        results = list(_results(rule, [_row_values(a, odd) for a in arrays]))
+        results = list(_evaluate_rows(rule, [_row_values(a, malformed) for a in arrays]))
     except BeyondString:
-        reason = f"{name} of a string that ends in the middle of a character depends on the bytes behind it in Spark"
+        reason = f"{name} of a string that ends in the middle of a character depends on the bytes after it in Spark"
         raise Unsupported(reason) from None
-    column = strings_of(results) if dtype == t.STRING else pa.array(results, dtype)
-    places = np.arange(num_rows)
-    places[odd] = num_rows + np.arange(len(results))
-    return pa.concat_arrays([Vector(dtype, usual).array(num_rows), column]).take(pa.array(places))
+    column = strings_from_bytes(results) if dtype == t.STRING else pa.array(results, dtype)
+    # Append the results of the rule to those of the kernel, and let the malformed rows take them from there.
+    positions = np.arange(num_rows)
+    positions[malformed] = num_rows + np.arange(len(results))
+    return pa.concat_arrays([Vector(dtype, kernel_result).array(num_rows), column]).take(pa.array(positions))
 
 
-def _without(strings: pa.Array, odd: Bools) -> pa.Array:
-    """The strings with an empty one in place of those of some rows; NULL stays NULL."""
+def _blank_rows(strings: pa.Array, rows: Bools) -> pa.Array:
+    """Replace the strings of some rows by empty strings; NULL stays NULL."""
     present = strings.is_valid().to_numpy(zero_copy_only=False)
-    return if_else(pa.array(odd & present), pa.scalar(""), strings)
+    return if_else(pa.array(rows & present), pa.scalar(""), strings)
 
 
 def _row_values(array: pa.Array, rows: Bools) -> list[Any]:
-    """Python values of some rows, strings as bytes."""
+    """Return the Python values of some rows, with strings as bytes."""
     plain = array.cast(t.BINARY) if pa.types.is_string(array.type) else array
     return list(plain.filter(pa.array(rows)).to_pylist())
 
 
-def _results(rule: RowRule, columns: Sequence[list[Any]]) -> Iterator[Any]:
+def _evaluate_rows(rule: RowRule, columns: Sequence[list[Any]]) -> Iterator[Any]:
     control, size = bounding_control(), 0
     for row, values in enumerate(zip(*columns, strict=True)):
         result = rule(*values)

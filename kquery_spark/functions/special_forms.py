@@ -48,9 +48,9 @@ class CastFunction(SpecialForm):
 
 @dataclass(frozen=True)
 class GeneratorFunction(SpecialForm):
-    """Gives several rows for one.
+    """A function that returns several rows for one row.
 
-    generator: the kind of ``logical.Generate``. keeps_row: a row for which there is nothing stays, with NULLs.
+    generator: the kind of ``logical.Generate``. keeps_row: a row without results stays, with NULLs.
     """
 
     generator: str = ""
@@ -59,7 +59,7 @@ class GeneratorFunction(SpecialForm):
 
 @dataclass(frozen=True)
 class TimeWindowFunction(SpecialForm):
-    """The window of time that a row is in, a column of the rows of its SELECT. is_session: it ends where a gap follows."""
+    """The time window of a row, a column of its SELECT. is_session: a session window, which ends before a gap."""
 
     is_session: bool = False
 

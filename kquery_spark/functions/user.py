@@ -1,4 +1,4 @@
-"""Functions of the user's own over Arrow arrays: how they reach the workers, and how the workers call them."""
+"""User-defined functions over Arrow arrays: serializes them for the workers, and calls them there."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ _NAMELESS = "<dynamic-code>"  # what newer versions of cloudpickle say of the fi
 
 @dataclass(frozen=True)
 class UserFunction:
-    """A function by value: its code and what it refers to, as they were at this object's creation.
+    """A function serialized by value, with everything that it refers to at this time.
 
-    returns: its type in SQL. deterministic: whether equal arguments give equal values, so that it may run again.
+    returns: its SQL type. deterministic: equal arguments give equal results, so the function may be called again.
     """
 
     name: str
@@ -36,7 +36,7 @@ def user_function(
 ) -> UserFunction:
     """Serialize a function; PlanError if it is not callable or refers to something that cannot be pickled."""
     if not callable(function):
-        raise PlanError(f"a function is wanted, not {type(function).__name__}")
+        raise PlanError(f"a function is required, not {type(function).__name__}")
     shown = name or getattr(function, "__name__", type(function).__name__)
     try:
         code = cloudpickle.dumps((function, _file_of(function)))
@@ -48,7 +48,7 @@ def user_function(
 
 
 def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, rows: int) -> pa.Array:
-    """Its values for some rows, as ``dtype``; UserFunctionError where it raises or gives something else.
+    """Call a function for a batch of rows; raises UserFunctionError if it fails or its result is not ``rows`` values.
 
     The function is not called for zero rows.
     """
@@ -56,7 +56,7 @@ def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, 
         return pa.array([], dtype)
     file = _NAMELESS
     try:
-        function, file = _loaded(code)
+        function, file = _load_function(code)
         given = function(*arrays)
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
@@ -75,14 +75,14 @@ def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, 
 
 
 @functools.lru_cache(maxsize=256)
-def _loaded(code: bytes) -> tuple[Callable[..., Any], str]:
+def _load_function(code: bytes) -> tuple[Callable[..., Any], str]:
     """The function, and the file it was written in."""
-    function, file = cast("tuple[Callable[..., Any], str]", unpickled(code))
+    function, file = cast("tuple[Callable[..., Any], str]", unpickle_code(code))
     return function, file
 
 
-def unpickled(code: bytes) -> object:
-    """What a plan has as pickled code. It runs code of whoever made the plan, so it is for the engine's own plans."""
+def unpickle_code(code: bytes) -> object:
+    """Unpickle code of a plan. This can run arbitrary code of the plan's author, so only the engine's own plans are safe."""
     return pickle.loads(code)
 
 

@@ -1,6 +1,7 @@
-"""Heaps of the largest keys of each group, of a bounded size, as Spark keeps them for MAX_BY and MIN_BY with a number.
+"""Bounded heaps of the largest keys of each group, for MAX_BY and MIN_BY with a count.
 
-Which of equal keys stay, and in which order, depends on how a heap moves its items, so these are Spark's own steps.
+When keys are equal, the rows that stay and their order depend on how the heap moves its items. So each step follows Spark's
+own heap: the smallest key is at the root, and a new row replaces the root only if its key is strictly larger.
 """
 
 from __future__ import annotations
@@ -9,10 +10,11 @@ from typing import Any
 
 
 def insert(rows: Any, ids: Any, keys: Any, bounds: Any, sizes: Any, slots: Any, heaps: Any) -> None:
-    """Offer rows to the heaps of their groups, one after the other; ``heap_loops`` has this compiled.
+    """Offer rows to the heaps of their groups, one after the other; ``heap_loops`` compiles this function.
 
-    bounds: where the heap of each group begins and the last one ends. sizes: how many items each has so far.
-    slots: the rows of each heap in the order of their places. heaps: positions of ``slots``, the smallest key at the root.
+    ids: the group of each row. keys: the key of each row. bounds: the start of each group's heap, and the end of the last.
+    sizes: the current number of items of each heap. slots: the rows of each heap. heaps: the heap order, as positions within
+    ``slots``, so that moving an item in the heap does not move its row.
     """
     for row in rows:
         group = ids[row]
@@ -21,7 +23,7 @@ def insert(rows: Any, ids: Any, keys: Any, bounds: Any, sizes: Any, slots: Any, 
             slots[base + size] = row
             sizes[group] = size + 1
             at = size
-            while at > 0:  # towards the root
+            while at > 0:  # sift up: move larger parents down
                 parent = (at - 1) // 2
                 if key >= keys[slots[base + heaps[base + parent]]]:
                     break
@@ -32,7 +34,7 @@ def insert(rows: Any, ids: Any, keys: Any, bounds: Any, sizes: Any, slots: Any, 
             slot = heaps[base]
             slots[base + slot] = row
             at = 0
-            while 2 * at + 1 < size:  # towards the leaves
+            while 2 * at + 1 < size:  # sift down: move the smaller child up
                 child = 2 * at + 1
                 child_key = keys[slots[base + heaps[base + child]]]
                 if child + 1 < size:

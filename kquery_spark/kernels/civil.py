@@ -1,4 +1,4 @@
-"""The proleptic Gregorian calendar in numpy: days since the epoch to year, month, day and back, for any year."""
+"""The proleptic Gregorian calendar in numpy: converts days since the epoch to year, month, day and back, for any year."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from kquery_spark.types.vector import Int64s
 _DAYS = "datetime64[D]"
 _MONTHS = "datetime64[M]"
 _EPOCH_WEEKDAY = 3  # January 1, 1970 was a Thursday
-_MAX_TEXT_BYTES = 2**31 - 1  # that offsets of 32 bits reach
+_MAX_STRING_BYTES = 2**31 - 1  # limit of 32-bit offsets
 
 
 class OutOfRange(Unsupported):
-    """No date or timestamp: Spark raises, and says what, or wraps around."""
+    """A result outside the range of dates or timestamps, for which Spark raises an error or wraps around."""
 
     def __init__(
-        self, text: str = "A date or timestamp past the range of its type falls back to Spark."
+        self, reason: str = "A date or timestamp past the range of its type falls back to Spark."
     ) -> None:
-        super().__init__(text)
+        super().__init__(reason)
 
 
-def added(left: Any, right: Any) -> Int64s:
-    """A sum of microseconds."""
+def add_micros(left: Any, right: Any) -> Int64s:
+    """Add microseconds; raises OutOfRange if a sum does not fit into 64 bits."""
     total = np.asarray(left + right)
     if (((left ^ total) & (right ^ total)) < 0).any():
         raise OutOfRange
     return total
 
 
-def between(start: Int64s, end: Int64s, mask: Any) -> Int64s:
-    """The microseconds from one time to another, where neither is NULL."""
+def subtract_micros(start: Int64s, end: Int64s, mask: Any) -> Int64s:
+    """Return ``end - start`` in microseconds; raises OutOfRange on overflow in a row that ``mask`` does not exclude."""
     gap = np.asarray(end - start)
     wrapped = ((end ^ start) & (end ^ gap)) < 0
     if (wrapped if mask is None else wrapped & ~mask).any():
@@ -47,55 +47,55 @@ def between(start: Int64s, end: Int64s, mask: Any) -> Int64s:
 
 
 def timestamp_micros(days: Int64s, micros: Any = 0) -> Int64s:
-    """Microseconds of a time of a day, given as microseconds since its midnight."""
+    """Return the timestamp in microseconds of ``micros`` microseconds after midnight of each day."""
     instants = np.asarray(days * DAY_MICROS + micros)
     if (instants // DAY_MICROS != days).any():
         raise OutOfRange
     return instants
 
 
-def months_of(days: Int64s) -> Int64s:
-    """Months since January 1970 of each day."""
+def month_numbers(days: Int64s) -> Int64s:
+    """Return the month of each day, counted from January 1970."""
     return np.asarray(days.astype(_DAYS).astype(_MONTHS).astype(np.int64))
 
 
 def first_day(months: Int64s) -> Int64s:
-    """First day of each month (counted from January 1970)."""
+    """Return the first day of each month (counted from January 1970) in days since the epoch."""
     return np.asarray(months.astype(_MONTHS).astype(_DAYS).astype(np.int64))
 
 
 def split(days: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """Year, month (1 to 12) and day of month."""
-    months = months_of(days)
+    """Return year, month (1 to 12) and day of month of days since the epoch."""
+    months = month_numbers(days)
     return months // 12 + 1970, months % 12 + 1, days - first_day(months) + 1
 
 
 def weekday(days: Int64s) -> Int64s:
-    """0 for Monday to 6 for Sunday."""
+    """Return the day of the week: 0 for Monday to 6 for Sunday."""
     return np.asarray((days + _EPOCH_WEEKDAY) % 7)
 
 
-def join(year: Any, month: Any, day: Any) -> Int64s:
-    """Days since the epoch; month and day must be in range."""
+def days_of_dates(year: Any, month: Any, day: Any) -> Int64s:
+    """Return the days since the epoch of dates; month and day must be in range."""
     return np.asarray(first_day(np.asarray((np.asarray(year, np.int64) - 1970) * 12 + month - 1)) + day - 1)
 
 
 def days_in_month(year: Any, month: Any) -> Int64s:
-    """Length of each month."""
+    """Return the number of days of each month."""
     months = np.asarray((np.asarray(year, np.int64) - 1970) * 12 + month - 1)
     return np.asarray(first_day(months + 1) - first_day(months))
 
 
 def is_valid(year: Any, month: Any, day: Any) -> npt.NDArray[np.bool_]:
-    """Whether there is such a date."""
+    """Return a mask that is True where year, month and day form a date of the calendar."""
     in_year = (month >= 1) & (month <= 12)
     length = days_in_month(year, np.where(in_year, month, 1))
     return np.asarray(in_year & (day >= 1) & (day <= length))
 
 
 def add_months(days: Int64s, count: Any) -> Int64s:
-    """The same day ``count`` months later, or that month's last day (``LocalDate.plusMonths``)."""
-    months = months_of(days)
+    """Return the same day ``count`` months later, or the last day of a shorter month (``LocalDate.plusMonths``)."""
+    months = month_numbers(days)
     day = days - first_day(months)
     target = months + count
     start = first_day(target)
@@ -103,16 +103,16 @@ def add_months(days: Int64s, count: Any) -> Int64s:
 
 
 def digits(values: Any, width: int) -> npt.NDArray[np.uint8]:
-    """ASCII digits of non-negative integers, zero-padded to ``width`` (a column each)."""
+    """Return the ASCII digits of non-negative integers, zero-padded to ``width``: a row per integer, a column per digit."""
     values = np.asarray(values, np.int64)
     powers = 10 ** np.arange(width - 1, -1, -1, dtype=np.int64)
     return np.asarray(values[:, None] // powers % 10 + ord("0"), np.uint8)
 
 
 def fixed_text(columns: list[Any], length: int, mask: Any) -> pa.Array:
-    """Strings of one width from blocks of ASCII bytes (arrays) and literal pieces (bytes)."""
+    """Build strings of equal width from blocks of ASCII characters (two-dimensional arrays) and literal pieces (bytes)."""
     width = sum(len(c) if isinstance(c, bytes) else c.shape[1] for c in columns)
-    if length * width > _MAX_TEXT_BYTES:
+    if length * width > _MAX_STRING_BYTES:
         raise MemoryError("a batch of strings grew past 2 GiB")
     cells = np.empty((length, width), np.uint8)
     at = 0
@@ -133,14 +133,14 @@ def fixed_text(columns: list[Any], length: int, mask: Any) -> pa.Array:
 
 
 def year_text(year: int) -> str:
-    """A year as Spark prints it: four digits, a sign before more of them or for years before 0."""
+    """Format a year as Spark does: four digits, with a sign if there are more digits or if the year is negative."""
     if 0 <= year <= 9999:
         return f"{year:04d}"
     return f"{'-' if year < 0 else '+'}{abs(year):04d}" if year < 0 else f"+{year}"
 
 
 def date_strings(days: Int64s, mask: Any) -> pa.Array:
-    """``yyyy-MM-dd``."""
+    """Format days since the epoch as ``yyyy-MM-dd``."""
     year, month, day = split(days)
     if len(days) == 0 or ((year >= 0) & (year <= 9999)).all():
         return fixed_text([digits(year, 4), b"-", digits(month, 2), b"-", digits(day, 2)], len(days), mask)
@@ -150,7 +150,7 @@ def date_strings(days: Int64s, mask: Any) -> pa.Array:
 
 
 def timestamp_strings(local: Int64s, mask: Any) -> pa.Array:
-    """``yyyy-MM-dd HH:mm:ss[.ffffff]`` of wall-clock microseconds, trailing zeros of the fraction dropped."""
+    """Format wall-clock microseconds as ``yyyy-MM-dd HH:mm:ss[.ffffff]``, without trailing zeros of the fraction."""
     days, micros = local // DAY_MICROS, local % DAY_MICROS
     seconds, fraction = micros // 1_000_000, micros % 1_000_000
     clock = [digits(seconds // 3600, 2), b":", digits(seconds // 60 % 60, 2), b":", digits(seconds % 60, 2)]

@@ -1,9 +1,15 @@
 """Loads packages of loops that numba compiles once per machine, in the background. Until then queries use pyarrow only.
 
-Compilation takes some seconds; loading the result from numba's cache takes a third of a second. A process that finds no
-compiled result starts a low-priority process, which compiles the loops and writes a marker file, and continues with pyarrow.
-numba's cache is in a directory of its own below the user's cache directory, so that read-only installations can use it.
-Without numba, or without such a directory, there are no loops.
+Compiling a package takes some seconds; loading it from numba's cache takes a third of a second. Neither may delay a query:
+
+1. A caller asks for ``kernels()`` for each column chunk. It gets None, and uses pyarrow, as long as nothing is loaded.
+2. After ``_WARMUP_CALLS`` requests a thread looks into the cache directory. If the marker file ``ready`` is there, it
+   imports the package, and numba loads the machine code from its cache.
+3. If there is no marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
+   then writes ``ready`` (or ``failed``). Every later request looks again, at most once per second.
+
+The cache directory is below the user's cache directory, so that read-only installations can use it. Its name is a hash of
+the source and of all versions, so a new release compiles again. Without numba, or without a directory, there are no loops.
 """
 
 from __future__ import annotations
@@ -29,7 +35,7 @@ _STARTED = "started"
 _FAILED = "failed"
 _STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is considered dead
 _RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
-_SHARED_SOURCE = "thrift_scan.py"  # compiled as part of a package, and also run without numba
+_SHARED_SOURCE = "thrift_scan.py"  # is compiled as a part of a package, but also runs without numba
 _WARMUP_CALLS = (
     100  # column chunks or blocks of lines; reading this many takes less time than importing numba
 )
@@ -38,7 +44,7 @@ _POLL_SECONDS = 1.0  # interval at which a process checks for the compiled resul
 
 
 class CompiledLoops:
-    """One package of loops, and what this process knows of it. ``package``: its name below this directory."""
+    """The state of one package of loops in this process. ``package``: its name below this directory."""
 
     def __init__(self, package: str) -> None:
         self._module_name = f"{__package__}.{package}"
@@ -49,17 +55,17 @@ class CompiledLoops:
         self._requests = 0
 
     def kernels(self) -> ModuleType | None:
-        """The package; None while there is none. Compiles in the background after ``_WARMUP_CALLS`` requests."""
+        """Return the package if it is loaded, or None. ``_WARMUP_CALLS`` requests make a thread load or compile it."""
         if self._module is None:
             self._requests += 1
             if self._requests > _WARMUP_CALLS:
-                self.look_later()
+                self.load_in_background()
         return self._module
 
-    def look_later(self) -> None:
-        """Have a thread look for the kernels, as importing numba takes a while; not again within a second.
+    def load_in_background(self) -> None:
+        """Start a thread that calls ``load``, since importing numba takes a while; at most one thread per second.
 
-        Does nothing where the kernels were never requested.
+        Does nothing if no kernels have been requested.
         """
         if (
             self._module is None
@@ -71,13 +77,13 @@ class CompiledLoops:
             threading.Thread(target=self.load, name="kquery-kernels").start()
 
     def load(self) -> None:
-        """Import the kernels if they are compiled; start compiling them in the background if not."""
+        """Import the kernels if they are compiled; otherwise start to compile them in the background."""
         with self._lock:
             if self._module is None and self._next_look < _NEVER:
-                self._look()
+                self._load_or_start_compiling()
 
     def are_ready(self) -> bool:
-        """Whether the kernels are compiled; has them compiled in the background if not."""
+        """Return True if the kernels are compiled; otherwise start to compile them in the background."""
         if self._module is not None:
             return True
         directory = self.directory
@@ -88,38 +94,41 @@ class CompiledLoops:
         return (directory / _READY).exists()
 
     def compile_now(self) -> ModuleType | None:
-        """The kernels, compiled here unless cached; None without a cache directory. Raises numba's errors."""
+        """Import the kernels, which compiles them unless they are cached; None without a cache directory.
+
+        Raises numba's errors.
+        """
         directory = self.directory
         with self._lock:
             if self._module is None and directory is not None:
                 try:
-                    self._module = self._imported(directory)
-                except Exception:  # numba and numpy that do not fit together, a full disk
+                    self._module = self._import_package(directory)
+                except Exception:  # for example incompatible versions of numba and numpy, or a full disk
                     (directory / _FAILED).touch()
                     raise
                 (directory / _READY).touch()
         return self._module
 
-    def _look(self) -> None:
+    def _load_or_start_compiling(self) -> None:
         directory = self.directory
         if directory is None:
             self._next_look = _NEVER
         elif (directory / _READY).exists():
-            self._next_look = _NEVER  # what fails once is not tried again
-            with contextlib.suppress(Exception):  # numba and numpy that do not fit together, a broken cache
-                self._module = self._imported(directory)
+            self._next_look = _NEVER  # a failed import is not repeated in this process
+            with contextlib.suppress(Exception):  # for example incompatible versions, or a broken cache
+                self._module = self._import_package(directory)
         elif _is_younger(directory / _FAILED, _RETRY_SECONDS):
             self._next_look = _NEVER
-        elif _is_first(directory):
-            _start(self._package)
+        elif _claim_compilation(directory):
+            _start_compiler(self._package)
 
-    def _imported(self, directory: Path) -> ModuleType:
+    def _import_package(self, directory: Path) -> ModuleType:
         import numba
 
         config: Any = numba.config
         with _import_lock:
             before = config.CACHE_DIR
-            # read when a function is decorated, so nothing changes for functions of others
+            # numba reads the setting when a function is decorated, so functions of other packages are not affected
             config.CACHE_DIR = str(directory)
             try:
                 return importlib.import_module(self._module_name)
@@ -128,19 +137,19 @@ class CompiledLoops:
 
     @cached_property
     def directory(self) -> Path | None:
-        """The cache directory for this machine, these versions and this code; None where there is no such directory."""
+        """The cache directory for this machine, these versions and this code; None if it cannot be created or is unsafe."""
         return _cache_directory(self._module_name)
 
 
 _import_lock = threading.Lock()  # numba has one cache directory at a time
 FILE_LOOPS = CompiledLoops("loops")
-"""Of Parquet's dictionary indices and of lines of text."""
+"""Loops that decode Parquet dictionary indices and split lines of delimited text."""
 JSON_LOOPS = CompiledLoops("json_loops")
-"""Of JSON strings in columns, which take several times as long to compile and few queries need."""
+"""Loops over JSON strings in columns. They take several times as long to compile, and few queries need them."""
 HEAP_LOOPS = CompiledLoops("heap_loops")
-"""Of aggregates that keep several rows of each group."""
+"""Loops of aggregates that keep several rows of each group."""
 VARIANT_LOOPS = CompiledLoops("variant_loops")
-"""Of variants."""
+"""Loops over variants."""
 
 
 def _cache_directory(module_name: str) -> Path | None:
@@ -179,7 +188,7 @@ def _is_own(directory: Path) -> bool:
 
 
 def _processor() -> str:
-    """Identifies this kind of processor among others that may share the directory."""
+    """Describe this model of processor, since machines with different ones may share the directory."""
     with contextlib.suppress(OSError):
         first = Path("/proc/cpuinfo").read_text().split("\n\n", 1)[0]
         return "\n".join(
@@ -188,24 +197,24 @@ def _processor() -> str:
     return os.uname().machine if hasattr(os, "uname") else sys.platform
 
 
-def _is_first(directory: Path) -> bool:
-    """True if no process is compiling; writes the marker that this one does."""
-    note = directory / _STARTED
+def _claim_compilation(directory: Path) -> bool:
+    """Create the marker file of a running compilation; False if another process has created it before."""
+    marker = directory / _STARTED
     with contextlib.suppress(OSError):
-        if note.exists() and not _is_younger(note, _STALE_LOCK_SECONDS):
-            note.unlink()
-        note.touch(exist_ok=False)
+        if marker.exists() and not _is_younger(marker, _STALE_LOCK_SECONDS):
+            marker.unlink()
+        marker.touch(exist_ok=False)
         return True
     return False
 
 
-def _is_younger(note: Path, seconds: float) -> bool:
+def _is_younger(marker: Path, seconds: float) -> bool:
     with contextlib.suppress(OSError):
-        return time.time() - note.stat().st_mtime <= seconds
+        return time.time() - marker.stat().st_mtime <= seconds
     return False
 
 
-def _start(package: str) -> None:
+def _start_compiler(package: str) -> None:
     """Start a process of the lowest priority that compiles a package."""
     paths = os.pathsep.join(p for p in sys.path if p)
     with contextlib.suppress(OSError):

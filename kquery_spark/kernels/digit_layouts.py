@@ -1,4 +1,8 @@
-"""Formatted numbers in numpy: strings whose layout depends only on a number's sign and how many digits it has."""
+"""Formats numbers in numpy when the layout of a string depends only on the number's sign and its count of digits.
+
+For example, all numbers from 1,000 to 9,999 have the layout "d,ddd", where d stands for a digit (``DIGIT``). Rows with the
+same layout are formatted together by copying columns of their digits between the literal characters.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s
 
 DIGIT = "\u0661"
-"""Stands for a digit in a layout: a digit to Python, but not one that numbers are written with."""
+"""The placeholder of a digit in a layout. Python's format functions treat it as a digit, and numbers never contain it."""
 
 Cells = npt.NDArray[np.uint8]
 _PIECE = re.compile(f"({DIGIT}+)")
@@ -25,18 +29,18 @@ _POWERS = 10 ** np.arange(19, dtype=np.int64)
 
 
 def digit_counts(values: Int64s) -> Int64s:
-    """How many decimal digits non-negative integers have; 0 has none."""
+    """Return the number of decimal digits of non-negative integers; 0 has no digits."""
     return np.searchsorted(_POWERS, values, side="right")
 
 
 def digit_cells(whole: Int64s, fraction: Int64s, scale: int) -> Cells:
-    """The ASCII digits of numbers, a row each: of the whole part, with leading zeros, then ``scale`` of the fraction."""
+    """Return a row of ASCII digits per number: the whole part with leading zeros, then ``scale`` digits of the fraction."""
     width = int(digit_counts(whole).max(initial=1))
     return np.hstack([civil.digits(whole, width), civil.digits(fraction, scale)])
 
 
 def filled_layouts(keys: Int64s, layout: Callable[[int], str], cells: Cells, mask: Any) -> pa.Array:
-    """A text for each row: the layout of its key with the last of the row's ``cells`` for its digits, NULL where ``mask``.
+    """Format each row by the layout of its key, whose placeholders take the last digits of the row; NULL where ``mask``.
 
     ``layout`` is called once for each distinct key, so there should be few of them.
     """
@@ -45,19 +49,19 @@ def filled_layouts(keys: Int64s, layout: Callable[[int], str], cells: Cells, mas
     same = runs(keys)
     strings = []
     for rows in np.split(same.rows, same.starts[1:]):
-        text = layout(int(keys[rows[0]]))
-        reserve_rows(len(rows), len(text))
-        strings.append(civil.fixed_text(_columns(text, cells[rows]), len(rows), None))
+        template = layout(int(keys[rows[0]]))
+        reserve_rows(len(rows), len(template))
+        strings.append(civil.fixed_text(_columns(template, cells[rows]), len(rows), None))
     positions = np.empty(len(keys), np.int64)
     positions[same.rows] = np.arange(len(keys))
     return pa.concat_arrays(strings).take(pa.array(positions, mask=mask))
 
 
-def _columns(text: str, cells: Cells) -> list[Any]:
-    """The pieces of a layout: bytes of its own, and cells of its digits."""
-    at = cells.shape[1] - text.count(DIGIT)
+def _columns(template: str, cells: Cells) -> list[Any]:
+    """Split a layout into literal bytes and blocks of digits."""
+    at = cells.shape[1] - template.count(DIGIT)
     columns: list[Any] = []
-    for piece in filter(None, _PIECE.split(text)):
+    for piece in filter(None, _PIECE.split(template)):
         if piece[0] == DIGIT:
             columns.append(cells[:, at : at + len(piece)])
             at += len(piece)

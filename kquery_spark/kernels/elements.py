@@ -1,7 +1,8 @@
-"""The elements of the lists of a batch, all at once: where they are, their values, and their order.
+"""Vectorized access to the elements of all lists of a batch: their positions, values and order.
 
-Elements are compared by **codes**: the rank of each value among the distinct ones in Spark's order (NaN last,
--0.0 as 0.0), so that functions of arrays are integer arithmetic over all elements of a batch.
+Elements are compared by their **ranks** among the distinct values in Spark's order (NaN last, -0.0 equal to 0.0), so that
+array functions are integer arithmetic over all elements of a batch. For example, the arrays ``["b", "a"]`` and
+``["c", "a"]`` have the element ranks 1, 0, 2, 0 in rows 0, 0, 1, 1; sorting both arrays means sorting pairs (row, rank).
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ _MAX_ELEMENTS = 100_000_000
 
 
 def is_array(dtype: pa.DataType) -> bool:
-    """Whether the type is an array (maps are lists to Arrow)."""
+    """Return True for arrays, but not for maps, which are also lists to Arrow."""
     return bool(pa.types.is_list(dtype)) and not pa.types.is_map(dtype)
 
 
-def element_of(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """The types of an array and a value: a whole number becomes one of the array's kind where that is wider."""
+def coerce_to_element(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    """Coerce the types of an array and a value: a narrower integer is widened to the element type, NULL takes it."""
     element = types[0].value_type if is_array(types[0]) else types[0]
     if types[1] == t.NULL:
         return [types[0], element]
@@ -41,7 +42,10 @@ def element_of(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 @dataclass(frozen=True)
 class Elements:
-    """The elements of all rows, one after the other: how many each row has, the row of each, and their values."""
+    """The elements of all rows, one after the other.
+
+    sizes: the number of elements of each row. rows: the row of each element. values: the elements. nulls: True for NULL rows
+    """
 
     sizes: Int64s
     rows: Int64s
@@ -50,7 +54,7 @@ class Elements:
 
     @property
     def starts(self) -> Int64s:
-        """Where the elements of each row begin."""
+        """The position of each row's first element."""
         return np.cumsum(self.sizes) - self.sizes
 
     @property
@@ -59,13 +63,13 @@ class Elements:
         return np.arange(len(self.rows)) - np.repeat(self.starts, self.sizes)
 
     def at(self, rows: Int64s, order: Int64s) -> pa.Array:
-        """The elements at the places ``order`` of ``rows``, NULL behind the end of an array."""
+        """Return the elements at the positions ``order`` within ``rows``; NULL after the end of an array."""
         missing = order >= self.sizes[rows]
         return self.values.take(pa.array(np.where(missing, 0, self.starts[rows] + order), mask=missing))
 
 
 def bounds(array: pa.Array) -> tuple[Int64s, Int64s]:
-    """First and last (exclusive) position of each row's elements in the child; an empty range where NULL."""
+    """Return the first and last (exclusive) position of each row's elements in the child; an empty range for NULL."""
     offsets = np.asarray(array.offsets.to_numpy(zero_copy_only=False), np.int64)
     begins, ends = offsets[:-1], offsets[1:]
     if array.null_count:
@@ -74,7 +78,7 @@ def bounds(array: pa.Array) -> tuple[Int64s, Int64s]:
 
 
 def elements(array: pa.Array, child: pa.Array | None = None) -> Elements:
-    """The elements of a list array (or those of ``child`` at the same positions), without those behind NULL."""
+    """Return the elements of a list array, or of ``child`` at the same positions, without elements hidden by NULL rows."""
     begins, ends = bounds(array)
     sizes = ends - begins
     nulls = np.asarray(array.is_null().to_numpy(zero_copy_only=False), np.bool_)
@@ -85,30 +89,30 @@ def elements(array: pa.Array, child: pa.Array | None = None) -> Elements:
 
 
 def element_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
-    """The row of each element of arrays of these sizes, and its place in the row's array, from 0."""
+    """Return, for arrays of these sizes, the row of each element and its 0-based position within the row."""
     rows = np.repeat(np.arange(len(sizes)), sizes)
     return rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
 
 
-def of_type(values: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """Values as another type, which differs in what can be NULL within them, or of which all are NULL."""
+def cast_nullability(values: pa.Array, dtype: pa.DataType) -> pa.Array:
+    """Cast values to a type that differs only in the nullability of nested fields; values of the NULL type to any type."""
     if values.type == dtype:
         return values
     return pa.nulls(len(values), dtype) if values.type == t.NULL else relabeled(values, dtype)
 
 
-def of_one_type(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Two arrays of values as one type, in which all parts may be NULL where theirs differ in that."""
+def unify_types(left: pa.Array, right: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Cast two arrays to one type; where their nullability differs, all nested fields of that type are nullable."""
     if left.type == right.type:
         return left, right
     dtype = t.nullable_within(right.type if left.type == t.NULL else left.type)
-    return of_type(left, dtype), of_type(right, dtype)
+    return cast_nullability(left, dtype), cast_nullability(right, dtype)
 
 
 def structs(columns: Sequence[pa.Array], dtype: pa.DataType, present: pa.Array) -> pa.Array:
-    """Structs of columns that have a value for each row that is ``present``; NULL in the other rows."""
+    """Build structs from columns that have one value for each row that is ``present``; the other rows are NULL."""
     fields = list(dtype)
-    values = [of_type(column, field.type) for column, field in zip(columns, fields, strict=True)]
+    values = [cast_nullability(column, field.type) for column, field in zip(columns, fields, strict=True)]
     array = pa.StructArray.from_arrays(values, fields=fields)
     if len(array) == len(present):
         return array
@@ -116,21 +120,23 @@ def structs(columns: Sequence[pa.Array], dtype: pa.DataType, present: pa.Array) 
     return array.take(pa.array(np.cumsum(flags) - 1, mask=~flags))
 
 
-def listed(values: pa.Array, positions: Int64s, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
-    """A list array of the values at ``positions``, ``sizes`` a row."""
+def gather_lists(
+    values: pa.Array, positions: Int64s, sizes: Int64s, mask: Mask, dtype: pa.DataType
+) -> pa.Array:
+    """Build a list array of the values at ``positions``; each row takes the next ``sizes`` of them."""
     reserve_gather([values], positions)
     return list_array(values.take(pa.array(positions)), sizes, mask, dtype)
 
 
 def list_array(values: pa.Array, sizes: Int64s, mask: Mask, dtype: pa.DataType) -> pa.Array:
-    """A list array of values that lie one after the other, ``sizes`` a row."""
+    """Build a list array of consecutive values; each row takes the next ``sizes`` of them."""
     offsets = pa.array(list_offsets(sizes, mask))
-    values = of_type(values, dtype.value_type)
+    values = cast_nullability(values, dtype.value_type)
     return pa.ListArray.from_arrays(offsets, values, type=dtype, mask=pa.array(mask))
 
 
 def list_offsets(sizes: Int64s, mask: Mask) -> npt.NDArray[np.int32]:
-    """Where the elements of each row begin and the last ones end; rows that are NULL have none."""
+    """Return the offsets of lists of these sizes; rows that are NULL (``mask``) have no elements."""
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(np.where(mask, 0, sizes), out=offsets[1:])
     if offsets[-1] >= 2**31:
@@ -138,8 +144,8 @@ def list_offsets(sizes: Int64s, mask: Mask) -> npt.NDArray[np.int32]:
     return offsets.astype(np.int32)
 
 
-def codes(values: pa.Array) -> Int64s:
-    """The rank of each value among the distinct ones in Spark's order; -1 for NULL."""
+def value_ranks(values: pa.Array) -> Int64s:
+    """Return the rank of each value among the distinct values in Spark's order; -1 for NULL."""
     dtype = values.type
     nulls = np.asarray(values.is_null().to_numpy(zero_copy_only=False), np.bool_)
     if t.is_fractional(dtype):
@@ -164,6 +170,6 @@ def codes(values: pa.Array) -> Int64s:
 
 
 def check_size(size: int) -> None:
-    """Raise Unsupported for more elements than a batch may get."""
+    """Raise Unsupported if a batch would have more than ``_MAX_ELEMENTS`` elements."""
     if size > _MAX_ELEMENTS:
         raise Unsupported(f"arrays of more than {_MAX_ELEMENTS} elements in a batch are not supported")

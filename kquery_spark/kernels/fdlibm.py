@@ -1,7 +1,12 @@
-"""Logarithms, exponential, cube root and inverse trigonometry as Spark computes them, to the last bit: by Java's StrictMath.
+"""Logarithms, exponential, cube root and inverse trigonometry with the exact bits of Java's StrictMath, which Spark uses.
 
-``StrictMath`` is specified to give what the algorithms of fdlibm 5.3 give (Sun Microsystems, 1993): these are they, for
-whole arrays. Every step is one rounded operation of IEEE 754 in the order of fdlibm, so nothing here may be rearranged.
+``StrictMath`` is specified to return the results of the algorithms of fdlibm 5.3 (Sun Microsystems, 1993). This module
+implements these algorithms for whole arrays. Every step is one rounded IEEE 754 operation in the order of fdlibm, so no
+expression may be rearranged.
+
+The functions share a scheme: reduce the argument to a small interval, where a polynomial or a rational function is
+accurate, and combine its value with exact parts (such as k * ln 2) that are stored as a high and a low double. Branches of
+fdlibm become ``np.where``; the upper 32 bits of a double (``_upper``) serve as a fast magnitude comparison, as in fdlibm.
 """
 
 from __future__ import annotations
@@ -94,6 +99,8 @@ _BLOCK_VALUES = 4096  # values whose intermediate results stay in the processor'
 
 
 def _in_blocks(function: Callable[..., Doubles]) -> Callable[..., Doubles]:
+    """Decorate a function to process its arrays block by block."""
+
     @wraps(function)
     def run(*arguments: Doubles) -> Doubles:
         arrays = [np.ascontiguousarray(a, np.float64) for a in arguments]
@@ -107,7 +114,7 @@ def _in_blocks(function: Callable[..., Doubles]) -> Callable[..., Doubles]:
 
 
 def _upper(values: Doubles) -> npt.NDArray[np.int64]:
-    """The upper 32 bits, with their sign."""
+    """Return the upper 32 bits of each double as a signed integer."""
     return values.view(np.int64) >> 32
 
 
@@ -121,7 +128,7 @@ def log(values: Doubles) -> Doubles:
     x = np.where(tiny, values * _TWO_54, values) if tiny.any() else values
     bits = x.view(np.int64)
     upper = (bits >> 32) & 0xFFFFF
-    above = (upper + 0x95F64) & 0x100000  # whether 1 + f is to be halved
+    above = (upper + 0x95F64) & 0x100000  # non-zero if 1 + f has to be halved
     k = ((bits >> 52) - 1023 + (above >> 20) - np.where(tiny, 54, 0)).astype(np.float64)
     f = ((bits & 0xFFFFFFFFFFFFF) | ((above ^ 0x3FF00000) << 32)).view(np.float64) - 1.0
     s = f / (2.0 + f)
@@ -187,7 +194,7 @@ def log1p(values: Doubles) -> Doubles:
 def exp(values: Doubles) -> Doubles:
     """``StrictMath.exp``.
 
-    x = k * ln 2 + r with |r| <= ln 2 / 2, r as a difference of two numbers, and exp(r) by a rational function.
+    x = k * ln 2 + r with |r| <= ln 2 / 2, where r is the difference of two doubles; a rational function gives exp(r).
     """
     sign = np.copysign(1.0, values)
     upper = _upper(np.abs(values))
@@ -212,7 +219,7 @@ def exp(values: Doubles) -> Doubles:
 
 
 def _times_power(values: Doubles, k: npt.NDArray[np.int64]) -> Doubles:
-    """The values, which are about 1, times 2^k; where that is subnormal with one rounding."""
+    """Multiply values near 1 by 2^k; subnormal results are rounded once."""
     deep = k < -1021
     if not deep.any():
         return (values.view(np.int64) + (k << 52)).view(np.float64)
@@ -221,13 +228,13 @@ def _times_power(values: Doubles, k: npt.NDArray[np.int64]) -> Doubles:
 
 
 def _upper_half(values: Doubles) -> Doubles:
-    """The values with the lower 32 bits zero."""
+    """Return the values with their lower 32 bits cleared."""
     return (values.view(np.int64) & ~0xFFFFFFFF).view(np.float64)
 
 
 @_in_blocks
 def atan(values: Doubles) -> Doubles:
-    """``StrictMath.atan``: by the distance to the nearest of 0, 0.5, 1, 1.5 and infinity."""
+    """``StrictMath.atan``: reduces the argument by the nearest of 0, 0.5, 1, 1.5 and infinity, with known arctangents."""
     size = np.abs(values)
     upper = _upper(size)
     near = np.digitize(upper, [0x3FDC0000, 0x3FE60000, 0x3FF30000, 0x40038000]) - 1  # -1: nearest to 0
@@ -275,6 +282,7 @@ def atan2(y: Doubles, x: Doubles) -> Doubles:
 
 
 def _arc_ratio(t: Doubles) -> Doubles:
+    """Return (asin(x) - x) / x for t = x^2, as a ratio of two polynomials."""
     p = t * (_N0 + t * (_N1 + t * (_N2 + t * (_N3 + t * (_N4 + t * _N5)))))
     return p / (1.0 + t * (_D1 + t * (_D2 + t * (_D3 + t * _D4))))
 
@@ -320,7 +328,7 @@ def acos(values: Doubles) -> Doubles:
 
 @_in_blocks
 def cbrt(values: Doubles) -> Doubles:
-    """``StrictMath.cbrt``: a guess by a third of the exponent, a rational step, and one of Newton's."""
+    """``StrictMath.cbrt``: an estimate with a third of the exponent, a rational step, and one Newton step."""
     size = np.abs(values)
     upper = _upper(size)
     subnormal = upper < 0x00100000

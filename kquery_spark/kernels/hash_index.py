@@ -1,6 +1,6 @@
-"""Tables from distinct int64 values to their positions, in numpy: by hash, or by the value itself where it is small.
+"""Tables that map distinct int64 values to their positions, in numpy: hash tables, or arrays indexed by small values.
 
-Unlike Arrow's ``index_in`` they are built once and probed batch by batch.
+Unlike Arrow's ``index_in``, a table is built once and probed batch by batch.
 """
 
 from __future__ import annotations
@@ -10,18 +10,22 @@ import numpy.typing as npt
 
 from kquery_spark.types.vector import Int64s
 
-# up to so many values most slots are left free, so that absent values are seen at the first look
+# Up to this number of values most slots stay free, so that the first probe finds that a value is absent.
 _MAX_ROOMY_VALUES = 1 << 16
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 
 
 def row_numbers(size: int, rows: int) -> npt.NDArray[np.signedinteger]:
-    """``size`` empty slots (-1) for any of ``rows`` row numbers: 32 bits wide where that is enough."""
+    """Return ``size`` empty slots (-1) that can hold row numbers below ``rows``; 32 bits wide if possible."""
     return np.full(size, -1, np.int32 if rows <= np.iinfo(np.int32).max else np.int64)
 
 
 class HashIndex:
-    """Positions of distinct values; linear probing at a load of at most one half, one eighth for few values."""
+    """Hash table with linear probing from distinct values to their positions; at most half full, or an eighth if small.
+
+    Both building and probing handle all values at once. Each round looks at one slot per pending value; values whose slot
+    is taken by another value move on to the next slot. With 50 % load a few rounds suffice.
+    """
 
     def __init__(self, values: Int64s) -> None:
         self._values = values
@@ -34,16 +38,17 @@ class HashIndex:
         slots = self._hash(values)
         while len(pending):
             free = self._slots[slots] < 0
-            self._slots[slots[free]] = pending[free]
-            lost = self._slots[slots] != pending
-            pending = pending[lost]
-            slots = (slots[lost] + 1) & self._mask
+            self._slots[slots[free]] = pending[free]  # if several values claim one slot, numpy keeps the last
+            displaced = self._slots[slots] != pending
+            pending = pending[displaced]
+            slots = (slots[displaced] + 1) & self._mask
 
     def _hash(self, values: Int64s) -> Int64s:
+        # Fibonacci hashing: the upper bits of the product depend on all bits of the value.
         return ((values.view(np.uint64) * _MULTIPLIER) >> self._shift).astype(np.int64)
 
     def lookup(self, values: Int64s) -> Int64s:
-        """Position of each value, -1 where it is absent."""
+        """Return the position of each value, -1 if it is absent."""
         values = np.ascontiguousarray(values)
         slots = self._hash(values)
         positions = self._slots[slots].astype(np.int64)
@@ -60,12 +65,12 @@ class HashIndex:
 
 
 class DirectIndex:
-    """Positions of distinct values from 0 to ``size``, one slot for each that could be."""
+    """Maps distinct values from 0 to ``size`` to their positions, with one slot for each possible value."""
 
     def __init__(self, values: Int64s, size: int) -> None:
         self._slots = row_numbers(size + 1, len(values))
         self._slots[values] = np.arange(len(values), dtype=self._slots.dtype)
 
     def lookup(self, values: Int64s) -> Int64s:
-        """Position of each value, -1 where it is absent or itself -1."""
+        """Return the position of each value, -1 if it is absent or itself -1 (which reads the last, empty slot)."""
         return self._slots[values].astype(np.int64)

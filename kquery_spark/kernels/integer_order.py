@@ -1,7 +1,9 @@
-"""Order of int64 values: what sorting, grouping by many keys and building join tables spend their time on.
+"""Sort order and runs of int64 values, which dominate sorting, grouping by many keys and building join tables.
 
-numpy sorts integers with vector instructions, in 5 to 10 ns each, but numbers of rows by their values (``argsort``) in 50
-to 100. So a value and the number of its row are packed into one integer, and these are sorted.
+numpy sorts integers with vector instructions in 5 to 10 ns each, but its ``argsort`` takes 50 to 100 ns. So a value and its
+row number are packed into one integer, and these integers are sorted. For example, the values 7, 5, 7 need two bits for a
+row number. They are packed as (value - 5) * 4 + row, which is 8, 1, 10, sorted as 1, 8, 10, and the lower two bits give the
+order 1, 0, 2. Equal values stay in row order, so the sort is stable.
 """
 
 from __future__ import annotations
@@ -13,12 +15,12 @@ import numpy as np
 
 from kquery_spark.types.vector import Int64s
 
-_MIN_PACKED_VALUES = 256  # so few that the packing costs more than it gains
+_MIN_PACKED_VALUES = 256  # below this number packing costs more than it gains
 
 
 @dataclass(frozen=True)
 class Runs:
-    """Rows in the order of their values, equal ones in their own order; runs of equal values start at ``starts``."""
+    """Row numbers sorted by value (stable), and the positions in ``rows`` at which runs of equal values start."""
 
     rows: Int64s
     starts: Int64s
@@ -30,29 +32,30 @@ class Runs:
 
     @property
     def lengths(self) -> Int64s:
-        """How many rows each distinct value has."""
+        """The number of rows of each distinct value."""
         return np.diff(self.starts, append=len(self.rows))
 
     def ids(self) -> Int64s:
-        """For each row the number of its value among the distinct ones."""
+        """Return, for each row, the position of its value among the distinct values."""
         ids = np.empty(len(self.rows), np.int64)
-        ids[self.rows] = numbered(self.starts, len(self.rows))
+        ids[self.rows] = run_ids(self.starts, len(self.rows))
         return ids
 
 
 def stable_order(values: Int64s) -> Int64s:
-    """Row numbers by value, equal ones in their own order: ``np.argsort(values, kind="stable")``."""
+    """Return row numbers sorted by value, equal values in row order: ``np.argsort(values, kind="stable")``."""
     values = np.ascontiguousarray(values, np.int64)
     count = len(values)
     if count < _MIN_PACKED_VALUES:
         return np.argsort(values, kind="stable")
-    if in_order(values):
+    if is_sorted(values):
         return np.arange(count, dtype=np.int64)
     low = int(values.min())
     span = int(values.max()) - low
-    bits = (count - 1).bit_length()  # of a row's number
-    room = 63 - bits
-    if span >> room:  # as several digits, the highest first
+    bits = (count - 1).bit_length()  # bits of a row number
+    room = 63 - bits  # bits left for the value
+    # Values that need more bits are split into several "digits" of ``room`` bits, as in a radix sort.
+    if span >> room:
         offsets, most = values.view(np.uint64) - np.int64(low).view(np.uint64), np.uint64((1 << room) - 1)
         shifts = reversed(range(0, span.bit_length(), room))
         return lexicographic_order([((offsets >> np.uint64(s)) & most).view(np.int64) for s in shifts])
@@ -64,7 +67,10 @@ def stable_order(values: Int64s) -> Int64s:
 
 
 def lexicographic_order(columns: Sequence[Int64s]) -> Int64s:
-    """Row numbers by the first column, equal ones by the second and so on, equal rows in their own order."""
+    """Return row numbers sorted by the first column, then by the second and so on; equal rows stay in row order.
+
+    It sorts by the last column first. As each sort is stable, later sorts preserve that order among equal values.
+    """
     order = stable_order(columns[-1])
     for column in reversed(columns[:-1]):
         order = order.take(stable_order(column.take(order)))
@@ -72,29 +78,29 @@ def lexicographic_order(columns: Sequence[Int64s]) -> Int64s:
 
 
 def runs(values: Int64s) -> Runs:
-    """Rows in the order of their values, and where each distinct value starts in it."""
+    """Sort rows by value and find the runs of equal values."""
     rows = stable_order(values)
     return Runs(rows, run_starts(values.take(rows)))
 
 
-def distinct(values: Int64s) -> Int64s:
-    """The different values in order: ``np.unique``, whose hash table takes ten times as long for many values."""
-    values = values if in_order(values) else np.sort(values)
+def distinct_values(values: Int64s) -> Int64s:
+    """Return the distinct values in order. The hash table of ``np.unique`` takes ten times as long for large arrays."""
+    values = values if is_sorted(values) else np.sort(values)
     return values.take(run_starts(values))
 
 
 def first_rows(values: Int64s) -> Int64s:
-    """The rows, in their order, whose value no row before them has."""
+    """Return the rows, in ascending order, whose value does not occur in an earlier row."""
     return np.sort(runs(values).firsts)
 
 
-def in_order(values: Int64s) -> bool:
-    """Whether no value is followed by a smaller one; a pre-check of the first ones rejects most that are not."""
+def is_sorted(values: Int64s) -> bool:
+    """Return True if the values ascend. Checking the first ones separately rejects most unsorted arrays early."""
     return not any((some[1:] < some[:-1]).any() for some in (values[:_MIN_PACKED_VALUES], values))
 
 
 def run_starts(*columns: Int64s) -> Int64s:
-    """Where runs of rows with equal values start."""
+    """Return the rows at which runs of equal values start."""
     new = np.ones(len(columns[0]), np.bool_)
     np.not_equal(columns[0][1:], columns[0][:-1], out=new[1:])
     for column in columns[1:]:
@@ -102,8 +108,8 @@ def run_starts(*columns: Int64s) -> Int64s:
     return np.flatnonzero(new)
 
 
-def numbered(starts: Int64s, count: int) -> Int64s:
-    """For each of so many rows the number of its run."""
+def run_ids(starts: Int64s, count: int) -> Int64s:
+    """Return the number of the run for each of ``count`` rows, given the rows at which runs start."""
     numbers = np.zeros(count, np.int64)
     numbers[starts[1:]] = 1
     return np.cumsum(numbers, out=numbers)

@@ -1,7 +1,7 @@
-"""One JSON text as Jackson reads it for Spark's JSON functions, and its values as Jackson writes them.
+"""Parses a JSON document as Jackson does for Spark's JSON functions, and writes values as Jackson writes them.
 
-Single quotes and control characters in strings are allowed, what follows the first value is ignored. The compiled loops of
-``json_loops`` read the usual strings; this module reads the others, and all while there are no compiled loops.
+Single quotes and control characters in strings are allowed, and everything after the first value is ignored. The compiled
+loops of ``json_loops`` handle most strings. This module handles the others, and all strings until the loops are compiled.
 """
 
 from __future__ import annotations
@@ -23,14 +23,15 @@ _HEX = re.compile(r"[0-9a-fA-F]{4}")
 _SPECIAL = re.compile('[\x00-\x1f"\\\\\ud800-\udfff\U00010000-\U0010ffff]')
 _SPECIAL_CHARACTERS = re.compile(r'[\x00-\x1f"\\]')
 _MAX_DEPTH = 300
-_MAX_NUMBER_CHARACTERS = 1000  # Jackson reads no longer ones
+_MAX_NUMBER_CHARACTERS = 1000  # Jackson's limit
 _MAX_NAME_CHARACTERS = 50_000
 
 
 class Document(NamedTuple):
-    """A value: kind is one of string, integer, float, word, object and array.
+    """A JSON value. ``kind`` is string, integer, float, word (true, false or null), object or array.
 
-    value: the text of a string, number or word, the pairs of an object, the items of an array.
+    value: the string, or the characters of a number or word. items: the elements of an array, or the values of an object.
+    names: the names of an object, one for each item.
     """
 
     kind: str
@@ -40,13 +41,13 @@ class Document(NamedTuple):
 
 
 class Malformed(Exception):
-    """A text that is no JSON."""
+    """The string is not valid JSON."""
 
 
 def parse(text: str) -> Document | None:
-    """The first value of a text; None for a blank text or one that is malformed."""
+    """Parse the first value of a string; None if the string is blank or malformed."""
     if text.startswith("\ufeff"):
-        raise Unsupported("a JSON text that begins with a byte order mark is not supported")
+        raise Unsupported("JSON strings that begin with a byte order mark are not supported")
     try:
         return _root(text)
     except Malformed:
@@ -66,7 +67,7 @@ def _root(text: str) -> Document | None:
     if following < "0" or following in "]}":
         return document
     if following >= "\x7f":
-        raise Unsupported("a JSON word followed by a character beyond ASCII is not supported")
+        raise Unsupported("JSON words that are followed by a non-ASCII character are not supported")
     return None if following.isalnum() or following == "_" else document
 
 
@@ -140,7 +141,7 @@ def _array(text: str, start: int, depth: int) -> tuple[Document, int]:
 
 
 def _string(text: str, start: int) -> tuple[str, int]:
-    """A string and where it ends; surrogates are paired where they can be."""
+    """Read a string; return it, with surrogate pairs combined, and the position after it."""
     quote = text[start]
     parts: list[str] = []
     at = start + 1
@@ -150,7 +151,7 @@ def _string(text: str, start: int) -> tuple[str, int]:
         parts.append(match[0])
         at = match.end()
         if text[at : at + 1] == quote:
-            return _paired("".join(parts)), at + 1
+            return _pair_surrogates("".join(parts)), at + 1
         letter = text[at + 1 : at + 2]
         if letter == "u":
             digits = _HEX.match(text, at + 2)
@@ -165,23 +166,23 @@ def _string(text: str, start: int) -> tuple[str, int]:
             raise Malformed
 
 
-def _paired(text: str) -> str:
+def _pair_surrogates(text: str) -> str:
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-# --- values as Jackson writes them ----------------------------------------------------------------
+# --- writing values as Jackson does ---------------------------------------------------------------
 
 PrintDouble = Callable[[float], str]
 
 
-def written(document: Document, print_double: PrintDouble, escapes_wide: bool = True) -> str:
-    """A value as Jackson copies it: no blanks, numbers as Java prints them.
+def to_json(document: Document, print_double: PrintDouble, escapes_wide: bool = True) -> str:
+    """Write a value as Jackson copies it: without blanks, and with numbers as Java prints them.
 
-    escapes_wide: characters past 16 bits become escapes, as where Jackson writes bytes; they stay where it writes text.
+    escapes_wide: escape characters above U+FFFF, as Jackson does when it writes bytes but not when it writes characters.
     """
-    return "".join(_pieces(document, print_double, quoted if escapes_wide else _quoted_characters))
+    return "".join(_pieces(document, print_double, quote_bytes if escapes_wide else _quote_characters))
 
 
 def _pieces(document: Document, print_double: PrintDouble, quote: Callable[[str], str]) -> Iterator[str]:
@@ -207,15 +208,15 @@ def _pieces(document: Document, print_double: PrintDouble, quote: Callable[[str]
             yield "}" if document.items else "{}"
 
 
-def quoted(text: str) -> str:
-    """A string in quotes, escaped as Jackson escapes what it writes as UTF-8."""
+def quote_bytes(text: str) -> str:
+    """Quote a string and escape it as Jackson does when it writes UTF-8 bytes."""
     return f'"{_SPECIAL.sub(_escape, text)}"'
 
 
-def _quoted_characters(text: str) -> str:
-    """A string in quotes, escaped as Jackson escapes what it writes as characters."""
+def _quote_characters(text: str) -> str:
+    """Quote a string and escape it as Jackson does when it writes characters."""
     if not text.isascii() and any("\ud800" <= character <= "\udfff" for character in text):
-        raise Unsupported("half a surrogate pair behind a wildcard of a JSON path is not supported")
+        raise Unsupported("unpaired surrogates after a wildcard of a JSON path are not supported")
     return f'"{_SPECIAL_CHARACTERS.sub(_escape, text)}"'
 
 
@@ -228,11 +229,11 @@ def _escape(match: re.Match[str]) -> str:
     return "".join(f"\\u{units[i : i + 2].hex().upper()}" for i in range(0, len(units), 2))
 
 
-# --- steps into a value ---------------------------------------------------------------------------
+# --- evaluating paths -----------------------------------------------------------------------------
 
 
 def value_at(document: Document, steps: Sequence[str | int]) -> Document | None:
-    """The first value at a path of names and indexes; a field that is null does not count."""
+    """Return the first value at a path of names and indexes; fields that are null are skipped."""
     if not steps:
         return document
     step, *others = steps
@@ -244,12 +245,12 @@ def value_at(document: Document, steps: Sequence[str | int]) -> Document | None:
         return None
     for name, item in zip(document.names, document.items, strict=True):
         if name == step and not is_null(item):
-            found = value_at(item, others)
-            if found is not None:
-                return found
+            match = value_at(item, others)
+            if match is not None:
+                return match
     return None
 
 
 def is_null(document: Document) -> bool:
-    """Whether a value is null."""
+    """Return True if a value is null."""
     return document.kind == "word" and document.value == "null"

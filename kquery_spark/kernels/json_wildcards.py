@@ -1,8 +1,13 @@
-"""Values of a JSON document behind wildcards, written as GET_JSON_OBJECT writes them.
+"""Evaluates JSON paths with wildcards on a parsed document, as GET_JSON_OBJECT does.
 
-Spark follows Hive: two wildcards in a row flatten what is behind them, one keeps the nesting but for an array of a single
-match, and behind an index every array stays one. An array in which nothing matches leaves ``[]`` behind where it
-has been begun. The compiled loops of ``json_loops`` do the same for the usual strings.
+Spark follows Hive. For ``{"a": [[1, 2], [3]]}``:
+
+- one wildcard keeps the nesting: ``$.a[*]`` is ``[[1,2],[3]]``; an array with a single match is written without brackets;
+- two wildcards in a row flatten: ``$.a[*][*]`` is ``[1,2,3]``;
+- a wildcard after an index keeps the brackets even around a single match: ``$.a[1][*]`` is ``[3]``.
+
+If an array without matches has already been opened, ``[]`` stays in the output. The compiled loops of ``json_loops`` do the
+same for most strings.
 """
 
 from __future__ import annotations
@@ -10,51 +15,51 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kquery_spark.kernels.json_documents import Document, PrintDouble, is_null, written
+from kquery_spark.kernels.json_documents import Document, PrintDouble, is_null, to_json
 
 EACH = -2
-"""The step of a path to each element of an array; in the loops -1 is a name."""
-_RAW, _QUOTED, _FLATTENED = 0, 1, 2  # styles of what is written: before a wildcard, behind one, behind two
+"""The wildcard step of a path, which selects each element of an array. In the compiled loops -1 is a step by name."""
+_RAW, _QUOTED, _FLATTENED = 0, 1, 2  # Spark's write styles: before a wildcard, after one, after two
 
 
-def text_behind(document: Document, steps: Sequence[str | int], print_double: PrintDouble) -> str | None:
-    """What a path with a wildcard finds as a text; None where it finds nothing."""
+def write_matches(document: Document, steps: Sequence[str | int], print_double: PrintDouble) -> str | None:
+    """Return the matches of a path with wildcards as a string; None if there are none."""
     output = _Output(print_double, " ", escapes_wide=True)
     return "".join(output.parts) if _write(document, steps, _RAW, output) else None
 
 
 @dataclass
 class _Output:
-    """Values one after the other: those of an array, or those of the whole text, between which there is a blank."""
+    """Collects the values of an array, separated by commas, or those of the whole result, separated by blanks."""
 
     print_double: PrintDouble
     separator: str
     escapes_wide: bool
     parts: list[str] = field(default_factory=list)
 
-    def add(self, text: str) -> None:
-        """Write a value."""
-        self.parts.append(self.separator + text if self.parts else text)
+    def add(self, json: str) -> None:
+        """Append a value."""
+        self.parts.append(self.separator + json if self.parts else json)
 
-    def array(self) -> _Output:
-        """An array in this output, to write its elements to."""
+    def nested_array(self) -> _Output:
+        """Return an output for the elements of an array that Spark writes directly to this output."""
         return _Output(self.print_double, ",", self.escapes_wide)
 
-    def buffer(self) -> _Output:
-        """An array apart from this output, which is written as characters, not as bytes."""
+    def buffered_array(self) -> _Output:
+        """Return an output for an array that Spark buffers first. It buffers characters, so it escapes fewer of them."""
         return _Output(self.print_double, ",", escapes_wide=False)
 
-    def joined(self) -> str:
-        """The elements of this array."""
+    def elements(self) -> str:
+        """Return the elements of this array without brackets."""
         return "".join(self.parts)
 
 
 def _write(value: Document, steps: Sequence[str | int], style: int, output: _Output) -> bool:
-    """Write what the steps find in a value; whether they find anything."""
+    """Write the matches of the steps in a value; return True if there are any."""
     if not steps:
         if value.kind == "array" and style == _FLATTENED:
             return sum(_write(item, steps, style, output) for item in value.items) > 0
-        output.add(written(value, output.print_double, output.escapes_wide))
+        output.add(to_json(value, output.print_double, output.escapes_wide))
         return True
     step = steps[0]
     if value.kind == "array" and isinstance(step, int):
@@ -69,21 +74,23 @@ def _write(value: Document, steps: Sequence[str | int], style: int, output: _Out
 def _write_elements(
     value: Document, step: int, steps: Sequence[str | int], style: int, output: _Output
 ) -> bool:
-    """Write what the steps find in one element of an array, or in each."""
+    """Write the matches of the other steps in element ``step`` of an array, or in each element."""
     is_followed_by_each = bool(steps) and steps[0] == EACH
     if step != EACH:
         if step >= len(value.items):
             return False
         return _write(value.items[step], steps, _QUOTED if is_followed_by_each else style, output)
     if is_followed_by_each or style == _QUOTED:
-        inner, rest = output.array(), steps[1:] if is_followed_by_each else steps
+        # Spark opens the array at once, so it stays even if it has no or one element.
+        inner, inner_steps = output.nested_array(), steps[1:] if is_followed_by_each else steps
         style = _FLATTENED if is_followed_by_each else _QUOTED
-        count = sum(_write(item, rest, style, inner) for item in value.items)
-        output.add(f"[{inner.joined()}]")
+        count = sum(_write(item, inner_steps, style, inner) for item in value.items)
+        output.add(f"[{inner.elements()}]")
         return count > 0
-    buffer = output.buffer()
+    # Otherwise Spark buffers the array, and writes brackets only around two or more elements.
+    buffer = output.buffered_array()
     style = _FLATTENED if style == _FLATTENED else _QUOTED
     count = sum(_write(item, steps, style, buffer) for item in value.items)
     if count:
-        output.add(f"[{buffer.joined()}]" if count > 1 else buffer.joined())
+        output.add(f"[{buffer.elements()}]" if count > 1 else buffer.elements())
     return count > 0

@@ -1,8 +1,10 @@
-"""64-bit Roaring bitmaps in their portable form, as Delta and Iceberg store which rows of a file are deleted.
+"""Reads 64-bit Roaring bitmaps in the portable format, in which Delta and Iceberg store the deleted rows of a file.
 
-The form is that of https://github.com/RoaringBitmap/RoaringFormatSpec: a count of bitmaps, then for each the high 32 bits of
-its numbers and a 32-bit bitmap, which has containers of up to 65,536 numbers. Every length and order is checked, as a
-bitmap that is read wrongly gives deleted rows back.
+https://github.com/RoaringBitmap/RoaringFormatSpec defines the format: the number of bitmaps, then for each bitmap the high
+32 bits of its numbers and a 32-bit bitmap, which has containers of up to 65,536 numbers. A container is a sorted list, a
+bit set or a list of runs. For example, row 4,295,032,835 is 1 * 2^32 + 1 * 2^16 + 3: number 3 in container 1 of bitmap 1.
+
+Every length and order is checked, since a misread bitmap would return deleted rows.
 """
 
 from __future__ import annotations
@@ -15,29 +17,31 @@ import numpy.typing as npt
 Positions = npt.NDArray[np.int64]
 
 _COOKIE, _COOKIE_WITH_RUNS = 12346, 12347
-_MIN_OFFSET_CONTAINERS = 4  # of a bitmap with runs, for it to have the containers' offsets
-_MAX_ARRAY_NUMBERS = 4096  # of a container that lists its numbers; larger ones have a bit for each
+_MIN_OFFSET_CONTAINERS = (
+    4  # a bitmap with runs stores offsets only if it has at least this number of containers
+)
+_MAX_ARRAY_NUMBERS = 4096  # a container with at most this number lists its numbers; a larger one is a bit set
 _BITMAP_BYTES = 8192
 
 
 def read_positions(data: bytes) -> Positions:
-    """The numbers of a bitmap in rising order; ValueError for bytes that are no such bitmap."""
+    """Return the numbers of a bitmap in ascending order; raises ValueError for malformed bytes."""
     reader = _Reader(data)
     parts: list[Positions] = []
     last = -1
     for _ in range(reader.number("<Q")):
         high = reader.number("<I")
         if high <= last or high > 0x7FFFFFFF:
-            raise ValueError("the bitmaps are not in rising order")
+            raise ValueError("the bitmaps are not in ascending order")
         parts += [low + (high << 32) for low in _bitmap(reader)]
         last = high
     if not reader.at_end:
-        raise ValueError("there are bytes behind the last bitmap")
+        raise ValueError("there are bytes after the last bitmap")
     return np.concatenate(parts) if parts else np.zeros(0, np.int64)
 
 
 class _Reader:
-    """Takes bytes one after the other."""
+    """Reads bytes sequentially."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -50,7 +54,7 @@ class _Reader:
     def take(self, nbytes: int) -> bytes:
         data = self._data[self._at : self._at + nbytes]
         if len(data) < nbytes:
-            raise ValueError(f"it ends after {len(self._data)} bytes, in the middle of a bitmap")
+            raise ValueError(f"the data ends after {len(self._data)} bytes, in the middle of a bitmap")
         self._at += nbytes
         return data
 
@@ -59,12 +63,12 @@ class _Reader:
         return value
 
     def words(self, count: int) -> npt.NDArray[np.int64]:
-        """Unsigned numbers of 16 bits."""
+        """Read unsigned 16-bit integers."""
         return np.frombuffer(self.take(2 * count), "<u2").astype(np.int64)
 
 
 def _bitmap(reader: _Reader) -> list[Positions]:
-    """The numbers of each container of a 32-bit bitmap."""
+    """Read a 32-bit bitmap; return the numbers of each container."""
     cookie = reader.number("<I")
     with_runs = cookie & 0xFFFF == _COOKIE_WITH_RUNS
     if with_runs:
@@ -74,16 +78,16 @@ def _bitmap(reader: _Reader) -> list[Positions]:
     elif cookie == _COOKIE:
         count = reader.number("<I")
         if count > 1 << 16:
-            raise ValueError(f"a bitmap has {count:,} containers, of which there can be 65,536")
+            raise ValueError(f"a bitmap has {count:,} containers, but 65,536 is the maximum")
         has_runs = np.zeros(count, bool)
     else:
-        raise ValueError(f"a bitmap begins with {cookie}, which no Roaring bitmap does")
+        raise ValueError(f"a bitmap begins with the cookie {cookie}, which is unknown")
     described = reader.words(2 * count)
     keys, sizes = described[::2], described[1::2] + 1
     if (np.diff(keys) <= 0).any():
-        raise ValueError("the containers of a bitmap are not in rising order")
+        raise ValueError("the containers of a bitmap are not in ascending order")
     if not with_runs or count >= _MIN_OFFSET_CONTAINERS:
-        reader.take(4 * count)  # where each container begins, which follows from their sizes
+        reader.take(4 * count)  # skip the offsets of the containers, which follow from their sizes
     return [
         _container(reader, int(size), bool(runs)) + (int(key) << 16)
         for key, size, runs in zip(keys, sizes, has_runs, strict=True)
@@ -99,12 +103,12 @@ def _container(reader: _Reader, size: int, has_runs: bool) -> Positions:
         bits = np.frombuffer(reader.take(_BITMAP_BYTES), np.uint8)
         numbers = np.flatnonzero(np.unpackbits(bits, bitorder="little")).astype(np.int64)
     if len(numbers) != size or (np.diff(numbers) <= 0).any():
-        raise ValueError(f"a container does not have its {size:,} numbers in rising order")
+        raise ValueError(f"a container does not have its {size:,} numbers in ascending order")
     return numbers
 
 
 def _runs(reader: _Reader) -> Positions:
-    """The numbers of a container of runs: where each begins and how many numbers follow."""
+    """Read a container of runs, each given as its first number and the count of the numbers that follow it."""
     described = reader.words(2 * int(reader.words(1)[0]))
     starts, lengths = described[::2], described[1::2] + 1
     if (starts[1:] < (starts + lengths)[:-1]).any() or (starts + lengths > 1 << 16).any():

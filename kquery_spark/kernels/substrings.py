@@ -1,4 +1,4 @@
-"""Finding a literal in many strings: over the bytes of all of them at once, several times faster than string by string."""
+"""Searches a literal in the bytes of all strings of an array at once, several times faster than string by string."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ import pyarrow.compute as pc
 from kquery_spark.types.vector import Int64s, validity
 
 _WINDOW_BYTES = 4  # bytes compared at a time
-_MAX_CANDIDATE_SHARE = 0.5  # share of candidates up to which it pays to look at them alone
+_MAX_CANDIDATE_SHARE = 0.5  # largest share of candidates for which filtering them out first pays
 
 
-def contains(data: pa.Array, text: str) -> pa.Array:
-    """Whether each string has ``text`` in it, NULL for NULL."""
-    needle = text.encode()
+def contains(data: pa.Array, literal: str) -> pa.Array:
+    """Return whether each string contains ``literal``; NULL for NULL."""
+    needle = literal.encode()
     if data.type != pa.string() or len(needle) < _WINDOW_BYTES or len(data) == 0:
-        return pc.match_substring(data, text)
+        return pc.match_substring(data, literal)
     offsets = np.frombuffer(data.buffers()[1], np.int32)[data.offset : data.offset + len(data) + 1]
     start, end = int(offsets[0]), int(offsets[-1])
     flags = np.zeros(len(data), np.bool_)
     if end - start >= len(needle):
-        hits = _occurrences(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
+        hits = _find_occurrences(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
+        # A hit counts only if it ends in the string in which it begins.
         rows = np.searchsorted(offsets, hits, side="right") - 1
         flags[rows[hits + len(needle) <= offsets[rows + 1]]] = True
     valid = validity(data)
@@ -29,8 +30,11 @@ def contains(data: pa.Array, text: str) -> pa.Array:
 
 
 def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
-    """Whether each string matches a regular expression; a string that matches has all ``literals`` in it."""
-    longest = max(literals, key=lambda text: len(text.encode()), default="")
+    """Return whether each string matches a regular expression. Every match contains all ``literals``.
+
+    The longest literal rules out most strings cheaply, and the regular expression examines only the others.
+    """
+    longest = max(literals, key=lambda literal: len(literal.encode()), default="")
     if len(longest.encode()) < _WINDOW_BYTES:
         return pc.match_substring_regex(data, regex)
     has_literal = contains(data, longest)
@@ -46,8 +50,12 @@ def matches(data: pa.Array, regex: str, literals: list[str]) -> pa.Array:
     return pa.array(flags, mask=None if valid is None else ~valid)
 
 
-def _occurrences(raw: np.ndarray, needle: bytes) -> Int64s:
-    """The offsets where the needle occurs: candidates match its first four bytes, then all bytes are compared."""
+def _find_occurrences(raw: np.ndarray, needle: bytes) -> Int64s:
+    """Return the offsets at which the needle occurs.
+
+    The bytes are compared as 32-bit words in four passes, shifted by 0 to 3 bytes. This finds all offsets at which the first
+    four bytes match; then the remaining bytes are compared at these offsets only.
+    """
     first = np.frombuffer(needle[:_WINDOW_BYTES], np.uint32)[0]
     last = len(raw) - len(needle)
     parts = []

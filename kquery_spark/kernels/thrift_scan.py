@@ -1,8 +1,12 @@
-"""Integers of structs in Thrift's compact protocol, written into tables, a row for each struct.
+"""Scans a struct in Thrift's compact protocol and writes the integers of its nested structs into tables, a row per struct.
 
-One pass over the bytes, driven by a layout, so that numba can compile it (``loops/footers.py``); the same function runs
-without numba. It follows the readers that Thrift generates: a field of another type than the layout has is skipped, and
-lists have the element type of the layout, whatever their headers say.
+Parquet footers have one struct per row group (the first table) and one per column chunk (the second table). One pass over
+the bytes, driven by a layout, fills both tables. numba can compile the function (``loops/footers.py``), and it also runs
+without numba. It follows the readers that Thrift generates: a field whose type differs from the layout is skipped, and lists
+have the element type of the layout, whatever their headers say.
+
+In the compact protocol a field begins with a byte ``dddd tttt``: the difference to the previous field id and the type. For
+example, ``15 02`` is the next field (1), an I32 (5), with the zigzag varint 02, the number 1. A zero byte ends a struct.
 """
 
 from __future__ import annotations
@@ -12,17 +16,17 @@ from typing import Any
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
 FIELDS = 32
-"""Field ids of a struct in a layout, from 0 on."""
+"""The number of field ids per struct in a layout, from 0 on."""
 
 SECOND_SLOTS = 1 << 10
-"""Columns of the second table are numbered from here on in a layout."""
+"""In a layout, the columns of the second table are numbered from here on."""
 
 UNKNOWN, FIRST_ROW, SECOND_ROW, ROOT = range(4)
-"""Structs of every layout: one of which nothing is stored, those that are rows of the first and of the second table, and
-that of the whole message."""
+"""Structs of every layout: unknown structs, from which nothing is stored; structs that are rows of the first and of the
+second table; and the struct of the whole message."""
 
 OK, TOO_SHORT, TOO_MANY, TOO_DEEP, UNKNOWN_TYPE, TOO_LONG = 0, -1, -2, -3, -4, -5
-MAX_DEPTH = 64  # of Thrift's own readers
+MAX_DEPTH = 64  # the limit of Thrift's own readers
 _IN_STRUCT, _IN_LIST, _IN_MAP = 0, 1, 2
 
 
@@ -38,28 +42,31 @@ def scan(
     second: Any,
     second_width: int,
 ) -> int:
-    """Fills the rows of two tables from the bytes of a struct; returns ``OK`` or what is wrong with the bytes.
+    """Fill the rows of two tables from the bytes of a struct; return ``OK`` or the code of an error.
 
-    types, elements, children, slots: the layout, an item for each field of each struct, where field 0 of struct 0 stands
-    for all unknown ones: the field's type, the type of a list's elements, the struct of a struct or of a list's elements,
-    and the column that stores the value, -1 for none; columns of the second table count from ``SECOND_SLOTS`` on. frames:
-    room for ``MAX_DEPTH * 4`` integers. first, second: tables of 64-bit integers, row after row, and the numbers of their
-    columns. Binary values are stored as their sizes, lists as their lengths, those of binary values as
-    the offset of the first one, structs and truth values as 1.
+    The layout consists of four arrays with one item per field of each struct (at struct * ``FIELDS`` + field id); item 0
+    stands for all unknown fields. types: the type of the field. elements: the element type of a list. children: the struct
+    of a field or of the elements of a list. slots: the column that stores the value, or -1; columns of the second table
+    count from ``SECOND_SLOTS`` on.
+
+    frames: room for ``MAX_DEPTH * 4`` integers. first, second: tables of 64-bit integers, row after row; first_width,
+    second_width: the number of their columns. The stored value is the number itself, the size of a binary value, the length
+    of a list (but the offset of the first element of a list of binary values), or 1 for a struct or a Boolean.
     """
     end = len(data)
     at = 0
     depth = 0
     first_start = -first_width
     second_start = -second_width
-    # the frame: its kind; the struct's number or the elements' type; the last field or the elements to come; the elements'
-    # struct or the keys' type. The frames around it are in ``frames``. "+ 0" makes a byte a number of 64 bits for numba.
+    # The current frame is a struct, a list or a map; the enclosing frames are on the stack ``frames``. Its four numbers are
+    # kind; what: the number of the struct, or the element type; count: the last field id, or the remaining elements;
+    # more: the struct of the elements, or the key type of a map. "+ 0" makes a byte a 64-bit number for numba.
     kind = _IN_STRUCT
     what = ROOT
     count = 0
     more = 0
     while True:
-        entry = 0  # of the layout
+        entry = 0  # index in the layout
         child = 0
         is_end = False
         if kind == _IN_STRUCT:
@@ -67,7 +74,7 @@ def scan(
                 return TOO_SHORT
             head = data[at] + 0
             at += 1
-            if head == 0:
+            if head == 0:  # the end of the struct
                 if depth == 0:
                     return OK
                 is_end = True
@@ -76,7 +83,7 @@ def scan(
                 value_type = head & 15
                 if head > 15:
                     count += head >> 4
-                else:
+                else:  # the field id follows as a zigzag varint
                     raw = 0
                     shift = 0
                     while True:
@@ -106,9 +113,9 @@ def scan(
                 child = more
             elif count & 1:
                 value_type = more
-            if value_type in (TRUE, FALSE):  # a byte each in lists
+            if value_type in (TRUE, FALSE):  # in lists, a Boolean is a byte
                 value_type = BYTE
-        if is_end:
+        if is_end:  # pop the enclosing frame
             depth -= 1
             frame = depth * 4
             kind = frames[frame]
@@ -142,10 +149,10 @@ def scan(
                 if second_start >= len(second):
                     return TOO_MANY
         elif value_type in (TRUE, FALSE):
-            pass  # the type is the value
+            pass  # the type of a Boolean field is its value
         elif value_type < I16 or value_type > STRUCT:
             return UNKNOWN_TYPE
-        else:
+        else:  # integers, binary values, lists and maps begin with a varint, except for short lists
             head = 0
             is_list = value_type in (LIST, SET)
             if is_list:
@@ -172,7 +179,7 @@ def scan(
                 stored = (raw >> 1) ^ -(raw & 1)
             else:
                 stored = raw
-                if raw > end - at:  # every element has a byte at least
+                if raw > end - at:  # every element has at least one byte
                     return TOO_SHORT
                 if value_type == BINARY:
                     at += raw

@@ -1,9 +1,12 @@
-"""Which strings are valid UTF-8, and what Spark makes of those that are not.
+"""Detects strings that are not valid UTF-8, and decodes them as Java does.
 
-Files of Hive and other writers contain strings in Latin-1 and other encodings, and neither Spark nor Arrow checks what
-it reads. Spark then treats such a string in one of three ways: as plain bytes (comparisons, hashes, ``concat``), as
-characters whose lengths the first byte of each decides (``length``, ``substring``), or as a Java string in which each
-malformed sequence is U+FFFD (``upper``, regular expressions).
+Files of Hive and other writers contain strings in Latin-1 and other encodings, and neither Spark nor Arrow validates the
+bytes that it reads. What Spark does with a malformed string depends on the function:
+
+- comparisons, hashes and ``concat`` work on the bytes;
+- ``length`` and ``substring`` work on characters, whose length is given by their first byte (``utf8_string.py``);
+- ``upper`` and regular expressions work on a Java string, in which each malformed sequence is one U+FFFD
+  (``replace_malformed``). For example, Latin-1 ``b"caf\\xe9"`` becomes ``"caf\\ufffd"``.
 """
 
 from __future__ import annotations
@@ -25,25 +28,25 @@ _JAVA_ERRORS = "kquery_spark.java"
 
 
 def has_strings(dtype: pa.DataType) -> bool:
-    """Whether values of the type contain strings."""
+    """Return True if values of the type are strings or contain strings."""
     if pa.types.is_nested(dtype):
         return any(has_strings(dtype.field(i).type) for i in range(dtype.num_fields))
     return bool(pa.types.is_string(dtype) or pa.types.is_dictionary(dtype))
 
 
 def is_valid(data: Data) -> bool:
-    """Whether all strings in an array or a scalar are valid UTF-8.
+    """Return True if all strings in an array or a scalar are valid UTF-8.
 
-    One pass over the bytes settles arrays of ASCII (about 1 ns for a value of 30 bytes); others take a second pass.
+    One pass over the bytes proves that an array is ASCII (about 1 ns for a value of 30 bytes); otherwise Arrow validates it.
     """
     if not has_strings(data.type):
         return True
     if isinstance(data, pa.Scalar):
-        return not data.is_valid or is_valid(_array_of(data))
+        return not data.is_valid or is_valid(_as_array(data))
     if pa.types.is_dictionary(data.type):
         return is_valid(data.dictionary)
     if pa.types.is_nested(data.type):
-        return all(map(is_valid, _leaves(data)))
+        return all(map(is_valid, _children(data)))
     if _is_ascii(data):
         return True
     try:
@@ -54,28 +57,32 @@ def is_valid(data: Data) -> bool:
 
 
 def invalid_rows(strings: pa.Array) -> Bools:
-    """True for rows of a plain string array that are not valid UTF-8."""
+    """Return a mask that is True for the rows of a plain string array that are not valid UTF-8."""
     binary = strings.cast(t.BINARY)
     rows = np.zeros(len(strings), np.bool_)
+    # ASCII is always valid, so Python decodes only the other rows.
     suspects = np.flatnonzero(~pc.fill_null(pc.string_is_ascii(strings), True).to_numpy(zero_copy_only=False))
     for row, value in zip(suspects, binary.take(pa.array(suspects)).to_pylist(), strict=True):
-        rows[row] = not _decodes(value)
+        rows[row] = not _is_valid_utf8(value)
     return rows
 
 
 def is_replaceable(data: Data) -> bool:
-    """Whether ``replaced`` takes the array or scalar: no array or map contains an invalid string."""
+    """Return True if ``replace_malformed`` accepts the data: no array and no map contains a malformed string."""
     if not pa.types.is_nested(data.type) or is_valid(data):
         return True
     if isinstance(data, pa.Scalar):
-        return is_replaceable(_array_of(data))
-    return pa.types.is_struct(data.type) and all(map(is_replaceable, _leaves(data)))
+        return is_replaceable(_as_array(data))
+    return pa.types.is_struct(data.type) and all(map(is_replaceable, _children(data)))
 
 
 def has_surrogates(data: Data) -> bool:
-    """Whether an invalid string of an array (plain or dictionary) or a scalar may contain a surrogate (ED A0 to ED BF)."""
+    """Return True if a malformed string may contain an encoded surrogate (bytes ED A0 to ED BF).
+
+    ``data`` is a scalar, or a plain or dictionary-encoded array.
+    """
     if isinstance(data, pa.Scalar):
-        return data.is_valid and has_surrogates(_array_of(data))
+        return data.is_valid and has_surrogates(_as_array(data))
     strings = data.dictionary if pa.types.is_dictionary(data.type) else data
     _, raw = layout(strings.filter(pa.array(invalid_rows(strings))))
     return bool(((raw[:-1] == 0xED) & (raw[1:] >= 0xA0)).any())
@@ -84,43 +91,45 @@ def has_surrogates(data: Data) -> bool:
 def java_string(value: bytes) -> str:
     """Decode bytes as ``new String(bytes, UTF_8)`` does in Java, which is what ``UTF8String.toString`` calls.
 
-    Both Java and Python replace each maximal prefix of a character by U+FFFD. They differ in the bytes of surrogates
-    only: ED A0 80 is one U+FFFD in Java and three in Python.
+    Both Java and Python replace each maximal prefix of a character by one U+FFFD. They differ only for encoded surrogates:
+    ED A0 80 is one U+FFFD in Java and three in Python.
     """
     return value.decode("utf-8", _JAVA_ERRORS)
 
 
-def replaced(data: Data) -> Data:
-    """An array or a scalar with its strings as Java decodes them; valid strings stay as they are.
+def replace_malformed(data: Data) -> Data:
+    """Return an array or a scalar in which malformed strings are decoded as in Java; valid strings do not change.
 
-    The strings may be plain, a dictionary or fields of structs, but not in arrays and maps (``is_replaceable``).
+    Strings may be plain, dictionary-encoded or fields of structs, but not elements of arrays or maps (``is_replaceable``).
     """
     if is_valid(data):
         return data
     if isinstance(data, pa.Scalar):
-        return replaced(_array_of(data))[0]
+        return replace_malformed(_as_array(data))[0]
     if pa.types.is_struct(data.type):
         mask = data.is_null() if data.null_count else None
         return pa.StructArray.from_arrays(
-            list(map(replaced, _leaves(data))), fields=list(data.type), mask=mask
+            list(map(replace_malformed, _children(data))), fields=list(data.type), mask=mask
         )
     if pa.types.is_dictionary(data.type):
-        return pa.DictionaryArray.from_arrays(data.indices, replaced(data.dictionary))
+        return pa.DictionaryArray.from_arrays(data.indices, replace_malformed(data.dictionary))
     rows = pa.array(invalid_rows(data))
     values = data.cast(t.BINARY).filter(rows).to_pylist()
     return pc.replace_with_mask(data, rows, pa.array(list(map(java_string, values)), t.STRING))
 
 
-def printable(table: pa.Table) -> pa.Table:
-    """The table with malformed strings replaced as in Spark's ``collect``, so that Python can decode them."""
+def replace_malformed_columns(table: pa.Table) -> pa.Table:
+    """Return the table with malformed strings replaced as in Spark's ``collect``, so that Python can decode them."""
     for i, column in enumerate(table.columns):
         if not all(map(is_valid, column.chunks)) and all(map(is_replaceable, column.chunks)):
-            table = table.set_column(i, table.field(i), pa.chunked_array(list(map(replaced, column.chunks))))
+            table = table.set_column(
+                i, table.field(i), pa.chunked_array(list(map(replace_malformed, column.chunks)))
+            )
     return table
 
 
-def strings_of(values: Sequence[bytes | None]) -> pa.Array:
-    """A string array of these bytes, which need not be valid UTF-8."""
+def strings_from_bytes(values: Sequence[bytes | None]) -> pa.Array:
+    """Build a string array from bytes that need not be valid UTF-8."""
     return pa.array(values, t.BINARY).cast(t.STRING, safe=False)
 
 
@@ -133,7 +142,7 @@ def _is_ascii(strings: pa.Array) -> bool:
     return len(part) == 0 or int(part.max()) < 128
 
 
-def _decodes(value: bytes) -> bool:
+def _is_valid_utf8(value: bytes) -> bool:
     try:
         value.decode()
     except UnicodeDecodeError:
@@ -141,14 +150,14 @@ def _decodes(value: bytes) -> bool:
     return True
 
 
-def _array_of(scalar: pa.Scalar) -> pa.Array:
-    """A scalar as an array of one row; Arrow's own functions for this decode strings."""
+def _as_array(scalar: pa.Scalar) -> pa.Array:
+    """Convert a scalar to an array of one row without decoding it, as Arrow's own constructors would."""
     if pa.types.is_dictionary(scalar.type):
         scalar = scalar.value
     return pa.repeat(scalar, 1)
 
 
-def _leaves(data: pa.Array) -> Sequence[pa.Array]:
+def _children(data: pa.Array) -> Sequence[pa.Array]:
     """The children of a nested array, without rows that a slice leaves out."""
     if pa.types.is_struct(data.type):
         return [data.field(i) for i in range(data.type.num_fields)]

@@ -1,7 +1,8 @@
-"""``UTF8String`` of Spark over bytes that need not be valid UTF-8: the first byte of a character decides its length.
+"""Spark's ``UTF8String`` methods for bytes that need not be valid UTF-8. The first byte of a character gives its length.
 
-A byte that begins no character is a character of its own. The last character may be cut: where Spark then reads the bytes
-behind the string, the functions raise ``BeyondString``, since these bytes are whatever stands there in memory.
+A byte that cannot begin a character is a character of its own. For example, ``b"a\\x80\\xc3\\xa9"`` has three characters:
+"a", the stray byte 80, and "é". The last character may be truncated, as in ``b"a\\xc3"``. If Spark would then read the bytes
+after the end of the string, which are arbitrary memory, the functions raise ``BeyondString``.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ _WIDTHS = bytes(
 
 
 class BeyondString(Exception):
-    """Spark reads the bytes behind a string that ends in the middle of a character, so its answer is not determined."""
+    """Spark would read memory after a string that ends in the middle of a character, so its answer is undefined."""
 
 
 def character_bounds(value: bytes) -> list[int]:
-    """Where each character begins, and where the last one ends; that may lie behind the string."""
+    """Return the offset of each character and the end of the last one, which may lie after the end of the string."""
     bounds, at = [0], 0
     while at < len(value):
         at += _WIDTHS[value[at]]
@@ -30,7 +31,7 @@ def character_bounds(value: bytes) -> list[int]:
 
 
 def length(value: bytes) -> int:
-    """``numChars``."""
+    """Count characters, as ``numChars`` does."""
     return len(character_bounds(value)) - 1
 
 
@@ -41,7 +42,7 @@ def _cut(value: bytes, start: int, end: int) -> bytes:
 
 
 def slice_characters(value: bytes, start: int, until: int) -> bytes:
-    """``substring(start, until)`` by characters from 0."""
+    """Return the characters from ``start`` to ``until`` (exclusive), counted from 0, as ``substring(start, until)`` does."""
     if until <= start or start >= len(value):
         return b""
     bounds = character_bounds(value)
@@ -50,17 +51,17 @@ def slice_characters(value: bytes, start: int, until: int) -> bytes:
 
 
 def substring(value: bytes, position: int, count: int = INT32_MAX) -> bytes:
-    """``substringSQL``."""
+    """SUBSTRING with a position that counts from 1, or from the end if it is negative (``substringSQL``)."""
     start = position - 1 if position > 0 else length(value) + position if position < 0 else 0
     return slice_characters(value, start, min(max(start + count, -INT32_MAX - 1), INT32_MAX))
 
 
-def left(value: bytes, count: int) -> bytes:
+def first_characters(value: bytes, count: int) -> bytes:
     """LEFT, which Spark rewrites as ``substring(value, 1, count)``."""
     return substring(value, 1, count)
 
 
-def right(value: bytes, count: int) -> bytes:
+def last_characters(value: bytes, count: int) -> bytes:
     """RIGHT, which Spark rewrites as ``substring(value, -count)``."""
     return substring(value, -count) if count > 0 else b""
 
@@ -72,7 +73,7 @@ def ascii_code(value: bytes) -> int:
 
 
 def reverse(value: bytes) -> bytes:
-    """``reverse``; Spark writes before the result's first byte if the last character is cut."""
+    """``reverse``. If the last character is truncated, Spark writes before the first byte of its result: undefined."""
     bounds = character_bounds(value)
     if bounds[-1] > len(value):
         raise BeyondString
@@ -80,7 +81,7 @@ def reverse(value: bytes) -> bytes:
 
 
 def _padding(value: bytes, width: int, pad: bytes) -> bytes | None:
-    """The bytes that pad a string; None if there are none and the string is cut instead."""
+    """Return the bytes that pad a string to ``width`` characters; None if the string is long enough and must be cut."""
     missing = width - length(value)
     if missing <= 0 or not pad:
         return None
@@ -89,19 +90,19 @@ def _padding(value: bytes, width: int, pad: bytes) -> bytes | None:
 
 
 def lpad(value: bytes, width: int, pad: bytes = b" ") -> bytes:
-    """``lpad``."""
+    """LPAD: pad or cut to ``width`` characters on the left."""
     filler = _padding(value, width, pad)
     return slice_characters(value, 0, width) if filler is None else filler + value
 
 
 def rpad(value: bytes, width: int, pad: bytes = b" ") -> bytes:
-    """``rpad``."""
+    """RPAD: pad or cut to ``width`` characters on the right."""
     filler = _padding(value, width, pad)
     return slice_characters(value, 0, width) if filler is None else value + filler
 
 
 def index_of(value: bytes, needle: bytes, start: int = 0) -> int:
-    """``indexOf``: the character, from 0, at which ``needle`` begins, from character ``start`` on; -1 if nowhere."""
+    """``indexOf``: the 0-based character at which ``needle`` begins, searched from character ``start`` on; -1 if absent."""
     if not needle:
         return 0
     for character, at in enumerate(character_bounds(value)):
@@ -111,17 +112,17 @@ def index_of(value: bytes, needle: bytes, start: int = 0) -> int:
 
 
 def instr(value: bytes, needle: bytes) -> int:
-    """INSTR, from 1."""
+    """INSTR: the 1-based character at which ``needle`` begins; 0 if absent."""
     return index_of(value, needle) + 1
 
 
 def locate(needle: bytes, value: bytes, start: int = 1) -> int:
-    """LOCATE, from 1; 0 for positions before the first."""
+    """LOCATE: the 1-based character at which ``needle`` begins; 0 if absent or if ``start`` is less than 1."""
     return index_of(value, needle, start - 1) + 1 if start > 0 else 0
 
 
 def _is_trimmed(value: bytes, start: int, end: int, characters: bytes) -> bool:
-    """Whether ``characters`` contains the bytes of a character, which need not begin where one of its own begins."""
+    """Return True if the bytes of a character occur in ``characters``, even across the boundaries of its characters."""
     if value[start:end] not in characters:
         return False
     _cut(value, start, end)
@@ -129,7 +130,7 @@ def _is_trimmed(value: bytes, start: int, end: int, characters: bytes) -> bool:
 
 
 def trim_left(value: bytes, characters: bytes | None = None) -> bytes:
-    """``trimLeft``: without ``characters`` it removes the bytes of spaces, also those of a malformed character."""
+    """``trimLeft``. Without ``characters`` it removes space bytes, even those inside of a malformed character."""
     if characters is None:
         return value.lstrip(b" ")
     bounds = character_bounds(value)
@@ -140,7 +141,7 @@ def trim_left(value: bytes, characters: bytes | None = None) -> bytes:
 
 
 def trim_right(value: bytes, characters: bytes | None = None) -> bytes:
-    """``trimRight``."""
+    """``trimRight``: removes trailing characters that are in ``characters`` (default: spaces)."""
     if characters is None:
         return value.rstrip(b" ")
     bounds = character_bounds(value)
@@ -156,12 +157,15 @@ def trim(value: bytes, characters: bytes | None = None) -> bytes:
 
 
 def replace(value: bytes, search: bytes, replacement: bytes = b"") -> bytes:
-    """``replace``."""
+    """REPLACE on bytes; an empty ``search`` leaves the string unchanged."""
     return value.replace(search, replacement) if search else value
 
 
 def substring_index(value: bytes, delimiter: bytes, count: int) -> bytes:
-    """``subStringIndex``: delimiters may overlap."""
+    """SUBSTRING_INDEX (``subStringIndex``): the part before the ``count``-th delimiter, or after it from the right.
+
+    Delimiters may overlap: after a match the search continues one byte later, so "aaa" contains "aa" twice.
+    """
     if not delimiter or count == 0:
         return b""
     at = -1 if count > 0 else len(value) - len(delimiter) + 1
@@ -177,16 +181,16 @@ def substring_index(value: bytes, delimiter: bytes, count: int) -> bytes:
 
 
 def overlay(value: bytes, replacement: bytes, position: int, count: int = -1) -> bytes:
-    """``Overlay.calculate``; a negative ``count`` is that of the replacement's characters."""
+    """OVERLAY (``Overlay.calculate``); a negative ``count`` means the number of characters of the replacement."""
     size = count if count >= 0 else length(replacement)
     return substring(value, 1, position - 1) + replacement + substring(value, position + size)
 
 
-_SOUNDEX = b"01230127022455012623017202"
+_SOUNDEX = b"01230127022455012623017202"  # the digit of each letter from A to Z; "7" (H and W) is skipped
 
 
 def soundex(value: bytes) -> bytes:
-    """``soundex``: a letter and three digits; a string that does not begin with an ASCII letter is the result itself."""
+    """SOUNDEX: a letter and three digits; a string that does not begin with an ASCII letter is returned unchanged."""
     letters = value.upper()
     if not letters[:1].isalpha():
         return value
@@ -203,13 +207,13 @@ def soundex(value: bytes) -> bytes:
 
 
 def find_in_set(value: bytes, members: bytes) -> int:
-    """``findInSet``."""
+    """FIND_IN_SET: the 1-based position of ``value`` in a comma-separated list; 0 if absent or if it has a comma."""
     parts = members.split(b",")
     return parts.index(value) + 1 if b"," not in value and value in parts else 0
 
 
 def levenshtein(first: bytes, second: bytes) -> int:
-    """``levenshteinDistance`` in characters."""
+    """LEVENSHTEIN distance in characters, by the usual dynamic program with one row of the matrix."""
     ours, theirs = _characters(first), _characters(second)
     _check_comparable(first, ours, theirs)
     _check_comparable(second, theirs, ours)
@@ -227,6 +231,9 @@ def _characters(value: bytes) -> list[bytes]:
 
 
 def _check_comparable(value: bytes, characters: list[bytes], others: list[bytes]) -> None:
-    """Raise BeyondString if the last character is cut and another one begins with the same byte."""
+    """Raise BeyondString if the last character is truncated and another one begins with the same byte.
+
+    Spark compares characters by their first bytes first, so only then does it read after the end of the string.
+    """
     if character_bounds(value)[-1] > len(value) and any(other[0] == characters[-1][0] for other in others):
         raise BeyondString

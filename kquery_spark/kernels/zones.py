@@ -1,6 +1,8 @@
-"""Session time zones: instants to wall-clock time and back, by java.time's rules.
+"""Session time zones: converts instants to wall-clock time and back by the rules of java.time.
 
-Arrow's own zone kernels stop at 2037 (later summers get winter's offset), so the transitions are read here.
+Arrow's own zone kernels know no transitions after 2037 (later summers get the winter offset), so this module reads the time
+zone database itself. A zone is a sorted list of transitions and the offsets between them, so the offset of an instant is
+found by binary search. For example, in Europe/Berlin the offset changes from 3600 to 7200 seconds at 2026-03-29 01:00 UTC.
 """
 
 from __future__ import annotations
@@ -32,30 +34,33 @@ _OFFSET = re.compile(
 )
 _PREFIXED = re.compile(r"(?:UTC|GMT|UT)([+-].*)")
 _MOST = 2**63 - 1 - 2 * DAY_MICROS
-_CYCLE = 146_097 * DAY_MICROS  # the Gregorian calendar repeats after 400 years, weekdays included
+_CYCLE = 146_097 * DAY_MICROS  # 400 years, after which the Gregorian calendar repeats, including weekdays
 
 
 def offset_seconds(text: str) -> int | None:
-    """Seconds east of UTC of an offset as Spark spells it (``+h``, ``+hh:mm``, ``UTC+hhmmss``), None for anything else."""
+    """Parse an offset as Spark does (``+h``, ``+hh:mm``, ``UTC+hhmmss``): seconds east of UTC, or None if malformed."""
     prefixed = _PREFIXED.fullmatch(text)
     body = re.sub(r"([+-])(\d):", r"\g<1>0\2:", prefixed[1] if prefixed else text, count=1)
     match = _OFFSET.fullmatch(re.sub(r"([+-])(\d\d):(\d)$", r"\1\2:0\3", body))
     if match is None:
         return None
-    hours, minutes, seconds = (_number_in(match, *groups) for groups in ((2, 3, 6), (4, 7), (5, 8)))
+    hours, minutes, seconds = (_matched_number(match, *groups) for groups in ((2, 3, 6), (4, 7), (5, 8)))
     if minutes > 59 or seconds > 59 or (hours, minutes, seconds) > (18, 0, 0):
         return None
     return (hours * 3600 + minutes * 60 + seconds) * (-1 if match[1] == "-" else 1)
 
 
-def _number_in(match: re.Match[str], *groups: int) -> int:
-    """The number in the one of the groups that matched; 0 if none did."""
+def _matched_number(match: re.Match[str], *groups: int) -> int:
+    """Return the number in the first of the groups that matched; 0 if none did."""
     return int(next((g for g in match.group(*groups) if g), 0))
 
 
 @functools.lru_cache(maxsize=256)
 def fixed_offset(tz: str) -> int | None:
-    """Microseconds east of UTC when the zone is one fixed offset, None for a region; Unsupported if unknown."""
+    """Return the microseconds east of UTC of a zone with one fixed offset, None for a region.
+
+    Raises Unsupported if the zone is unknown.
+    """
     if tz in _UTC:
         return 0
     seconds = offset_seconds(tz)
@@ -66,7 +71,7 @@ def fixed_offset(tz: str) -> int | None:
     raise Unsupported(f"the time zone {tz} is not supported")
 
 
-def _file(tz: str) -> bytes:
+def _read_zone_file(tz: str) -> bytes:
     for root in zoneinfo.TZPATH:
         path = Path(root) / tz
         if path.is_file():
@@ -75,12 +80,12 @@ def _file(tz: str) -> bytes:
     return package.joinpath(*tz.split("/")).read_bytes()
 
 
-def _recorded(data: bytes) -> tuple[list[int], list[int]]:
-    """Transition instants (seconds) of a TZif file and the offsets from each on, the first from the beginning of time."""
+def _read_tzif(data: bytes) -> tuple[list[int], list[int]]:
+    """Read a TZif file (RFC 8536): transitions in seconds, and offsets, the first of which precedes all transitions."""
     header = struct.Struct(">4sc15x6l")
     _, version, isut, isstd, leap, times, types, chars = header.unpack_from(data)
     at, size = header.size, 4
-    if version >= b"2":
+    if version >= b"2":  # a second block with 64-bit transitions follows the one with 32-bit transitions
         at += times * 5 + types * 6 + chars + leap * 8 + isstd + isut
         _, _, isut, isstd, leap, times, types, chars = header.unpack_from(data, at)
         at, size = at + header.size, 8
@@ -92,14 +97,15 @@ def _recorded(data: bytes) -> tuple[list[int], list[int]]:
 
 
 END = 16_725_225_600
-"""The beginning of 2500, from which on the zones' rules are those of the 400 years before."""
+"""The beginning of 2500 in seconds. From then on the rules of the preceding 400 years repeat."""
 
 
 @dataclass(frozen=True)
 class ZoneTable:
-    """The changes of a zone's clocks until 2500.
+    """The transitions of a zone until 2500.
 
-    moments: in seconds since the epoch. offsets: seconds east of UTC between them, the first from the beginning of time.
+    moments: transitions in seconds since the epoch. offsets: seconds east of UTC between them; there is one more offset than
+    transitions, and the first one applies before the first transition.
     """
 
     name: str
@@ -107,17 +113,17 @@ class ZoneTable:
     offsets: tuple[int, ...]
 
     def next_after(self, moment: int) -> tuple[int, int] | None:
-        """The first change after a moment and the offset from then on."""
+        """Return the first transition after a moment and its new offset; None if there is none."""
         index = bisect.bisect_right(self.moments, moment)
         return (self.moments[index], self.offsets[index + 1]) if index < len(self.moments) else None
 
     def until(self, moment: int) -> ZoneTable:
-        """The changes up to a moment."""
+        """Return the table without the transitions after a moment."""
         count = bisect.bisect_right(self.moments, moment)
         return ZoneTable(self.name, self.moments[:count], self.offsets[: count + 1])
 
     def followed_by(self, other: ZoneTable) -> ZoneTable:
-        """These changes, and those of another table after the last of them."""
+        """Append the transitions of another table that are later than the last one of this table."""
         count = bisect.bisect_right(other.moments, self.moments[-1]) if self.moments else 0
         moments, offsets = other.moments[count:], other.offsets[count + 1 :]
         return ZoneTable(self.name, self.moments + moments, self.offsets + offsets)
@@ -126,22 +132,29 @@ class ZoneTable:
 _adopted: dict[str, ZoneTable] = {}
 
 
-def adopt(*tables: ZoneTable) -> None:
-    """Have this process take zones for what the tables say from now on, and not for what its own data say."""
+def adopt_tables(*tables: ZoneTable) -> None:
+    """Make this process use these tables instead of its own time zone database.
+
+    Workers adopt the tables of the driver, so that all processes agree even if their databases differ.
+    """
     for table in tables:
         if _adopted.get(table.name) != table:
             _adopted[table.name] = table
             _transitions.cache_clear()
 
 
-def adopted_in(data: bytes) -> tuple[ZoneTable, ...]:
-    """The tables that this process was given of zones that serialized plans name."""
+def adopted_tables_in(data: bytes) -> tuple[ZoneTable, ...]:
+    """Return the adopted tables of the zones whose names occur in a serialized plan."""
     return tuple(table for name, table in _adopted.items() if name.encode() in data)
 
 
 def table_of_this_machine(tz: str) -> ZoneTable:
-    """A zone as this machine's time zone database has it."""
-    recorded_moments, recorded_offsets = _recorded(_file(tz))
+    """Build the table of a zone from this machine's time zone database.
+
+    The file lists transitions only up to the last change of the rules. The later ones are computed: the offset is compared
+    week by week, and where it changes, bisection finds the second.
+    """
+    recorded_moments, recorded_offsets = _read_tzif(_read_zone_file(tz))
     moments: list[int] = []
     offsets = recorded_offsets[:1]
     for second, seconds in zip(recorded_moments, recorded_offsets[1:], strict=True):
@@ -155,29 +168,29 @@ def table_of_this_machine(tz: str) -> ZoneTable:
         return int(zone.utcoffset(moment.astimezone(zone)).total_seconds())  # type: ignore[union-attr]
 
     low = max(recorded_moments[-1] if recorded_moments else 0, 0)
-    known, week = offset(low), 7 * 86400
+    current, week = offset(low), 7 * 86400
     for high in range(low + week, END + week, week):
-        now = offset(high)
-        if now != known:
+        new = offset(high)
+        if new != current:
             left, right = high - week, high
             while right - left > 1:
                 middle = (left + right) // 2
-                left, right = (middle, right) if offset(middle) == known else (left, middle)
+                left, right = (middle, right) if offset(middle) == current else (left, middle)
             moments.append(right)
-            offsets.append(now)
-            known = now
+            offsets.append(new)
+            current = new
     return ZoneTable(tz, tuple(moments), tuple(offsets))
 
 
 @functools.lru_cache(maxsize=64)
 def _transitions(tz: str) -> tuple[Int64s, Int64s]:
-    """Microseconds of every transition until 2500, and the offsets between them."""
+    """Return the transitions until 2500 and the offsets between them, both in microseconds."""
     table = _adopted.get(tz) or table_of_this_machine(tz)
     return np.array(table.moments, np.int64) * 1_000_000, np.array(table.offsets, np.int64) * 1_000_000
 
 
 def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
-    """Microseconds east of UTC at each instant (microseconds since the epoch)."""
+    """Return the microseconds east of UTC at each instant, which is given in microseconds since the epoch."""
     fixed = fixed_offset(tz)
     if fixed is not None:
         return np.int64(fixed)
@@ -188,43 +201,46 @@ def offsets(instants: Int64s, tz: str) -> Int64s | np.int64:
     return np.asarray(zone_offsets[np.searchsorted(moments, instants, side="right")])
 
 
-def _inside(values: Int64s) -> Int64s:
-    """Microseconds that stay a bigint in every zone."""
+def _check_zone_range(values: Int64s) -> Int64s:
+    """Return ``values`` if adding any zone's offset cannot overflow; raise Unsupported otherwise."""
     if len(values) and (values.min() < -_MOST or values.max() > _MOST):
-        raise Unsupported("a timestamp at the end of the range of bigint falls back to Spark")
+        raise Unsupported("timestamps within two days of the limits of bigint are not supported")
     return values
 
 
 def to_local(instants: Int64s, tz: str) -> Int64s:
-    """Wall-clock microseconds of each instant."""
+    """Return the wall-clock microseconds of each instant."""
     if fixed_offset(tz) == 0:
         return instants
-    return np.asarray(_inside(instants) + offsets(instants, tz))
+    return np.asarray(_check_zone_range(instants) + offsets(instants, tz))
 
 
-def near(local: Int64s, instants: Int64s, tz: str) -> Int64s:
-    """The instants of wall-clock times computed from ``instants``: the offset is retained where it is still valid.
+def to_instants_near(local: Int64s, instants: Int64s, tz: str) -> Int64s:
+    """Return the instants of wall-clock times that were computed from ``instants``, and retain the offset if it is valid.
 
-    That is ``ZonedDateTime.ofLocal`` with a preferred offset, as truncation and adding days or months use it.
+    This is ``ZonedDateTime.ofLocal`` with a preferred offset, which truncation and adding days or months use. For example,
+    truncating the second 02:30 of a night in which clocks are set back from 03:00 to 02:00 gives the second 02:00.
     """
     if fixed_offset(tz) == 0:
         return local
     offset = offsets(instants, tz)
-    same_offset = np.asarray(_inside(local) - offset)
+    same_offset = np.asarray(_check_zone_range(local) - offset)
     if fixed_offset(tz) is not None:
         return same_offset
     return np.where(offsets(same_offset, tz) == offset, same_offset, to_instants(local, tz))
 
 
 def to_instants(local: Int64s, tz: str) -> Int64s:
-    """The instant of each wall-clock time, as ``ZonedDateTime.ofLocal`` finds it.
+    """Return the instant of each wall-clock time, as ``ZonedDateTime.ofLocal`` does.
 
-    Where clocks were set back it is the earlier one; a time that was skipped moves on by the length of the gap.
+    If clocks are set back, a time that occurs twice means the earlier instant. If they are set forward, a skipped time moves
+    on by the length of the gap: 02:30 becomes 03:30. Both follow from two candidates, one with the offset of the day before
+    and one with that of the day after: the first one wins unless only the second one is consistent.
     """
     fixed = fixed_offset(tz)
     if fixed is not None:
-        return np.asarray((_inside(local) if fixed else local) - fixed)
-    before = offsets(_inside(local) - DAY_MICROS, tz)
+        return np.asarray((_check_zone_range(local) if fixed else local) - fixed)
+    before = offsets(_check_zone_range(local) - DAY_MICROS, tz)
     first = local - before
     at_first = offsets(first, tz)
     if np.array_equal(at_first, before):
@@ -236,7 +252,7 @@ def to_instants(local: Int64s, tz: str) -> Int64s:
 
 
 def ints(data: Any) -> tuple[Int64s, Any]:
-    """A date, timestamp or integer array as int64 (0 where NULL) and its NULL mask or None."""
+    """Convert a date, timestamp or integer array to int64 (0 for NULL); return it with its NULL mask, or None."""
     array = data
     if not pa.types.is_integer(data.type):
         array = data.view(pa.int32() if pa.types.is_date32(data.type) else pa.int64())

@@ -15,6 +15,7 @@ import pyarrow as pa
 from kquery_spark.expr import Call, Column, Expr, InList, Literal
 from kquery_spark.expr.constants import storage
 from kquery_spark.functions.encoding.hashes import murmur3_hash
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.sources.bucketing import BucketSpec
 from kquery_spark.types.vector import Int64s, Vector
 
@@ -32,9 +33,9 @@ def possible_buckets(spec: BucketSpec, filters: Sequence[Expr]) -> Flags | None:
 
 def _buckets_for(condition: Expr, spec: BucketSpec) -> Flags | None:
     match condition:
-        case Call(function="and"):
+        case Call(logic=Logic.AND):
             return possible_buckets(spec, condition.args)
-        case Call(function="or"):
+        case Call(logic=Logic.OR):
             # A term that prunes nothing lets rows of every bucket pass, so the whole OR prunes nothing.
             flags = [_buckets_for(term, spec) for term in condition.args]
             known = [each for each in flags if each is not None]
@@ -58,7 +59,7 @@ def _accepted_values(condition: Expr, column: str) -> Sequence[Literal] | None:
             values: Sequence[Literal] = [value]
         case InList(child=Column() as compared):
             values = condition.values
-        case Call(function="isnull", args=(Column() as compared,)):
+        case Call(logic=Logic.IS_NULL, args=(Column() as compared,)):
             values = [Literal(None, compared.dtype)]
         case _:
             return None

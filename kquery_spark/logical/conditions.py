@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kquery_spark.expr import Call, Expr, columns_of
 from kquery_spark.expr.properties import conjuncts
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical.join import JoinKey
 
 
@@ -36,7 +37,7 @@ def _as_key(term: Expr, left: set[str], right: set[str]) -> JoinKey | None:
     reads_a, reads_b = columns_of(a), columns_of(b)
     if not reads_a or not reads_b or a.dtype != b.dtype:
         return None
-    null_safe = term.function == "eq_null_safe"
+    null_safe = term.logic is Logic.EQUAL_NULL_SAFE
     if reads_a <= left and reads_b <= right:
         return JoinKey(a, b, null_safe)
     if reads_a <= right and reads_b <= left:

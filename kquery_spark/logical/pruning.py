@@ -20,6 +20,8 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Call, Column, Expr, InList, Literal, columns_of
+from kquery_spark.functions.registry import function
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical.bucket_pruning import possible_buckets
 from kquery_spark.logical.partition_conditions import evaluate_by_partition, partition_values_read
 from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
@@ -118,10 +120,10 @@ def needed_filters(source: Source, splits: Sequence[Split], filters: Sequence[Ex
 
 def _holds_for_all_rows(source: Source, splits: Sequence[Split], expr: Expr) -> bool:
     match expr:
-        case Call(function="isnotnull", args=(Column() as column,)):
+        case Call(logic=Logic.IS_NOT_NULL, args=(Column() as column,)):
             ranges = [source.ranges(s, column.name) for s in splits]
             return all(r is not None and r.nulls == 0 for r in ranges)
-        case Call(function="and"):
+        case Call(logic=Logic.AND):
             return all(_holds_for_all_rows(source, splits, a) for a in expr.args)
     return False
 
@@ -181,22 +183,24 @@ class _Pages:
 def _can_pass(parts: _Parts, expr: Expr) -> list[bool]:
     """Return, for each part, whether it can contain a row for which ``expr`` is TRUE."""
     match expr:
-        case Call(function="and"):
+        case Call(logic=Logic.AND):
             return _combine(all, parts, [_can_pass(parts, a) for a in expr.args])
-        case Call(function="or"):
+        case Call(logic=Logic.OR):
             return _combine(any, parts, [_can_pass(parts, a) for a in expr.args])
-        case Call(function="isnotnull", args=(Column() as column,)):
+        case Call(logic=Logic.IS_NOT_NULL, args=(Column() as column,)):
             return list(map(_may_have_value, parts.ranges(column.name), parts.rows))
-        case Call(function="isnull", args=(Column() as column,)):
+        case Call(logic=Logic.IS_NULL, args=(Column() as column,)):
             return list(map(_may_have_null, parts.ranges(column.name)))
-        case Call(function="neq"):
+        case Call(logic=Logic.NOT_EQUAL):
             return parts.can_pass_by_partition(expr)
-        case Call(function=name, args=(Column() as column, Literal() as value)) if expr.entry.is_comparison:
-            return _compare(parts, name, column, value)
+        case Call(logic=Logic() as operator, args=(Column() as column, Literal() as value)) if (
+            expr.entry.is_comparison
+        ):
+            return _compare(parts, operator, column, value)
         case Call(args=(Literal() as value, Column() as column)) if expr.entry.is_comparison:
-            return _compare(parts, expr.entry.operator.flipped, column, value)
+            return _compare(parts, function(expr.entry.operator.flipped).operator.logic, column, value)
         case InList(child=Column() as column):
-            return _combine(any, parts, [_compare(parts, "eq", column, v) for v in expr.values])
+            return _combine(any, parts, [_compare(parts, Logic.EQUAL, column, v) for v in expr.values])
     return parts.can_pass_by_partition(expr)
 
 
@@ -219,11 +223,11 @@ def _may_have_value(statistics: ColumnRange | None, rows: int) -> bool:
     return statistics is None or statistics.nulls is None or statistics.nulls < rows
 
 
-def _compare(parts: _Parts, op: str, column: Column, value: Literal) -> list[bool]:
-    if op == "eq_null_safe":
+def _compare(parts: _Parts, op: Logic | None, column: Column, value: Literal) -> list[bool]:
+    if op is Logic.EQUAL_NULL_SAFE:
         if value.value is None:
             return list(map(_may_have_null, parts.ranges(column.name)))
-        op = "eq"
+        op = Logic.EQUAL
     if value.value is None:
         return _no_part(parts)  # a comparison with NULL is NULL
     literal = value.value.encode() if isinstance(value.value, str) else value.value
@@ -233,7 +237,7 @@ def _compare(parts: _Parts, op: str, column: Column, value: Literal) -> list[boo
     return [_overlaps(each, op, literal, column.dtype) for each in ranges]
 
 
-def _can_prune_by_min_max(op: str, literal: Any, dtype: pa.DataType) -> bool:
+def _can_prune_by_min_max(op: Logic | None, literal: Any, dtype: pa.DataType) -> bool:
     """True if minimum and maximum decide whether a part can have a value for which the comparison is true.
 
     Writers leave NaN out of the minimum and the maximum, but Spark orders NaN above all other values. Therefore floats are
@@ -241,10 +245,10 @@ def _can_prune_by_min_max(op: str, literal: Any, dtype: pa.DataType) -> bool:
     """
     if isinstance(literal, bool):
         return False
-    return not t.is_fractional(dtype) or (literal == literal and (op == "lt" or op == "lteq"))
+    return not t.is_fractional(dtype) or (literal == literal and op in (Logic.LESS, Logic.LESS_OR_EQUAL))
 
 
-def _overlaps(statistics: ColumnRange | None, op: str, literal: Any, dtype: pa.DataType) -> bool:
+def _overlaps(statistics: ColumnRange | None, op: Logic | None, literal: Any, dtype: pa.DataType) -> bool:
     """True if some value between minimum and maximum satisfies ``value op literal``."""
     if statistics is None or statistics.low is None:
         return True
@@ -252,13 +256,13 @@ def _overlaps(statistics: ColumnRange | None, op: str, literal: Any, dtype: pa.D
     if low is None or high is None or type(low) is not type(literal):
         return True
     match op:
-        case "eq":
+        case Logic.EQUAL:
             return bool(low <= literal <= high)
-        case "lt":
+        case Logic.LESS:
             return bool(low < literal)
-        case "lteq":
+        case Logic.LESS_OR_EQUAL:
             return bool(low <= literal)
-        case "gt":
+        case Logic.GREATER:
             return bool(high > literal)
     return bool(high >= literal)
 

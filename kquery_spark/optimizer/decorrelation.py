@@ -39,6 +39,7 @@ from kquery_spark.expr import (
     walk,
 )
 from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -281,7 +282,7 @@ def _is_repeatable_expression(expr: Expr) -> bool:
 
 def _equality(term: Expr) -> tuple[Expr, Expr] | None:
     """Return (inner, outer) if the term is ``inner = outer``, where each side reads only one of the two plans; else None."""
-    if not (isinstance(term, Call) and term.function == "eq"):
+    if not (isinstance(term, Call) and term.logic is Logic.EQUAL):
         return None
     # Both orders: inner = outer, and outer = inner.
     for inner, outer in (term.args, term.args[::-1]):

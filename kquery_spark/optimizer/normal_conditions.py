@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from kquery_spark.expr import Call, Expr, InList, Literal, transform
 from kquery_spark.expr.properties import can_raise, chain, conjunction, conjuncts, is_deterministic
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import Filter, Join, LogicalPlan, Projection, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
@@ -39,12 +40,12 @@ def _normalize_node(node: LogicalPlan) -> LogicalPlan:
 def _simplify(expr: Expr) -> Expr:
     if not isinstance(expr, Call):
         return expr
-    match expr.function:
-        case "not":
+    match expr.logic:
+        case Logic.NOT:
             return _negate(expr)
-        case "or":
+        case Logic.OR:
             return _simplify_or(expr)
-        case "and":
+        case Logic.AND:
             left, right = expr.args
             return left if left == right and is_deterministic(left) else expr
     return expr
@@ -57,7 +58,7 @@ def _negate(expr: Call) -> Expr:
         return Literal(None if inner.value is None else not inner.value, t.BOOL)
     if not isinstance(inner, Call):
         return expr
-    if inner.function == "not":
+    if inner.logic is Logic.NOT:
         return inner.args[0]
     opposite = inner.entry.operator.opposite
     return Call.of(opposite, *inner.args) if opposite else expr
@@ -97,7 +98,7 @@ def _without(terms: list[Expr], shared: list[Expr]) -> Expr | None:
 
 
 def _disjuncts(expr: Expr) -> list[Expr]:
-    if isinstance(expr, Call) and expr.function == "or":
+    if isinstance(expr, Call) and expr.logic is Logic.OR:
         return _disjuncts(expr.args[0]) + _disjuncts(expr.args[1])
     return [expr]
 
@@ -131,7 +132,7 @@ def _membership(term: Expr) -> tuple[Expr, tuple[Literal, ...]] | None:
     """Return the expression and the literals if the term is ``expr = literal`` or ``expr IN (literals)``; else None."""
     if isinstance(term, InList):
         return term.child, term.values
-    if isinstance(term, Call) and term.function == "eq":
+    if isinstance(term, Call) and term.logic is Logic.EQUAL:
         for tested, value in (term.args, term.args[::-1]):
             if isinstance(value, Literal) and _may_be_in_list(tested, value):
                 return tested, (value,)

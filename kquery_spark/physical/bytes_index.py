@@ -49,7 +49,7 @@ class BytesIndex:
         """Whether the values have hashes that tell them apart, as all but contrived ones do."""
         if self._index is None and self._hashable:
             hashes = hash_bytes(self._values).view(np.int64)
-            self._hashable = len(integer_order.distinct(hashes)) == len(hashes)
+            self._hashable = len(integer_order.distinct_values(hashes)) == len(hashes)
             if self._hashable:
                 self._index = HashIndex(hashes)
         return self._index is not None

@@ -214,10 +214,10 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     if not keys:
         return Groups(np.zeros(num_rows, np.int64), 1, np.zeros(1, np.int64))
     codes = pack([encode(k) for k in keys], num_rows)
-    if integer_order.in_order(codes.values):  # as those of a file written in that order: each run is a group
+    if integer_order.is_sorted(codes.values):  # as those of a file written in that order: each run is a group
         starts = integer_order.run_starts(codes.values)
         sizes = np.diff(starts, append=num_rows)
-        return Groups(integer_order.numbered(starts, num_rows), len(starts), starts, sizes)
+        return Groups(integer_order.run_ids(starts, num_rows), len(starts), starts, sizes)
     few = _few(codes)
     if few is not None:
         return few

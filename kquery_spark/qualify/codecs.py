@@ -1,6 +1,6 @@
 """Decompression of event logs: the block formats that Spark's codecs write, as a stream of chunks of bytes.
 
-Zstandard and gzip have frames that pyarrow reads. LZ4, Snappy and LZF come as blocks with headers of the Java libraries.
+Zstandard and gzip have frames that pyarrow reads. LZ4 and Snappy come as blocks with headers of the Java libraries.
 """
 
 from __future__ import annotations
@@ -85,51 +85,6 @@ def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
         yield _decompressed(codec, data, _snappy_size(data))
 
 
-def lzf_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The chunks of compress-lzf: ZV, a type, a size, and for compressed chunks the decompressed size."""
-    while head := file.read(5):
-        if not b"ZV".startswith(head[:2]):
-            raise Malformed("an LZF chunk has another header")
-        if len(head) < 5:
-            raise Truncated
-        size = int.from_bytes(head[3:5], "big")
-        if head[2] == 0:
-            yield _exactly(file, size)
-        else:
-            decompressed_bytes = int.from_bytes(_exactly(file, 2), "big")
-            yield _lzf(_exactly(file, size), decompressed_bytes)
-
-
-def _lzf(data: bytes, size: int) -> bytes:
-    """Decompress a chunk of at most 64 KiB: runs of literals, and references to bytes before."""
-    out, i = bytearray(), 0
-    try:
-        while i < len(data):
-            control = data[i]
-            i += 1
-            if control < 32:
-                out += data[i : i + control + 1]
-                i += control + 1
-                continue
-            length = control >> 5
-            if length == 7:
-                length += data[i]
-                i += 1
-            start = len(out) - ((control & 31) << 8) - data[i] - 1
-            i += 1
-            if start < 0:
-                raise Malformed("an LZF chunk refers to bytes before its start")
-            run = out[start : start + length + 2]
-            while len(run) < length + 2:  # the reference overlaps its own output
-                run += run[: length + 2 - len(run)]
-            out += run
-    except IndexError:
-        raise Malformed("an LZF chunk ends within a reference") from None
-    if len(out) != size:
-        raise Malformed("an LZF chunk has another size than its header says")
-    return bytes(out)
-
-
 def _snappy_size(data: bytes) -> int:
     """The decompressed size: Snappy's leading varint."""
     size = shift = 0
@@ -168,7 +123,6 @@ CODECS: Mapping[str, Decoder] = MappingProxyType(
         ".gz": _frames("gzip"),
         ".lz4": lz4_blocks,
         ".snappy": snappy_blocks,
-        ".lzf": lzf_blocks,
     }
 )
-"""Decoders by file ending: those of Spark's codecs, and gzip for logs that were compressed later."""
+"""Decoders by file ending: those of Spark's codecs except LZF, and gzip for logs that were compressed later."""

@@ -21,7 +21,7 @@ _RUNNING = ".inprogress"
 _COMPACTED = ".compact"
 _ROLLED_DIRECTORY = "eventlog_v2_"
 _PART = re.compile(r"events_(\d+)_")
-_UNSUPPORTED = (".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
+_UNSUPPORTED = (".lzf", ".bz2", ".xz", ".zip", ".tar", ".tgz", ".7z")
 # Unused events that are many or large: skipped by their first bytes, without parsing.
 _UNREAD = tuple(
     f'{{"Event":"SparkListener{name}"'.encode()

@@ -25,7 +25,7 @@ UNSIGNED = {
 
 
 def is_any(dtype: pa.DataType, tests: tuple[TypeTest, ...]) -> bool:
-    """Whether the type is one of some kinds."""
+    """Return whether the type is one of some kinds."""
     return any(test(dtype) for test in tests)
 
 

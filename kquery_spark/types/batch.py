@@ -101,7 +101,7 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
 
 
 def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:
-    """Small batches put together until they have ``rows`` rows or ``nbytes`` bytes, so that per-batch costs stay small.
+    """Small batches assembled until they have ``rows`` rows or ``nbytes`` bytes, so that per-batch costs stay small.
 
     A batch that is large enough goes out as it is.
     """

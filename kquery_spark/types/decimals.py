@@ -68,5 +68,5 @@ def wider(left: pa.DataType, right: pa.DataType) -> pa.DataType:
 
 
 def is_narrow(dtype: pa.DataType) -> bool:
-    """Whether every value of the decimal type fits an int64 unscaled."""
+    """Return whether every value of the decimal type fits an int64 unscaled."""
     return bool(dtype.precision <= NARROW_PRECISION)

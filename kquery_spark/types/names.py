@@ -79,7 +79,7 @@ def spark_name(dtype: pa.DataType) -> str:
 
 
 def is_spark_type(dtype: pa.DataType) -> bool:
-    """Whether Spark has the type and the engine holds its values in exactly this Arrow type."""
+    """Return whether Spark has the type and the engine holds its values in exactly this Arrow type."""
     if pt.is_map(dtype):
         return is_spark_type(dtype.key_type) and is_spark_type(dtype.item_type)
     if pt.is_list(dtype) or pt.is_struct(dtype):
@@ -90,57 +90,57 @@ def is_spark_type(dtype: pa.DataType) -> bool:
 
 
 def is_decimal(dtype: pa.DataType) -> bool:
-    """Whether the type is a decimal."""
+    """Return whether the type is a decimal."""
     return bool(pt.is_decimal(dtype))
 
 
 def is_integral(dtype: pa.DataType) -> bool:
-    """Whether the type is one of Spark's integers (tinyint to bigint)."""
+    """Return whether the type is one of Spark's integers (tinyint to bigint)."""
     return dtype in (BYTE, SHORT, INT, LONG)
 
 
 def is_fractional(dtype: pa.DataType) -> bool:
-    """Whether the type is float or double."""
+    """Return whether the type is float or double."""
     return dtype in (FLOAT, DOUBLE)
 
 
 def is_numeric(dtype: pa.DataType) -> bool:
-    """Whether arithmetic is defined on the type."""
+    """Return whether arithmetic is defined on the type."""
     return is_integral(dtype) or is_fractional(dtype) or is_decimal(dtype)
 
 
 def is_string(dtype: pa.DataType) -> bool:
-    """Whether the type is string."""
+    """Return whether the type is string."""
     return bool(dtype == STRING)
 
 
 def is_timestamp(dtype: pa.DataType) -> bool:
-    """Whether the type is ``timestamp`` (with the session time zone), not ``timestamp_ntz``."""
+    """Return whether the type is ``timestamp`` (with the session time zone), not ``timestamp_ntz``."""
     return bool(pt.is_timestamp(dtype)) and dtype.tz is not None
 
 
 def is_interval(dtype: pa.DataType) -> bool:
-    """Whether the type is a day-time or a year-month interval."""
+    """Return whether the type is a day-time or a year-month interval."""
     return dtype in INTERVAL_STORAGE
 
 
 def has_long_counts(dtype: pa.DataType) -> bool:
-    """Whether values are counts in 64 bits underneath: timestamps, intervals and times of day."""
+    """Return whether values are counts in 64 bits underneath: timestamps, intervals and times of day."""
     return bool(pt.is_timestamp(dtype)) or is_interval(dtype) or bool(dtype == TIME)
 
 
 def has_months_within(dtype: pa.DataType) -> bool:
-    """Whether a nested type contains year-month intervals."""
+    """Return whether a nested type contains year-month intervals."""
     return any(part == YEAR_MONTH or has_months_within(part) for part in parts_of(dtype))
 
 
 def has_variants(dtype: pa.DataType) -> bool:
-    """Whether a type is a variant, or contains variants."""
+    """Return whether a type is a variant, or contains variants."""
     return bool(dtype == VARIANT) or any(map(has_variants, parts_of(dtype)))
 
 
 def is_nested(dtype: pa.DataType) -> bool:
-    """Whether the type is an array, a map or a struct."""
+    """Return whether the type is an array, a map or a struct."""
     return bool(pt.is_nested(dtype))
 
 
@@ -154,12 +154,12 @@ def nullable_within(dtype: pa.DataType) -> pa.DataType:
 
 
 def is_text_within(dtype: pa.DataType) -> bool:
-    """Whether a type is, or has a part that is, a string."""
+    """Return whether a type is, or has a part that is, a string."""
     return bool(dtype == STRING) or any(map(is_text_within, parts_of(dtype)))
 
 
 def has_distinct_fields(dtype: pa.DataType) -> bool:
-    """Whether a type is no struct that has no fields, or two of one name."""
+    """Return whether a type is not a struct that has no fields, or two of one name."""
     return not pt.is_struct(dtype) or len({field.name for field in dtype}) == dtype.num_fields > 0
 
 

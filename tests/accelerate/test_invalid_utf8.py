@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import FallbackWarning, kquery_plan
-from kquery_spark.kernels.utf8 import strings_of
+from kquery_spark.kernels.utf8 import strings_from_bytes
 from tests.conftest import settings
 
 VALUES = [
@@ -36,7 +36,9 @@ VALUES = [
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> str:
     file = tmp_path_factory.mktemp("invalid") / "t.parquet"
-    pq.write_table(pa.table({"id": range(len(VALUES)), "s": strings_of(VALUES)}), file, row_group_size=6)
+    pq.write_table(
+        pa.table({"id": range(len(VALUES)), "s": strings_from_bytes(VALUES)}), file, row_group_size=6
+    )
     return str(file)
 
 
@@ -121,7 +123,7 @@ def test_declined_functions_run_on_spark(table: DataFrame) -> None:
     """RIGHT of a string whose last character is cut: the action runs again on Spark, visibly."""
     query = table.selectExpr("hex(right(s, 1))")
     ours = query.transform(lambda f: kquery_plan(f, when="always"))
-    with pytest.warns(FallbackWarning, match="the bytes behind it"):
+    with pytest.warns(FallbackWarning, match="the bytes after it"):
         assert len(outcome(ours.collect)) > 0
 
 

@@ -174,7 +174,7 @@ def test_mistakes_are_told_at_once(trips: kq.ExecutionContext):
         kq.arrow_udf(lambda x: x)  # type: ignore[call-overload]
     with pytest.raises(SqlError):
         kq.arrow_udf(lambda x: x, "no type")
-    with pytest.raises(PlanError, match="a function is wanted, not int"):
+    with pytest.raises(PlanError, match="a function is required, not int"):
         kq.arrow_udf(3, "int")  # type: ignore[call-overload]
     lock = threading.Lock()
     with pytest.raises(PlanError, match="cannot be sent to workers"):

@@ -11,7 +11,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import ExecutionError, SqlError, Unsupported
-from kquery_spark.functions.strings.matching import _like_one
+from kquery_spark.functions.strings.matching import _like_string
 from kquery_spark.functions.strings.patterns import translate
 from kquery_spark.physical.expr import Program
 from kquery_spark.run_control import RunCancelled, RunControl
@@ -65,8 +65,8 @@ def test_decimals_are_rounded_to_any_power_of_ten_at_once(places: int) -> None:
 
 def test_like_with_patterns_of_a_column_takes_linear_time() -> None:
     start = time.process_time()
-    assert not _like_one("a" * 100_000, "%a" * 50 + "%b", "\\")
-    assert not _like_one("a" * 2_000, "%a_a" * 50 + "%b", "\\")
+    assert not _like_string("a" * 100_000, "%a" * 50 + "%b", "\\")
+    assert not _like_string("a" * 2_000, "%a_a" * 50 + "%b", "\\")
     assert time.process_time() - start < 5
 
 
@@ -77,7 +77,7 @@ def test_like_with_patterns_of_a_column_is_the_regular_expression() -> None:
         parts = [chance.choice(("a", "b", "%", "%", "_", r"\%", r"\_")) for _ in range(chance.randrange(7))]
         regex = "".join({"%": ".*", "_": ".", r"\%": "%", r"\_": "_"}.get(p, p) for p in parts)
         expected = re.fullmatch(regex, value, re.DOTALL) is not None
-        assert _like_one(value, "".join(parts), "\\") == expected, (value, parts)
+        assert _like_string(value, "".join(parts), "\\") == expected, (value, parts)
         matched += expected
     assert matched > 1000
 

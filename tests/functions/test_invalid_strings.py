@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kquery_spark.kernels.utf8 import is_valid, java_string, strings_of
+from kquery_spark.kernels.utf8 import is_valid, java_string, strings_from_bytes
 from tests.conftest import exhaustive
 from tests.functions.cases import ALL
 from tests.functions.invalid_strings import INVALID, Outcome, compare, strings_as_bytes, with_invalid_strings
@@ -83,10 +83,10 @@ def test_java_strings_are_decoded_as_java_does(spark: Any, tmp_path: Any) -> Non
 
 @pytest.mark.parametrize("value", INVALID)
 def test_validity_is_that_of_each_string(value: bytes) -> None:
-    strings = strings_of([b"a", None, value, "é".encode()])
+    strings = strings_from_bytes([b"a", None, value, "é".encode()])
     assert not is_valid(strings)
     assert not is_valid(strings.dictionary_encode())
     assert not is_valid(strings[2])
     assert not is_valid(pa.StructArray.from_arrays([pa.ListArray.from_arrays([0, 4], strings)], ["l"]))
     assert is_valid(strings[:2]) and is_valid(strings[3:])
-    assert not is_valid(strings_of([b"\xc3", b"\xa9"])), "both together would be valid"
+    assert not is_valid(strings_from_bytes([b"\xc3", b"\xa9"])), "both together would be valid"

@@ -11,7 +11,7 @@ import pytest
 from kquery_spark.expr import Column
 from kquery_spark.frontends.catalyst.versions import CAST
 from kquery_spark.functions.casts import CAST_CHANGES
-from kquery_spark.functions.math.math_functions import _needs_arrow
+from kquery_spark.functions.math.math_functions import _require_arrow_kernel
 from kquery_spark.functions.registry import COLUMN, functions
 from kquery_spark.spark_bridge.session.versions import patch_version
 from kquery_spark.types import names as t
@@ -34,7 +34,7 @@ def answers(spark: Any, loops: None, tmp_path_factory: pytest.TempPathFactory) -
 
 def has_kernel(case: Case) -> bool:
     """Whether the pyarrow that is installed has the kernel of the case's function."""
-    return _needs_arrow(case.function) is None
+    return _require_arrow_kernel(case.function) is None
 
 
 @pytest.mark.parametrize("case", [pytest.param(c, id=c.name) for c in ALL])

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-import kquery_spark.fuzz.sql_inputs.__main__ as command
-from kquery_spark.fuzz.sql_inputs import judge as judging
-from kquery_spark.fuzz.sql_inputs.modes import FileWriter, session_settings, without_udf
-from kquery_spark.fuzz.sql_inputs.parse import SqlInput, find_inputs, parse_file
-from kquery_spark.fuzz.sql_inputs.report import as_json, differences, render
-from kquery_spark.fuzz.sql_inputs.run import is_query, run_inputs
-from kquery_spark.fuzz.sql_inputs.tables import TEST_TABLES, create_test_tables, remove_leftovers
+import tests.fuzz.sql_inputs.__main__ as command
+from tests.fuzz.sql_inputs import judge as judging
+from tests.fuzz.sql_inputs.modes import FileWriter, session_settings, without_udf
+from tests.fuzz.sql_inputs.parse import SqlInput, find_inputs, parse_file
+from tests.fuzz.sql_inputs.report import as_json, differences, render
+from tests.fuzz.sql_inputs.run import is_query, run_inputs
+from tests.fuzz.sql_inputs.tables import TEST_TABLES, create_test_tables, remove_leftovers
 
 INPUTS = Path(__file__).parent / "inputs"
 

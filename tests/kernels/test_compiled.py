@@ -18,7 +18,7 @@ from kquery_spark.kernels.compiled import (
     VARIANT_LOOPS,
     CompiledLoops,
     _cache_directory,
-    _is_first,
+    _claim_compilation,
 )
 
 PACKAGE = "kquery_spark.kernels.loops"
@@ -103,7 +103,7 @@ def test_queries_run_without_numba(tmp_path):
 def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled, "_cache_directory", lambda _: tmp_path)
     started = []
-    monkeypatch.setattr(compiled, "_start", started.append)
+    monkeypatch.setattr(compiled, "_start_compiler", started.append)
     with pytest.raises(ModuleNotFoundError):
         CompiledLoops("no_such_module").compile_now()
     CompiledLoops("no_such_module").load()
@@ -117,17 +117,17 @@ def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):
 
 
 def test_one_process_compiles_at_a_time(tmp_path, monkeypatch):
-    assert _is_first(tmp_path)
-    assert not _is_first(tmp_path)
+    assert _claim_compilation(tmp_path)
+    assert not _claim_compilation(tmp_path)
     monkeypatch.setattr(compiled, "_STALE_LOCK_SECONDS", -1.0)  # whoever started has failed
-    assert _is_first(tmp_path)
+    assert _claim_compilation(tmp_path)
 
 
 _LATER = """
 import time
 from kquery_spark.kernels.compiled import _WARMUP_CALLS, FILE_LOOPS
 
-FILE_LOOPS.look_later()  # no request yet
+FILE_LOOPS.load_in_background()  # no request yet
 assert [FILE_LOOPS.kernels() for _ in range(_WARMUP_CALLS)] == [None] * _WARMUP_CALLS
 time.sleep(0.5)
 assert FILE_LOOPS.kernels() is None

@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from kquery_spark.kernels.integer_order import distinct, first_rows, lexicographic_order, runs, stable_order
+from kquery_spark.kernels.integer_order import (
+    distinct_values,
+    first_rows,
+    lexicographic_order,
+    runs,
+    stable_order,
+)
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
 RANGES = [(0, 9), (0, 2**20), (-5, 5), (LOWEST, HIGHEST), (LOWEST, LOWEST + 3), (HIGHEST - 3, HIGHEST)]
@@ -33,7 +39,7 @@ def test_order_and_runs_are_numpys(low: int, high: int, size: int) -> None:
         np.testing.assert_array_equal(found.firsts, firsts)
         np.testing.assert_array_equal(found.ids(), ids)
         np.testing.assert_array_equal(found.lengths, lengths)
-        np.testing.assert_array_equal(distinct(given_values), known)
+        np.testing.assert_array_equal(distinct_values(given_values), known)
         np.testing.assert_array_equal(first_rows(given_values), np.sort(firsts))
 
 
@@ -52,7 +58,7 @@ def test_several_columns(size: int) -> None:
 def test_the_values_stay_as_they_are() -> None:
     values = values_of(0, 9, 1000)
     before = values.copy()
-    for use in (stable_order, distinct, first_rows):
+    for use in (stable_order, distinct_values, first_rows):
         use(values)
     runs(values).ids()
     np.testing.assert_array_equal(values, before)

@@ -61,16 +61,16 @@ def test_damaged_bytes_are_an_error_or_other_numbers_in_order(data):
     [
         (b"", "ends after 0 bytes"),
         (struct.pack("<QI", 1, 0), "ends after 12 bytes"),
-        (struct.pack("<QII", 1, 0, 99), "begins with 99"),
+        (struct.pack("<QII", 1, 0, 99), "begins with the cookie 99"),
         (struct.pack("<QIII", 1, 0, 12346, 1 << 17), "131,072 containers"),
-        (BitMap64([1]).serialize() + b"x", "behind the last bitmap"),
+        (BitMap64([1]).serialize() + b"x", "after the last bitmap"),
         (
             struct.pack("<Q", 2) + 2 * BitMap64([1]).serialize()[8:],
-            "the bitmaps are not in rising order",
+            "the bitmaps are not in ascending order",
         ),
         (
             struct.pack("<QIIIHHI", 1, 0, 12346, 1, 0, 1, 16) + struct.pack("<HH", 5, 5),
-            "2 numbers in rising order",
+            "2 numbers in ascending order",
         ),
     ],
 )

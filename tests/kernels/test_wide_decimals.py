@@ -108,4 +108,4 @@ def test_arithmetic(op: str, case: tuple[Kind, Kind, list[int | None], list[int 
 def test_rounding(numbers: list[int], drop: int) -> None:
     values = pa.array([Decimal(n).scaleb(-drop, EXACT) for n in numbers], pa.decimal256(76, drop))
     exact = [int((Decimal(n).scaleb(-drop, EXACT)).to_integral_value(context=EXACT)) for n in numbers]
-    assert [int(v) for v in wide_decimals.rounded(values, 0).to_pylist()] == exact
+    assert [int(v) for v in wide_decimals.round_half_up(values, 0).to_pylist()] == exact

@@ -200,17 +200,6 @@ def snappy_blocks(data: bytes) -> bytes:
     return b"\x82SNAPPY\x00\x00\x00\x00\x01\x00\x00\x00\x01" + len(packed).to_bytes(4, "big") + packed
 
 
-def lzf_chunks(data: bytes) -> bytes:
-    """As compress-lzf writes them: chunks of literals, whose runs have at most 32 bytes."""
-    out = b""
-    for start in range(0, len(data), 32_000):
-        piece = data[start : start + 32_000]
-        runs = [piece[i : i + 32] for i in range(0, len(piece), 32)]
-        packed = b"".join(bytes([len(run) - 1]) + run for run in runs)
-        out += b"ZV\x01" + len(packed).to_bytes(2, "big") + len(piece).to_bytes(2, "big") + packed
-    return out
-
-
 CODECS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("", bytes),
     ("", bytes),
@@ -218,7 +207,6 @@ CODECS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     (".gz", lambda data: gzip.compress(data, 1)),
     (".lz4", lz4_blocks),
     (".snappy", snappy_blocks),
-    (".lzf", lzf_chunks),
 )
 
 

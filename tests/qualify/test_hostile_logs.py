@@ -263,18 +263,12 @@ def snappy(data: bytes) -> bytes:
     return out
 
 
-def lzf(data: bytes) -> bytes:
-    pieces = (data[start : start + 65_535] for start in range(0, len(data), 65_535))
-    return b"".join(b"ZV\x00" + len(piece).to_bytes(2, "big") + piece for piece in pieces)
-
-
 PACKED = {
     "plain": lambda data: data,
     "zstd": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
     "gz": lambda data: gzip.compress(data, 1),
     "lz4": lz4,
     "snappy": snappy,
-    "lzf": lzf,
 }
 
 

@@ -19,7 +19,7 @@ from kquery_spark.qualify.text import render_text
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 from tests.event_logs import logged_events
 
-CODECS = ("none", "lz4", "zstd", "snappy", "lzf")
+CODECS = ("none", "lz4", "zstd", "snappy")
 QUERIES = {
     "grouped": "SELECT k, sum(v) AS s FROM qualified WHERE v > 10 GROUP BY k ORDER BY k",
     "joined": "SELECT a.k, a.v FROM qualified a JOIN qualified b ON a.v = b.v ORDER BY a.v DESC LIMIT 3",

@@ -64,5 +64,5 @@ def test_whatever_this_machine_says_the_jvm_is_followed(spark, monkeypatch, plan
     monkeypatch.setattr(zones, "_adopted", {})
     follow_zone(bridge(spark).jvm, zone)
     assert zones._adopted[zone] == known
-    assert zones.adopted_in(b"... America/New_York ...") == (known,)
-    assert zones.adopted_in(b"... America/New ...") == ()
+    assert zones.adopted_tables_in(b"... America/New_York ...") == (known,)
+    assert zones.adopted_tables_in(b"... America/New ...") == ()

@@ -120,14 +120,14 @@ class Importer:
 
 
 def may_work(node: CatalystNode) -> bool:
-    """Whether a subtree's plan may do more than pass rows on, judged without reading its relations."""
+    """Return whether a subtree's plan may do more than pass rows on, judged without reading its relations."""
     below = list(node.walk())
     expressions = (part for n in below for top in n.expressions() for part in top.walk_all())
     return not PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
 
 
 def does_work(plan: LogicalPlan) -> bool:
-    """Whether a plan does more than read, select, compute and pass on rows."""
+    """Return whether a plan does more than read, select, compute and pass on rows."""
     return not all(node.is_row_wise for node in walk_plan(plan))
 
 

@@ -30,7 +30,7 @@ NONDETERMINISTIC = {cls: name for cls, (name, how) in _EXPRESSIONS.items() if ho
 
 
 def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
-    """Whether the answer is a file's own, so that nothing but the files has to be right below."""
+    """Return whether the answer is a file's own, so that nothing but the files has to be right below."""
     return part.cls in INPUT_FILE_COLUMNS and named_relation(node) is not None
 
 

@@ -25,7 +25,7 @@ from kquery_spark.types.names import is_nested, spark_name
 class Scope:
     """An engine plan and, in Spark's output order, each output column as (expression id, engine name).
 
-    ``hidden``: columns of the plan that are no output, under ids of their own (``file_columns``).
+    ``hidden``: columns of the plan that are not output, under ids of their own (``file_columns``).
     """
 
     plan: LogicalPlan
@@ -92,7 +92,7 @@ def exactly(scope: Scope, names: Iterable[str]) -> LogicalPlan:
 
 
 def same_type(a: pa.DataType, b: pa.DataType) -> bool:
-    """Whether two types are one to Spark; whether elements of nested types can be NULL does not matter."""
+    """Return whether two types are one to Spark; whether elements of nested types can be NULL does not matter."""
     return bool(a == b) or (is_nested(a) and spark_name(a) == spark_name(b))
 
 

@@ -52,7 +52,7 @@ class ChangedCall:
     raising_too: bool = True
 
     def applies_to(self, args: Sequence[Expr], raising: bool) -> bool:
-        """Whether a call with these arguments, which raises an error or gives NULL, stays with the release."""
+        """Return whether a call with these arguments, which raises an error or gives NULL, stays with the release."""
         if raising and not self.raising_too:
             return False
         if self.concerns is None:

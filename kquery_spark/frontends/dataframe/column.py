@@ -159,19 +159,19 @@ class Column:
         return self._binary("^", other)
 
     def isNaN(self) -> Column:
-        """Whether the value is NaN."""
+        """Return whether the value is NaN."""
         return call("isnan", self)
 
     def isNull(self) -> Column:
-        """Whether the value is NULL."""
+        """Return whether the value is NULL."""
         return Column(ast.IsNull(self.node))
 
     def isNotNull(self) -> Column:
-        """Whether the value is not NULL."""
+        """Return whether the value is not NULL."""
         return Column(ast.IsNull(self.node, negated=True))
 
     def isin(self, *values: object) -> Column:
-        """Whether the value is one of several, given one by one or as one list."""
+        """Return whether the value is one of several, given one by one or as one list."""
         items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
         return Column(ast.InList(self.node, tuple(lit(v).node for v in items)))
 
@@ -188,19 +188,19 @@ class Column:
         return Column(ast.Like(self.node, lit(pattern).node, "ILIKE"))
 
     def rlike(self, pattern: str) -> Column:
-        """Whether a regular expression matches somewhere."""
+        """Return whether a regular expression matches somewhere."""
         return Column(ast.Like(self.node, lit(pattern).node, "RLIKE"))
 
     def startswith(self, other: object) -> Column:
-        """Whether the string starts with another."""
+        """Return whether the string starts with another."""
         return call("startswith", self, other)
 
     def endswith(self, other: object) -> Column:
-        """Whether the string ends with another."""
+        """Return whether the string ends with another."""
         return call("endswith", self, other)
 
     def contains(self, other: object) -> Column:
-        """Whether the string contains another."""
+        """Return whether the string contains another."""
         return call("contains", self, other)
 
     def substr(self, start: object, length: object) -> Column:

@@ -19,7 +19,7 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
 from kquery_spark.frontends.sql.suggestions import did_you_mean
-from kquery_spark.kernels.utf8 import printable
+from kquery_spark.kernels.utf8 import replace_malformed_columns
 from kquery_spark.logical import LogicalPlan, format_plan
 from kquery_spark.logical.lineage import lineage, lineages
 from kquery_spark.types.names import is_numeric, spark_name
@@ -321,7 +321,7 @@ class DataFrame(Builder):
     def collect(self) -> list[dict[str, Any]]:
         """Run and give one dict a row."""
         self._check_names()
-        return list(printable(self.to_arrow()).to_pylist())
+        return list(replace_malformed_columns(self.to_arrow()).to_pylist())
 
     def _check_names(self) -> None:
         twice = [n for i, n in enumerate(self.columns) if n in self.columns[:i]]
@@ -336,7 +336,7 @@ class DataFrame(Builder):
         return int(self.count_rows().to_arrow().column(0)[0].as_py())
 
     def isEmpty(self) -> bool:
-        """Whether the result has no rows."""
+        """Return whether the result has no rows."""
         return not self.take(1)
 
     def take(self, num: int) -> list[dict[str, Any]]:
@@ -366,7 +366,7 @@ class DataFrame(Builder):
         print(self.show_text(n, truncate, vertical))
 
     def show_text(self, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-        """The text that ``show`` prints."""
+        """The string that ``show`` prints."""
         width = 20 * truncate if isinstance(truncate, bool) else truncate
         rows = self.first_strings(n + 1)
         text = (vertical_text if vertical else table_text)(self.columns, rows[:n], width)

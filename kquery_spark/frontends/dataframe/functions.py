@@ -28,7 +28,7 @@ _ORDERS = {
 
 
 def is_function(name: str) -> bool:
-    """Whether SQL has a function called ``name``, in lower case."""
+    """Return whether SQL has a function called ``name``, in lower case."""
     if has_function(name) or has_aggregate(name) or window_function(name) is not None:
         return True
     form = special_form(name)
@@ -64,7 +64,7 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
         if spelled == "count" and not nodes:
             nodes = [ast.Star()]
         if form.trims and len(nodes) == 2:
-            # PySpark gives the text first and the characters second, SQL's plain call the other way round
+            # PySpark gives the string first and the characters second, SQL's plain call the other way round
             return Column(ast.Trim(form.trims, nodes[1], nodes[0]))
         if always_distinct and nodes == [ast.Name(("*",))]:
             nodes = [ast.Star()]

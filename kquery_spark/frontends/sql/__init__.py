@@ -10,8 +10,9 @@ from kquery_spark.frontends.sql.ast.expressions import Expression
 from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.frontends.sql.ast.queries import Query
 from kquery_spark.frontends.sql.ast.types import TypeNode
+from kquery_spark.frontends.sql.parser import data_types, queries, select_items
+from kquery_spark.frontends.sql.parser.parser import Parser
 from kquery_spark.frontends.sql.printer import to_sql
-from kquery_spark.frontends.sql.queries import QueryParser
 
 __all__ = ["MAX_DEPTH", "parse_expression", "parse_query", "parse_type", "to_sql"]
 
@@ -23,25 +24,25 @@ N = TypeVar("N", bound=Node)
 
 def parse_query(sql: str) -> Query:
     """The tree of one query, which may end in one semicolon. Raises SqlError with a position."""
-    return _parse(sql, QueryParser.statement)
+    return _parse(sql, queries.parse_statement)
 
 
 def parse_expression(sql: str) -> Expression:
     """The tree of one expression, alias allowed as in a select list. Raises SqlError."""
-    return _parse(sql, QueryParser.named_expression)
+    return _parse(sql, select_items.parse_named_expression)
 
 
 def parse_type(sql: str) -> TypeNode:
     """The tree of one data type such as ``array<decimal(10, 2)>``. Raises SqlError."""
-    return _parse(sql, QueryParser.data_type)
+    return _parse(sql, data_types.parse_data_type)
 
 
-def _parse(sql: str, rule: Callable[[QueryParser], N]) -> N:
-    parser = QueryParser(sql)
+def _parse(sql: str, rule: Callable[[Parser], N]) -> N:
+    parser = Parser(sql)
     try:
         tree = rule(parser)
     except RecursionError:
-        # Called from deep inside someone else's stack, the guard on nesting can come too late.
+        # If the caller's stack is deep already, Python's limit comes before the guard on nesting.
         raise SqlError("this is nested too deeply", sql, parser.token.pos) from None
     parser.expect_end()
     for node, depth in walk(tree):

@@ -1,4 +1,4 @@
-"""max_by and min_by: the value of the row in which another one is the extreme, or those of several such rows."""
+"""max_by and min_by: the value of the row with the largest or smallest key, or the values of several such rows."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.kernels.compiled import HEAP_LOOPS
 from kquery_spark.types import names as t
 
-_MAX_COUNT = 100_000  # of values that one call gives
+_MAX_COUNT = 100_000  # the largest number of values of one call
 
 
-def _by(types: Sequence[pa.DataType]) -> pa.DataType:
+def _value_by_type(types: Sequence[pa.DataType]) -> pa.DataType:
     ordered_result(types[1:])
     return types[0]
 
 
-def _several_by(types: Sequence[pa.DataType]) -> pa.DataType:
+def _values_by_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not t.is_integral(types[2]):
         raise PlanError(f"a whole number of values is needed, not {t.spark_name(types[2])}")
-    return pa.list_(pa.field("element", _by(types)))
+    return pa.list_(pa.field("element", _value_by_type(types)))
 
 
 def check_count(count: object) -> None:
-    """Raise PlanError for a number of values that max_by and min_by do not give."""
+    """Raise PlanError if max_by and min_by cannot return this number of values."""
     if not isinstance(count, int) or not 1 <= count <= _MAX_COUNT:
         raise PlanError(f"the number of values is in [1, {_MAX_COUNT}], not {count}")
 
@@ -36,7 +36,7 @@ def check_count(count: object) -> None:
 def _value_by(name: str, catalyst: str, several: str) -> AggregateFunction:
     return AggregateFunction(
         name,
-        _by,
+        _value_by_type,
         name,
         (catalyst,),
         (2, 2),
@@ -50,10 +50,10 @@ def _value_by(name: str, catalyst: str, several: str) -> AggregateFunction:
 def _values_by(
     name: str, shown: str, catalyst: tuple[str, ...] = (), variants: tuple[tuple[str, object, str], ...] = ()
 ) -> AggregateFunction:
-    """The values of so many rows as an array: the value, what orders the rows, and the number, a constant."""
+    """Define a function that returns an array; its arguments are the value, the key, and a constant number of rows."""
     return AggregateFunction(
         name,
-        _several_by,
+        _values_by_type,
         name,
         catalyst,
         (3, 3),

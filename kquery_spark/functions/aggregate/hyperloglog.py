@@ -1,8 +1,10 @@
 """HyperLogLog++ as Spark's ``approx_count_distinct`` computes it: registers filled by hashes, and the estimate they give.
 
-After Heule, Nunkesser and Hall, "HyperLogLog in Practice" (2013); ``hyperloglog_bias.json`` holds the table of its
-appendix. A value's hash names a register, one of 2 to the power of the precision, and a rank: how many zeros the rest of
-its bits begin with, plus one. Both are one integer here, a code: a 1, the bits of the register, six bits of the rank.
+It follows Heule, Nunkesser and Hall, "HyperLogLog in Practice" (2013); ``hyperloglog_bias.json`` holds the table of its
+appendix. The first bits of a value's hash (their number is the precision) select a register, and the rank is one plus the
+number of leading zeros in the other bits. Here one integer, a code, encodes both: a 1, the register, and six bits of rank.
+For example, with precision 4 register 0101 and rank 3 are 1 0101 000011. Codes of one register sort by rank, so the highest
+code of each register is all that the estimate needs.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ _MAX_DENSE_REGISTERS = 1 << 22  # registers that may be held at once, empty ones
 Doubles = npt.NDArray[np.float64]
 
 
-def precision_of(error: float | None) -> int:
+def precision_for_error(error: float | None) -> int:
     """Bits that name a register, for a relative standard deviation of at most ``error`` (4 to 18).
 
     PlanError where Spark has no such estimate; Unsupported for finer ones, which Spark makes without the appendix.
@@ -51,11 +53,13 @@ def precision_of(error: float | None) -> int:
     return bits
 
 
-def codes(vector: Vector, length: int, precision: int) -> Int64s:
-    """The code of each of ``length`` values, none of which is NULL."""
+def encode_registers(vector: Vector, length: int, precision: int) -> Int64s:
+    """Return the code of each of ``length`` values; none may be NULL."""
     if vector.is_dictionary:
         data = vector.data
-        dictionary_codes = codes(Vector(vector.dtype, data.dictionary), len(data.dictionary), precision)
+        dictionary_codes = encode_registers(
+            Vector(vector.dtype, data.dictionary), len(data.dictionary), precision
+        )
         return np.asarray(dictionary_codes.take(data.indices.to_numpy(zero_copy_only=False)))
     row_codes = np.empty(length, np.int64)
     for start in range(0, length, _BLOCK_ROWS):
@@ -70,20 +74,20 @@ def _code(hashes: npt.NDArray[np.uint64], precision: int) -> Int64s:
     register = (hashes >> np.uint64(64 - precision)) | np.uint64(1 << precision)
     rest = (hashes << np.uint64(precision)) | np.uint64(1 << (precision - 1))
     # the second highest bit is cleared, so that as a double it is not rounded up to the next power of two
-    highest = ((rest & ~(rest >> np.uint64(1))).astype(np.float64).view(np.int64) >> 52) - 1023
-    return (register.view(np.int64) << _RANK_BITS) | (64 - highest)
+    highest_ranks = ((rest & ~(rest >> np.uint64(1))).astype(np.float64).view(np.int64) >> 52) - 1023
+    return (register.view(np.int64) << _RANK_BITS) | (64 - highest_ranks)
 
 
-def precision_in(register_codes: Int64s) -> int:
-    """The precision of codes, read from the first of them; there must be one."""
+def precision_of_codes(register_codes: Int64s) -> int:
+    """Return the precision of codes, which the first one tells by its size; there must be at least one."""
     return int(register_codes[0]).bit_length() - 1 - _RANK_BITS
 
 
-def highest(ids: Int64s, register_codes: Int64s, groups: int) -> tuple[Int64s, Int64s]:
-    """Of the codes of each group and register the one of the highest rank, by group."""
+def highest_ranks(ids: Int64s, register_codes: Int64s, groups: int) -> tuple[Int64s, Int64s]:
+    """Return the highest code of each register of each group, sorted by group."""
     if not len(register_codes):
         return ids, register_codes
-    bits = precision_in(register_codes)
+    bits = precision_of_codes(register_codes)
     one = np.int64(1 << (bits + _RANK_BITS))
     keys = (ids << (bits + _RANK_BITS)) | (register_codes & (one - 1))
     if groups << bits <= max(_MAX_DENSE_REGISTERS, len(register_codes)):
@@ -99,10 +103,10 @@ def highest(ids: Int64s, register_codes: Int64s, groups: int) -> tuple[Int64s, I
 
 
 def estimates(ids: Int64s, register_codes: Int64s, groups: int) -> Int64s:
-    """The number of different values in each group, of the codes that ``highest`` gives."""
+    """Estimate the number of distinct values of each group from the codes that ``highest_ranks`` returns."""
     if not len(register_codes):
         return np.zeros(groups, np.int64)
-    bits = precision_in(register_codes)
+    bits = precision_of_codes(register_codes)
     registers = 1 << bits
     filled = np.bincount(ids, minlength=groups)
     empty = (registers - filled).astype(np.float64)

@@ -13,13 +13,13 @@ from kquery_spark.types import names as t
 
 
 def directions(keys: Iterable[tuple[bool, bool]]) -> str:
-    """What ``listagg_ordered`` takes as its third argument: for each key, whether it ascends and whether NULLs are first."""
+    """Encode the third argument of ``listagg_ordered``: for each key, whether it ascends and whether NULLs are first."""
     return " ".join(
         f"{'A' if ascending else 'D'}{'F' if nulls_first else 'L'}" for ascending, nulls_first in keys
     )
 
 
-def _joined(types: Sequence[pa.DataType]) -> pa.DataType:
+def _list_type(types: Sequence[pa.DataType]) -> pa.DataType:
     value = types[0]
     if value not in (t.STRING, t.BINARY):
         raise PlanError(f"listagg joins strings or binaries, not {t.spark_name(value)}")
@@ -28,8 +28,8 @@ def _joined(types: Sequence[pa.DataType]) -> pa.DataType:
     return value
 
 
-def _joined_in_order(types: Sequence[pa.DataType]) -> pa.DataType:
-    return _joined([types[0].field(0).type, types[1]])
+def _ordered_list_type(types: Sequence[pa.DataType]) -> pa.DataType:
+    return _list_type([types[0].field(0).type, types[1]])
 
 
 def _strings(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -40,10 +40,10 @@ def _strings(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 register_aggregate(
-    # the text and the delimiter, a constant, which a frontend adds where none is written
+    # the string and the delimiter, a constant, which a frontend adds where none is written
     AggregateFunction(
         "listagg",
-        _joined,
+        _list_type,
         "listagg",
         ("ListAgg",),
         arity=(2, 2),
@@ -56,7 +56,7 @@ register_aggregate(
     # a struct of the value and its sort keys, the delimiter, and the directions of the keys
     AggregateFunction(
         "listagg_ordered",
-        _joined_in_order,
+        _ordered_list_type,
         "listagg_ordered",
         arity=(3, 3),
         ordered=True,

@@ -48,7 +48,7 @@ def _mode(types: Sequence[pa.DataType]) -> pa.DataType:
     return ordered_result(types)
 
 
-def _of_share(name: str, catalyst: tuple[str, ...] = (), **fields: object) -> AggregateFunction:
+def _percentile_function(name: str, catalyst: tuple[str, ...] = (), **fields: object) -> AggregateFunction:
     """A function of values and a share, or several, of them."""
     return AggregateFunction(
         name,
@@ -64,7 +64,7 @@ def _of_share(name: str, catalyst: tuple[str, ...] = (), **fields: object) -> Ag
 
 
 register_aggregate(
-    _of_share(
+    _percentile_function(
         "percentile",
         ("Percentile",),
         coerce=_doubles,
@@ -82,14 +82,14 @@ register_aggregate(
         changes=(_INTERPOLATION,),
     ),
     # percentile_cont and percentile_disc with WITHIN GROUP (ORDER BY x DESC)
-    _of_share("percentile_descending", changes=(_INTERPOLATION,)),
-    _of_share(
+    _percentile_function("percentile_descending", changes=(_INTERPOLATION,)),
+    _percentile_function(
         "percentile_disc",
         ("PercentileDisc",),
         parameters=CatalystParameters(fixed=(("legacyCalculation", False),)),
         changes=(VersionChange("counts the rows of percentile_disc from zero", since=(4, 0)),),
     ),
-    _of_share("percentile_disc_descending"),
+    _percentile_function("percentile_disc_descending"),
     # mode(x, true) and WITHIN GROUP (ORDER BY x DESC); without a direction Spark takes any value, by its hash map's order
     AggregateFunction("mode", _mode, "mode", ("Mode",), variants=(("reverseOpt", False, "mode_highest"),)),
     AggregateFunction("mode_highest", _mode, "mode_highest", internal=True),

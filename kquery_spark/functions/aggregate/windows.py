@@ -15,13 +15,14 @@ from kquery_spark.types import names as t
 
 @dataclass(frozen=True)
 class WindowFunction:
-    """One window function.
+    """The entry of a window function.
 
     ordered: it needs ORDER BY. framed: it reads its frame (the others read the whole partition).
-    value: it gives back one of its argument's values. nullable: whether the result can be NULL.
+    value: it returns a value of its argument. nullable: whether the result can be NULL.
     aggregate: the aggregate function that SQL means by the name without a window.
     constant_argument: the index of the argument that must be a constant number.
-    frame_text: the frame that Spark prints where none is written, with ``{offset}`` for the second argument.
+    frame_text: the frame that Spark prints if the query has none, with ``{offset}`` for the second argument.
+    offset_sign: 1 if it reads a later row at a distance, -1 for an earlier row, 0 for functions that do neither.
     cuts_groups: a filter on it needs the first rows of each group only (Catalyst's WindowGroupLimit).
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
     """
@@ -39,18 +40,19 @@ class WindowFunction:
     constant_argument: int | None = None
     frame_text: str = ""
     cuts_groups: bool = False
+    offset_sign: int = 0
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
 
     @property
     def is_frame_end(self) -> bool:
-        """Whether it gives the value at an end of the frame, as an aggregate gives it of a group: first and last."""
+        """True if it returns the value at an end of the frame, as FIRST and LAST do for a group."""
         return bool(self.aggregate)
 
     @property
     def is_offset(self) -> bool:
-        """Whether it reads a row at a distance: lag and lead."""
-        return self.ordered and self.value
+        """True if it reads a row at an offset: LAG and LEAD."""
+        return self.offset_sign != 0
 
     def check_arity(self, count: int) -> None:
         """Raise PlanError unless ``count`` arguments are allowed."""
@@ -85,7 +87,7 @@ def _ranking(
     )
 
 
-def _offset(name: str, catalyst: str, bound: str) -> WindowFunction:
+def _offset(name: str, catalyst: str, sign: int, bound: str) -> WindowFunction:
     return WindowFunction(
         name,
         _shifted,
@@ -95,6 +97,7 @@ def _offset(name: str, catalyst: str, bound: str) -> WindowFunction:
         value=True,
         nullable=True,
         constant_argument=1,
+        offset_sign=sign,
         frame_text=f"ROWS BETWEEN {bound} AND {bound}",
     )
 
@@ -110,8 +113,8 @@ _ENTRIES = (
     _ranking("percent_rank", t.DOUBLE, "PercentRank"),
     replace(_ranking("cume_dist", t.DOUBLE, "CumeDist", ONE_COLUMN), frame_text=_RANGE_TO_CURRENT),
     replace(_ranking("ntile", t.INT, "NTile", ONE_COLUMN), arity=(1, 1), constant_argument=0),
-    _offset("lag", "Lag", "-{offset} FOLLOWING"),
-    _offset("lead", "Lead", "{offset} FOLLOWING"),
+    _offset("lag", "Lag", -1, "-{offset} FOLLOWING"),
+    _offset("lead", "Lead", 1, "{offset} FOLLOWING"),
     _frame_end("first_value", "first"),
     _frame_end("last_value", "last"),
     WindowFunction(
@@ -132,12 +135,12 @@ for _entry in _ENTRIES:
 
 
 def window_function(name: str) -> WindowFunction | None:
-    """The entry called ``name``; None when it is no window function (an aggregate, perhaps)."""
+    """The entry called ``name``; None when it is not a window function (an aggregate, perhaps)."""
     return _BY_NAME.get(name.lower())
 
 
 def aggregate_of(name: str) -> str:
-    """The name of the aggregate that a window function is without a window; other names as they are."""
+    """Return the aggregate that a window function's name means without a window; other names are returned unchanged."""
     entry = window_function(name)
     return name if entry is None or not entry.aggregate else entry.aggregate
 

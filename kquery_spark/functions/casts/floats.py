@@ -1,4 +1,4 @@
-"""Floats as text and as decimals: ``Double.toString`` and the decimal it names."""
+"""Converts floats to strings and decimals: ``Double.toString``, and the decimal that this string spells."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def _positive_text(value: float, single: bool) -> str:
 
 
 def _plain_text(digits: str, point: int) -> str:
-    """Digits with a point behind so many of them, and at least one digit on both sides."""
+    """Format digits with a point after ``point`` of them, and at least one digit on both sides."""
     if point <= 0:
         return f"0.{'0' * -point}{digits}"
     return f"{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
@@ -126,7 +126,7 @@ def round_scaled(values: npt.NDArray[np.float64], scale: int, even: bool = False
     units of its last place, so the result is certain unless it lies that close to a tie.
     """
     with np.errstate(all="ignore"):
-        power = np.float64(10.0) ** abs(scale)  # infinite past 308
+        power = np.float64(10.0) ** abs(scale)  # infinite above 308
         scaled = values * power if scale >= 0 else values / power
         size = np.abs(scaled)
         whole = np.floor(size)

@@ -1,4 +1,4 @@
-"""Casts of arrays, structs and maps: those of their elements, fields and values, behind NULL left alone."""
+"""Casts of arrays, structs and maps: those of their elements, fields and values, after NULL left alone."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.kernels.elements import elements, list_array, of_type
-from kquery_spark.kernels.maps import mapped
+from kquery_spark.kernels.elements import cast_nullability, elements, list_array
+from kquery_spark.kernels.maps import map_array
 from kquery_spark.types.vector import Data, Vector
 
 CastParts = Callable[[Vector, pa.DataType, int], Vector]
@@ -37,12 +37,14 @@ def cast_nested(array: pa.Array, target: pa.DataType, cast: CastParts) -> Data:
     if pa.types.is_map(target):
         keys, items = elements(array, array.keys), elements(array, array.items)
         values = cast(Vector(items.values.type, items.values), target.item_type, len(items.rows))
-        return mapped(keys.values, values.array(len(items.rows)), keys.sizes, keys.nulls, target)
+        return map_array(keys.values, values.array(len(items.rows)), keys.sizes, keys.nulls, target)
     fields = []
     for index, field in enumerate(target):
         part = pc.struct_field(array, [index])
         fields.append(
-            of_type(cast(Vector(part.type, part), field.type, len(array)).array(len(array)), field.type)
+            cast_nullability(
+                cast(Vector(part.type, part), field.type, len(array)).array(len(array)), field.type
+            )
         )
     mask = array.is_null() if array.null_count else None
     if not fields:

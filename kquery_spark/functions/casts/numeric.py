@@ -125,7 +125,7 @@ def _decimal_int(vector: Vector, context: CallContext) -> Data:
     """Truncate toward zero; past the range raise, give NULL, or wrap as Java's ``longValue`` and narrowing do."""
     scale = vector.dtype.scale
     if vector.dtype.precision > 18 and context.dtype != t.LONG and context.mode is not EvalMode.LEGACY:
-        # Spark goes through double for decimals that are no longs: 0.99999999999999999999 becomes 1
+        # Spark goes through double for decimals that are not longs: 0.99999999999999999999 becomes 1
         inner = CallContext(t.DOUBLE, context.mode, context.tz, context.num_rows)
         return _float_int(Vector(vector.dtype, _decimal_float(vector, inner)), context)
     if not vector.is_narrow:

@@ -1,4 +1,4 @@
-"""Casts from and to strings, except dates and times: what Java's parsers accept and its formatters print."""
+"""Casts from and to strings, except dates and times. They accept what Java's parsers accept and print as Java does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _JAVA_TRIM = "".join(map(chr, range(33)))  # what String.trim removes
 
 
 def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> ExecutionError:
-    """Spark's error for text that is no value of the target type."""
+    """Spark's error for text that is not a value of the target type."""
     shown = f"'{value}'" if source == t.STRING else str(value)
     return ExecutionError(
         "CAST_INVALID_INPUT",
@@ -56,7 +56,7 @@ def parse(
     if pc.all(matches).as_py():
         return fast(data)
 
-    def one(value: str) -> Any:
+    def evaluate(value: str) -> Any:
         converted = slow(value)
         if converted is None and context.mode is EvalMode.ANSI:
             raise invalid_input(value, vector.dtype, context.dtype)
@@ -65,7 +65,7 @@ def parse(
     odd = pc.fill_null(pc.invert(matches), False)
     rest = data.filter(odd)
     inner = CallContext(context.dtype, context.mode, context.tz, len(rest))
-    parsed = per_distinct(one, [Vector(t.STRING, rest)], inner, dtype)
+    parsed = per_distinct(evaluate, [Vector(t.STRING, rest)], inner, dtype)
     if len(rest) == len(data):
         return parsed
     result = fast(if_else(odd, pa.scalar(None, t.STRING), data))
@@ -141,7 +141,7 @@ def _string_decimal(vector: Vector, context: CallContext) -> Data:
 
     def slow(value: str) -> decimal.Decimal | None:
         text = value.strip(_JAVA_TRIM)
-        if not _DECIMAL.fullmatch(text) or max(text) > "\uffff":  # Java reads digits by chars
+        if not _DECIMAL.fullmatch(text) or max(text) > "\uffff":  # Java parses digits by 16-bit characters
             return None
         exponent = re.search(r"[eE]([+-]?\d+)", text)
         if exponent and abs(int(exponent[1])) > 2**31 - 1:
@@ -167,7 +167,7 @@ def _string_decimal(vector: Vector, context: CallContext) -> Data:
             return number
 
     def fast(array: pa.Array) -> pa.Array:
-        fitted = dk.fit(array.cast(wide), context)
+        fitted = dk.round_to_decimal128(array.cast(wide), context)
         return fitted
 
     return parse_decimal(vector, context, fast, slow)
@@ -195,7 +195,7 @@ def parse_decimal(vector: Vector, context: CallContext, fast: Any, slow: Callabl
     parsed = per_distinct(checked, [Vector(t.STRING, rest)], inner)
     regular = fast(if_else(odd, pa.scalar(None, t.STRING), data))
     wide = Vector(context.dtype, regular).plain()
-    return dk.slim(pc.replace_with_mask(wide, odd, parsed))
+    return dk.narrow_if_possible(pc.replace_with_mask(wide, odd, parsed))
 
 
 @cast_rule("string", "boolean")

@@ -1,4 +1,4 @@
-"""The cast table and its two queries: is this cast supported, and can a row make it raise."""
+"""The table of casts. It answers whether a cast is supported, and whether a row can make it raise an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.casts.nested import cast_nested, parts
 from kquery_spark.functions.registry import CallContext, EvalMode, VersionChange
-from kquery_spark.kernels.utf8 import is_valid, replaced
+from kquery_spark.kernels.utf8 import is_valid, replace_malformed
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector, gather
 
@@ -110,7 +110,7 @@ _SAFE = {
 
 
 def can_raise(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
-    """Whether some value makes this cast raise (ANSI mode only)."""
+    """Return whether some value makes this cast raise (ANSI mode only)."""
     if mode is not EvalMode.ANSI or source == target or source == t.NULL:
         return False
     inner = parts(source, target)
@@ -143,7 +143,7 @@ _NARROWS: dict[tuple[str, str], Callable[[pa.DataType, pa.DataType], bool]] = {
 
 
 def prints_decimals(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether this cast makes text of decimals, which has an exponent in some modes."""
+    """Return whether this cast makes text of decimals, which has an exponent in some modes."""
     inner = parts(source, target)
     if inner is not None:
         return any(prints_decimals(*pair) for pair in inner)
@@ -154,7 +154,7 @@ _ORDER = (t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE)
 
 
 def _holds_all(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether every integer or decimal of ``source`` is a value of the decimal ``target``."""
+    """Return whether every integer or decimal of ``source`` is a value of the decimal ``target``."""
     digits, scale = (
         (source.precision, source.scale) if t.is_decimal(source) else (_INTEGRAL_DIGITS[source], 0)
     )
@@ -179,21 +179,21 @@ def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
 
 
 def _up_casts_time(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether these are times of which the target has room for more, or seconds since 1970 as long and their timestamp."""
+    """Return whether the target holds every time of the source, or the source is bigint and the target timestamp."""
     if pa.types.is_timestamp(target) and (pa.types.is_timestamp(source) or source == t.DATE):
         return True
     return {family(source), family(target)} == {"integral", "timestamp"} and t.LONG in (source, target)
 
 
 def can_be_null(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
-    """Whether Spark's schema calls the result nullable although the argument is not (``Cast.forceNullable``)."""
+    """Return whether Spark's schema calls the result nullable although the argument is not (``Cast.forceNullable``)."""
     if source == target or (source, target) == (t.STRING, t.BINARY):
         return False
     return not _up_cast(source, target) if mode is EvalMode.TRY else _may_lose(source, target)
 
 
 def _may_lose(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether a cast outside of TRY mode makes NULL of some value, by Spark's own rules."""
+    """Return whether a cast outside of TRY mode makes NULL of some value, by Spark's own rules."""
     families = (family(source), family(target))
     if families[0] == "string":
         return True
@@ -248,7 +248,7 @@ def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows:
         raise AssertionError
     if vector.dtype == t.STRING and target != t.BINARY and not is_valid(vector.data):
         vector = Vector(
-            t.STRING, replaced(vector.data)
+            t.STRING, replace_malformed(vector.data)
         )  # what no number or time contains remains what none contains
     if vector.is_scalar:
         one = Vector(vector.dtype, pa.repeat(vector.data, 1))

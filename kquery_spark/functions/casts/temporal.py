@@ -42,7 +42,7 @@ _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].
 
 
 def parse_date(value: str) -> int | None:
-    """Days since the epoch of one text as ``stringToDate`` reads it, or None."""
+    """Days since the epoch of one string as ``stringToDate`` reads it, or None."""
     text = value.strip(WHITESPACE)
     match = _DATE.fullmatch(text)
     if match is None:
@@ -55,7 +55,7 @@ def parse_date(value: str) -> int | None:
 def day_number(year: int, month: int, day: int) -> int | None:
     """Days since the epoch, or None when there is no such date."""
     fields = np.array([year]), np.array([month]), np.array([day])
-    return int(civil.join(*fields)[0]) if civil.is_valid(*fields)[0] else None
+    return int(civil.days_of_dates(*fields)[0]) if civil.is_valid(*fields)[0] else None
 
 
 def _cells(array: pa.Array, width: int) -> tuple[Any, Any]:
@@ -81,7 +81,7 @@ def _regular_dates(array: pa.Array) -> pa.Array:
     year, month, day = _number(cells, 0, 4), _number(cells, 5, 2), _number(cells, 8, 2)
     if mask is not None:
         month, day = np.where(mask, 1, month), np.where(mask, 1, day)
-    return packed(civil.join(year, month, day), t.DATE, mask)
+    return packed(civil.days_of_dates(year, month, day), t.DATE, mask)
 
 
 def _dates_and_rare(array: pa.Array) -> pa.Array:
@@ -150,7 +150,7 @@ def zone_offset(text: str) -> int | str | None:
 
 
 def parse_timestamp(value: str, tz: str | None) -> int | None:
-    """Microseconds of one text as ``stringToTimestamp`` reads it; without ``tz`` the wall-clock time (zone ignored)."""
+    """Microseconds of one string as ``stringToTimestamp`` reads it; without ``tz`` the wall-clock time (zone ignored)."""
     text = value.strip(WHITESPACE)
     match = _STAMP.fullmatch(text)
     if match is None:
@@ -217,7 +217,7 @@ def _regular_stamps(array: pa.Array) -> tuple[Int64s, Any]:
     if mask is not None:
         month, day = np.where(mask, 1, month), np.where(mask, 1, day)
     seconds = _number(cells, 11, 2) * 3600 + _number(cells, 14, 2) * 60 + _number(cells, 17, 2)
-    return civil.join(year, month, day) * DAY_MICROS + seconds * 1_000_000, mask
+    return civil.days_of_dates(year, month, day) * DAY_MICROS + seconds * 1_000_000, mask
 
 
 @cast_rule("string", "timestamp")

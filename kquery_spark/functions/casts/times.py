@@ -92,7 +92,7 @@ def _time_decimal(vector: Vector, context: CallContext) -> Data:
     """The seconds since midnight, with their decimals."""
     nanos, mask = zones.ints(vector.data)
     exact = widen(pa.array(nanos, mask=mask), t.decimal(18, 9))
-    return dk.fit(exact.cast(pa.decimal256(76, 9)), context)
+    return dk.round_to_decimal128(exact.cast(pa.decimal256(76, 9)), context)
 
 
 @cast_rule("timestamp", "time")

@@ -1,4 +1,4 @@
-"""What functions do with values that they cannot compute: raise, or give NULL where the call says so."""
+"""Turns errors of a function into NULL if the call is in TRY mode."""
 
 from __future__ import annotations
 

@@ -16,10 +16,12 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     Kernel,
+    Nullability,
     Operator,
     register,
     register_internal,
 )
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
@@ -187,16 +189,16 @@ def _entry(name: str, catalyst: str, operator: Operator, selectivity: float | No
 
 
 def _null_test(
-    name: str, kernel: Kernel, catalyst: str, shown: str, opposite: str, selectivity: float
+    name: str, kernel: Kernel, catalyst: str, shown: str, logic: Logic, opposite: str, selectivity: float
 ) -> Function:
     return Function(
         name,
         kernel,
         _any_type,
         catalyst=(catalyst,),
-        nullable="never",
+        nullable=Nullability.NEVER,
         encoded=True,
-        operator=Operator(opposite=opposite),
+        operator=Operator(logic=logic, opposite=opposite),
         selectivity=selectivity,
         takes_variants=True,
         calls=CallForm(shape=(1, shown)),
@@ -205,29 +207,40 @@ def _null_test(
 
 
 register_internal(
-    _entry("eq", "EqualTo", Operator("=", ("==",), flipped="eq", opposite="neq", equality=True), 0.05),
-    _entry("neq", "", Operator("<>", ("!=",), flipped="neq", opposite="eq"), 0.95),
-    _entry("lt", "LessThan", Operator("<", flipped="gt", opposite="gteq")),
-    _entry("lteq", "LessThanOrEqual", Operator("<=", flipped="gteq", opposite="gt")),
-    _entry("gt", "GreaterThan", Operator(">", flipped="lt", opposite="lteq")),
-    _entry("gteq", "GreaterThanOrEqual", Operator(">=", flipped="lteq", opposite="lt")),
+    _entry(
+        "eq",
+        "EqualTo",
+        Operator("=", ("==",), logic=Logic.EQUAL, flipped="eq", opposite="neq", equality=True),
+        0.05,
+    ),
+    _entry("neq", "", Operator("<>", ("!=",), logic=Logic.NOT_EQUAL, flipped="neq", opposite="eq"), 0.95),
+    _entry("lt", "LessThan", Operator("<", logic=Logic.LESS, flipped="gt", opposite="gteq")),
+    _entry(
+        "lteq", "LessThanOrEqual", Operator("<=", logic=Logic.LESS_OR_EQUAL, flipped="gteq", opposite="gt")
+    ),
+    _entry("gt", "GreaterThan", Operator(">", logic=Logic.GREATER, flipped="lt", opposite="lteq")),
+    _entry(
+        "gteq",
+        "GreaterThanOrEqual",
+        Operator(">=", logic=Logic.GREATER_OR_EQUAL, flipped="lteq", opposite="lt"),
+    ),
     Function(
         "eq_null_safe",
         _null_safe,
         _flat,
         catalyst=("EqualNullSafe",),
         arity=(2, 2),
-        nullable="never",
+        nullable=Nullability.NEVER,
         encoded=True,
         coerce=coerce_comparison,
-        operator=Operator("<=>", flipped="eq_null_safe", equality=True),
+        operator=Operator("<=>", logic=Logic.EQUAL_NULL_SAFE, flipped="eq_null_safe", equality=True),
         aliases=("equal_null",),
         calls=TWO_COLUMNS,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
 )
 register(
-    _null_test("isnull", _is_null, "IsNull", "({0} IS NULL)", "isnotnull", 0.05),
-    _null_test("isnotnull", _is_not_null, "IsNotNull", "({0} IS NOT NULL)", "isnull", 1.0),
-    Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable="never"),
+    _null_test("isnull", _is_null, "IsNull", "({0} IS NULL)", Logic.IS_NULL, "isnotnull", 0.05),
+    _null_test("isnotnull", _is_not_null, "IsNotNull", "({0} IS NOT NULL)", Logic.IS_NOT_NULL, "isnull", 1.0),
+    Function("isnan", _is_nan, _any_type, catalyst=("IsNaN",), nullable=Nullability.NEVER),
 )

@@ -1,7 +1,7 @@
 """COALESCE, NULLIF, NVL2, NANVL, GREATEST and LEAST (IF and CASE are expression nodes of their own).
 
-The kernels see all arguments; that a later argument must not raise for a row an earlier one decides is the
-expression compiler's care.
+The kernels see all arguments. The expression compiler makes sure that a later argument does not raise an error for a row
+that an earlier one decides.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kquery_spark.functions import casts
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, accept, register
+from kquery_spark.functions.registry import CallContext, EvalMode, Function, Nullability, accept, register
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.kernels.text import if_else
@@ -26,7 +26,7 @@ from kquery_spark.types.vector import Data, Vector
 
 
 def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The one type all arguments have, NULL literals aside; a part that may be NULL in one of them may be in it."""
+    """Return the common type of all arguments but NULL literals; a nested field is nullable if it is in any of them."""
     present = [dtype for dtype in types if dtype != t.NULL]
     if not present:
         return t.NULL
@@ -39,8 +39,8 @@ def one_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return one
 
 
-def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
-    """The arguments in one physical form: narrow where all are, else plain; NULL literals typed."""
+def to_one_form(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
+    """Convert the arguments to one physical form: narrow if all are narrow, else plain; NULL literals get the type."""
     narrow = t.is_decimal(dtype) and all(a.is_narrow for a in args if not _is_null_literal(a))
     kind = t.LONG if narrow else dtype
     forms = []
@@ -49,19 +49,19 @@ def unified(args: Sequence[Vector], dtype: pa.DataType) -> list[Data]:
             forms.append(pa.scalar(None, kind))
         else:
             forms.append(arg.data if narrow else arg.plain())
-    return alike(forms, dtype)
+    return to_one_type(forms, dtype)
 
 
 def _is_null_literal(arg: Vector) -> bool:
     return bool(arg.dtype == t.NULL or (arg.is_scalar and arg.null_count))
 
 
-def alike(forms: list[Data], dtype: pa.DataType) -> list[Data]:
-    """Nested values in one Arrow type, where theirs differ in what can be NULL or in names of elements."""
+def to_one_type(forms: list[Data], dtype: pa.DataType) -> list[Data]:
+    """Cast nested values to one Arrow type if their types differ in nullability or in the names of elements."""
     if not t.is_nested(dtype):
         return forms
     kinds = [form.type for form in forms]
-    # the text of a map's type does not say what can be NULL, types are equal whatever their elements are called
+    # the string of a map's type does not say what can be NULL, types are equal whatever their elements are called
     if all(kind == kinds[0] and str(kind) == str(kinds[0]) for kind in kinds[1:]):
         return forms
     return [form.cast(_nullable(dtype)) for form in forms]
@@ -80,7 +80,7 @@ def _nullable(dtype: pa.DataType) -> pa.DataType:
 def _coalesce(args: Sequence[Vector], context: CallContext) -> Data:
     if context.dtype == t.NULL:
         return pa.nulls(context.num_rows)
-    return pc.coalesce(*unified(args, context.dtype))
+    return pc.coalesce(*to_one_form(args, context.dtype))
 
 
 def _nullif(args: Sequence[Vector], context: CallContext) -> Data:
@@ -111,7 +111,7 @@ def _nullif_type(types: Sequence[pa.DataType]) -> pa.DataType:
 def _nvl2(args: Sequence[Vector], context: CallContext) -> Data:
     if context.dtype == t.NULL:
         return pa.nulls(context.num_rows)
-    return if_else(pc.is_valid(args[0].data), *unified(args[1:], context.dtype))
+    return if_else(pc.is_valid(args[0].data), *to_one_form(args[1:], context.dtype))
 
 
 def _nanvl(args: Sequence[Vector], context: CallContext) -> Data:
@@ -119,8 +119,8 @@ def _nanvl(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _extreme(op: str, args: Sequence[Vector], context: CallContext) -> Data:
-    """The first argument none of the others is beyond, NULLs skipped."""
-    best, *rest = unified(args, context.dtype)
+    """Return the largest or smallest argument of each row (the first one of equal arguments), skipping NULLs."""
+    best, *rest = to_one_form(args, context.dtype)
     for other in rest:
         first, second = Vector(context.dtype, best), Vector(context.dtype, other)
         beyond = pc.fill_null(compare(op, first, second, context), False)
@@ -157,7 +157,7 @@ register(
         one_type,
         catalyst=("Coalesce",),
         arity=(1, None),
-        nullable="all",
+        nullable=Nullability.ALL_ARGUMENTS,
         encoded=True,
         coerce=coerce_comparison,
         lazy=True,
@@ -170,7 +170,7 @@ register(
         _nullif,
         _nullif_type,
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset({EvalMode.ANSI}),
         safe_for=lambda types, values: types[0] == types[1],
         encoded=True,
@@ -184,7 +184,7 @@ register(
         _nvl2,
         lambda types: one_type(types[1:]),
         arity=(3, 3),
-        nullable="rest",
+        nullable=Nullability.ALL_BUT_FIRST,
         encoded=True,
         coerce=_coerce_nvl2,
         lazy=True,
@@ -210,7 +210,7 @@ register(
         catalyst=("Greatest",),
         calls=ALL_COLUMNS,
         arity=(2, None),
-        nullable="all",
+        nullable=Nullability.ALL_ARGUMENTS,
         encoded=True,
         coerce=coerce_comparison,
         invalid_utf8=InvalidUtf8.BYTES,
@@ -222,7 +222,7 @@ register(
         catalyst=("Least",),
         calls=ALL_COLUMNS,
         arity=(2, None),
-        nullable="all",
+        nullable=Nullability.ALL_ARGUMENTS,
         encoded=True,
         coerce=coerce_comparison,
         invalid_utf8=InvalidUtf8.BYTES,

@@ -1,4 +1,4 @@
-"""The outermost resort for exotic functions: Python, once for each distinct combination of arguments."""
+"""The last resort for rare functions: runs Python once for each distinct combination of arguments."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def per_distinct(
     selected = np.compress(present, codes)
     same = runs(selected)
     columns = _columns(tables, selected.take(same.firsts))
-    results = list(_reserved(fn(*row) for row in zip(*columns, strict=True)))
+    results = list(_reserve_results(fn(*row) for row in zip(*columns, strict=True)))
     result_indices = np.zeros(length, np.int64)
     result_indices[present] = same.ids()
     array = _from_values(results, dtype)
@@ -69,7 +69,7 @@ def per_distinct(
 
 
 def _columns(tables: Sequence[list[Any]], codes: Int64s) -> list[list[Any]]:
-    """The values that codes stand for, a list for each table: codes count through the last table first."""
+    """Split combined indices into values, one list per table; the index of the last table varies fastest."""
     columns = []
     for table in reversed(tables):
         size = max(1, len(table))
@@ -78,8 +78,8 @@ def _columns(tables: Sequence[list[Any]], codes: Int64s) -> list[list[Any]]:
     return columns[::-1]
 
 
-def _reserved(results: Iterable[Any]) -> Iterable[Any]:
-    """The values as they are; where the run has a limit of bytes, only as many as it allows."""
+def _reserve_results(results: Iterable[Any]) -> Iterable[Any]:
+    """Return the values unchanged; if the run has a memory limit, reserve their bytes and fail if they exceed it."""
     control = bounding_control()
     if control is None:
         return results

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pyarrow.compute as pc
 
 from kquery_spark.functions.registry import CallContext, Function, Kernel, Operator, accept, cast_to, register
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -26,7 +27,7 @@ def _not(args: Sequence[Vector], context: CallContext) -> Data:
 _RULE = accept(t.BOOL, t.BOOL)
 
 
-def _connective(name: str, kernel: Kernel, catalyst: str) -> Function:
+def _connective(name: str, kernel: Kernel, catalyst: str, logic: Logic) -> Function:
     return Function(
         name,
         kernel,
@@ -34,13 +35,20 @@ def _connective(name: str, kernel: Kernel, catalyst: str) -> Function:
         catalyst=(catalyst,),
         arity=(2, 2),
         coerce=cast_to(t.BOOL),
-        operator=Operator(name.upper(), connective=True),
+        operator=Operator(name.upper(), logic=logic),
         lazy=True,
     )
 
 
 register(
-    _connective("and", _and, "And"),
-    _connective("or", _or, "Or"),
-    Function("not", _not, _RULE, catalyst=("Not",), coerce=cast_to(t.BOOL), operator=Operator("NOT")),
+    _connective("and", _and, "And", Logic.AND),
+    _connective("or", _or, "Or", Logic.OR),
+    Function(
+        "not",
+        _not,
+        _RULE,
+        catalyst=("Not",),
+        coerce=cast_to(t.BOOL),
+        operator=Operator("NOT", logic=Logic.NOT),
+    ),
 )

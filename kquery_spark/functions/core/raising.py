@@ -1,4 +1,4 @@
-"""RAISE_ERROR: raises for every row that it is evaluated for. Its type is that of NULL, which casts to any other."""
+"""RAISE_ERROR raises an error for every row that it is evaluated for. Its type is NULL, which casts to any other type."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, cast_to, fixed, register
+from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
+    CallContext,
+    Function,
+    Nullability,
+    cast_to,
+    fixed,
+    register,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -24,7 +32,7 @@ register(
         "raise_error",
         _raise,
         fixed(t.NULL),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=ALWAYS_RAISES,
         foldable=False,
         coerce=cast_to(t.STRING),

@@ -1,4 +1,4 @@
-"""The check of a subquery that is a value of each row: it gives one row at most."""
+"""Checks that a scalar subquery returns at most one row for each outer row."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, register_internal
+from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
+    CallContext,
+    Function,
+    Nullability,
+    accept,
+    register_internal,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -29,7 +36,7 @@ register_internal(
         _at_most_one,
         accept(t.BOOL, t.LONG),
         arity=(1, 1),
-        nullable="never",
+        nullable=Nullability.NEVER,
         raises=ALWAYS_RAISES,
         selectivity=1.0,
     )

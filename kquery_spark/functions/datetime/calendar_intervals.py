@@ -28,7 +28,7 @@ _MINUTE = 60 * SECOND_MICROS
 _HOUR = 60 * _MINUTE
 
 
-def _counted(unit: int) -> Kernel:
+def _count_kernel(unit: int) -> Kernel:
     """The kernel of ``a * unit + b`` as a 32-bit integer."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
@@ -47,7 +47,7 @@ def _micros(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     hours, minutes = (numbers(a, n) for a in args[:2])
     seconds = unscaled_digits(args[2], n)
-    total = civil.added(civil.added(seconds, hours * _HOUR), minutes * _MINUTE)
+    total = civil.add_micros(civil.add_micros(seconds, hours * _HOUR), minutes * _MINUTE)
     return pa.array(total, mask=joint_mask(args, n))
 
 
@@ -63,17 +63,17 @@ def _add(args: Sequence[Vector], context: CallContext) -> Data:
     if days.any():
         wall = zones.to_local(moved, zone)
         moved = _at(wall // DAY_MICROS + days, wall, moved, zone)
-    return packed(civil.added(moved, micros), context.dtype, joint_mask(args, n))
+    return packed(civil.add_micros(moved, micros), context.dtype, joint_mask(args, n))
 
 
 def _at(days: Int64s, wall: Int64s, instants: Int64s, zone: str) -> Int64s:
     """The instants of other days at the same time of the day."""
-    return zones.near(civil.timestamp_micros(days, wall % DAY_MICROS), instants, zone)
+    return zones.to_instants_near(civil.timestamp_micros(days, wall % DAY_MICROS), instants, zone)
 
 
 register_internal(
-    Function(MONTHS, _counted(_MONTHS_A_YEAR), accept(t.INT, t.INT), arity=(2, 2)),
-    Function(DAYS, _counted(_DAYS_A_WEEK), accept(t.INT, t.INT), arity=(2, 2)),
+    Function(MONTHS, _count_kernel(_MONTHS_A_YEAR), accept(t.INT, t.INT), arity=(2, 2)),
+    Function(DAYS, _count_kernel(_DAYS_A_WEEK), accept(t.INT, t.INT), arity=(2, 2)),
     Function(MICROS, _micros, accept(t.LONG, t.INT, t.INT, t.decimal(18, 6)), arity=(3, 3)),
     # tz of the Call is timeZoneId
     Function(ADDITION, _add, accept(lambda types: types[0], is_stamp, t.INT, t.INT, t.LONG), arity=(4, 4)),

@@ -55,12 +55,12 @@ def _unit(vector: Vector) -> str:
 
 def _add(args: Sequence[Vector], context: CallContext) -> Data:
     try:
-        return _moved(args, context)
+        return _timestamp_add(args, context)
     except civil.OutOfRange:
         raise ExecutionError("DATETIME_OVERFLOW", "Datetime operation overflow.") from None
 
 
-def _moved(args: Sequence[Vector], context: CallContext) -> Data:
+def _timestamp_add(args: Sequence[Vector], context: CallContext) -> Data:
     """``timestampadd(unit, count, timestamp)``: from days on units move the wall clock, below the instant."""
     n = context.num_rows
     unit = _unit(args[0])
@@ -76,12 +76,14 @@ def _moved(args: Sequence[Vector], context: CallContext) -> Data:
     wall = zones.to_local(micros, context.tz) if zoned else micros
     if step is not None:
         moved = civil.timestamp_micros(civil.add_months(wall // DAY_MICROS, count * step), wall % DAY_MICROS)
-        moved = zones.near(moved, micros, context.tz) if zoned else moved
+        moved = zones.to_instants_near(moved, micros, context.tz) if zoned else moved
         return packed(moved, context.dtype, mask)
     moving = count * _MICROS[unit]
     if not zoned or unit not in ("DAY", "DAYOFYEAR", "WEEK"):
-        return packed(civil.added(micros, moving), context.dtype, mask)
-    shifted = np.where(count == 0, micros, zones.near(civil.added(wall, moving), micros, context.tz))
+        return packed(civil.add_micros(micros, moving), context.dtype, mask)
+    shifted = np.where(
+        count == 0, micros, zones.to_instants_near(civil.add_micros(wall, moving), micros, context.tz)
+    )
     return packed(shifted, context.dtype, mask)
 
 
@@ -96,13 +98,15 @@ def _diff(args: Sequence[Vector], context: CallContext) -> Data:
     mask = joint_mask(args[1:], n)
     (start, _), (end, _) = local(args[1], context), local(args[2], context)
     if unit in ("MICROSECOND", "MILLISECOND", "SECOND", "MINUTE", "HOUR"):
-        return pa.array(_toward_zero(civil.between(start, end, mask), _MICROS[unit]), mask=mask)
+        return pa.array(_toward_zero(civil.subtract_micros(start, end, mask), _MICROS[unit]), mask=mask)
     first, last = start // DAY_MICROS, end // DAY_MICROS
     early, late = start % DAY_MICROS, end % DAY_MICROS
     last = last - ((last > first) & (late < early)) + ((last < first) & (late > early))
     if unit not in _MONTHS:
         return pa.array(_toward_zero(last - first, _MICROS[unit] // DAY_MICROS), mask=mask)
-    packed_days = [civil.months_of(d) * 32 + d - civil.first_day(civil.months_of(d)) for d in (first, last)]
+    packed_days = [
+        civil.month_numbers(d) * 32 + d - civil.first_day(civil.month_numbers(d)) for d in (first, last)
+    ]
     months = _toward_zero(packed_days[1] - packed_days[0], 32)
     return pa.array(_toward_zero(months, _MONTHS[unit]), mask=mask)
 
@@ -137,8 +141,8 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
                 "DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION", "A field of a timestamp is out of bounds."
             )
         mask = bad if mask is None else mask | bad
-    days = civil.join(np.where(ok, year, 1970), np.where(ok, month, 1), np.where(ok, day, 1))
-    wall = civil.added(
+    days = civil.days_of_dates(np.where(ok, year, 1970), np.where(ok, month, 1), np.where(ok, day, 1))
+    wall = civil.add_micros(
         civil.timestamp_micros(days), np.where(ok, (hour * 3600 + minute * 60) * SECOND_MICROS + seconds, 0)
     )
     moment = wall if context.dtype.tz is None else zones.to_instants(wall, context.tz)
@@ -284,7 +288,7 @@ register(
     ),
     Function(
         "monthname",
-        _name(MONTHS_SHORT, lambda d: civil.months_of(d) % 12),
+        _name(MONTHS_SHORT, lambda d: civil.month_numbers(d) % 12),
         accept(t.STRING, t.DATE),
         catalyst=("MonthName",),
         coerce=cast_to(t.DATE),

@@ -30,7 +30,7 @@ def ints(vector: Vector, length: int) -> tuple[Int64s, Any]:
 
 
 def is_stamp(dtype: pa.DataType) -> bool:
-    """Whether the type is timestamp or timestamp_ntz."""
+    """Return whether the type is timestamp or timestamp_ntz."""
     return bool(pa.types.is_timestamp(dtype))
 
 
@@ -44,12 +44,12 @@ def _iso_week(days: Int64s) -> tuple[Int64s, Int64s]:
     """Year and week by ISO 8601: the week belongs to the year its Thursday is in."""
     thursday = days - civil.weekday(days) + 3
     year, _, _ = civil.split(thursday)
-    return year, (thursday - civil.join(year, 1, 1)) // 7 + 1
+    return year, (thursday - civil.days_of_dates(year, 1, 1)) // 7 + 1
 
 
 def _day_of_year(days: Int64s) -> Int64s:
     year, _, _ = civil.split(days)
-    return days - civil.join(year, 1, 1) + 1
+    return days - civil.days_of_dates(year, 1, 1) + 1
 
 
 _MIN_TABLE_DAYS = 10_000  # days whose fields are looked up in a table
@@ -58,12 +58,12 @@ _MIN_TABLE_DAYS = 10_000  # days whose fields are looked up in a table
 def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         days, mask = ints(args[0], context.num_rows)
-        return pa.array(_of_days(field, days).astype(np.int32, copy=False), mask=mask)
+        return pa.array(_field_of_days(field, days).astype(np.int32, copy=False), mask=mask)
 
     return run
 
 
-def _of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
+def _field_of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
     """A field of each day, by a table of the days between the first and the last where those are fewer."""
     if len(days) < _MIN_TABLE_DAYS:
         return field(days)
@@ -100,7 +100,7 @@ DATE = accept(t.INT, t.DATE)
 
 
 def _has_clock(dtype: pa.DataType) -> bool:
-    """Whether the type has hours: a timestamp of either kind, or a time."""
+    """Return whether the type has hours: a timestamp of either kind, or a time."""
     return is_stamp(dtype) or bool(dtype == t.TIME)
 
 
@@ -110,7 +110,7 @@ def _coerce_clock(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def coerce_stamp(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Anything that is no timestamp becomes one (its zone is the session's, which the frontend puts in)."""
+    """Anything that is not a timestamp becomes one (its zone is the session's, which the frontend puts in)."""
     return [types[0] if is_stamp(types[0]) else t.timestamp("UTC"), *types[1:]]
 
 
@@ -155,13 +155,15 @@ register(
     _date_entry(
         "year",
         "Year",
-        lambda d: civil.months_of(d) // 12 + 1970,
+        lambda d: civil.month_numbers(d) // 12 + 1970,
         30.0,
         ("YEAR", "Y", "YEARS", "YR", "YRS"),
     ),
-    _date_entry("quarter", "Quarter", lambda d: civil.months_of(d) % 12 // 3 + 1, 5.0, ("QUARTER", "QTR")),
     _date_entry(
-        "month", "Month", lambda d: civil.months_of(d) % 12 + 1, 13.0, ("MONTH", "MON", "MONS", "MONTHS")
+        "quarter", "Quarter", lambda d: civil.month_numbers(d) % 12 // 3 + 1, 5.0, ("QUARTER", "QTR")
+    ),
+    _date_entry(
+        "month", "Month", lambda d: civil.month_numbers(d) % 12 + 1, 13.0, ("MONTH", "MON", "MONS", "MONTHS")
     ),
     _date_entry(
         "day",

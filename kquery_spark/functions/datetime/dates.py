@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     EvalMode,
     Function,
+    Nullability,
     accept,
     cast_to,
     register,
@@ -69,7 +70,7 @@ def _add_months(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _last_day(args: Sequence[Vector], context: CallContext) -> Data:
     days, mask = ints(args[0], context.num_rows)
-    return packed(civil.first_day(civil.months_of(days) + 1) - 1, t.DATE, mask)
+    return packed(civil.first_day(civil.month_numbers(days) + 1) - 1, t.DATE, mask)
 
 
 _WEEKDAYS = {
@@ -90,7 +91,7 @@ _WEEKDAYS = {
 
 
 def _next_day(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(day: int, name: str) -> int | None:
+    def evaluate(day: int, name: str) -> int | None:
         weekday = _WEEKDAYS.get(name.upper())
         if weekday is None:
             if context.mode is EvalMode.ANSI:
@@ -98,7 +99,7 @@ def _next_day(args: Sequence[Vector], context: CallContext) -> Data:
             return None
         return _int32(day + 1 + _int32((weekday + 3) % 7 - 1 - day) % 7)
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def _make_date(args: Sequence[Vector], context: CallContext) -> Data:
@@ -114,7 +115,9 @@ def _make_date(args: Sequence[Vector], context: CallContext) -> Data:
                 "DATETIME_FIELD_OUT_OF_BOUNDS.WITHOUT_SUGGESTION", "The date's fields are out of bounds."
             )
         mask = bad if mask is None else mask | bad
-    safe = civil.join(np.where(valid, year, 1970), np.where(valid, month, 1), np.where(valid, day, 1))
+    safe = civil.days_of_dates(
+        np.where(valid, year, 1970), np.where(valid, month, 1), np.where(valid, day, 1)
+    )
     return packed(safe, t.DATE, mask)
 
 
@@ -133,7 +136,7 @@ _LEVELS = {
 def _trunc_days(days: Int64s, level: str) -> Int64s:
     if level == "week":
         return days - civil.weekday(days)
-    months = civil.months_of(days)
+    months = civil.month_numbers(days)
     unit = {"year": 12, "quarter": 3, "month": 1}[level]
     return civil.first_day(months // unit * unit)
 
@@ -147,11 +150,11 @@ def _trunc(args: Sequence[Vector], context: CallContext) -> Data:
         level = None if name is None else _LEVELS.get(name.upper())
         return pa.nulls(n, t.DATE) if level is None else packed(_trunc_days(days, level), t.DATE, mask)
 
-    def one(day: int, name: str) -> int | None:
+    def evaluate(day: int, name: str) -> int | None:
         level = _LEVELS.get(name.upper())
         return None if level is None else int(_trunc_days(np.array([day]), level)[0])
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 _UNITS = {
@@ -179,31 +182,31 @@ def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
             else packed(truncated_micros, context.dtype, mask)
         )
 
-    def one(name: str, moment: int) -> int | None:
+    def evaluate(name: str, moment: int) -> int | None:
         truncated = _trunc_micros(np.array([moment]), name.upper(), tz)
         return None if truncated is None else int(truncated[0])
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def can_truncate(function: str, unit: str) -> bool:
-    """Whether ``trunc`` or ``date_trunc`` knows the unit."""
+    """Return whether ``trunc`` or ``date_trunc`` knows the unit."""
     return unit.upper() in _LEVELS or (function == "date_trunc" and unit.upper() in _UNITS)
 
 
 def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
     unit = _UNITS.get(name)
     if unit is not None and unit <= SECOND_MICROS:
-        return civil.added(micros, -(micros % unit))
+        return civil.add_micros(micros, -(micros % unit))
     wall = zones.to_local(micros, tz)
     if unit is not None:
-        return zones.near(civil.added(wall, -(wall % unit)), micros, tz)
+        return zones.to_instants_near(civil.add_micros(wall, -(wall % unit)), micros, tz)
     level = _LEVELS.get(name)
     if level is None:
         return None
     midnight = civil.timestamp_micros(_trunc_days(wall // DAY_MICROS, level))
     instants = zones.to_instants(midnight, tz)
-    if (instants != zones.near(midnight, micros, tz)).any():
+    if (instants != zones.to_instants_near(midnight, micros, tz)).any():
         # the earlier one until Spark 4.2, the one of the time's own offset since
         raise Unsupported("a date_trunc to a midnight that happens twice depends on Spark's version")
     return instants
@@ -217,7 +220,7 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
     rounds = numbers_of_bool(args[2], n) if len(args) > 2 else np.ones(n, np.bool_)
     d1, d2 = left // DAY_MICROS, right // DAY_MICROS
     s1, s2 = _since_midnight(args[0], d1, context), _since_midnight(args[1], d2, context)
-    m1, m2 = civil.months_of(d1), civil.months_of(d2)
+    m1, m2 = civil.month_numbers(d1), civil.month_numbers(d2)
     day1, day2 = d1 - civil.first_day(m1) + 1, d2 - civil.first_day(m2) + 1
     ends = (d1 + 1 == civil.first_day(m1 + 1)) & (d2 + 1 == civil.first_day(m2 + 1))
     whole = (m1 - m2).astype(np.float64)
@@ -310,7 +313,7 @@ register(
         accept(t.DATE, t.DATE, t.STRING),
         catalyst=("NextDay",),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         raises=ANSI_RAISES,
         coerce=cast_to(t.DATE, t.STRING),
@@ -332,7 +335,7 @@ register(
         accept(t.DATE, t.DATE, t.STRING),
         catalyst=("TruncDate",),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.DATE, t.STRING),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
@@ -344,7 +347,7 @@ register(
         catalyst=("TruncTimestamp",),
         calls=CallForm(columns=(1,)),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=lambda types: [t.STRING, types[1] if t.is_timestamp(types[1]) else t.timestamp("UTC")],
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
@@ -374,10 +377,12 @@ def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
     days = np.sign(step) * (np.abs(step) // DAY_MICROS)
     rest = step - days * DAY_MICROS
     if args[0].dtype.tz is None:
-        moved = civil.added(micros, step)
+        moved = civil.add_micros(micros, step)
     else:
-        wall = civil.added(zones.to_local(micros, context.tz), days * DAY_MICROS)
-        moved = civil.added(np.where(days == 0, micros, zones.near(wall, micros, context.tz)), rest)
+        wall = civil.add_micros(zones.to_local(micros, context.tz), days * DAY_MICROS)
+        moved = civil.add_micros(
+            np.where(days == 0, micros, zones.to_instants_near(wall, micros, context.tz)), rest
+        )
     return packed(moved, context.dtype, joint_mask(args, n))
 
 
@@ -388,7 +393,7 @@ def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
         civil.add_months(wall // DAY_MICROS, numbers(args[1], n)), wall % DAY_MICROS
     )
     if args[0].dtype.tz is not None:
-        moved = zones.near(moved, ints(args[0], n)[0], context.tz)
+        moved = zones.to_instants_near(moved, ints(args[0], n)[0], context.tz)
     return packed(moved, context.dtype, joint_mask(args, n))
 
 
@@ -397,7 +402,7 @@ def _subtract_stamps(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
     mask = joint_mask(args, n)
-    return pa.array(civil.between(right, left, mask), mask=mask).view(t.DAY_TIME)
+    return pa.array(civil.subtract_micros(right, left, mask), mask=mask).view(t.DAY_TIME)
 
 
 def _from_units(unit: int) -> Any:

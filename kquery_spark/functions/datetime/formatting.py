@@ -22,7 +22,15 @@ from kquery_spark.functions.datetime.calendar_names import (
     MONTHS_SHORT,
 )
 from kquery_spark.functions.datetime.date_fields import coerce_stamp, is_stamp, local
-from kquery_spark.functions.registry import COLUMN, CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    COLUMN,
+    CallContext,
+    Function,
+    Nullability,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
@@ -112,7 +120,7 @@ class _Moments:
 
 
 def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
-    """Strings: what has the same width in all rows is put together as bytes, the rest is looked up."""
+    """Strings: what has the same width in all rows is assembled as bytes, the rest is looked up."""
     moments = _Moments(wall, mask)
     columns = [
         piece if isinstance(piece, bytes) else _column(piece, moments, mask) for piece in _pieces(pattern)
@@ -185,7 +193,7 @@ register(
         catalyst=("FromUnixTime",),
         calls=CallForm(adds=(1, ", yyyy-MM-dd HH:mm:ss")),
         arity=(1, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         coerce=cast_to(t.LONG, t.STRING),
         check_values=_check,

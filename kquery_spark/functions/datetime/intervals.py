@@ -43,7 +43,7 @@ def _number(vector: Vector, length: int, missing: int) -> Any:
     return np.asarray(data.fill_null(missing).to_numpy(zero_copy_only=False))
 
 
-def _rounded(values: Any) -> Int64s:
+def _round_half_up(values: Any) -> Int64s:
     """Doubles to the nearest whole number, halves away from zero; what fits no bigint raises."""
     near = np.rint(values)
     near = np.where(np.abs(values - near) == 0.5, values + np.copysign(0.5, values), near)
@@ -66,7 +66,7 @@ def _multiply(args: Sequence[Vector], context: CallContext) -> Data:
             if any(not -INT64_MAX - 1 <= value <= INT64_MAX for value in exact):
                 raise interval_overflow()
         else:
-            product = _rounded(count * number)
+            product = _round_half_up(count * number)
     return as_intervals(pa.array(product, mask=mask), context.dtype, interval_overflow())
 
 
@@ -79,7 +79,7 @@ def _divide(args: Sequence[Vector], context: CallContext) -> Data:
         raise ExecutionError("INTERVAL_DIVIDED_BY_ZERO", "Division by zero.")
     with np.errstate(all="ignore"):
         if number.dtype != np.int64:
-            quotient = pa.array(_rounded(count / number), mask=mask)
+            quotient = pa.array(_round_half_up(count / number), mask=mask)
             return as_intervals(quotient, context.dtype, interval_overflow())
         least = -(2 ** (t.INTERVAL_STORAGE[context.dtype].bit_width - 1))
         if ((count == least) & (number == -1)).any():
@@ -143,7 +143,7 @@ def unscaled_digits(vector: Vector, length: int) -> Int64s:
     return words if mask is None else np.where(mask, 0, words)
 
 
-def _scaled(types: Sequence[pa.DataType]) -> pa.DataType:
+def _scaled_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not t.is_interval(types[0]) or not (t.is_integral(types[1]) or t.is_fractional(types[1])):
         raise PlanError(
             f"an interval and {t.spark_name(types[1])} are not multiplied or divided by the engine"
@@ -159,7 +159,7 @@ def _part(
 
 
 def _scaling(name: str, run: Kernel, *catalyst: str) -> Function:
-    return Function(name, run, _scaled, catalyst=catalyst, arity=(2, 2), raises=ALWAYS_RAISES)
+    return Function(name, run, _scaled_type, catalyst=catalyst, arity=(2, 2), raises=ALWAYS_RAISES)
 
 
 register_internal(

@@ -1,4 +1,11 @@
-"""Strings as timestamps by a pattern of digits, names and plain separators, as Java's strict formatter reads them."""
+"""Parses timestamps by a pattern of digits, names and separators, as Java's strict formatter does.
+
+A pattern such as ``yyyy-MM-dd HH:mm`` is split into fields and literals. There are two parsers with the same results:
+
+- If all fields have a fixed width, and all strings have the width of the pattern, ``_parse_fixed_width`` parses all rows at
+  once, as columns of bytes. It gives up as soon as one row has an unexpected byte or an invalid date.
+- Otherwise ``_parse_string`` matches each distinct string with a regular expression.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +41,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-# Fields with their widths; the ones of 0 take one digit or two, or one of several names.
+# The widths of fields; 0 for fields that have one or two digits, or a name of any length.
 _WIDTHS = {
     **dict.fromkeys(("yy", "MM", "dd", "HH", "hh", "mm", "ss", "a"), 2),
     **dict.fromkeys(("M", "d", "H", "h", "m", "s", "MMMM"), 0),
@@ -45,11 +52,11 @@ _NAMES = {"MMM": MONTHS_SHORT, "MMMM": MONTHS, "a": HALVES_OF_DAY}
 _FIRST_NAME = {"M": 1, "a": 0}
 _PIECE = re.compile(r"'([^']+)'|([A-Za-z])\2*|([^A-Za-z'\[\]#{}]+)")
 _DEFAULTS = {"y": 1970, "M": 1, "d": 1, "H": 0, "m": 0, "s": 0, "S": 0}
-_MOST = {"M": 12, "d": 31, "H": 23, "m": 59, "s": 59}
+_MAX_VALUES = {"M": 12, "d": 31, "H": 23, "m": 59, "s": 59}
 _MAX_FRACTION_DIGITS = 9
 _FIRST_SHORT_YEAR = 2000
-_NAME_BYTES = 4  # of the integer that a short name is compared as
-_FOLDED = frozenset("\u017f\u212a\u0131\u0130")  # which Java takes for s, k and i in any case
+_NAME_BYTES = 4  # short names are compared as integers of this size
+_FOLDED_LETTERS = frozenset("\u017f\u212a\u0131\u0130")  # equal to s, k and i when Java ignores case
 _LOWER = 0x20  # the bit that makes an ASCII letter lowercase
 
 _Hour = TypeVar("_Hour", int, Int64s)
@@ -57,7 +64,7 @@ _Hour = TypeVar("_Hour", int, Int64s)
 
 @functools.lru_cache(256)
 def _pieces(pattern: str) -> tuple[tuple[str, str], ...]:
-    """(field, "") or ("", literal text) one after the other; Unsupported for anything else."""
+    """Split a pattern into pairs (field, "") and ("", literal); raises Unsupported for other patterns."""
     pieces = _split(pattern)
     if pieces is None or not _is_unambiguous(pieces):
         raise Unsupported(f"the date format {pattern!r} is not supported")
@@ -77,7 +84,7 @@ def _split(pattern: str) -> list[tuple[str, str]] | None:
 
 
 def _is_unambiguous(pieces: Sequence[tuple[str, str]]) -> bool:
-    """Whether there is a year, no field twice, an hour of either kind, and no digit that may be of two fields."""
+    """Return whether the pattern has a year, no field twice, no two hour fields, and no digit that two fields could take."""
     fields = [field[0] for field, _ in pieces if field]
     if len(set(fields)) < len(fields) or "y" not in fields:
         return False
@@ -87,7 +94,7 @@ def _is_unambiguous(pieces: Sequence[tuple[str, str]]) -> bool:
 
 
 def _is_known(piece: re.Match[str]) -> bool:
-    """Whether a piece of a pattern is a known field or a text, of ASCII characters and not too many of them."""
+    """Return whether a piece of a pattern is a known field, or a short literal of ASCII characters."""
     text, is_field = piece[0], bool(piece[2])
     if is_field and text not in _WIDTHS and set(text) != {"S"}:
         return False
@@ -95,7 +102,7 @@ def _is_known(piece: re.Match[str]) -> bool:
 
 
 def _share_digits(before: str, after: str) -> bool:
-    """Whether two neighbors are fields that share their digits by rules of their own."""
+    """Return whether two neighbors are number fields between which Java divides digits by special rules."""
     if not (before and after) or before in _NAMES or after in _NAMES:
         return False
     return before[0] == "S" or after[0] in "yS" or not (_WIDTHS[before] and _WIDTHS[after])
@@ -103,7 +110,7 @@ def _share_digits(before: str, after: str) -> bool:
 
 @functools.lru_cache(256)
 def _expression(pattern: str) -> re.Pattern[str]:
-    """What the formatter takes, but years of other than four digits; letters are of any case."""
+    """Return a regular expression for the strings that Java's formatter accepts, except for years with a sign."""
     parts = []
     for field, literal in _pieces(pattern):
         if not field:
@@ -119,8 +126,8 @@ def _expression(pattern: str) -> re.Pattern[str]:
 
 
 @functools.lru_cache(256)
-def _odd_year(pattern: str) -> re.Pattern[str] | None:
-    """Strings whose year has a sign, which the formatter may take; None where it takes two digits only."""
+def _signed_year_expression(pattern: str) -> re.Pattern[str] | None:
+    """Return a regular expression for strings whose year has a sign, which Java may accept; None for two-digit years."""
     before = []
     for field, literal in _pieces(pattern):
         if field == "yy":
@@ -131,25 +138,25 @@ def _odd_year(pattern: str) -> re.Pattern[str] | None:
     return re.compile("".join(before) + r"[+-][0-9]{4}", re.IGNORECASE | re.ASCII)
 
 
-def _moment(text: str, pattern: str) -> int | None:
-    """Wall-clock microseconds of a text, or None."""
+def _parse_string(text: str, pattern: str) -> int | None:
+    """Parse one string to wall-clock microseconds; None if it is malformed."""
     match = _expression(pattern).fullmatch(text)
     if match is None:
-        odd_year = _odd_year(pattern)
+        odd_year = _signed_year_expression(pattern)
         if odd_year is not None and odd_year.match(text) is not None:
             raise Unsupported(f"the year in {text!r} is not supported with a date format")
-        if not _FOLDED.isdisjoint(text):
+        if not _FOLDED_LETTERS.isdisjoint(text):
             raise Unsupported(f"the letters of {text!r} are not supported with a date format")
         return None
     groups: dict[str, Any] = {**_DEFAULTS, **match.groupdict()}
     fraction = int(str(groups.pop("S")).ljust(6, "0")[:6])
     values = {
-        field[0]: _number(field, groups[field[0]])
+        field[0]: _field_value(field, groups[field[0]])
         for field, _ in _pieces(pattern)
         if field and field[0] != "S"
     }
-    fields = _resolved({**_DEFAULTS, **values})
-    if fields is None or any(fields[k] > most for k, most in _MOST.items()):
+    fields = _with_hour_of_day({**_DEFAULTS, **values})
+    if fields is None or any(fields[k] > most for k, most in _MAX_VALUES.items()):
         return None
     if fields["y"] == 0:
         raise Unsupported(f"the year in {text!r} is not supported with a date format")
@@ -161,15 +168,15 @@ def _moment(text: str, pattern: str) -> int | None:
     )
 
 
-def _number(field: str, text: str) -> int:
-    """The value of a field of a text that the expression of the pattern matches."""
+def _field_value(field: str, text: str) -> int:
+    """Return the value of a field, given its characters."""
     if field in _NAMES:
         return _FIRST_NAME[field[0]] + [name.lower() for name in _NAMES[field]].index(text.lower())
     return int(text) + (_FIRST_SHORT_YEAR if field == "yy" else 0)
 
 
-def _resolved(values: Mapping[str, int]) -> dict[str, int] | None:
-    """Values with the hour of the day of an hour of its half; None where there is no such hour."""
+def _with_hour_of_day(values: Mapping[str, int]) -> dict[str, int] | None:
+    """Convert an hour from 1 to 12 and AM or PM to the hour of the day; None if the hour is out of range."""
     if "h" not in values:
         return dict(values)
     if not 1 <= values["h"] <= 12:
@@ -178,38 +185,38 @@ def _resolved(values: Mapping[str, int]) -> dict[str, int] | None:
 
 
 def _hour_of_day(hour: _Hour, half: _Hour) -> _Hour:
-    """The hour from 0 of one from 1 to 12 of the first (0) or second half of a day."""
+    """Return the hour of the day (0 to 23) of an hour from 1 to 12 in the first (0) or second (1) half of the day."""
     return hour % 12 + 12 * half
 
 
 def check_pattern(pattern: str) -> None:
-    """Raise Unsupported for a pattern that the engine does not read strings by."""
+    """Raise Unsupported if the engine cannot parse strings by a pattern."""
     _pieces(pattern)
 
 
 def wall_clock(strings: pa.Array, pattern: str) -> tuple[Int64s, Any]:
-    """Wall-clock microseconds and the mask of NULLs, to which malformed strings belong."""
-    return _wall(strings, pattern, CallContext(t.LONG, EvalMode.LEGACY, "UTC", len(strings)))
+    """Parse strings to wall-clock microseconds; return them with the mask of NULLs, which includes malformed strings."""
+    return _parse_strings(strings, pattern, CallContext(t.LONG, EvalMode.LEGACY, "UTC", len(strings)))
 
 
-def _wall(strings: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
-    """Wall-clock microseconds and the mask of NULLs; what is malformed raises in ANSI mode."""
+def _parse_strings(strings: pa.Array, pattern: str, context: CallContext) -> tuple[Int64s, Any]:
+    """Parse strings to wall-clock microseconds; return them with the mask of NULLs. Malformed strings raise in ANSI mode."""
 
-    def one(text: str) -> int | None:
-        micros = _moment(text, pattern)
+    def evaluate(text: str) -> int | None:
+        micros = _parse_string(text, pattern)
         if micros is None and context.mode is EvalMode.ANSI:
             raise ExecutionError("CANNOT_PARSE_TIMESTAMP", f"Text '{text}' could not be parsed.")
         return micros
 
-    quick = _quick(strings, pattern)
-    if quick is not None:
-        return quick
+    fixed_width = _parse_fixed_width(strings, pattern)
+    if fixed_width is not None:
+        return fixed_width
     inner = CallContext(t.LONG, context.mode, context.tz, len(strings))
-    return zones.ints(per_distinct(one, [Vector(t.STRING, strings)], inner))
+    return zones.ints(per_distinct(evaluate, [Vector(t.STRING, strings)], inner))
 
 
-def _quick(strings: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
-    """All rows at once, where each has the pattern's width, digits and literals and no doubtful day or time."""
+def _parse_fixed_width(strings: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
+    """Parse all rows at once; None unless each one has the width of the pattern and is certainly valid."""
     width = _fixed_width(pattern)
     if width is None or not len(strings):
         return None
@@ -223,7 +230,7 @@ def _quick(strings: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
     bounds = np.frombuffer(strings.buffers()[1], np.int32, len(strings) + 1, 4 * strings.offset)
     raw = np.frombuffer(strings.buffers()[2], np.uint8)[bounds[0] : bounds[-1]].reshape(len(strings), width)
     values = _field_values(raw, pattern)
-    micros = None if values is None else _joined(values)
+    micros = None if values is None else _to_micros(values)
     if micros is None or mask is None:
         return None if micros is None else (micros, None)
     spread = np.zeros(len(mask), np.int64)
@@ -232,20 +239,20 @@ def _quick(strings: pa.Array, pattern: str) -> tuple[Int64s, Any] | None:
 
 
 def _fixed_width(pattern: str) -> int | None:
-    """The bytes of each text that a pattern describes, or None where they are of different lengths."""
+    """Return the number of bytes of the strings that a pattern describes; None if it varies."""
     widths = [_WIDTHS.get(field, 0) if field else len(literal) for field, literal in _pieces(pattern)]
     return sum(widths) if all(widths) else None
 
 
 def _field_values(raw: npt.NDArray[np.uint8], pattern: str) -> dict[str, Int64s] | None:
-    """The values of all fields of strings, one a row; None where a text has something else than the pattern."""
+    """Return the values of all fields, one per row; None if a row does not match the pattern."""
     values = {k: np.full(len(raw), v) for k, v in _DEFAULTS.items()}
     at = 0
     for field, literal in _pieces(pattern):
         size = _WIDTHS[field] if field else len(literal)
         cells = raw[:, at : at + size]
         if field:
-            numbers = _named(cells, field) if field in _NAMES else _digits(cells)
+            numbers = _name_numbers(cells, field) if field in _NAMES else _digits(cells)
             if numbers is None:
                 return None
             values[field[0]] = numbers + (_FIRST_SHORT_YEAR if field == "yy" else 0)
@@ -261,42 +268,42 @@ def _field_values(raw: npt.NDArray[np.uint8], pattern: str) -> dict[str, Int64s]
 
 
 def _digits(cells: npt.NDArray[np.uint8]) -> Int64s | None:
-    """Numbers of ASCII digits, or None where there are others."""
+    """Return the numbers that rows of ASCII digits spell; None if there are other bytes."""
     digits = cells.astype(np.int64) - ord("0")
     if ((digits < 0) | (digits > 9)).any():
         return None
     return np.asarray(digits @ (10 ** np.arange(cells.shape[1] - 1, -1, -1)))
 
 
-def _named(cells: npt.NDArray[np.uint8], field: str) -> Int64s | None:
-    """Numbers of short names of any case, or None where there are others."""
+def _name_numbers(cells: npt.NDArray[np.uint8], field: str) -> Int64s | None:
+    """Return the numbers of short names (month or AM/PM) in any case; None if there are other strings."""
     size = cells.shape[1]
     names = np.frombuffer("".join(_NAMES[field]).encode(), np.uint8).reshape(-1, size)
     if (cells < ord("A")).any():
         return None
-    known, given = _as_integers(names), _as_integers(cells)
+    known, actual = _as_integers(names), _as_integers(cells)
     order = np.argsort(known)
-    found = order[np.minimum(np.searchsorted(known, given, sorter=order), len(known) - 1)]
-    return found + _FIRST_NAME[field[0]] if (known[found] == given).all() else None
+    positions = order[np.minimum(np.searchsorted(known, actual, sorter=order), len(known) - 1)]
+    return positions + _FIRST_NAME[field[0]] if (known[positions] == actual).all() else None
 
 
 def _as_integers(letters: npt.NDArray[np.uint8]) -> Int64s:
-    """A number for each row of a few letters, whatever their case."""
+    """Return one integer per row of up to four letters, which does not depend on their case."""
     padded = np.zeros((len(letters), _NAME_BYTES), np.uint8)
     padded[:, : letters.shape[1]] = letters | _LOWER
     return np.ascontiguousarray(padded).view(np.uint32).ravel().astype(np.int64)
 
 
-def _joined(values: dict[str, Int64s]) -> Int64s | None:
-    """Wall-clock microseconds, or None where one of the days or times is doubtful."""
+def _to_micros(values: dict[str, Int64s]) -> Int64s | None:
+    """Combine field values to wall-clock microseconds; None if a row is not a valid date and time."""
     y, month, day, hour, minute, second = (values[k] for k in "yMdHms")
-    good = (
+    is_valid = (
         (y > 0) & (hour < 24) & (minute < 60) & (second < 60) & civil.is_valid(np.maximum(y, 1), month, day)
     )
-    if not good.all():
+    if not is_valid.all():
         return None
     micros: Int64s = (
-        civil.join(y, month, day) * DAY_MICROS + (hour * 3600 + minute * 60 + second) * SECOND_MICROS
+        civil.days_of_dates(y, month, day) * DAY_MICROS + (hour * 3600 + minute * 60 + second) * SECOND_MICROS
     )
     return micros
 
@@ -310,19 +317,19 @@ def _get_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
     pattern = _pattern(args)
     if pattern is None:
         return pa.nulls(context.num_rows, context.dtype)
-    wall, mask = _wall(args[0].array(context.num_rows), pattern, context)
+    wall, mask = _parse_strings(args[0].array(context.num_rows), pattern, context)
     return packed(zones.to_instants(wall, context.tz), context.dtype, mask)
 
 
 def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
-    """Seconds since 1970 of a text by its pattern, or of a date or timestamp, whatever the pattern."""
+    """Return seconds since 1970 of a string by a pattern, or of a date or timestamp, for which the pattern is ignored."""
     pattern = _pattern(args)
     n = context.num_rows
     if pattern is None and args[0].dtype == t.STRING:
         return pa.nulls(n, t.LONG)
     if args[0].dtype == t.STRING:
         assert pattern is not None
-        wall, mask = _wall(args[0].array(n), pattern, context)
+        wall, mask = _parse_strings(args[0].array(n), pattern, context)
         instants = zones.to_instants(wall, context.tz)
     else:
         values, mask = zones.ints(args[0].array(n))
@@ -335,7 +342,7 @@ def _unix_timestamp(args: Sequence[Vector], context: CallContext) -> Data:
     return pa.array(np.sign(instants) * (np.abs(instants) // SECOND_MICROS), mask=mask)
 
 
-def _check(values: Sequence[object]) -> None:
+def _check_pattern_argument(values: Sequence[object]) -> None:
     if len(values) < 2:
         return
     if values[1] is COLUMN:
@@ -344,12 +351,12 @@ def _check(values: Sequence[object]) -> None:
         _pieces(values[1])
 
 
-def _readable(dtype: pa.DataType) -> bool:
+def _is_string_date_or_timestamp(dtype: pa.DataType) -> bool:
     return bool(dtype in (t.STRING, t.DATE) or t.is_timestamp(dtype))
 
 
-def _coerce_readable(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return [types[0] if _readable(types[0]) else t.STRING, *[t.STRING] * (len(types) - 1)]
+def _coerce_argument_types(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [types[0] if _is_string_date_or_timestamp(types[0]) else t.STRING, *[t.STRING] * (len(types) - 1)]
 
 
 _ANSI = frozenset({EvalMode.ANSI})
@@ -366,7 +373,7 @@ register_internal(
         parameters=CatalystParameters(ignored=("suggestedFuncOnFail", "dataType")),
         arity=(2, 2),
         raises=_ANSI,
-        check_values=_check,
+        check_values=_check_pattern_argument,
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
 )
@@ -374,13 +381,13 @@ register(
     Function(
         "unix_timestamp",
         _unix_timestamp,
-        accept(t.LONG, _readable, t.STRING),
+        accept(t.LONG, _is_string_date_or_timestamp, t.STRING),
         catalyst=("UnixTimestamp", "ToUnixTimestamp"),
         parameters=CatalystParameters(ignored=("suggestedFuncOnFail",)),
         arity=(1, 2),
         raises=_ANSI,
-        check_values=_check,
-        coerce=_coerce_readable,
+        check_values=_check_pattern_argument,
+        coerce=_coerce_argument_types,
         aliases=("to_unix_timestamp",),
         calls=CallForm(adds=(1, _DEFAULT_PATTERN)),
         alias_calls=(("to_unix_timestamp", CallForm(columns=(0, 1), adds=(1, _DEFAULT_PATTERN))),),

@@ -94,7 +94,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
 def _parse(args: Sequence[Vector], context: CallContext) -> Data:
     """Times of strings, as a cast reads them, but to the nanosecond."""
 
-    def one(text: str) -> int:
+    def evaluate(text: str) -> int:
         nanos = parse_time(text, _NANOS_DIGITS)
         if nanos is None:
             raise ExecutionError(
@@ -104,7 +104,7 @@ def _parse(args: Sequence[Vector], context: CallContext) -> Data:
             )
         return nanos
 
-    return per_distinct(in_mode(one, context), args, context)
+    return per_distinct(in_mode(evaluate, context), args, context)
 
 
 def _unit(vector: Vector) -> int:

@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
     Function,
+    Nullability,
     accept,
     cast_to,
     register_internal,
@@ -87,13 +88,13 @@ def _text(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.binary_join_element_wise("INTERVAL '", number, f"' {unit}", "")
 
 
-def _parsed(args: Sequence[Vector], context: CallContext) -> Data:
-    """The interval of each text. Strings in one of the longer spellings are Spark's, as are those that are none."""
+def _parse_interval(args: Sequence[Vector], context: CallContext) -> Data:
+    """Parse the interval of each string; raises Unsupported for Spark's longer spellings and for malformed strings."""
     fields = args[1].data.as_py()
     strings = args[0].array(context.num_rows)
     pattern = _PLAIN_TEXT if fields == YEAR_TO_MONTH else _PLAIN_NUMBER
     if pc.all(pc.match_substring_regex(strings, pattern)).as_py() is False:
-        raise Unsupported(f"a text that is no plain {fields} is read by Spark")
+        raise Unsupported(f"strings that are not a plain {fields} are not supported")
     if fields == YEAR_TO_MONTH:
         parts = pc.extract_regex(strings, _PLAIN_TEXT)
         years, rest = (pc.struct_field(parts, [i]).cast(t.LONG) for i in (1, 2))
@@ -133,10 +134,10 @@ register_internal(
     Function("interval_text", _text, accept(t.STRING, t.YEAR_MONTH, t.STRING), arity=(2, 2)),
     Function(
         "interval_of_text",
-        _parsed,
+        _parse_interval,
         accept(t.YEAR_MONTH, t.STRING, t.STRING),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=ALWAYS_RAISES,
     ),
 )

@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import (
     EvalMode,
     Function,
     JavaMethod,
+    Nullability,
     VersionChange,
     accept,
     cast_to,
@@ -31,12 +32,12 @@ _NO_LEGACY = ((2, False), (3, False))  # spark.sql.legacy.javaCharsets and ...co
 
 
 def _encode(args: Sequence[Vector], context: CallContext) -> Data:
-    """The bytes of a text; one that the character set cannot spell raises."""
+    """The bytes of a string; one that the character set cannot spell raises."""
     name = args[1].data.as_py()
     codec = _ENCODED[name.upper()]
     mark = b"\xfe\xff" if name.upper() == "UTF-16" else b""
 
-    def one(text: str) -> bytes:
+    def evaluate(text: str) -> bytes:
         try:
             encoded = text.encode(codec)
         except UnicodeEncodeError:
@@ -45,15 +46,15 @@ def _encode(args: Sequence[Vector], context: CallContext) -> Data:
 
     if codec == "utf-8":
         return args[0].array(context.num_rows).cast(pa.binary())
-    return per_distinct(in_mode(one, context), args[:1], context)
+    return per_distinct(in_mode(evaluate, context), args[:1], context)
 
 
 def _decode(args: Sequence[Vector], context: CallContext) -> Data:
-    """The text that bytes spell; others raise."""
+    """The string that bytes spell; others raise."""
     name = args[1].data.as_py()
     codec = _DECODED[name.upper()]
 
-    def one(value: bytes) -> str:
+    def evaluate(value: bytes) -> str:
         try:
             return value.decode(codec)
         except UnicodeDecodeError:
@@ -64,7 +65,7 @@ def _decode(args: Sequence[Vector], context: CallContext) -> Data:
             return args[0].array(context.num_rows).cast(t.STRING)  # checks the bytes
         except pa.ArrowInvalid:
             pass
-    return per_distinct(in_mode(one, context), args[:1], context)
+    return per_distinct(in_mode(evaluate, context), args[:1], context)
 
 
 def _bad_coding(function: str, charset: str) -> ExecutionError:
@@ -98,7 +99,7 @@ register(
         accept(t.BINARY, t.STRING),
         java=(JavaMethod("Encode", "encode", _NO_LEGACY),),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=_RAISES,
         safe_for=lambda types, values: isinstance(values[1], str) and values[1].upper().startswith("UTF"),
         coerce=cast_to(t.STRING),
@@ -112,7 +113,7 @@ register(
         accept(t.STRING, t.BINARY, t.STRING),
         java=(JavaMethod("StringDecode", "decode", _NO_LEGACY),),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=_RAISES,
         safe_for=lambda types, values: values[1] == "ISO-8859-1",
         coerce=cast_to(t.BINARY, t.STRING),

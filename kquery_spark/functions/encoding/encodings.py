@@ -21,6 +21,7 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     EvalMode,
     Function,
+    Nullability,
     VersionChange,
     accept,
     cast_to,
@@ -41,20 +42,20 @@ def _base64(args: Sequence[Vector], context: CallContext) -> Data:
     """Base 64 in lines of 76 characters, as Java's MIME encoder writes it."""
     chunked = len(args) < 2 or args[1].data.as_py()
 
-    def one(value: bytes) -> str:
+    def evaluate(value: bytes) -> str:
         text = base64.b64encode(value).decode()
         if not chunked:
             return text
         return "\r\n".join(text[i : i + _LINE_CHARACTERS] for i in range(0, len(text), _LINE_CHARACTERS))
 
-    return per_distinct(one, args[:1], context)
+    return per_distinct(evaluate, args[:1], context)
 
 
 def _unbase64(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(lambda text: _decoded(text.encode()), args, context)
+    return per_distinct(lambda text: _decode_base64(text.encode()), args, context)
 
 
-def _decoded(source: bytes) -> bytes:
+def _decode_base64(source: bytes) -> bytes:
     """Java's MIME decoder: other characters are skipped, but the end must be right."""
     body, padding, tail = source.partition(b"=")
     values = [_BASE64[byte] for byte in body if byte in _BASE64]
@@ -86,11 +87,11 @@ _SOUNDEX = "01230127022455012623017202"
 
 
 def _soundex(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(_sound, args, context)
+    return per_distinct(_soundex_code, args, context)
 
 
-def _sound(value: str) -> str:
-    """A letter and three digits; a text that does not begin with a letter is given back."""
+def _soundex_code(value: str) -> str:
+    """A letter and three digits; a string that does not begin with a letter is given back."""
     if not value or not (value[0].isascii() and value[0].isalpha()):
         return value
     code = value[0].upper()
@@ -121,10 +122,10 @@ _MAX_FORMATTED_DECIMALS = 15
 
 def _format_number(args: Sequence[Vector], context: CallContext) -> Data:
     """Thousands separators and ``d`` decimals, rounded half to even; NULL for a negative ``d``."""
-    return per_distinct(_formatted, args, context)
+    return per_distinct(_format_decimal, args, context)
 
 
-def _formatted(value: Any, digits: int) -> str | None:
+def _format_decimal(value: Any, digits: int) -> str | None:
     if digits < 0:
         return None
     _check_decimals(digits)
@@ -175,16 +176,16 @@ def _check_decimals(digits: int) -> None:
 
 def _overlay(args: Sequence[Vector], context: CallContext) -> Data:
     """``overlay(text, by, position, length)``; a negative length is that of ``by``."""
-    return per_distinct(_overlaid, args, context)
+    return per_distinct(_overlay_string, args, context)
 
 
-def _overlaid(value: str, by: str, position: int, length: int = -1) -> str:
+def _overlay_string(value: str, by: str, position: int, length: int = -1) -> str:
     size = len(by) if length < 0 else length
     return value[: max(position - 1, 0)] + by + value[max(_index(value, position + size), 0) :]
 
 
 def _index(value: str, position: int) -> int:
-    """Where a position is, from 1 or, negative, from the end; it may be before the text."""
+    """Where a position is, from 1 or, negative, from the end; it may be before the string."""
     return position - 1 if position > 0 else len(value) + position if position < 0 else 0
 
 
@@ -205,7 +206,7 @@ def _elt(args: Sequence[Vector], context: CallContext) -> Data:
 def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
     """One part, from 1 or, negative, from the end; empty where there is none."""
 
-    def one(value: str, delimiter: str, number: int) -> str:
+    def evaluate(value: str, delimiter: str, number: int) -> str:
         if number == 0:
             raise ExecutionError(
                 "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
@@ -214,7 +215,7 @@ def _split_part(args: Sequence[Vector], context: CallContext) -> Data:
         index = number - 1 if number > 0 else len(parts) + number
         return parts[index] if 0 <= index < len(parts) else ""
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def _strings(dtype: pa.DataType) -> bool:
@@ -257,7 +258,7 @@ register(
         accept(_S, t.is_numeric, _I),
         catalyst=("FormatNumber",),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         check_values=_check_digits,
         coerce=lambda types: [types[0] if t.is_numeric(types[0]) else t.DOUBLE, types[1]],
@@ -288,7 +289,7 @@ register(
         accept(lambda types: types[1], _I, _strings),
         catalyst=("Elt",),
         arity=(2, None),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset({EvalMode.ANSI}),
         coerce=_one_kind,
         foldable=False,
@@ -302,7 +303,7 @@ register(
         _split_part,
         accept(_S, _S, _S, _I),
         arity=(3, 3),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset(EvalMode),
         coerce=cast_to(_S, _S, _I),
         calls=THREE_COLUMNS,

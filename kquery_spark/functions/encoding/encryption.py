@@ -1,6 +1,6 @@
 """AES_ENCRYPT and AES_DECRYPT, by the package ``cryptography`` where it is installed.
 
-Spark's ``ExpressionImplUtils``: GCM and CBC write the initialization vector in front of the text, GCM its tag behind it.
+Spark's ``ExpressionImplUtils``: GCM and CBC write the initialization vector in front of the string, GCM its tag after it.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     Function,
     JavaMethod,
     Kernel,
+    Nullability,
     accept,
     register_internal,
 )
@@ -42,13 +43,13 @@ _PADDINGS = {"ECB": ("PKCS", "DEFAULT"), "CBC": ("PKCS", "DEFAULT"), "GCM": ("NO
 
 
 def _encrypt(args: Sequence[Vector], context: CallContext) -> Data:
-    """Of text, key, mode, padding, initialization vector and further authenticated data."""
-    return _run(_encrypted, args, context)
+    """AES_ENCRYPT of text, key, mode, padding, initialization vector and additional authenticated data."""
+    return _run(_encrypt_bytes, args, context)
 
 
 def _decrypt(args: Sequence[Vector], context: CallContext) -> Data:
-    """Of text, key, mode, padding and further authenticated data."""
-    return _run(_decrypted, args, context)
+    """AES_DECRYPT of text, key, mode, padding and additional authenticated data."""
+    return _run(_decrypt_bytes, args, context)
 
 
 def _run(of: Callable[..., bytes], args: Sequence[Vector], context: CallContext) -> Data:
@@ -61,7 +62,7 @@ def _run(of: Callable[..., bytes], args: Sequence[Vector], context: CallContext)
     return per_distinct(in_mode(by_mode, context), [data, key, *others], context)
 
 
-def _encrypted(mode: str, data: bytes, key: bytes, iv: bytes, authenticated: bytes) -> bytes:
+def _encrypt_bytes(mode: str, data: bytes, key: bytes, iv: bytes, authenticated: bytes) -> bytes:
     _check_key(key)
     if authenticated and mode != "GCM":
         raise Unsupported(f"Spark refuses authenticated data with AES by {mode}")
@@ -80,7 +81,7 @@ def _encrypted(mode: str, data: bytes, key: bytes, iv: bytes, authenticated: byt
     return iv + encryptor.update(padder.update(data) + padder.finalize()) + encryptor.finalize()
 
 
-def _decrypted(mode: str, data: bytes, key: bytes, authenticated: bytes) -> bytes:
+def _decrypt_bytes(mode: str, data: bytes, key: bytes, authenticated: bytes) -> bytes:
     _check_key(key)
     if authenticated and mode != "GCM":
         raise Unsupported(f"Spark refuses authenticated data with AES by {mode}")
@@ -89,7 +90,7 @@ def _decrypted(mode: str, data: bytes, key: bytes, authenticated: bytes) -> byte
         raise Unsupported("AES_DECRYPT of less than an initialization vector is not supported")
     iv, text = data[:size], data[size:]
     if mode == "GCM":
-        return _decrypted_by_gcm(text, key, iv, authenticated)
+        return _decrypt_gcm(text, key, iv, authenticated)
     if not text:
         return b""
     if len(text) % _BLOCK_BYTES:
@@ -105,7 +106,7 @@ def _decrypted(mode: str, data: bytes, key: bytes, authenticated: bytes) -> byte
         raise _crypto_error("Given final block not properly padded.") from None
 
 
-def _decrypted_by_gcm(text: bytes, key: bytes, iv: bytes, authenticated: bytes) -> bytes:
+def _decrypt_gcm(text: bytes, key: bytes, iv: bytes, authenticated: bytes) -> bytes:
     from cryptography.exceptions import InvalidTag
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
@@ -164,7 +165,7 @@ def _entry(
         accept(t.BINARY, *types),
         java=(JavaMethod("ExpressionImplUtils", method),),
         arity=(len(types), len(types)),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
         check_values=check,
         calls=CallForm(columns=tuple(range(len(types)))),

@@ -24,6 +24,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
     Function,
+    Nullability,
     accept,
     cast_to,
     register,
@@ -258,11 +259,11 @@ _SHA2 = {0: "sha256", 224: "sha224", 256: "sha256", 384: "sha384", 512: "sha512"
 
 
 def _sha2(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: bytes, bits: int) -> str | None:
+    def evaluate(value: bytes, bits: int) -> str | None:
         name = _SHA2.get(bits)
         return None if name is None else hashlib.new(name, value).hexdigest()
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 _BYTES = cast_to(t.BINARY)
@@ -278,7 +279,7 @@ register(
         parameters=_SEED,
         calls=ALL_COLUMNS,
         arity=(1, None),
-        nullable="never",
+        nullable=Nullability.NEVER,
         encoded=True,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
@@ -290,7 +291,7 @@ register(
         parameters=_SEED,
         calls=ALL_COLUMNS,
         arity=(1, None),
-        nullable="never",
+        nullable=Nullability.NEVER,
         encoded=True,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
@@ -310,7 +311,7 @@ register(
         accept(t.STRING, t.BINARY, t.INT),
         catalyst=("Sha2",),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         coerce=cast_to(t.BINARY, t.INT),
     ),

@@ -1,4 +1,4 @@
-"""TO_BINARY, whose format is a constant: the bytes that a text spells, or its own."""
+"""TO_BINARY, whose format is a constant: the bytes that a string spells, or its own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import pyarrow.compute as pc
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
-from kquery_spark.functions.registry import COLUMN, CallContext, EvalMode, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    COLUMN,
+    CallContext,
+    EvalMode,
+    Function,
+    Nullability,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.functions.strings.basics import from_hexadecimal
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -50,7 +59,7 @@ register(
         _to_binary,
         accept(t.BINARY, t.STRING, t.STRING),
         arity=(1, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
         safe_for=lambda _, values: len(values) > 1 and str(values[1]).lower() in _UTF8_NAMES,

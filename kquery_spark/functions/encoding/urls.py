@@ -19,6 +19,7 @@ from kquery_spark.functions.registry import (
     EvalMode,
     Function,
     JavaMethod,
+    Nullability,
     accept,
     cast_to,
     register,
@@ -39,10 +40,10 @@ def _url_encode(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _url_decode(args: Sequence[Vector], context: CallContext) -> Data:
-    return per_distinct(in_mode(_decoded, context), args, context)
+    return per_distinct(in_mode(_decode_url, context), args, context)
 
 
-def _decoded(text: str) -> str:
+def _decode_url(text: str) -> str:
     plain = text.replace("+", " ")
     if "%" not in plain:
         return plain
@@ -52,14 +53,14 @@ def _decoded(text: str) -> str:
             if not pair.isascii() or "+" in pair:
                 raise Unsupported("URL_DECODE of a percent sign before other digits is not supported")
             raise ExecutionError("CANNOT_DECODE_URL", f"The provided URL cannot be decoded: {text}.")
-    return _ESCAPED.sub(_unescaped, plain)
+    return _ESCAPED.sub(_unescape_bytes, plain)
 
 
-def _unescaped(match: re.Match[str]) -> str:
+def _unescape_bytes(match: re.Match[str]) -> str:
     try:
         return bytes.fromhex(match[0].replace("%", "")).decode()
     except UnicodeDecodeError:
-        raise Unsupported("URL_DECODE of bytes that are no UTF-8 is not supported") from None
+        raise Unsupported("URL_DECODE of bytes that are not UTF-8 is not supported") from None
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -103,7 +104,7 @@ def _part(url: str, part: str) -> str | None:
     if match is None:
         if _ILLEGAL.search(url):
             raise ExecutionError("INVALID_URL", f"The url is invalid: {url}.")
-        raise Unsupported("PARSE_URL of what is no plain URL with a host is not supported")
+        raise Unsupported("PARSE_URL is supported for plain URLs with a host only")
     if part == "FILE":
         query = match["query"]
         return match["path"] if query is None else f"{match['path']}?{query}"
@@ -138,7 +139,7 @@ register(
         _url_encode,
         accept(t.STRING, t.STRING),
         java=(JavaMethod("UrlCodec", "encode", ((1, "UTF-8"),)), JavaMethod("UrlCodec", "encode")),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.STRING),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
@@ -152,7 +153,7 @@ register(
             JavaMethod("UrlCodec", "decode", ((1, "UTF-8"),)),
             JavaMethod("UrlCodec", "decode", ((1, False),), EvalMode.TRY),
         ),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset({EvalMode.ANSI, EvalMode.LEGACY}),
         coerce=cast_to(t.STRING),
         invalid_utf8=InvalidUtf8.REPLACED,
@@ -162,7 +163,7 @@ register(
         _parse_url,
         accept(t.STRING, t.STRING),
         arity=(2, 3),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=ANSI_RAISES,
         coerce=cast_to(t.STRING),
         check_values=_check_part,

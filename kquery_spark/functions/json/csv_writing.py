@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.json.writing import WHOLE_MINUTES, plain_text
-from kquery_spark.functions.registry import CallContext, Function, register
+from kquery_spark.functions.registry import CallContext, Function, Nullability, register
 from kquery_spark.kernels.text import if_else
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -33,14 +33,14 @@ def _to_csv(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _field(values: pa.Array, needs_quotes: str, context: CallContext) -> pa.Array:
-    """The text of each value between delimiters; nothing for NULL."""
+    """The string of each value between delimiters; nothing for NULL."""
     strings = plain_text(values, context)
     if values.type == t.STRING:
-        strings = _written(strings, needs_quotes)
+        strings = _quote_fields(strings, needs_quotes)
     return pc.fill_null(strings, "")
 
 
-def _written(strings: pa.Array, needs_quotes: str) -> pa.Array:
+def _quote_fields(strings: pa.Array, needs_quotes: str) -> pa.Array:
     """Strings without blanks around them, in quotes where they have to be."""
     trimmed = pc.utf8_trim(strings, _BLANKS)
     escaped = pc.replace_substring(pc.replace_substring(trimmed, "\\", "\\\\"), '"', '\\"')
@@ -65,7 +65,7 @@ register(
         "to_csv",
         _to_csv,
         _type,
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         changes=(WHOLE_MINUTES,),
         invalid_utf8=InvalidUtf8.REPLACED,
     )

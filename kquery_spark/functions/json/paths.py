@@ -63,5 +63,5 @@ def check_path(values: Sequence[object]) -> None:
 
 
 def has_question_mark(_: Sequence[object], values: Sequence[object]) -> bool:
-    """Whether a literal path has a question mark, which earlier releases do not read in quotes."""
+    """Return whether a literal path has a question mark, which earlier releases do not read in quotes."""
     return isinstance(values[1], str) and "?" in values[1]

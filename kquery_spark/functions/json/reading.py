@@ -18,6 +18,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     JavaMethod,
+    Nullability,
     VersionChange,
     accept,
     cast_to,
@@ -33,7 +34,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Data, Vector
 
-_NULL, _VALUE, _ODD = 0, 1, 2  # what the compiled loops say of a text
+_NULL, _VALUE, _ODD = 0, 1, 2  # what the compiled loops say of a string
 _LOADED_ROWS = 2_000  # Python takes longer for more strings than loading the compiled loops does
 
 
@@ -48,10 +49,10 @@ def _strings(vector: Vector, context: CallContext) -> pa.Array:
     return vector.array(context.num_rows)
 
 
-def _shown(document: Document) -> str | None:
-    """A value as a text: strings without quotes; None for one that UTF-8 has no bytes for."""
+def _to_string(document: Document) -> str | None:
+    """A value as a string: strings without quotes; None for one that UTF-8 has no bytes for."""
     if document.kind != "string":
-        return json_documents.written(document, java_text)
+        return json_documents.to_json(document, java_text)
     return document.value if _is_encodable(document.value) else None
 
 
@@ -63,43 +64,43 @@ def _is_encodable(text: str) -> bool:
 
 
 def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
-    """The value at a path as a text; NULL where there is none or the text is no JSON."""
+    """The value at a path as a string; NULL where there is none or the string is not JSON."""
     path = args[1].data.as_py()
     steps = None if path is None else parse_path(path)
     if steps is None:
         return pa.nulls(context.num_rows, t.STRING)
 
     if EACH in steps:
-        return _matches(args[0], steps, context)
+        return _wildcard_matches(args[0], steps, context)
 
-    def one(text: str) -> str | None:
+    def evaluate(text: str) -> str | None:
         document = json_documents.parse(text)
         value = None if document is None else json_documents.value_at(document, steps)
-        return None if value is None else _shown(value)
+        return None if value is None else _to_string(value)
 
-    return _values_at(args[0], steps, False, one, context)
+    return _values_at(args[0], steps, False, evaluate, context)
 
 
-def _matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext) -> Data:
-    """What is behind the wildcards of a path."""
+def _wildcard_matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext) -> Data:
+    """What is after the wildcards of a path."""
 
-    def one(text: str) -> str | None:
+    def evaluate(text: str) -> str | None:
         document = json_documents.parse(text)
-        return None if document is None else json_wildcards.text_behind(document, steps, java_text)
+        return None if document is None else json_wildcards.write_matches(document, steps, java_text)
 
-    return _values_at(vector, steps, False, one, context)
+    return _values_at(vector, steps, False, evaluate, context)
 
 
 def _values_at(
     vector: Vector,
     steps: tuple[str | int, ...],
     takes_last: bool,
-    one: Callable[[str], str | None],
+    evaluate: Callable[[str], str | None],
     context: CallContext,
 ) -> Data:
     loops = _loops(context.num_rows)
     if loops is None:
-        return per_distinct(one, [vector], context)
+        return per_distinct(evaluate, [vector], context)
     array = _strings(vector, context)
     offsets, raw = _layout(array)
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
@@ -115,7 +116,7 @@ def _values_at(
     else:
         size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
     values = build(ends, out[:size], _is_missing(array, status))
-    return _completed(values, status, array, one, context)
+    return _fill_odd_rows(values, status, array, evaluate, context)
 
 
 def _layout(array: pa.Array) -> tuple[Any, Any]:
@@ -131,8 +132,8 @@ def _is_missing(array: pa.Array, status: Any) -> Any:
     return missing if missing.any() else None
 
 
-def _completed(
-    values: pa.Array, status: Any, strings: pa.Array, one: Callable[[str], Any], context: CallContext
+def _fill_odd_rows(
+    values: pa.Array, status: Any, strings: pa.Array, evaluate: Callable[[str], Any], context: CallContext
 ) -> pa.Array:
     """The values, with Python's for the odd strings."""
     odd = status == _ODD
@@ -140,7 +141,7 @@ def _completed(
         return values
     odd_rows = np.flatnonzero(odd)
     odd_strings = Vector(t.STRING, strings.take(pa.array(odd_rows)))
-    odd_values = per_distinct(one, [odd_strings], replace(context, num_rows=len(odd_rows)))
+    odd_values = per_distinct(evaluate, [odd_strings], replace(context, num_rows=len(odd_rows)))
     indices = np.arange(len(values))
     indices[odd_rows] = len(values) + np.arange(len(odd_rows))
     reserve_gather([values], pa.array(indices))
@@ -154,7 +155,7 @@ def _json_field(args: Sequence[Vector], context: CallContext) -> Data:
     """One column of JSON_TUPLE: the last field of the name that is not null."""
     name = args[1].data.as_py()
 
-    def one(text: str) -> str | None:
+    def evaluate(text: str) -> str | None:
         document = json_documents.parse(text)
         if document is None or document.kind != "object":
             return None
@@ -163,32 +164,32 @@ def _json_field(args: Sequence[Vector], context: CallContext) -> Data:
             for field, item in zip(document.names, document.items, strict=True)
             if field == name and not json_documents.is_null(item)
         ]
-        return _shown(values[-1]) if values else None
+        return _to_string(values[-1]) if values else None
 
-    return _values_at(args[0], (name,), True, one, context)
+    return _values_at(args[0], (name,), True, evaluate, context)
 
 
 # --- lengths and names ----------------------------------------------------------------------------
 
 
 def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(text: str) -> int | None:
+    def evaluate(text: str) -> int | None:
         document = json_documents.parse(text)
         return len(document.items) if document is not None and document.kind == "array" else None
 
     loops = _loops(context.num_rows)
     if loops is None:
-        return per_distinct(one, args, context)
+        return per_distinct(evaluate, args, context)
     array = _strings(args[0], context)
     offsets, raw = _layout(array)
     lengths, status = np.empty(len(array), np.int64), np.empty(len(array), np.uint8)
     loops.json_lengths(raw, offsets, lengths, status)
     values = pa.array(lengths.astype(np.int32), mask=_is_missing(array, status))
-    return _completed(values, status, array, one, context)
+    return _fill_odd_rows(values, status, array, evaluate, context)
 
 
 def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(text: str) -> list[str] | None:
+    def evaluate(text: str) -> list[str] | None:
         document = json_documents.parse(text)
         if document is None or document.kind != "object":
             return None
@@ -196,7 +197,7 @@ def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
 
     loops = _loops(context.num_rows)
     if loops is None:
-        return per_distinct(one, args, context)
+        return per_distinct(evaluate, args, context)
     array = _strings(args[0], context)
     offsets, raw = _layout(array)
     ends, status = np.empty(len(array) + 1, np.int64), np.empty(len(array), np.uint8)
@@ -211,7 +212,7 @@ def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
     names = pa.ListArray.from_arrays(
         pa.array(ends.astype(np.int32)), build(bounds, raw[positions], None), mask=mask
     )
-    return _completed(names.cast(context.dtype), status, array, one, context)
+    return _fill_odd_rows(names.cast(context.dtype), status, array, evaluate, context)
 
 
 def _encodable(name: str) -> str:
@@ -227,7 +228,7 @@ register(
         accept(t.STRING, t.STRING, t.STRING),
         catalyst=("GetJsonObject",),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
         check_values=check_path,
@@ -244,7 +245,7 @@ register(
         accept(t.INT, t.STRING),
         catalyst=("LengthOfJsonArray",),
         java=(JavaMethod("JsonExpressionUtils", "lengthOfJsonArray"),),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
         invalid_utf8=InvalidUtf8.REPLACED,
@@ -255,7 +256,7 @@ register(
         accept(_KEYS, t.STRING),
         catalyst=("JsonObjectKeys",),
         java=(JavaMethod("JsonExpressionUtils", "jsonObjectKeys"),),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         loops=JSON_LOOPS,
         coerce=cast_to(t.STRING),
         invalid_utf8=InvalidUtf8.REPLACED,
@@ -268,7 +269,7 @@ register_internal(
         _json_field,
         accept(t.STRING, t.STRING, t.STRING),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         loops=JSON_LOOPS,
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.functions.calling import call
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.datetime.date_fields import local
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
@@ -16,8 +17,8 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     VersionChange,
-    call,
     function,
     register,
 )
@@ -48,10 +49,10 @@ WHOLE_MINUTES = VersionChange(
 
 
 def _to_json(args: Sequence[Vector], context: CallContext) -> Data:
-    return _written(args[0].array(context.num_rows), context)
+    return _to_json_strings(args[0].array(context.num_rows), context)
 
 
-def _written(array: pa.Array, context: CallContext) -> pa.Array:
+def _to_json_strings(array: pa.Array, context: CallContext) -> pa.Array:
     """Each value as JSON; NULL where it is NULL."""
     dtype = array.type
     if pa.types.is_struct(dtype):
@@ -64,7 +65,7 @@ def _written(array: pa.Array, context: CallContext) -> pa.Array:
         return quoted(array)
     if dtype == t.BINARY:
         plain = Vector(t.BOOL, pa.scalar(False))
-        return quoted(_called("base64", [Vector(dtype, array), plain], t.STRING, context))
+        return quoted(_call_function("base64", [Vector(dtype, array), plain], t.STRING, context))
     strings = plain_text(array, context)
     if dtype == t.DATE or pa.types.is_timestamp(dtype):
         return quoted(strings)
@@ -87,7 +88,7 @@ def plain_text(array: pa.Array, context: CallContext) -> pa.Array:
 
 def _moments(array: pa.Array, context: CallContext) -> pa.Array:
     args = [Vector(array.type, array), Vector(t.STRING, pa.scalar(_TIMESTAMP))]
-    strings = _called("date_format", args, t.STRING, context)
+    strings = _call_function("date_format", args, t.STRING, context)
     if array.type == t.TIMESTAMP_NTZ:
         return strings
     wall, _ = local(args[0], CallContext(t.STRING, context.mode, context.tz, len(array)))
@@ -110,7 +111,7 @@ def _check_days(days: pa.Array) -> None:
         raise Unsupported("strings of dates before the year 1 or after 9999 are not supported")
 
 
-def _called(name: str, args: Sequence[Vector], dtype: pa.DataType, context: CallContext) -> pa.Array:
+def _call_function(name: str, args: Sequence[Vector], dtype: pa.DataType, context: CallContext) -> pa.Array:
     rows = len(args[0].data)
     return call(function(name), args, CallContext(dtype, context.mode, context.tz, rows)).array(rows)
 
@@ -118,33 +119,33 @@ def _called(name: str, args: Sequence[Vector], dtype: pa.DataType, context: Call
 def _objects(array: pa.Array, context: CallContext) -> pa.Array:
     pieces = []
     for i, field in enumerate(array.type):
-        values = _written(pc.struct_field(array, [i]), context)
+        values = _to_json_strings(pc.struct_field(array, [i]), context)
         name = quoted(pa.array([field.name]))[0].as_py()
         pieces.append(pc.fill_null(pc.binary_join_element_wise(f",{name}:", values, ""), ""))
     if not pieces:
         return pc.if_else(array.is_valid(), "{}", pa.scalar(None, t.STRING))
     fields = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*pieces, ""), 1)
-    return _enclosed("{", fields, "}", array)
+    return _enclose("{", fields, "}", array)
 
 
 def _arrays(array: pa.Array, context: CallContext) -> pa.Array:
-    items = pc.fill_null(_written(array.flatten(), context), "null")
+    items = pc.fill_null(_to_json_strings(array.flatten(), context), "null")
     offsets = np.zeros(len(array) + 1, np.int32)
     np.cumsum(pc.fill_null(pc.list_value_length(array), 0).to_numpy(), out=offsets[1:])
-    return _enclosed("[", pc.binary_join(pa.ListArray.from_arrays(offsets, items), ","), "]", array)
+    return _enclose("[", pc.binary_join(pa.ListArray.from_arrays(offsets, items), ","), "]", array)
 
 
 def _maps(array: pa.Array, context: CallContext) -> pa.Array:
     """Objects of the entries; unlike fields of structs, values that are NULL are written."""
     entries = elements(array, array.keys)
     names = quoted(plain_text(entries.values, context))
-    values = pc.fill_null(_written(elements(array, array.items).values, context), "null")
+    values = pc.fill_null(_to_json_strings(elements(array, array.items).values, context), "null")
     pairs = pc.binary_join_element_wise(names, values, ":")
     lists = pa.ListArray.from_arrays(list_offsets(entries.sizes, entries.nulls), pairs)
-    return _enclosed("{", pc.binary_join(lists, ","), "}", array)
+    return _enclose("{", pc.binary_join(lists, ","), "}", array)
 
 
-def _enclosed(first: str, strings: pa.Array, last: str, array: pa.Array) -> pa.Array:
+def _enclose(first: str, strings: pa.Array, last: str, array: pa.Array) -> pa.Array:
     whole = pc.binary_join_element_wise(first, strings, last, "")
     return if_else(array.is_valid(), whole, pa.scalar(None, t.STRING)) if array.null_count else whole
 
@@ -186,7 +187,7 @@ register(
         "to_json",
         _to_json,
         _type,
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         changes=(WHOLE_MINUTES,),
         invalid_utf8=InvalidUtf8.REPLACED,
     )

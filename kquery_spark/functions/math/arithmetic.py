@@ -19,6 +19,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     Operator,
     register,
     register_internal,
@@ -55,7 +56,7 @@ def interval_overflow(subclass: str = "") -> ExecutionError:
     )
 
 
-def mode_over(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
+def mode_for_types(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
     """The mode in which a call over arguments of these types runs, given that of the session or of a ``try_`` function.
 
     Overflow of intervals is an error in every session; a call that gives NULL instead raises Unsupported.
@@ -242,7 +243,7 @@ def _divide(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.divide(left.data, right.data)
 
 
-def _truncated(left: Vector, right: Vector, context: CallContext) -> tuple[Any, Any, Any]:
+def _integer_operands(left: Vector, right: Vector, context: CallContext) -> tuple[Any, Any, Any]:
     """Dividend, divisor (never 0) and NULL mask as numpy arrays of a common integer form."""
     n = context.num_rows
     mask = dk.either_null(left.data, right.data, n)
@@ -294,7 +295,7 @@ def _modulo(args: Sequence[Vector], context: CallContext, positive: bool) -> Dat
         if pair is None:
             return _modulo_wide(left, right, context, positive)
         left, right = pair
-    a, b, mask = _truncated(left, right, context)
+    a, b, mask = _integer_operands(left, right, context)
     form = a.dtype
     if form.itemsize < 4:  # Java computes bytes and shorts as ints
         a, b = a.astype(np.int32), b.astype(np.int32)
@@ -336,7 +337,7 @@ def _integral_divide(args: Sequence[Vector], context: CallContext) -> Data:
         if pair is None:
             return _integral_divide_wide(left, right, context)
         left, right = pair
-    a, b, mask = _truncated(left, right, context)
+    a, b, mask = _integer_operands(left, right, context)
     lowest = np.iinfo(np.int64).min
     wraps = (a == lowest) & (b == -1)
     if mask is not None:
@@ -417,7 +418,7 @@ def _entry(
         result,
         catalyst=(catalyst,),
         arity=(2, 2),
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         raises=ANSI_RAISES,
         safe_for=_SAFE.get(name),
         encoded=True,
@@ -428,7 +429,9 @@ def _entry(
 
 def _division(*args: Any, calls: CallForm = ONE_COLUMN) -> Function:
     """Spark looks at the divisor before the dividend."""
-    return replace(_entry(*args), calls=calls, nullable="always", evaluates=(1, 0), zero_ends=True)
+    return replace(
+        _entry(*args), calls=calls, nullable=Nullability.OTHER_REASONS, evaluates=(1, 0), zero_ends=True
+    )
 
 
 register_internal(

@@ -10,7 +10,15 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import FOUR_COLUMNS, TWO_COLUMNS
-from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, Function, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
+    CallContext,
+    Function,
+    Nullability,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
@@ -28,7 +36,7 @@ def _java_longs(values: Any) -> Any:
 
 
 def _width_bucket(args: Sequence[Vector], context: CallContext) -> Data:
-    """The bucket of a value among equal ones between two ends; NULL for ends or counts that make none."""
+    """Return the bucket of a value among buckets of equal width between two bounds; NULL for invalid bounds or counts."""
     n = context.num_rows
     value, start, end = (_doubles(a, n) for a in args[:3])
     count = numbers(args[3], n)
@@ -79,7 +87,7 @@ register(
         accept(t.LONG, t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
         catalyst=("WidthBucket",),
         arity=(4, 4),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1, 2, 3),
         coerce=cast_to(t.DOUBLE, t.DOUBLE, t.DOUBLE, t.LONG),
         calls=FOUR_COLUMNS,

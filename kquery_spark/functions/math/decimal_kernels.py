@@ -77,7 +77,7 @@ def add(left: Vector, right: Vector, context: CallContext, sign: int = 1) -> Dat
             a, b = _scaled(left.data, up_l), _scaled(right.data, up_r)
             exact = (pc.add if sign > 0 else pc.subtract)(a, b)
             return _narrow_result(exact, scale, context)
-    return fit(wide.added(left, right, sign, _length(left, right, context)), context)
+    return round_to_decimal128(wide.add(left, right, sign, _length(left, right, context)), context)
 
 
 def _length(left: Vector, right: Vector, context: CallContext) -> int:
@@ -95,7 +95,7 @@ def multiply(left: Vector, right: Vector, context: CallContext) -> Data:
         if bound <= INT64_MAX:
             exact = pc.multiply(left.data, right.data)
             return _narrow_result(exact, left.dtype.scale + right.dtype.scale, context)
-    return fit(wide.multiplied(left, right, _length(left, right, context)), context)
+    return round_to_decimal128(wide.multiply(left, right, _length(left, right, context)), context)
 
 
 def divide(left: Vector, right: Vector, context: CallContext) -> Data:
@@ -170,22 +170,22 @@ def to_wide(vector: Vector, context: CallContext) -> Data:
     """Any decimal vector as the context's type through decimal256, rounded HALF_UP and range-checked."""
     length = 1 if vector.is_scalar else context.num_rows
     values = vector.array(length).cast(pa.decimal256(76, vector.dtype.scale))
-    result = fit(values, context)
+    result = round_to_decimal128(values, context)
     return result[0] if vector.is_scalar else result
 
 
-def fit(values: pa.Array, context: CallContext) -> pa.Array:
+def round_to_decimal128(values: pa.Array, context: CallContext) -> pa.Array:
     """decimal256 values as the context's decimal128: round HALF_UP, then range check."""
     out = context.dtype
     if values.type.scale > out.scale:
-        values = wide.rounded(values, out.scale)
+        values = wide.round_half_up(values, out.scale)
     elif values.type.scale < out.scale:
         whole = out.precision - out.scale
         limit = pa.scalar(decimal.Decimal(10) ** whole, pa.decimal256(76, values.type.scale))
         values = _null_out(values, limit, context).cast(pa.decimal256(76, out.scale), safe=False)
     limit = pa.scalar(decimal.Decimal(10) ** (out.precision - out.scale), pa.decimal256(76, out.scale))
     in_range = _null_out(values, limit, context)
-    return slim(in_range.cast(out))
+    return narrow_if_possible(in_range.cast(out))
 
 
 def _null_out(values: pa.Array, limit: pa.Scalar, context: CallContext) -> pa.Array:
@@ -197,16 +197,16 @@ def _null_out(values: pa.Array, limit: pa.Scalar, context: CallContext) -> pa.Ar
     return pc.if_else(inside, values, pa.scalar(None, values.type))
 
 
-def slim(array: pa.Array) -> pa.Array:
+def narrow_if_possible(array: pa.Array) -> pa.Array:
     """Narrow where every value fits, else as it is."""
-    slim = narrow(array)
-    return array if slim is None else slim
+    narrow_if_possible = narrow(array)
+    return array if narrow_if_possible is None else narrow_if_possible
 
 
 def _wide_quotient(left: Vector, right: Vector, context: CallContext) -> pa.Array:
     length = _length(left, right, context)
     try:
-        return fit(wide.divided(left, right, context.dtype.scale, length), context)
+        return round_to_decimal128(wide.divide(left, right, context.dtype.scale, length), context)
     except OverflowError:
         return _quotient_in_python(left, right, length, context)
 
@@ -246,7 +246,7 @@ def _pack(values: Any, present: Any, context: CallContext) -> pa.Array:
             result[row] = decimal.Decimal(int(value)).scaleb(-out.scale, _EXACT)
         elif context.mode is EvalMode.ANSI:
             raise out_of_range(context)
-    return slim(pa.array(result, out))
+    return narrow_if_possible(pa.array(result, out))
 
 
 def scalar_narrow(value: decimal.Decimal, dtype: pa.DataType) -> Data:

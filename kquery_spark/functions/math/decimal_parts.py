@@ -1,4 +1,4 @@
-"""Decimals as integers that numpy computes with: what is before and behind the point."""
+"""Decimals as integers that numpy computes with: what is before and after the point."""
 
 from __future__ import annotations
 

@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
     Function,
+    Nullability,
     Operator,
     accept,
     cast_to,
@@ -93,7 +94,7 @@ def _both_positive(base: Doubles, value: Doubles) -> Any:
     return ~(base <= 0) & ~(value <= 0)
 
 
-def _by_libm(name: str) -> Callable[[Doubles], Doubles]:
+def _libm_kernel(name: str) -> Callable[[Doubles], Doubles]:
     """Arrow's kernel, which calls the C library: its last digit is Java's far more often than that of numpy's own loops."""
 
     def run(values: Doubles) -> Doubles:
@@ -103,7 +104,7 @@ def _by_libm(name: str) -> Callable[[Doubles], Doubles]:
     return run
 
 
-def _needs_arrow(name: str) -> Callable[[Sequence[object]], None] | None:
+def _require_arrow_kernel(name: str) -> Callable[[Sequence[object]], None] | None:
     """What declines calls of a function whose kernel the pyarrow that is installed lacks."""
     if hasattr(pc, name) or name not in _OF_NEWER_ARROW:
         return None
@@ -121,7 +122,7 @@ _UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
     ("sqrt", "Sqrt", np.sqrt),
     ("cbrt", "Cbrt", fdlibm.cbrt),
     ("exp", "Exp", fdlibm.exp),
-    ("expm1", "Expm1", _by_libm("expm1")),
+    ("expm1", "Expm1", _libm_kernel("expm1")),
     ("sin", "Sin", np.sin),
     ("cos", "Cos", np.cos),
     ("tan", "Tan", np.tan),
@@ -131,15 +132,15 @@ _UNARY: tuple[tuple[str, str, Callable[[Doubles], Any]], ...] = (
     ("asin", "Asin", fdlibm.asin),
     ("acos", "Acos", fdlibm.acos),
     ("atan", "Atan", fdlibm.atan),
-    ("sinh", "Sinh", _by_libm("sinh")),
-    ("cosh", "Cosh", _by_libm("cosh")),
-    ("tanh", "Tanh", _by_libm("tanh")),
+    ("sinh", "Sinh", _libm_kernel("sinh")),
+    ("cosh", "Cosh", _libm_kernel("cosh")),
+    ("tanh", "Tanh", _libm_kernel("tanh")),
     ("degrees", "ToDegrees", lambda x: x * 57.29577951308232),
     ("radians", "ToRadians", lambda x: x * 0.017453292519943295),
 )
 _LOGS: tuple[tuple[str, str, Callable[[Doubles], Any], float], ...] = (
     ("log2", "Log2", lambda x: fdlibm.log(x) / math.log(2.0), 0.0),
-    ("log10", "Log10", _by_libm("log10"), 0.0),
+    ("log10", "Log10", _libm_kernel("log10"), 0.0),
     ("log1p", "Log1p", fdlibm.log1p, -1.0),
 )
 _DOUBLE = accept(t.DOUBLE, t.DOUBLE)
@@ -161,12 +162,12 @@ def _entry(name: str, kernel: Any, catalyst: str, count: int = 1, **options: Any
         catalyst=(catalyst,),
         arity=(count, count),
         coerce=cast_to(t.DOUBLE),
-        **{"nullable": "always", **options},
+        **{"nullable": Nullability.OTHER_REASONS, **options},
     )
 
 
 register(
-    *(_entry(n, _unary(f), c, calls=UPPER, check_values=_needs_arrow(n)) for n, c, f in _UNARY),
+    *(_entry(n, _unary(f), c, calls=UPPER, check_values=_require_arrow_kernel(n)) for n, c, f in _UNARY),
     _entry("rint", _unary(np.rint), "Rint"),
     _entry(
         "signum", _unary(_sign), "Signum", calls=UPPER, aliases=("sign",), alias_calls=(("sign", ONE_COLUMN),)
@@ -180,7 +181,7 @@ register(
         _DOUBLE,
         catalyst=("Logarithm",),
         arity=(1, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         coerce=cast_to(t.DOUBLE),
         calls=replace(_UPPER_PAIR, shape=(1, "LOG(E(), {0})")),
@@ -190,7 +191,7 @@ register(
         _binary(_power),
         "Pow",
         2,
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         calls=_UPPER_PAIR,
         aliases=("pow",),
         alias_calls=(("pow", TWO_COLUMNS),),
@@ -200,10 +201,10 @@ register(
         _binary(lambda y, x: fdlibm.atan2(y + 0.0, x + 0.0)),
         "Atan2",
         2,
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         calls=_UPPER_PAIR,
     ),
-    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable="any", calls=_UPPER_PAIR),
+    _entry("hypot", _binary(np.hypot), "Hypot", 2, nullable=Nullability.ANY_ARGUMENT, calls=_UPPER_PAIR),
 )
 
 
@@ -212,8 +213,17 @@ def _constant(value: float) -> Any:
 
 
 register(
-    Function("pi", _constant(math.pi), lambda types: t.DOUBLE, arity=(0, 0), nullable="never", calls=UPPER),
-    Function("e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable="never", calls=UPPER),
+    Function(
+        "pi",
+        _constant(math.pi),
+        lambda types: t.DOUBLE,
+        arity=(0, 0),
+        nullable=Nullability.NEVER,
+        calls=UPPER,
+    ),
+    Function(
+        "e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable=Nullability.NEVER, calls=UPPER
+    ),
 )
 
 
@@ -320,7 +330,7 @@ register(
         _factorial,
         accept(t.LONG, t.INT),
         catalyst=("Factorial",),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.INT),
     ),
 )
@@ -350,7 +360,7 @@ def _make_decimal(args: Sequence[Vector], context: CallContext) -> Data:
     return dk.check_range(args[0].data, context)
 
 
-def _given(types: Sequence[pa.DataType]) -> pa.DataType:
+def _type_from_importer(types: Sequence[pa.DataType]) -> pa.DataType:
     raise PlanError("make_decimal needs its type from the importer")
 
 
@@ -374,9 +384,21 @@ register_internal(
     # MakeDecimal(child, precision, scale, nullOnOverflow): Call.of("make_decimal", child, dtype=decimal(precision, scale)),
     # mode TRY where nullOnOverflow. CheckOverflow(child, dataType, nullOnOverflow) is a Cast between decimals instead.
     Function(
-        "make_decimal", _make_decimal, _given, catalyst=("MakeDecimal",), raises=ANSI_RAISES, encoded=True
+        "make_decimal",
+        _make_decimal,
+        _type_from_importer,
+        catalyst=("MakeDecimal",),
+        raises=ANSI_RAISES,
+        encoded=True,
     ),
-    Function("known_not_null", _identity, same, catalyst=("KnownNotNull",), nullable="never", encoded=True),
+    Function(
+        "known_not_null",
+        _identity,
+        same,
+        catalyst=("KnownNotNull",),
+        nullable=Nullability.NEVER,
+        encoded=True,
+    ),
     Function("known_normalized", _identity, same, catalyst=("KnownFloatingPointNormalized",), encoded=True),
     Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),
 )

@@ -13,6 +13,7 @@ from kquery_spark.functions.registry import (
     EvalMode,
     Function,
     JavaMethod,
+    Nullability,
     accept,
     cast_to,
     register,
@@ -26,15 +27,15 @@ _LARGEST = 2**64 - 1
 
 
 def _conv(args: Sequence[Vector], context: CallContext) -> Data:
-    """The number that a text begins with, in another base; a negative base makes it signed."""
+    """The number that a string begins with, in another base; a negative base makes it signed."""
 
-    def one(text: str, source: int, target: int) -> str | None:
-        return _converted(text.strip(" "), source, target, context.mode is EvalMode.ANSI)
+    def evaluate(text: str, source: int, target: int) -> str | None:
+        return _convert_base(text.strip(" "), source, target, context.mode is EvalMode.ANSI)
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
-def _converted(text: str, source: int, target: int, raises: bool) -> str | None:
+def _convert_base(text: str, source: int, target: int, raises: bool) -> str | None:
     if not (2 <= source <= 36 and 2 <= abs(target) <= 36 and text):
         return None
     is_negative = text[0] == "-"
@@ -45,7 +46,7 @@ def _converted(text: str, source: int, target: int, raises: bool) -> str | None:
     if target < 0 and is_high:
         number = -number & _LARGEST
         is_negative = True
-    return ("-" if is_negative and target < 0 else "") + _written(number, abs(target))
+    return ("-" if is_negative and target < 0 else "") + _format_number(number, abs(target))
 
 
 def _unsigned(digits: str, base: int, raises: bool) -> int:
@@ -63,7 +64,7 @@ def _unsigned(digits: str, base: int, raises: bool) -> int:
     return number
 
 
-def _written(number: int, base: int) -> str:
+def _format_number(number: int, base: int) -> str:
     digits = ""
     while number:
         number, digit = divmod(number, base)
@@ -72,7 +73,7 @@ def _written(number: int, base: int) -> str:
 
 
 def _luhn_check(args: Sequence[Vector], context: CallContext) -> Data:
-    """Whether a text is digits with a sum by Luhn's rule that ends in 0."""
+    """Return whether a string is digits with a sum by Luhn's rule that ends in 0."""
     return per_distinct(_is_luhn, args, context)
 
 
@@ -90,7 +91,7 @@ register(
         accept(t.STRING, t.STRING, t.INT),
         catalyst=("Conv",),
         arity=(3, 3),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1, 2),
         raises=ANSI_RAISES,
         coerce=cast_to(t.STRING, t.INT),
@@ -101,7 +102,7 @@ register(
         _luhn_check,
         accept(t.BOOL, t.STRING),
         java=(JavaMethod("ExpressionImplUtils", "isLuhnNumber"),),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.STRING),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

@@ -21,6 +21,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     VersionChange,
     depends_on_values,
     register,
@@ -30,11 +31,11 @@ from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
-# Zeros of the power of ten that decimals are rounded to; for some billions of them Spark raises an error.
+# The largest power of ten (as its zeros) to which decimals are rounded; for much larger ones Spark raises an error.
 _MOST_ZEROS = 1000
 # Places of decimals: of their 38 digits nothing is left there, nor at coarser ones.
 _COARSEST = -40
-_MAX_DECIMAL_PLACES = 340  # before or after the point, within which all digits of the text of a double are
+_MAX_DECIMAL_PLACES = 340  # before or after the point, within which all digits of the string of a double are
 
 
 def _decimal_type(dtype: pa.DataType, scale: int) -> pa.DataType:
@@ -134,7 +135,7 @@ def _decimals(vector: Vector, scale: int, even: bool, context: CallContext) -> D
     return dk._pack(np.where(values < 0, -rounded, rounded), present, strict)
 
 
-def _rounded(even: bool) -> Any:
+def _rounding_kernel(even: bool) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         vector = args[0]
         if len(args) > 1 and not args[1].data.is_valid:
@@ -184,7 +185,7 @@ def _has_room(data: Data, unit: int) -> bool:
 
 
 def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
-    """A decimal, up or down to so many decimal places."""
+    """Round a decimal up or down to the number of decimal places in the second argument."""
     vector, scale = args[0], max(args[1].data.as_py(), _COARSEST)
     source = vector.dtype
     vector = Vector(source, vector.physical(context.num_rows))
@@ -209,7 +210,7 @@ def _to_scale(args: Sequence[Vector], up: bool, context: CallContext) -> Data:
         raise ExecutionError("NUMERIC_VALUE_OUT_OF_RANGE.WITHOUT_SUGGESTION", str(error)) from None
 
 
-def _whole(up: bool) -> Any:
+def _whole_kernel(up: bool) -> Any:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         if len(args) > 1:
             return _to_scale(args, up, context)
@@ -257,11 +258,11 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
     # Catalyst: children (child, scale literal); ansiEnabled is the mode
     return Function(
         name,
-        _rounded(even),
+        _rounding_kernel(even),
         _numeric,
         catalyst=(catalyst,),
         arity=(1, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset(EvalMode),
         safe_for=_exact,
         encoded=True,
@@ -274,11 +275,11 @@ def _round_entry(name: str, even: bool, catalyst: str) -> Function:
 def _whole_entry(name: str, up: bool, catalyst: str, aliases: tuple[str, ...] = ()) -> Function:
     return Function(
         name,
-        _whole(up),
+        _whole_kernel(up),
         depends_on_values,
         catalyst=(catalyst, f"Round{catalyst}"),
         arity=(1, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=frozenset(EvalMode),
         safe_for=lambda types, values: types[0] != t.DOUBLE and (len(types) < 2 or _exact(types, values)),
         encoded=True,

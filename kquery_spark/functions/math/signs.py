@@ -25,7 +25,7 @@ from kquery_spark.types.vector import Data, Vector
 
 
 def _is_checked(context: CallContext) -> bool:
-    """Whether the smallest integer, which has no counterpart, is an error."""
+    """Return whether the smallest integer, which has no counterpart, is an error."""
     return t.is_integral(context.dtype) and context.mode is not EvalMode.LEGACY
 
 

@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     EvalMode,
     Function,
+    Nullability,
     depends_on_values,
     register,
     register_internal,
@@ -27,18 +28,18 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels.elements import (
     bounds,
-    element_of,
+    cast_nullability,
+    coerce_to_element,
     elements,
     is_array,
     list_array,
-    of_one_type,
-    of_type,
+    unify_types,
 )
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_MAX_ELEMENTS = 2**31 - 1  # that offsets of 32 bits reach
+_MAX_ELEMENTS = 2**31 - 1  # the limit of 32-bit offsets
 
 
 def _nulls(array: pa.Array) -> Any:
@@ -83,7 +84,9 @@ def _struct_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.D
 
 def _named_struct(args: Sequence[Vector], context: CallContext) -> Data:
     fields = list(context.dtype)
-    parts = [of_type(a.array(context.num_rows), f.type) for a, f in zip(args[1::2], fields, strict=True)]
+    parts = [
+        cast_nullability(a.array(context.num_rows), f.type) for a, f in zip(args[1::2], fields, strict=True)
+    ]
     return pa.StructArray.from_arrays(parts, fields=fields)
 
 
@@ -92,7 +95,7 @@ def _named_struct(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _element_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if not is_array(types[0]) or not t.is_integral(types[1]):
-        raise PlanError(f"{t.spark_name(types[0])} is no array")
+        raise PlanError(f"{t.spark_name(types[0])} is not an array")
     return types[0].value_type
 
 
@@ -167,7 +170,7 @@ def _hits(array: pa.Array, child: pa.Array, needle: Vector, length: int) -> tupl
     starts = np.cumsum(sizes) - sizes
     positions = np.repeat(begins - starts, sizes) + np.arange(int(sizes.sum()))
     values = child.take(pa.array(positions)), needle.array(length).take(pa.array(rows))
-    left, right = (Vector(side.type, side) for side in of_one_type(*values))
+    left, right = (Vector(side.type, side) for side in unify_types(*values))
     context = CallContext(t.BOOL, EvalMode.ANSI, "UTC", len(positions))
     return positions, rows, compare("eq", left, right, context)
 
@@ -199,7 +202,7 @@ def _array(args: Sequence[Vector], context: CallContext) -> Data:
     element = context.dtype.value_type
     columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]
     if t.is_nested(element):  # they may differ in what can be NULL in them
-        columns = [of_type(column, element) for column in columns]
+        columns = [cast_nullability(column, element) for column in columns]
     stacked = pa.concat_arrays(columns) if columns else pa.nulls(0, element)
     order = np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64)
     offsets = pa.array(np.arange(n + 1, dtype=np.int32) * width)
@@ -239,7 +242,7 @@ def _map_part(keys: bool) -> Any:
 def _part_type(keys: bool) -> Any:
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
         if not pa.types.is_map(types[0]):
-            raise PlanError(f"{t.spark_name(types[0])} is no map")
+            raise PlanError(f"{t.spark_name(types[0])} is not a map")
         return pa.list_(types[0].key_type if keys else types[0].item_field.with_name("element"))
 
     return rule
@@ -257,7 +260,7 @@ register_internal(
         depends_on_values,
         catalyst=("GetStructField",),
         arity=(2, 2),
-        nullable="field",
+        nullable=Nullability.STRUCT_OR_FIELD,
         reads_field=True,
         result_of=_field_type,
         invalid_utf8=InvalidUtf8.BYTES,
@@ -281,7 +284,7 @@ register(
         depends_on_values,
         catalyst=("CreateNamedStruct",),
         arity=(2, None),
-        nullable="never",
+        nullable=Nullability.NEVER,
         result_of=_struct_type,
         calls=ALL_COLUMNS,
         invalid_utf8=InvalidUtf8.BYTES,
@@ -296,7 +299,7 @@ register_internal(
         catalyst=("GetArrayItem",),
         parameters=CatalystParameters(null_if_not_failing=True),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         raises=ANSI_RAISES,
         coerce=_zero_based,
@@ -308,7 +311,7 @@ register_internal(
         _value_type,
         catalyst=("GetMapValue",),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         invalid_utf8=InvalidUtf8.BYTES,
     ),
@@ -322,7 +325,7 @@ register(
         catalyst=("ElementAt",),
         parameters=CatalystParameters(null_if_not_failing=True),
         arity=(2, 2),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         raises=frozenset(EvalMode),
         invalid_utf8=InvalidUtf8.BYTES,
@@ -342,8 +345,8 @@ register(
         _contains_type,
         catalyst=("ArrayContains",),
         arity=(2, 2),
-        coerce=element_of,
-        nullable="always",
+        coerce=coerce_to_element,
+        nullable=Nullability.OTHER_REASONS,
         evaluates=(0, 1),
         invalid_utf8=InvalidUtf8.BYTES,
     ),
@@ -355,7 +358,7 @@ register(
         parameters=CatalystParameters(ignored=("useStringTypeWhenEmpty",)),
         calls=ALL_COLUMNS,
         arity=(0, None),
-        nullable="never",
+        nullable=Nullability.NEVER,
         coerce=_one_type,
         invalid_utf8=InvalidUtf8.BYTES,
     ),

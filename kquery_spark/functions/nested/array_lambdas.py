@@ -14,36 +14,37 @@ from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.functions.nested.higher_order import (
     HigherOrderFunction,
     LambdaCall,
-    array_of,
     element_field,
     first_type,
+    list_of_results,
     register_higher_order,
 )
+from kquery_spark.functions.nullability import Nullability
 from kquery_spark.kernels.elements import (
     Elements,
     Mask,
+    cast_nullability,
     element_places,
     elements,
+    gather_lists,
     list_array,
-    listed,
-    of_type,
 )
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-# A step of AGGREGATE costs as much as Spark needs for so many elements.
+# In the time of one step of AGGREGATE, Spark processes this number of elements.
 _MIN_ROWS_OF_A_STEP = 200
-_MAX_SHORT_STEPS = 1000  # so few steps take no time worth mentioning, however few rows they have
+_MAX_SHORT_STEPS = 1000  # up to this number of steps, even few rows take little time
 
 
-def _with_place(items: Elements, parameters: int) -> list[pa.Array]:
+def _with_position(items: Elements, parameters: int) -> list[pa.Array]:
     """The elements and, for a lambda of two parameters, the place of each in its array."""
     return [items.values, pa.array(items.order.astype(np.int32))][:parameters]
 
 
 def truth(value: Vector, length: int) -> tuple[Mask, Mask]:
-    """Where a condition is true, and where it is NULL."""
+    """Return two masks: where a condition is true, and where it is NULL."""
     data = pa.nulls(length, t.BOOL) if value.dtype == t.NULL else value.array(length)
     true = np.asarray(pc.fill_null(data, False).to_numpy(zero_copy_only=False), np.bool_)
     return true, np.asarray(data.is_null().to_numpy(zero_copy_only=False), np.bool_)
@@ -51,20 +52,20 @@ def truth(value: Vector, length: int) -> tuple[Mask, Mask]:
 
 def _transform(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     items = elements(args[0])
-    values = call.function(_with_place(items, call.parameters), items.rows).array(len(items.rows))
+    values = call.function(_with_position(items, call.parameters), items.rows).array(len(items.rows))
     return list_array(values, items.sizes, items.nulls, call.dtype)
 
 
 def _filter(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     items = elements(args[0])
-    value = call.function(_with_place(items, call.parameters), items.rows)
+    value = call.function(_with_position(items, call.parameters), items.rows)
     passing = np.flatnonzero(truth(value, len(items.rows))[0])
     sizes = np.bincount(items.rows[passing], minlength=call.num_rows)
-    return listed(items.values, passing, sizes, items.nulls, call.dtype)
+    return gather_lists(items.values, passing, sizes, items.nulls, call.dtype)
 
 
 def _quantified(exists: bool) -> Any:
-    """Whether the lambda holds for some (or each) element; NULL where only unknown ones could decide."""
+    """Build the kernel of EXISTS or FORALL; the result is NULL if only elements with an unknown condition could decide."""
 
     def run(args: Sequence[pa.Array], call: LambdaCall) -> Data:
         items = elements(args[0])
@@ -88,10 +89,10 @@ def _quantified(exists: bool) -> Any:
 
 
 def _evaluate_until_decided(items: Elements, decided: Mask, evaluate: Callable[[Int64s], None]) -> None:
-    """Evaluate the elements of each row up to the first one that decides: Spark stops there, so later ones must not raise.
+    """Evaluate the elements of each row up to the first one that decides, since later ones must not raise an error.
 
-    Several of each row at a time, twice as many after each success and half as many after an error. An error among single
-    elements is one that Spark meets, too.
+    Each step evaluates several elements of each row: twice as many after a success, half as many after an error. If a step
+    with one element per row raises, Spark raises the same error.
     """
     starts, done = items.starts, np.zeros(len(items.sizes), np.int64)
     rows, width = np.flatnonzero(items.sizes), 1
@@ -111,7 +112,7 @@ def _evaluate_until_decided(items: Elements, decided: Mask, evaluate: Callable[[
 
 
 def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    """The lambda of the elements at each place of two arrays, NULL behind the end of the shorter one."""
+    """The lambda of the elements at each place of two arrays, NULL after the end of the shorter one."""
     sides = [elements(array) for array in args]
     nulls = sides[0].nulls | sides[1].nulls
     sizes = np.where(nulls, 0, np.maximum(sides[0].sizes, sides[1].sizes))
@@ -122,9 +123,9 @@ def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
 
 
 def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    """Fold each array from the left: step by step, over all rows that have an element at that place.
+    """Fold each array from the left. Each step processes one element of all rows that have another element.
 
-    Rows are taken in the order of their sizes, the largest first, so that those with an element left are a prefix.
+    Rows are sorted by the size of their array, the largest first, so the rows of a step are always a prefix.
     """
     array, zero = args
     items = elements(array)
@@ -134,14 +135,14 @@ def _aggregate(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     if len(steps) > _MAX_SHORT_STEPS and len(items.rows) < _MIN_ROWS_OF_A_STEP * len(steps):
         raise Unsupported("AGGREGATE over few long arrays is not supported")
     live = np.searchsorted(-sizes, -steps, side="left")  # rows with more elements than the step's number
-    value = of_type(zero.take(pa.array(order)), call.dtype)
+    value = cast_nullability(zero.take(pa.array(order)), call.dtype)
     done: list[pa.Array] = []
     for step, count in zip(steps.tolist(), live.tolist(), strict=True):
         if count < len(value):
             done.append(value.slice(count))
             value = value.slice(0, count)
         element = items.values.take(pa.array(starts[:count] + step))
-        value = of_type(call.function([value, element], order[:count]).array(count), call.dtype)
+        value = cast_nullability(call.function([value, element], order[:count]).array(count), call.dtype)
     folded = pa.concat_arrays([value, *reversed(done)])
     places = np.empty(len(order), np.int64)
     places[order] = np.arange(len(order))
@@ -179,7 +180,7 @@ register_higher_order(
         catalyst="ArrayTransform",
         parameters=_element_and_place,
         optional=1,
-        result=array_of,
+        result=list_of_results,
         kernel=_transform,
     ),
     HigherOrderFunction(
@@ -199,7 +200,7 @@ register_higher_order(
             is_condition=True,
             result=_condition,
             kernel=_quantified(name == "exists"),
-            nullable="body",
+            nullable=Nullability.ARGUMENT_OR_BODY,
         )
         for name, cls in (("exists", "ArrayExists"), ("forall", "ArrayForAll"))
     ),
@@ -209,7 +210,7 @@ register_higher_order(
         catalyst="ZipWith",
         arguments=2,
         parameters=_pair,
-        result=array_of,
+        result=list_of_results,
         kernel=_zip_with,
     ),
     HigherOrderFunction(
@@ -221,7 +222,7 @@ register_higher_order(
         parameters=_state_and_element,
         result=_state_type,
         kernel=_aggregate,
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         finishes=True,
     ),
 )

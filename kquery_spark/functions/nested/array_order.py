@@ -19,7 +19,7 @@ from kquery_spark.functions.nested.higher_order import (
     register_higher_order,
 )
 from kquery_spark.functions.registry import CallContext, Function, register_internal, same
-from kquery_spark.kernels.elements import codes, elements, listed
+from kquery_spark.kernels.elements import elements, gather_lists, value_ranks
 from kquery_spark.kernels.integer_order import lexicographic_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
@@ -33,17 +33,18 @@ _UNORDERED = "array_sort by a lambda that does not order all elements of an arra
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     """Ascending, NULLs last; equal elements keep their order."""
     items = elements(args[0].array(context.num_rows))
-    ranks = codes(items.values)
+    ranks = value_ranks(items.values)
     ranks = np.where(ranks < 0, ranks.max(initial=0) + 1, ranks)
     order = lexicographic_order([items.rows, ranks])
-    return listed(items.values, order, items.sizes, items.nulls, context.dtype)
+    return gather_lists(items.values, order, items.sizes, items.nulls, context.dtype)
 
 
 def _sort_by(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    """Stable, by what the lambda says of every two elements of an array.
+    """Sort arrays by a comparing lambda: evaluate it for all pairs of elements of an array at once, then count.
 
-    Where that is a total order, each sorting algorithm gives the same array. Where it is none (or is NULL or raises for
-    some two elements), the answer depends on which ones Java's algorithm compares.
+    If the lambda defines a total order, the rank of an element is the number of smaller elements, and every sorting
+    algorithm returns the same array. Otherwise (or if it is NULL or raises an error for a pair), the result would depend on
+    the pairs that Java's algorithm compares, so the call is not supported.
     """
     items = elements(args[0])
     sizes, starts = items.sizes, items.starts
@@ -55,16 +56,18 @@ def _sort_by(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     right = np.arange(pairs) - np.repeat(np.cumsum(width) - width, width) + starts[items.rows[left]]
     distinct = np.flatnonzero(left != right)
     signs = np.zeros(pairs, np.int64)
-    signs[distinct] = _compared(items.values, left[distinct], right[distinct], items.rows, call)
+    signs[distinct] = _comparison_signs(items.values, left[distinct], right[distinct], items.rows, call)
     ranks = np.bincount(left[signs > 0], minlength=len(items.rows))  # how many elements are less
     if (np.sign(ranks[left] - ranks[right]) != signs).any():
         raise Unsupported(_UNORDERED)
     order = lexicographic_order([items.rows, ranks])
-    return listed(items.values, order, sizes, items.nulls, call.dtype)
+    return gather_lists(items.values, order, sizes, items.nulls, call.dtype)
 
 
-def _compared(values: pa.Array, left: Int64s, right: Int64s, rows: Int64s, call: LambdaCall) -> Int64s:
-    """The sign of what the lambda says of elements at two places."""
+def _comparison_signs(
+    values: pa.Array, left: Int64s, right: Int64s, rows: Int64s, call: LambdaCall
+) -> Int64s:
+    """Return the sign of the lambda's result for pairs of elements at two lists of positions."""
     if not len(left):
         return np.zeros(0, np.int64)
     try:

@@ -15,6 +15,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     CatalystParameters,
     Function,
+    Nullability,
     TypeRule,
     depends_on_values,
     register,
@@ -22,14 +23,14 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings.basics import dense_mask, numbers
 from kquery_spark.kernels.elements import (
     Mask,
+    cast_nullability,
     check_size,
-    element_of,
+    coerce_to_element,
     element_places,
     elements,
+    gather_lists,
     is_array,
     list_array,
-    listed,
-    of_type,
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
@@ -38,7 +39,9 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 _ELEMENT_BYTES = 48  # of an element on its way
 
 
-def _inserted(array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dtype: pa.DataType) -> pa.Array:
+def _insert_items(
+    array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dtype: pa.DataType
+) -> pa.Array:
     """Arrays with an item at a place from 1 or, negative, from the end; NULLs fill the gap to a place outside."""
     items = elements(array)
     old = np.where(nulls, 0, items.sizes)
@@ -56,7 +59,9 @@ def _inserted(array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dt
     places[starts[rows] + order] = kept
     present = np.flatnonzero(~nulls)
     places[starts[present] + np.maximum(from_left[present], 0)] = len(items.rows) + present
-    values = pa.concat_arrays([of_type(items.values, dtype.value_type), of_type(item, dtype.value_type)])
+    values = pa.concat_arrays(
+        [cast_nullability(items.values, dtype.value_type), cast_nullability(item, dtype.value_type)]
+    )
     values = values.take(pa.array(np.maximum(places, 0), mask=places < 0))
     return list_array(values, sizes, nulls, dtype)
 
@@ -69,14 +74,16 @@ def _insert(args: Sequence[Vector], context: CallContext) -> Data:
         raise ExecutionError(
             "INVALID_INDEX_OF_ZERO", "The index 0 is invalid. An index shall be either < 0 or > 0."
         )
-    return _inserted(args[0].array(n), position, args[2].array(n), nulls, context.dtype)
+    return _insert_items(args[0].array(n), position, args[2].array(n), nulls, context.dtype)
 
 
-def _added(position: int) -> Callable[[Sequence[Vector], CallContext], Data]:
+def _append_or_prepend(position: int) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
         places = np.full(n, position, np.int64)
-        return _inserted(args[0].array(n), places, args[1].array(n), dense_mask(args[:1], n), context.dtype)
+        return _insert_items(
+            args[0].array(n), places, args[1].array(n), dense_mask(args[:1], n), context.dtype
+        )
 
     return run
 
@@ -86,7 +93,7 @@ def _compact(args: Sequence[Vector], context: CallContext) -> Data:
     items = elements(args[0].array(context.num_rows))
     present = np.flatnonzero(np.asarray(items.values.is_valid().to_numpy(zero_copy_only=False), np.bool_))
     sizes = np.bincount(items.rows[present], minlength=context.num_rows)
-    return listed(items.values, present, sizes, items.nulls, context.dtype)
+    return gather_lists(items.values, present, sizes, items.nulls, context.dtype)
 
 
 def _zip(args: Sequence[Vector], context: CallContext) -> Data:
@@ -97,7 +104,9 @@ def _zip(args: Sequence[Vector], context: CallContext) -> Data:
     sizes = np.where(nulls, 0, np.max([side.sizes for side in sides], axis=0))
     rows, order = element_places(sizes)
     fields = list(context.dtype.value_type)
-    columns = [of_type(side.at(rows, order), field.type) for side, field in zip(sides, fields, strict=True)]
+    columns = [
+        cast_nullability(side.at(rows, order), field.type) for side, field in zip(sides, fields, strict=True)
+    ]
     structs = pa.StructArray.from_arrays(columns, fields=fields)
     return list_array(structs, sizes, nulls, context.dtype)
 
@@ -126,7 +135,7 @@ def _insert_type(name: str, item: int) -> TypeRule:
 
 
 def _coerce_insert(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    array, item = element_of([types[0], types[2]])
+    array, item = coerce_to_element([types[0], types[2]])
     return [array, types[1], item]
 
 
@@ -160,7 +169,7 @@ register(
         catalyst=("ArrayInsert",),
         parameters=CatalystParameters(fixed=(("legacyNegativeIndex", False),)),
         arity=(3, 3),
-        nullable="two",
+        nullable=Nullability.FIRST_TWO_ARGUMENTS,
         raises=ALWAYS_RAISES,
         coerce=_coerce_insert,
         calls=TWO_COLUMNS,
@@ -170,12 +179,12 @@ register(
     *(
         Function(
             name,
-            _added(position),
+            _append_or_prepend(position),
             _insert_type(name, 1),
             catalyst=(cls,),
             arity=(2, 2),
-            nullable="first",
-            coerce=element_of,
+            nullable=Nullability.FIRST_ARGUMENT,
+            coerce=coerce_to_element,
             invalid_utf8=InvalidUtf8.BYTES,
         )
         for name, position, cls in (("array_append", -1, "ArrayAppend"), ("array_prepend", 1, "ArrayPrepend"))

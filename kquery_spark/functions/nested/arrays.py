@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     Operator,
     TypeRule,
     VersionChange,
@@ -26,13 +27,13 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings.basics import coerce_concat, concat, concat_type, dense_mask, numbers
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.elements import (
+    cast_nullability,
     check_size,
-    codes,
     elements,
+    gather_lists,
     is_array,
     list_array,
-    listed,
-    of_type,
+    value_ranks,
 )
 from kquery_spark.kernels.integer_order import lexicographic_order, stable_order
 from kquery_spark.kernels.ordered_bytes import can_order
@@ -52,7 +53,7 @@ def _sort(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     items = elements(args[0].array(n))
     ascending = args[1].data.as_py() if len(args) > 1 else True
-    ranks = codes(items.values)
+    ranks = value_ranks(items.values)
     element = args[0].dtype.value_field
     if ascending and t.is_fractional(element.type) and not items.values.null_count:
         reals = items.values.to_numpy(zero_copy_only=False)
@@ -64,14 +65,14 @@ def _sort(args: Sequence[Vector], context: CallContext) -> Data:
                 "sort_array of 0.0 and -0.0 where it is not known whether an element can be NULL"
             )
     order = lexicographic_order([items.rows, ranks if ascending else -ranks])
-    return listed(items.values, order, items.sizes, items.nulls, context.dtype)
+    return gather_lists(items.values, order, items.sizes, items.nulls, context.dtype)
 
 
 def _extreme(largest: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
         items = elements(args[0].array(n))
-        ranks = codes(items.values)
+        ranks = value_ranks(items.values)
         known = np.flatnonzero(ranks >= 0)
         key = -ranks[known] if largest else ranks[known]
         order = known.take(lexicographic_order([items.rows[known], key]))
@@ -97,18 +98,18 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
     order = stable_order(rows)
     order = order[~mask[rows[order]]]
     check_size(len(order))
-    values = pa.concat_arrays([of_type(p.values, element) for p in parts])
-    return listed(values, order, np.bincount(rows[order], minlength=n), mask, context.dtype)
+    values = pa.concat_arrays([cast_nullability(p.values, element) for p in parts])
+    return gather_lists(values, order, np.bincount(rows[order], minlength=n), mask, context.dtype)
 
 
 def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
-    """A text, or the elements of an array, from the end."""
+    """A string, or the elements of an array, from the end."""
     if not is_array(context.dtype):
         return pc.utf8_reverse(args[0].data)
     items = elements(args[0].array(context.num_rows))
     ends = items.starts + items.sizes - 1
     positions = ends[items.rows] - items.order
-    return listed(items.values, positions, items.sizes, items.nulls, context.dtype)
+    return gather_lists(items.values, positions, items.sizes, items.nulls, context.dtype)
 
 
 def _slice(args: Sequence[Vector], context: CallContext) -> Data:
@@ -125,7 +126,9 @@ def _slice(args: Sequence[Vector], context: CallContext) -> Data:
     end = np.where((begin < 0) | mask, 0, begin + length)
     order = items.order
     selected = np.flatnonzero((order >= begin[items.rows]) & (order < end[items.rows]))
-    return listed(items.values, selected, np.bincount(items.rows[selected], minlength=n), mask, context.dtype)
+    return gather_lists(
+        items.values, selected, np.bincount(items.rows[selected], minlength=n), mask, context.dtype
+    )
 
 
 def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
@@ -137,7 +140,7 @@ def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
     mask[outer.rows[inner.nulls]] = True
     rows = outer.rows[inner.rows]
     selected = np.flatnonzero(~mask[rows])
-    return listed(inner.values, selected, np.bincount(rows[selected], minlength=n), mask, context.dtype)
+    return gather_lists(inner.values, selected, np.bincount(rows[selected], minlength=n), mask, context.dtype)
 
 
 def _join(args: Sequence[Vector], context: CallContext) -> Data:
@@ -150,7 +153,9 @@ def _join(args: Sequence[Vector], context: CallContext) -> Data:
         instead = args[2].array(n).take(pa.array(items.rows))
         values = pc.if_else(values.is_valid(), values, instead)
     selected = selected[np.asarray(values.is_valid().to_numpy(zero_copy_only=False), np.bool_)[selected]]
-    lists = listed(values, selected, np.bincount(items.rows[selected], minlength=n), mask, pa.list_(t.STRING))
+    lists = gather_lists(
+        values, selected, np.bincount(items.rows[selected], minlength=n), mask, pa.list_(t.STRING)
+    )
     separators = args[1].array(n)
     reserve_gather([separators], items.rows)
     return pc.binary_join(lists, separators)
@@ -164,13 +169,16 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     reserve_rows(total, 16)
     check_size(total)
     rows = np.repeat(np.arange(n), np.where(mask, 0, count))
-    return listed(args[0].array(n), rows, count, mask, context.dtype)
+    return gather_lists(args[0].array(n), rows, count, mask, context.dtype)
 
 
 def _entries(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
     fields = list(context.dtype.value_type)
-    parts = [of_type(part, field.type) for part, field in zip((array.keys, array.items), fields, strict=True)]
+    parts = [
+        cast_nullability(part, field.type)
+        for part, field in zip((array.keys, array.items), fields, strict=True)
+    ]
     pairs = pa.StructArray.from_arrays(parts, fields=fields)
     items = elements(array, pairs)
     return list_array(items.values, items.sizes, items.nulls, context.dtype)
@@ -185,7 +193,7 @@ def wrong_types(name: str, types: Sequence[pa.DataType]) -> PlanError:
 
 
 def is_orderable(dtype: pa.DataType) -> bool:
-    """Whether the type is an array of elements that Spark can compare."""
+    """Return whether the type is an array of elements that Spark can compare."""
     return is_array(dtype) and dtype.value_type != t.NULL and can_order(dtype.value_type)
 
 
@@ -259,7 +267,7 @@ register(
             _extreme(largest),
             array_rule(name, lambda types: types[0].value_type, is_orderable),
             catalyst=(cls,),
-            nullable="always",
+            nullable=Nullability.OTHER_REASONS,
             invalid_utf8=InvalidUtf8.BYTES,
         )
         for name, largest, cls in (("array_max", True, "ArrayMax"), ("array_min", False, "ArrayMin"))
@@ -299,7 +307,7 @@ register(
         _flatten,
         array_rule("flatten", lambda types: types[0].value_type, _nested_array),
         catalyst=("Flatten",),
-        nullable="elements",
+        nullable=Nullability.ARGUMENT_OR_ELEMENT,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     Function(
@@ -317,7 +325,7 @@ register(
         catalyst=("ArrayRepeat",),
         arity=(2, 2),
         calls=TWO_COLUMNS,
-        nullable="rest",
+        nullable=Nullability.ALL_BUT_FIRST,
         evaluates=(1, 0),
         invalid_utf8=InvalidUtf8.BYTES,
     ),

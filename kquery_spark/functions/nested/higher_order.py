@@ -1,4 +1,7 @@
-"""Functions of lambdas: what the lambda is given, what the call gives, and how it runs over all elements of a batch."""
+"""Higher-order functions: the parameters of their lambdas, their result types, and their kernels.
+
+A lambda is evaluated once for all elements of a batch, as an expression over the concatenated elements of all arrays.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.registry import EvalMode, Nullability
 from kquery_spark.functions.special_forms import SpecialForm, register_special_forms, special_form
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.types import names as t
@@ -23,7 +26,7 @@ ResultRule = Callable[[Sequence[pa.DataType], pa.Field], pa.DataType]
 
 @dataclass(frozen=True)
 class LambdaCall:
-    """What a kernel is given besides the arguments: the lambda, how many parameters it has, and the result's type."""
+    """The lambda of a call, the number of its parameters, and the result type; passed to a kernel besides the arguments."""
 
     function: Lambda
     parameters: int
@@ -51,14 +54,14 @@ def _no_kernel(args: Sequence[pa.Array], call: LambdaCall) -> Data:
 class HigherOrderFunction(SpecialForm):
     """A function whose last argument is a lambda.
 
-    catalyst: the simple name of the Catalyst class. arguments: how many come before the lambda.
-    parameters: types of the arguments -> the lambda's parameters; PlanError for wrong types. optional: how many of the
-    last parameters the lambda may lack. is_condition: the lambda gives a condition.
-    result: types of the arguments and the field of what the lambda gives -> the call's type.
-    nullable: "any" (where an argument is NULL), "body" (where the lambda gives NULL, too), "always".
-    raises: modes in which the call can raise by itself, whatever the lambda does.
-    finishes: a second lambda may say what the call gives of its result. without_lambda: the function that a call is which
-    has no lambda.
+    catalyst: the simple name of the Catalyst class. arguments: the number of arguments before the lambda.
+    parameters: maps the types of the arguments to the lambda's parameters; raises PlanError for wrong types. optional: the
+    number of trailing parameters that the lambda may omit. is_condition: the lambda returns a Boolean.
+    result: maps the types of the arguments and the field of the lambda's result to the type of the call.
+    nullable: when the result is NULL.
+    raises: modes in which the call itself can raise an error.
+    finishes: an optional second lambda converts the result. without_lambda: the function that implements calls without a
+    lambda.
     """
 
     catalyst: str = ""
@@ -68,13 +71,13 @@ class HigherOrderFunction(SpecialForm):
     is_condition: bool = False
     result: ResultRule = field(default=_no_result)
     kernel: LambdaKernel = field(default=_no_kernel)
-    nullable: str = "any"
+    nullable: Nullability = Nullability.ANY_ARGUMENT
     raises: frozenset[EvalMode] = frozenset()
     finishes: bool = False
     without_lambda: str = ""
 
     def check(self, types: Sequence[pa.DataType], parameters: int, body: pa.DataType) -> Sequence[pa.Field]:
-        """The parameters that a lambda with so many of them has; PlanError or Unsupported if there is none like it."""
+        """Return the parameters of a lambda that has ``parameters`` of them; raises PlanError or Unsupported if invalid."""
         if len(types) != self.arguments:
             raise PlanError(f"{self.name} takes {self.arguments} argument(s) and a lambda")
         fields = self.parameters(types)
@@ -121,7 +124,7 @@ def higher_order_for_catalyst(cls: str) -> HigherOrderFunction:
 
 
 def element_field(dtype: pa.DataType, name: str = "element") -> pa.Field:
-    """An array's element; PlanError for what is no array."""
+    """An array's element; PlanError for what is not an array."""
     if not is_array(dtype):
         raise PlanError(
             f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] this function takes an array, not {t.spark_name(dtype)}"
@@ -130,9 +133,9 @@ def element_field(dtype: pa.DataType, name: str = "element") -> pa.Field:
 
 
 def entry_fields(dtype: pa.DataType) -> tuple[pa.Field, pa.Field]:
-    """Key and value of a map's entries; PlanError for what is no map."""
+    """Key and value of a map's entries; PlanError for what is not a map."""
     if not pa.types.is_map(dtype):
-        raise PlanError(f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(dtype)} is no map")
+        raise PlanError(f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(dtype)} is not a map")
     return pa.field("key", dtype.key_type, False), pa.field(
         "value", dtype.item_type, dtype.item_field.nullable
     )
@@ -143,6 +146,6 @@ def first_type(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
     return types[0]
 
 
-def array_of(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
+def list_of_results(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
     """An array of what the lambda gives."""
     return pa.list_(value.with_name("element"))

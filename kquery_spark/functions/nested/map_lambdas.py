@@ -19,9 +19,9 @@ from kquery_spark.functions.nested.higher_order import (
     register_higher_order,
 )
 from kquery_spark.functions.registry import ALWAYS_RAISES, EvalMode
-from kquery_spark.kernels.elements import Elements, codes, elements, of_type
+from kquery_spark.kernels.elements import Elements, cast_nullability, elements, value_ranks
 from kquery_spark.kernels.integer_order import first_rows, stable_order
-from kquery_spark.kernels.maps import built, mapped
+from kquery_spark.kernels.maps import build_maps, map_array
 from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s
@@ -38,51 +38,51 @@ def _filter(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     passing = np.flatnonzero(truth(value, len(keys.rows))[0])
     sizes = np.bincount(keys.rows[passing], minlength=call.num_rows)
     places = pa.array(passing)
-    return mapped(keys.values.take(places), values.take(places), sizes, keys.nulls, call.dtype)
+    return map_array(keys.values.take(places), values.take(places), sizes, keys.nulls, call.dtype)
 
 
 def _transform_values(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     keys, values = _entries(args[0])
     new = call.function([keys.values, values], keys.rows).array(len(keys.rows))
-    return mapped(keys.values, new, keys.sizes, keys.nulls, call.dtype)
+    return map_array(keys.values, new, keys.sizes, keys.nulls, call.dtype)
 
 
 def _transform_keys(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     keys, values = _entries(args[0])
     new = call.function([keys.values, values], keys.rows).array(len(keys.rows))
-    return built(keys.rows, new, values, keys.nulls, call.dtype, call.mode is EvalMode.LEGACY)
+    return build_maps(keys.rows, new, values, keys.nulls, call.dtype, call.mode is EvalMode.LEGACY)
 
 
 def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    """The lambda of each key of two maps and its values in both, NULL where a map has no such key."""
+    """Evaluate the lambda for each key of two maps with its values in both; NULL if a map does not have the key."""
     (left, left_values), (right, right_values) = map(_entries, args)
     nulls = left.nulls | right.nulls
     rows = np.concatenate([left.rows, right.rows])
-    keys = pa.concat_arrays([of_type(side.values, call.dtype.key_type) for side in (left, right)])
-    ids = codes(keys)
+    keys = pa.concat_arrays([cast_nullability(side.values, call.dtype.key_type) for side in (left, right)])
+    ids = value_ranks(keys)
     marks = rows * (int(ids.max(initial=0)) + 1) + ids
     order = stable_order(rows)
     order = order[~nulls[rows[order]]]
     first = order[first_rows(marks[order])] if len(order) else order
     columns = [
-        _values_at(marks[: len(left.rows)], left_values, marks[first]),
-        _values_at(marks[len(left.rows) :], right_values, marks[first]),
+        _first_values(marks[: len(left.rows)], left_values, marks[first]),
+        _first_values(marks[len(left.rows) :], right_values, marks[first]),
     ]
     chosen = keys.take(pa.array(first))
     values = call.function([chosen, *columns], rows[first]).array(len(first))
     sizes = np.bincount(rows[first], minlength=call.num_rows)
-    return mapped(chosen, values, sizes, nulls, call.dtype)
+    return map_array(chosen, values, sizes, nulls, call.dtype)
 
 
-def _values_at(marks: Int64s, values: pa.Array, wanted: Int64s) -> pa.Array:
-    """The value of the first entry with each wanted mark, NULL where there is none."""
+def _first_values(marks: Int64s, values: pa.Array, searched: Int64s) -> pa.Array:
+    """Return the value of the first entry with each searched mark; NULL if there is none."""
     distinct, first = np.unique(marks, return_index=True)
-    places = np.searchsorted(distinct, wanted)
+    places = np.searchsorted(distinct, searched)
     inside = np.minimum(places, max(len(distinct) - 1, 0))
     missing = (places >= len(distinct)) | (
-        distinct[inside] != wanted if len(distinct) else np.ones(len(wanted), np.bool_)
+        distinct[inside] != searched if len(distinct) else np.ones(len(searched), np.bool_)
     )
-    at = first[inside] if len(distinct) else np.zeros(len(wanted), np.int64)
+    at = first[inside] if len(distinct) else np.zeros(len(searched), np.int64)
     return values.take(pa.array(np.where(missing, 0, at), mask=missing))
 
 
@@ -114,7 +114,9 @@ def _with_common_keys(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataT
 
 def _with_keys(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
     if not can_order(value.type):
-        raise PlanError(f"[DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE] {t.spark_name(value.type)} is no key")
+        raise PlanError(
+            f"[DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE] {t.spark_name(value.type)} is not a key type"
+        )
     if has_floats(value.type):
         raise Unsupported("transform_keys to floats is not supported")
     return pa.map_(pa.field("key", value.type, False), types[0].item_field)

@@ -20,14 +20,15 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     EvalMode,
     Function,
+    Nullability,
     VersionChange,
     cast_to,
     register,
 )
 from kquery_spark.functions.strings.basics import dense_mask
-from kquery_spark.kernels.elements import Elements, Mask, check_size, elements, is_array, of_type
+from kquery_spark.kernels.elements import Elements, Mask, cast_nullability, check_size, elements, is_array
 from kquery_spark.kernels.integer_order import stable_order
-from kquery_spark.kernels.maps import built
+from kquery_spark.kernels.maps import build_maps
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
@@ -37,7 +38,7 @@ _LENGTHS_DIFFER = "The key array and value array of MapData must have the same l
 _REGEX_CHARACTERS = frozenset("\\^$.|?*+()[]{}")
 
 
-def _built(
+def _build_maps(
     rows: Int64s,
     keys: pa.Array,
     items: pa.Array,
@@ -46,8 +47,8 @@ def _built(
     keeps_zeros: bool = False,
 ) -> pa.Array:
     dtype, last_wins = context.dtype, context.mode is EvalMode.LEGACY
-    keys, items = of_type(keys, dtype.key_type), of_type(items, dtype.item_type)
-    return built(rows, keys, items, nulls, dtype, last_wins, keeps_zeros)
+    keys, items = cast_nullability(keys, dtype.key_type), cast_nullability(items, dtype.item_type)
+    return build_maps(rows, keys, items, nulls, dtype, last_wins, keeps_zeros)
 
 
 def _map(args: Sequence[Vector], context: CallContext) -> Data:
@@ -56,25 +57,25 @@ def _map(args: Sequence[Vector], context: CallContext) -> Data:
     check_size(n * width)
     order = pa.array(np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64))
     keys, items = (
-        pa.concat_arrays([of_type(a.array(n), dtype) for a in side]).take(order)
+        pa.concat_arrays([cast_nullability(a.array(n), dtype) for a in side]).take(order)
         if side
         else pa.nulls(0, dtype)
         for side, dtype in ((args[::2], context.dtype.key_type), (args[1::2], context.dtype.item_type))
     )
-    return _built(np.repeat(np.arange(n), width), keys, items, np.zeros(n, np.bool_), context)
+    return _build_maps(np.repeat(np.arange(n), width), keys, items, np.zeros(n, np.bool_), context)
 
 
 def _from_arrays(args: Sequence[Vector], context: CallContext) -> Data:
     """``map_from_arrays(keys, values)``."""
     n = context.num_rows
     nulls = dense_mask(args, n)
-    keys, items = (_present(elements(a.array(n)), nulls) for a in args)
+    keys, items = (_present_elements(elements(a.array(n)), nulls) for a in args)
     if (keys.sizes != items.sizes).any():
         raise ExecutionError("_LEGACY_ERROR_TEMP_2128", _LENGTHS_DIFFER)
-    return _built(keys.rows, keys.values, items.values, nulls, context, keeps_zeros=True)
+    return _build_maps(keys.rows, keys.values, items.values, nulls, context, keeps_zeros=True)
 
 
-def _present(items: Elements, nulls: Mask) -> Elements:
+def _present_elements(items: Elements, nulls: Mask) -> Elements:
     """The elements of the rows that are not NULL."""
     if not nulls[items.rows].any():
         return Elements(np.where(nulls, 0, items.sizes), items.rows, items.values, nulls)
@@ -88,9 +89,9 @@ def _from_entries(args: Sequence[Vector], context: CallContext) -> Data:
     entries = elements(args[0].array(context.num_rows))
     nulls = entries.nulls.copy()
     nulls[entries.rows[np.asarray(entries.values.is_null().to_numpy(zero_copy_only=False), np.bool_)]] = True
-    entries = _present(entries, nulls)
+    entries = _present_elements(entries, nulls)
     keys, items = (pc.struct_field(entries.values, [i]) for i in range(2))
-    return _built(entries.rows, keys, items, nulls, context)
+    return _build_maps(entries.rows, keys, items, nulls, context)
 
 
 def _concat(args: Sequence[Vector], context: CallContext) -> Data:
@@ -99,17 +100,17 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
     nulls = dense_mask(args, n)
     arrays = [a.array(n) for a in args]
     parts = [elements(array, array.keys) for array in arrays]
-    keys = pa.concat_arrays([of_type(part.values, dtype.key_type) for part in parts])
-    items = pa.concat_arrays([of_type(elements(a, a.items).values, dtype.item_type) for a in arrays])
+    keys = pa.concat_arrays([cast_nullability(part.values, dtype.key_type) for part in parts])
+    items = pa.concat_arrays([cast_nullability(elements(a, a.items).values, dtype.item_type) for a in arrays])
     rows = np.concatenate([part.rows for part in parts])
     order = stable_order(rows)
     order = order[~nulls[rows[order]]]
     check_size(len(order))
     places = pa.array(order)
-    return _built(rows[order], keys.take(places), items.take(places), nulls, context)
+    return _build_maps(rows[order], keys.take(places), items.take(places), nulls, context)
 
 
-def _of_text(args: Sequence[Vector], context: CallContext) -> Data:
+def _str_to_map(args: Sequence[Vector], context: CallContext) -> Data:
     """``str_to_map(text, between pairs, between key and value)``: a pair without the latter has the value NULL."""
     n = context.num_rows
     strings = args[0].array(n)
@@ -127,15 +128,17 @@ def _of_text(args: Sequence[Vector], context: CallContext) -> Data:
     values = pc.list_element(with_value, 1) if len(with_value) else pa.nulls(0, t.STRING)
     flags = np.asarray(found.to_numpy(zero_copy_only=False), np.bool_)
     items = values.take(pa.array(np.cumsum(flags) - 1, mask=~flags))
-    return _built(entries.rows, keys, items, entries.nulls, context)
+    return _build_maps(entries.rows, keys, items, entries.nulls, context)
 
 
 # --- types ----------------------------------------------------------------------------------------
 
 
-def _map_of(key: pa.DataType, value: pa.Field) -> pa.DataType:
+def _map_type_of(key: pa.DataType, value: pa.Field) -> pa.DataType:
     if not can_order(key):
-        raise PlanError(f"[DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE] {t.spark_name(key)} is no key of a map")
+        raise PlanError(
+            f"[DATATYPE_MISMATCH.INVALID_MAP_KEY_TYPE] {t.spark_name(key)} is not a key type of maps"
+        )
     if key == t.NULL:
         raise Unsupported("maps of nothing but NULL keys are not supported")
     return pa.map_(pa.field("key", key, False), value.with_name("value"))
@@ -146,7 +149,7 @@ def _map_type(types: Sequence[pa.DataType]) -> pa.DataType:
         raise PlanError("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] map takes keys and values in turn")
     if not types:
         raise Unsupported("a map without entries has no type")
-    return _map_of(one_type(types[::2]), pa.field("value", one_type(types[1::2])))
+    return _map_type_of(one_type(types[::2]), pa.field("value", one_type(types[1::2])))
 
 
 def _coerce_map(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -163,7 +166,7 @@ def _from_arrays_type(types: Sequence[pa.DataType]) -> pa.DataType:
             f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] map_from_arrays takes two arrays, not "
             f"{' and '.join(map(t.spark_name, types))}"
         )
-    return _map_of(types[0].value_type, types[1].value_field)
+    return _map_type_of(types[0].value_type, types[1].value_field)
 
 
 def _from_entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -173,7 +176,7 @@ def _from_entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
             f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] map_from_entries cannot take {t.spark_name(dtype)}"
         )
     key, value = dtype.value_type
-    return _map_of(key.type, value)
+    return _map_type_of(key.type, value)
 
 
 def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -182,7 +185,7 @@ def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if len(set(map(t.spark_name, types))) > 1:
         raise Unsupported("map_concat of maps of several types is not supported")
     key, value = one_type([dtype.key_type for dtype in types]), one_type([dtype.item_type for dtype in types])
-    return _map_of(key, pa.field("value", value, any(dtype.item_field.nullable for dtype in types)))
+    return _map_type_of(key, pa.field("value", value, any(dtype.item_field.nullable for dtype in types)))
 
 
 def _text_type(types: Sequence[pa.DataType]) -> pa.DataType:
@@ -192,10 +195,10 @@ def _text_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _check_delimiters(values: Sequence[object]) -> None:
-    """Raise Unsupported for delimiters that are no constants, empty, or regular expressions."""
+    """Raise Unsupported for delimiters that are not constants, empty, or regular expressions."""
     for value in values[1:]:
         if value is COLUMN:
-            raise Unsupported("str_to_map with delimiters that are no constants is not supported")
+            raise Unsupported("str_to_map with delimiters that are not constants is not supported")
         if value is not None and (not value or _REGEX_CHARACTERS & set(str(value))):
             raise Unsupported("str_to_map with delimiters that are regular expressions is not supported")
 
@@ -222,7 +225,7 @@ register(
         catalyst=("CreateMap",),
         parameters=_BUILDS,
         arity=(0, None),
-        nullable="never",
+        nullable=Nullability.NEVER,
         raises=ALWAYS_RAISES,
         coerce=_coerce_map,
         calls=ALL_COLUMNS,
@@ -247,7 +250,7 @@ register(
         _from_entries_type,
         catalyst=("MapFromEntries",),
         parameters=_BUILDS,
-        nullable="elements",
+        nullable=Nullability.ARGUMENT_OR_ELEMENT,
         raises=ALWAYS_RAISES,
         changes=_ZEROS,
         invalid_utf8=InvalidUtf8.BYTES,
@@ -267,7 +270,7 @@ register(
     ),
     Function(
         "str_to_map",
-        _of_text,
+        _str_to_map,
         _text_type,
         catalyst=("StringToMap",),
         parameters=_BUILDS,

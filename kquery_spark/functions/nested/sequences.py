@@ -38,11 +38,11 @@ def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
     else:
         step = np.where(start <= stop, 1, -1)
     legal = np.where(step == 0, start == stop, (step > 0) == (start <= stop)) | (start == stop)
-    _check_legal(legal | mask)
+    _check_boundaries(legal | mask)
     if (np.abs(start.astype(np.float64)) + np.abs(stop.astype(np.float64)) > 2.0**62).any():
         raise Unsupported("sequences of numbers near the end of bigint are not supported")
     sizes = np.where(mask, 0, (stop - start) // np.where(step == 0, 1, step) + 1)
-    rows, order = _checked_places(sizes)
+    rows, order = _element_places(sizes)
     values = start[rows] + order * step[rows]
     dtype = context.dtype.value_type
     if pa.types.is_timestamp(dtype):
@@ -58,23 +58,23 @@ def _by_months(args: Sequence[Vector], context: CallContext) -> Data:
     mask = dense_mask(args, n)
     start, stop = (_plain(a, n) for a in args[:2])
     step = int(args[2].data.as_py())
-    _check_legal(((stop >= start) if step > 0 else (stop <= start)) | mask)
-    steps = np.where(mask, 0, (civil.months_of(stop) - civil.months_of(start)) // step)
+    _check_boundaries(((stop >= start) if step > 0 else (stop <= start)) | mask)
+    steps = np.where(mask, 0, (civil.month_numbers(stop) - civil.month_numbers(start)) // step)
     last = civil.add_months(start, steps * step)
     steps -= (last > stop) if step > 0 else (last < stop)  # a day of the last month that is past the stop
     sizes = np.where(mask, 0, steps + 1)
-    rows, order = _checked_places(sizes)
+    rows, order = _element_places(sizes)
     days = civil.add_months(start[rows], order * step)
     child = pa.array(days.astype(np.int32)).view(t.DATE)
     return list_array(child, sizes, mask, context.dtype)
 
 
-def _check_legal(legal: Mask) -> None:
+def _check_boundaries(legal: Mask) -> None:
     if not legal.all():
         raise ExecutionError("IllegalArgumentException", "Illegal sequence boundaries.")
 
 
-def _checked_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
+def _element_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
     """The row of each element, and its place in the row's array; raises for more than a batch may have."""
     total = int(sizes.sum())
     reserve_rows(total, _ELEMENT_BYTES)

@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     CatalystParameters,
     Coercion,
     Function,
+    Nullability,
     TypeRule,
     VersionChange,
     accept,
@@ -34,11 +35,11 @@ from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.units import INT32_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-TEXT_MATCH_SELECTIVITY = 0.1  # share of rows whose text is expected to match a pattern or hold another text
+TEXT_MATCH_SELECTIVITY = 0.1  # share of rows whose text is expected to match a pattern or hold another string
 
 
 def stringy(dtype: pa.DataType) -> bool:
-    """Whether the type is string or binary."""
+    """Return whether the type is string or binary."""
     return bool(dtype in (t.STRING, t.BINARY))
 
 
@@ -106,12 +107,12 @@ def _slice(array: pa.Array, position: Int64s, count: Int64s, mask: Any) -> pa.Ar
     return gather(characters.raw, characters.byte(start), characters.byte(end), mask, array.type)
 
 
-def _left(args: Sequence[Vector], context: CallContext) -> Data:
+def _left_characters(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     return _slice(args[0].array(n), np.ones(n, np.int64), numbers(args[1], n), joint_mask(args, n))
 
 
-def _right(args: Sequence[Vector], context: CallContext) -> Data:
+def _right_characters(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     count = numbers(args[1], n)
     array = args[0].array(n)
@@ -211,7 +212,7 @@ def _space(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
-    def one(value: str, width: int, pad: str = " ") -> str:
+    def evaluate(value: str, width: int, pad: str = " ") -> str:
         missing = width - len(value)
         if missing <= 0 or not pad:
             return value[: max(width, 0)]
@@ -231,7 +232,7 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
             if len(filler) == 1 and cells < 10_000:
                 return pc.utf8_slice_codeunits(arrow(args[0].data, width=cells, padding=filler), 0, cells)
         _check_text_bytes(width.data.cast(pa.float64()))
-        return per_distinct(one, args, context)
+        return per_distinct(evaluate, args, context)
 
     return run
 
@@ -376,23 +377,23 @@ register(
     # LEFT and RIGHT reach the importer as Substring and If(... Substring)
     text_entry(
         "left",
-        _left,
+        _left_characters,
         _first,
         "",
         (stringy, _I),
         coerce=_coerce_substring,
         calls=TWO_COLUMNS,
-        invalid_utf8=utf8_string.left,
+        invalid_utf8=utf8_string.first_characters,
     ),
     text_entry(
         "right",
-        _right,
+        _right_characters,
         _S,
         "",
         (_S, _I),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         calls=TWO_COLUMNS,
-        invalid_utf8=utf8_string.right,
+        invalid_utf8=utf8_string.last_characters,
     ),
     # the second argument holds the characters to remove: Catalyst's children are (srcStr, trimStr), SQL's order for
     # ltrim/rtrim(trimStr, str) is the other way round
@@ -435,7 +436,7 @@ register(
         "ConcatWs",
         (_S,),
         (1, None),
-        nullable="first",
+        nullable=Nullability.FIRST_ARGUMENT,
         calls=CallForm(columns_from=1),
         invalid_utf8=InvalidUtf8.BYTES,
     ),
@@ -484,7 +485,7 @@ register(
         _unhex,
         t.BINARY,
         "Unhex",
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         parameters=CatalystParameters(fixed=(("failOnError", False),)),
         invalid_utf8=InvalidUtf8.BYTES,
     ),

@@ -42,8 +42,8 @@ def _to_lower(value: str) -> str:
     return value.lower().translate(_TO_SMALL)
 
 
-def _mapped(
-    ascii_kernel: Any, one: Callable[[str], str], args: Sequence[Vector], context: CallContext
+def _map_case(
+    ascii_kernel: Any, evaluate: Callable[[str], str], args: Sequence[Vector], context: CallContext
 ) -> Data:
     """ASCII strings at once by Arrow, the others one distinct value at a time by Python's full mapping."""
     data = args[0].data
@@ -53,29 +53,29 @@ def _mapped(
     odd = pc.fill_null(pc.invert(plain), False)
     rest = data.filter(odd)
     inner = CallContext(t.STRING, context.mode, context.tz, len(rest))
-    mapped = per_distinct(one, [Vector(t.STRING, rest)], inner)
+    mapped = per_distinct(evaluate, [Vector(t.STRING, rest)], inner)
     return pc.replace_with_mask(ascii_kernel(pc.if_else(odd, "", data)), odd, mapped)
 
 
 def _upper(args: Sequence[Vector], context: CallContext) -> Data:
-    return _mapped(pc.ascii_upper, _to_upper, args, context)
+    return _map_case(pc.ascii_upper, _to_upper, args, context)
 
 
 def lower(data: Data, context: CallContext) -> Data:
     """LOWER of a string array."""
-    return _mapped(pc.ascii_lower, _to_lower, [Vector(t.STRING, data)], context)
+    return _map_case(pc.ascii_lower, _to_lower, [Vector(t.STRING, data)], context)
 
 
 def _lower(args: Sequence[Vector], context: CallContext) -> Data:
-    return _mapped(pc.ascii_lower, _to_lower, args, context)
+    return _map_case(pc.ascii_lower, _to_lower, args, context)
 
 
 def _title(value: str) -> str:
     """Each word between spaces with its first character in title case and the rest in lower case."""
-    return " ".join(word[:1].title().translate(_TO_CAPITAL) + _rest(word) for word in value.split(" "))
+    return " ".join(word[:1].title().translate(_TO_CAPITAL) + _lower_tail(word) for word in value.split(" "))
 
 
-def _rest(word: str) -> str:
+def _lower_tail(word: str) -> str:
     # lower() must see the first character too: a final sigma depends on what stands before it
     lowered = _to_lower(word)
     return lowered[len(word[:1].lower()) :]

@@ -1,4 +1,4 @@
-"""Formats of FORMAT_STRING, split into strings and directives, each of which renders one argument in its width."""
+"""Splits formats of FORMAT_STRING into literal strings and directives. A directive renders one argument in its width."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DIRECTIVE = re.compile(r"%(?:([1-9][0-9]?)\$)?([-+ 0,]*)([1-9][0-9]{0,3})?(?:\.
 class Directive:
     """One directive of a format.
 
-    argument: its position. precision: characters or decimals; None if the directive does not say.
+    argument: its position. precision: the number of characters or decimals; None if the directive does not specify it.
     """
 
     argument: int
@@ -25,12 +25,12 @@ class Directive:
     conversion: str
 
     def padded(self, text: str) -> str:
-        """The text in its width, which counts Java's characters of 16 bits, filled with spaces."""
+        """The string in its width, which counts Java's characters of 16 bits, filled with spaces."""
         width = self.width if text.isascii() else self.width - sum(c > "\uffff" for c in text)
         return text.ljust(width) if "-" in self.flags else text.rjust(width)
 
     def cut(self, text: str) -> str:
-        """The first characters of a text, where the format says how many."""
+        """The first characters of a string, where the format says how many."""
         if self.precision is None or len(text) < self.precision:
             return text
         if not text.isascii() and max(text) > "\uffff":

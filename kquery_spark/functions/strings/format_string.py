@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     EvalMode,
     Function,
+    Nullability,
     depends_on_values,
     register,
 )
@@ -45,7 +46,7 @@ def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
     if not scalar.is_valid:
         return pa.nulls(n, t.STRING)
     parts = [
-        pa.scalar(part) if isinstance(part, str) else _rendered(part, args[part.argument], context)
+        pa.scalar(part) if isinstance(part, str) else _render_argument(part, args[part.argument], context)
         for part in directives(scalar.as_py())
     ]
     if not any(isinstance(part, pa.Array) for part in parts):
@@ -53,8 +54,8 @@ def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
     return pc.binary_join_element_wise(*parts, "")
 
 
-def _rendered(directive: Directive, vector: Vector, context: CallContext) -> pa.Array:
-    """An argument's strings, in which NULL is a text, too."""
+def _render_argument(directive: Directive, vector: Vector, context: CallContext) -> pa.Array:
+    """An argument's strings, in which NULL is a string, too."""
     absent = {"b": "false", "X": "NULL"}.get(directive.conversion, "null")
     absent = directive.padded(directive.cut(absent))
     if vector.dtype == t.NULL:
@@ -68,19 +69,19 @@ def _text(directive: Directive, array: pa.Array, context: CallContext) -> pa.Arr
     if array.type != t.STRING:
         values = Vector(array.type, array)
         array = cast(values, t.STRING, EvalMode.LEGACY, context.tz, len(array)).array(len(array))
-    return _fitted(directive, array, context)
+    return _fit_to_width(directive, array, context)
 
 
 def _boolean(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
     """``%b``: whether it is true, or is anything at all."""
     is_true = array if array.type == t.BOOL else pc.is_valid(array)
-    return _fitted(directive, pc.if_else(is_true, "true", "false"), context)
+    return _fit_to_width(directive, pc.if_else(is_true, "true", "false"), context)
 
 
 def _whole(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
     """``%d``."""
     if not set(directive.flags) - {"-"}:
-        return _fitted(directive, array.cast(t.STRING), context)
+        return _fit_to_width(directive, array.cast(t.STRING), context)
     form = ",f" if "," in directive.flags else "f"
     values = array.fill_null(0).cast(t.LONG).to_numpy()
     if (values < -INT64_MAX).any():
@@ -151,7 +152,7 @@ def _number_layout(directive: Directive, form: str, key: int) -> str:
     return directive.signed(re.sub("[0-9]", DIGIT, number), bool(key % 2))
 
 
-def _fitted(directive: Directive, strings: pa.Array, context: CallContext) -> pa.Array:
+def _fit_to_width(directive: Directive, strings: pa.Array, context: CallContext) -> pa.Array:
     """Strings cut and filled with spaces as the directive says."""
     if directive.precision is None and not directive.width:
         return strings
@@ -177,7 +178,7 @@ _RENDERERS: dict[str, Callable[[Directive, pa.Array, CallContext], pa.Array]] = 
 
 
 def _accepts(conversion: str, dtype: pa.DataType) -> bool:
-    """Whether the engine renders values of a type by a conversion as Java does."""
+    """Return whether the engine renders values of a type by a conversion as Java does."""
     if dtype == t.NULL or conversion == "b":
         return True
     if conversion == "s":
@@ -212,7 +213,7 @@ register(
         depends_on_values,
         catalyst=("FormatString",),
         arity=(1, None),
-        nullable="first",
+        nullable=Nullability.FIRST_ARGUMENT,
         result_of=_type,
         aliases=("printf",),
         calls=CallForm(columns_from=1),

@@ -1,4 +1,4 @@
-"""MASK, which hides the characters of a text by their kind, and QUOTE."""
+"""MASK, which hides the characters of a string by their kind, and QUOTE."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     JavaMethod,
+    Nullability,
     VersionChange,
     accept,
     cast_to,
@@ -54,7 +55,7 @@ def _kind(character: str) -> int:
 
 
 def _mask(args: Sequence[Vector], context: CallContext) -> Data:
-    """The text with capital letters, small letters, digits and others replaced."""
+    """The string with capital letters, small letters, digits and others replaced."""
     given = [a.data.as_py() for a in args[1:]]
     masks = _Masks((*given, *_DEFAULTS[len(given) :]))
     return per_distinct(lambda text: text.translate(masks), args[:1], context)
@@ -69,7 +70,7 @@ def _check_masks(values: Sequence[object]) -> None:
 
 
 def _quote(args: Sequence[Vector], context: CallContext) -> Data:
-    """The text in single quotes, those in it behind backslashes."""
+    """The string in single quotes, those in it behind backslashes."""
     escaped = pc.replace_substring(args[0].array(context.num_rows), "'", "\\'")
     return pc.binary_join_element_wise("'", escaped, "'", pa.scalar("", t.STRING))
 
@@ -81,7 +82,7 @@ register(
         accept(t.STRING, t.STRING),
         catalyst=("Mask",),
         arity=(1, 5),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.STRING),
         check_values=_check_masks,
         calls=CallForm(columns=(0, 1, 2, 3, 4), adds=(1, ", X, x, n, NULL")),
@@ -98,7 +99,7 @@ register(
         _quote,
         accept(t.STRING, t.STRING),
         java=(JavaMethod("ExpressionImplUtils", "quote"),),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.STRING),
         changes=(VersionChange("has no such function", since=(4, 1)),),
         invalid_utf8=InvalidUtf8.REPLACED,

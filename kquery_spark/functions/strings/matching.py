@@ -45,7 +45,7 @@ def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
 
 
 @functools.lru_cache(maxsize=512)
-def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
+def _like_tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
     """A LIKE pattern as literal pieces, ``None`` for ``%`` and ``""`` for ``_``; adjacent literals are joined."""
     tokens: list[str | None] = []
     literal = ""
@@ -79,15 +79,18 @@ def _tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
 
 
 def _like_regex(tokens: tuple[str | None, ...]) -> str:
-    parts = [".*" if p is None else "." if p == "" else _quoted(p) for p in tokens]
+    parts = [".*" if p is None else "." if p == "" else _escape_for_re2(p) for p in tokens]
     return rf"(?s)\A{''.join(parts)}\z"
 
 
 @functools.lru_cache(maxsize=512)
 def _like_segments(pattern: str, escape: str) -> tuple[tuple[re.Pattern[str], int], ...]:
-    """What is between the ``%`` of a LIKE pattern and its width in characters; without repetitions, nothing backtracks."""
+    """Return the segments between the ``%`` of a LIKE pattern with their widths in characters.
+
+    A segment has no repetitions, so matching it never backtracks.
+    """
     segments: list[list[str | None]] = [[]]
-    for token in _tokens(pattern, escape):
+    for token in _like_tokens(pattern, escape):
         if token is None:
             segments.append([])
         else:
@@ -98,10 +101,12 @@ def _like_segments(pattern: str, escape: str) -> tuple[tuple[re.Pattern[str], in
     )
 
 
-def _like_one(value: str, pattern: str, escape: str) -> bool:
-    """LIKE of one text by a pattern from a column: each segment at its leftmost match, which leaves the most to the others.
+def _like_string(value: str, pattern: str, escape: str) -> bool:
+    """Match one string with a LIKE pattern in linear passes.
 
-    As one regular expression, ``%a%a%a%b`` would try all combinations of positions.
+    The first and the last segment are anchored at the ends. Each segment between them takes its leftmost match, which leaves
+    the most room for the following ones. A single regular expression for ``%a%a%a%b`` would try all combinations of
+    positions.
     """
     (first, _), *middle = _like_segments(pattern, escape)
     if not middle:
@@ -116,12 +121,12 @@ def _like_one(value: str, pattern: str, escape: str) -> bool:
     return match is not None and start >= match.end() and last.match(value, start) is not None
 
 
-def _quoted(text: str) -> str:
+def _escape_for_re2(text: str) -> str:
     return "".join("\\" + c if c in r"\.[]{}()*+?^$|" else c for c in text)
 
 
 def _like_literal(data: Data, pattern: str, escape: str) -> Data:
-    tokens = _tokens(pattern, escape)
+    tokens = _like_tokens(pattern, escape)
     match tokens:
         case ():
             return pc.equal(data, "")
@@ -147,7 +152,7 @@ def _like(args: Sequence[Vector], context: CallContext) -> Data:
             return pa.nulls(len(array), t.BOOL)
         return _like_literal(array, pattern.data.as_py(), escape)
 
-    return per_distinct(lambda value, form: _like_one(value, form, escape), args[:2], context)
+    return per_distinct(lambda value, form: _like_string(value, form, escape), args[:2], context)
 
 
 def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
@@ -162,33 +167,33 @@ def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
     return _like([*lowered, *args[2:]], context)
 
 
-def constant_of(vector: Vector, what: str) -> Any:
-    """The value of an argument that must be a literal."""
+def literal_value(vector: Vector, what: str) -> Any:
+    """Return the value of an argument; raises Unsupported if it is not a literal."""
     if not vector.is_scalar:
         raise Unsupported(f"{what} must be a literal")
     return vector.data.as_py()
 
 
 def has_null_constant(args: Sequence[Vector]) -> bool:
-    """Whether an argument is a literal NULL."""
+    """Return whether an argument is a literal NULL."""
     return any(a.is_scalar and not a.data.is_valid for a in args)
 
 
-def refuse_line_ends(pattern: Pattern, data: Data) -> None:
-    """Java's ``$`` is not between \\r and \\n, where RE2 can be made to see one."""
+def check_line_ends(pattern: Pattern, data: Data) -> None:
+    """Raise Unsupported if a string has a position that RE2 but not Java may match by ``$``: between \\r and \\n."""
     if pattern.splits_line_end and pc.any(pc.ends_with(data, "\r\n")).as_py():
         raise Unsupported(
-            "a pattern whose last character before $ can be \\r, over strings that end with \\r\\n"
+            "patterns whose last character before $ can be \\r are not supported for strings that end with \\r\\n"
         )
 
 
 def _rlike(args: Sequence[Vector], context: CallContext) -> Data:
     if has_null_constant(args):
         return pa.scalar(None, t.BOOL)
-    pattern = translate(constant_of(args[1], "The pattern of RLIKE"))
+    pattern = translate(literal_value(args[1], "The pattern of RLIKE"))
     if pattern.literal is not None:
         return substrings.contains(args[0].data, pattern.literal)
-    refuse_line_ends(pattern, args[0].data)
+    check_line_ends(pattern, args[0].data)
     return pc.match_substring_regex(args[0].data, pattern.text)
 
 
@@ -196,7 +201,7 @@ _REPLACEMENT = re.compile(r"\\(.)|\$([0-9])(?![0-9])|(.)", re.DOTALL)
 
 
 def _replacement(source: str, groups: int) -> str:
-    """Java's replacement text (``$1``, ``\\$``) as RE2's (``\\1``)."""
+    """Translate a replacement string of Java (``$1``, ``\\$``) to one of RE2 (``\\1``)."""
     result = ""
     for match in _REPLACEMENT.finditer(source):
         if match[3] == "\\":
@@ -216,10 +221,10 @@ def _replacement(source: str, groups: int) -> str:
 def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
     if has_null_constant(args):
         return pa.scalar(None, t.STRING)
-    if len(args) > 3 and constant_of(args[3], "The position of REGEXP_REPLACE") != 1:
+    if len(args) > 3 and literal_value(args[3], "The position of REGEXP_REPLACE") != 1:
         raise Unsupported("REGEXP_REPLACE from a position other than 1 is not supported")
-    pattern = translate(constant_of(args[1], "The pattern of REGEXP_REPLACE"))
-    by = _replacement(constant_of(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
+    pattern = translate(literal_value(args[1], "The pattern of REGEXP_REPLACE"))
+    by = _replacement(literal_value(args[2], "The replacement of REGEXP_REPLACE"), pattern.groups)
     if pattern.matches_empty or pattern.anchored_end or (pattern.repeated_group and "\\" in by):
         raise Unsupported(
             "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported"
@@ -230,13 +235,13 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def reserve_matches(strings: Data, pattern: Pattern, match_bytes: int) -> None:
-    """Where the run has a limit of bytes, reserve so many for each match."""
+    """If the run has a memory limit, reserve ``match_bytes`` bytes for each match."""
     if bounding_control() is not None:
         reserve_rows(pc.sum(pc.count_substring_regex(strings, pattern.text)).as_py() or 0, match_bytes)
 
 
 def bad_group(function: str, pattern: Pattern, group: int) -> ExecutionError:
-    """The error of a group that a pattern does not have."""
+    """Return Spark's error for a group that a pattern does not have."""
     return ExecutionError(
         "INVALID_PARAMETER_VALUE.REGEX_GROUP_INDEX",
         f"The value of parameter(s) `idx` in `{function}` is invalid: Expects group index between 0 and "
@@ -247,21 +252,21 @@ def bad_group(function: str, pattern: Pattern, group: int) -> ExecutionError:
 def _regexp_extract(args: Sequence[Vector], context: CallContext) -> Data:
     if has_null_constant(args):
         return pa.scalar(None, t.STRING)
-    group = constant_of(args[2], "The group of REGEXP_EXTRACT") if len(args) > 2 else 1
-    source = constant_of(args[1], "The pattern of REGEXP_EXTRACT")
+    group = literal_value(args[2], "The group of REGEXP_EXTRACT") if len(args) > 2 else 1
+    source = literal_value(args[1], "The pattern of REGEXP_EXTRACT")
     plain = translate(source)
     array = args[0].array(context.num_rows)
     if not 0 <= group <= plain.groups:
-        refuse_line_ends(plain, array)
+        check_line_ends(plain, array)
         matches = pc.match_substring_regex(array, plain.text)
-        if not pc.any(matches).as_py():  # Spark asks for the group of a match
+        if not pc.any(matches).as_py():  # Spark reads the group only if there is a match
             return pc.if_else(pc.is_valid(array), "", pa.scalar(None, t.STRING))
         raise bad_group("regexp_extract", plain, group)
     if plain.repeated_group or (plain.anchored_end and group == 0):
         raise Unsupported(
             "REGEXP_EXTRACT with a repeated group, or of a whole match that ends in $, is not supported"
         )
-    refuse_line_ends(plain, array)
+    check_line_ends(plain, array)
     captured = pc.struct_field(pc.extract_regex(array, translate(source, group).text), "g")
     return if_else(pc.is_valid(array), pc.fill_null(captured, ""), pa.scalar(None, t.STRING))
 
@@ -270,8 +275,8 @@ def _split(args: Sequence[Vector], context: CallContext) -> Data:
     dtype = context.dtype
     if has_null_constant(args):
         return pa.scalar(None, dtype)
-    limit = constant_of(args[2], "The limit of SPLIT") if len(args) > 2 else -1
-    pattern = translate(constant_of(args[1], "The pattern of SPLIT"))
+    limit = literal_value(args[2], "The limit of SPLIT") if len(args) > 2 else -1
+    pattern = translate(literal_value(args[1], "The pattern of SPLIT"))
     if pattern.matches_empty or pattern.anchored_end or pattern.anchored_start:
         raise Unsupported("SPLIT by a pattern that can match nothing or has ^ or $ is not supported")
     options = {"max_splits": limit - 1} if limit > 0 else {}
@@ -287,7 +292,7 @@ def _split(args: Sequence[Vector], context: CallContext) -> Data:
 def pattern_function(
     kernel: Callable[..., Data], name: str, arity: tuple[int, int], catalyst: str, **options: Any
 ) -> Function:
-    """An entry of a function of a text and a pattern; ``kinds`` are the types of its arguments."""
+    """Define the entry of a function of a string and a pattern; ``kinds`` are the types of its arguments."""
     result = options.pop("result", t.BOOL)
     kinds = options.pop("kinds", (t.STRING,))
     return Function(
@@ -301,8 +306,8 @@ def pattern_function(
     )
 
 
-def refuse_column(value: object, what: str) -> None:
-    """Raise Unsupported unless ``value`` is that of a literal."""
+def check_literal(value: object, what: str) -> None:
+    """Raise Unsupported unless an argument is a literal; ``value`` is COLUMN if it is not."""
     if value is COLUMN:
         raise Unsupported(f"{what} must be a literal")
 
@@ -310,11 +315,15 @@ def refuse_column(value: object, what: str) -> None:
 def constants_check(
     kernel: Kernel, name: str, words: Sequence[str], result: pa.DataType = t.STRING
 ) -> Callable[[Sequence[object]], None]:
-    """A check that the arguments after the first, which ``words`` call, are literals that a kernel takes for one row."""
+    """Build a check that all arguments but the first are literals which the kernel supports.
+
+    The check runs the kernel on one empty string, so that unsupported patterns are known before execution. ``words`` name
+    the arguments in messages.
+    """
 
     def check(values: Sequence[object]) -> None:
         for value, word in zip(values[1:], words, strict=False):
-            refuse_column(value, f"The {word} of {name}")
+            check_literal(value, f"The {word} of {name}")
         if not any(value is None for value in values[1:]):
             row = [Vector(t.STRING, pa.array([""])), *(Vector(t.NULL, pa.scalar(v)) for v in values[1:])]
             with contextlib.suppress(ExecutionError):
@@ -325,39 +334,43 @@ def constants_check(
 
 def _check_like(values: Sequence[object]) -> None:
     if len(values) > 2:
-        refuse_column(values[2], "The escape character of LIKE")
+        check_literal(values[2], "The escape character of LIKE")
 
 
-def _good_pattern(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """A LIKE pattern that is a literal with its escapes in order."""
+def _is_valid_like_literal(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """Return whether a LIKE pattern is a literal (or NULL) with valid escapes, so that LIKE cannot raise."""
     pattern, escape = values[1], values[2] if len(values) > 2 else "\\"
     if not isinstance(pattern, str) or not isinstance(escape, str):
         return pattern is None
     try:
-        _tokens(pattern, escape)
+        _like_tokens(pattern, escape)
     except ExecutionError:
         return False
     return True
 
 
 def _check_rlike(values: Sequence[object]) -> None:
-    refuse_column(values[1], "The pattern of RLIKE")
+    check_literal(values[1], "The pattern of RLIKE")
     if isinstance(values[1], str):
         translate(values[1])
 
 
-def _has_wide_character(_: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Whether a LIKE pattern is no literal, or has a character that UTF-16 writes as two."""
+def _may_have_wide_character(_: Sequence[pa.DataType], values: Sequence[object]) -> bool:
+    """Return whether a LIKE pattern is not a literal, or has a character that is a surrogate pair in UTF-16."""
     return values[1] is not None and not (
         isinstance(values[1], str) and max(values[1], default="") <= "\uffff"
     )
 
 
-_LIKE: dict[str, Any] = {"raises": ANSI_RAISES, "safe_for": _good_pattern, "check_values": _check_like}
+_LIKE: dict[str, Any] = {
+    "raises": ANSI_RAISES,
+    "safe_for": _is_valid_like_literal,
+    "check_values": _check_like,
+}
 _LIKE["changes"] = (
     VersionChange(
-        "takes a character past 16 bits of a LIKE pattern for two",
-        _has_wide_character,
+        "treats a character above U+FFFF in a LIKE pattern as two",
+        _may_have_wide_character,
         since=(4, 2),
         patches=((3, 5, 9), (4, 0, 4), (4, 1, 2)),
     ),

@@ -30,7 +30,7 @@ _WITHOUT_DIGITS = pa.array(["", "."])
 
 @dataclass(frozen=True)
 class Digits:
-    """A run of digits of a format; ``exactly`` so many, or at most."""
+    """A run of digits of a format: exactly ``count`` digits, or at most that number."""
 
     count: int
     exactly: bool
@@ -93,7 +93,7 @@ class NumberFormat:
 
 @functools.lru_cache(maxsize=256)
 def number_format(source: str) -> NumberFormat:
-    """The format of a text; Unsupported for one that Spark does not take either."""
+    """The format of a string; Unsupported for one that Spark does not take either."""
     tokens: list[Token] = []
     behind_point, shape = False, ""
     for piece in _pieces(source):
@@ -134,7 +134,7 @@ def _pieces(source: str) -> Iterator[str]:
 
 
 def _reading_pattern(tokens: tuple[Token, ...]) -> str:
-    """What strings of a format look like: signs may be left out, and thousands from the left."""
+    """Return a regular expression for strings of a format; signs and leading thousands are optional."""
     signs = {"M": "-?", "S": "[+-]?", "$": r"\$", "<": "<?", ">": ">?"}
     text, before = "", ""
     for token, following in zip(tokens, (*tokens[1:], ""), strict=True):
@@ -162,7 +162,7 @@ def _reading_digits(runs: tuple[Digits, ...]) -> str:
 
 @functools.lru_cache(maxsize=4096)
 def _layout(form: NumberFormat, whole_digits: int | None, negative: bool) -> str:
-    """What numbers with so many digits before the point look like, with DIGIT for each; None: with too many digits."""
+    """Return the layout of numbers with ``whole_digits`` digits before the point; None stands for too many digits."""
     if whole_digits is None:
         return _Writer(form, "#" * (form.precision - form.scale), "#" * form.scale, negative).text()
     return _Writer(form, DIGIT * whole_digits, DIGIT * form.scale, negative).text()

@@ -25,7 +25,7 @@ _PUNCTUATION = frozenset("\\.[]{}()*+?^$|/-_@#%&=~!<>:;,'\"` ")
 
 @dataclass(frozen=True)
 class Pattern:
-    """A pattern RE2 can run: its text, the same for Python's ``re``, and what is known about it."""
+    """A pattern that RE2 can run: its source for RE2 and for Python's ``re``, and its properties."""
 
     text: str
     groups: int
@@ -55,7 +55,7 @@ class _Reader:
         try:
             return re.compile(text)
         except re.error as error:
-            raise self.fail(f"what is no pattern ({error})") from None
+            raise self.fail(f"an invalid pattern ({error})") from None
 
     def peek(self) -> str:
         return self.source[self.at] if self.at < len(self.source) else ""
@@ -237,7 +237,7 @@ def _literal(character: str) -> str:
 
 @functools.lru_cache(maxsize=512)
 def translate(source: str, named_group: int | None = None) -> Pattern:
-    """The RE2 pattern with Java's meaning; Unsupported when there is doubt.
+    """Translate a Java pattern to RE2; raises Unsupported if the meaning may differ.
 
     With ``named_group`` only that group captures (0: the whole match) and it is called ``g``.
     """

@@ -15,12 +15,12 @@ from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, VersionC
 from kquery_spark.functions.strings.basics import joint_mask
 from kquery_spark.functions.strings.matching import (
     bad_group,
-    constant_of,
+    check_line_ends,
+    check_literal,
     constants_check,
     has_null_constant,
+    literal_value,
     pattern_function,
-    refuse_column,
-    refuse_line_ends,
     reserve_matches,
 )
 from kquery_spark.functions.strings.patterns import Pattern, translate
@@ -33,12 +33,12 @@ _MAX_REPLACED_GROUP = 9  # in replacements RE2 reads a group's number as one dig
 
 
 def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
-    """A group of every match: each is put between two marks, by which the text is split then."""
+    """A group of every match: each is put between two marks, by which the string is split then."""
     n = context.num_rows
     if has_null_constant(args):
         return pa.nulls(n, context.dtype)
-    group = constant_of(args[2], "The group of REGEXP_EXTRACT_ALL") if len(args) > 2 else 1
-    pattern = translate(constant_of(args[1], "The pattern of REGEXP_EXTRACT_ALL"))
+    group = literal_value(args[2], "The group of REGEXP_EXTRACT_ALL") if len(args) > 2 else 1
+    pattern = translate(literal_value(args[1], "The pattern of REGEXP_EXTRACT_ALL"))
     array = args[0].array(n)
     if not 0 <= group <= pattern.groups:
         return _without_group(array, pattern, group)
@@ -56,7 +56,7 @@ def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _without_group(array: pa.Array, pattern: Pattern, group: int) -> pa.Array:
     """Spark asks for the group only where there is a match."""
-    refuse_line_ends(pattern, array)
+    check_line_ends(pattern, array)
     if pc.any(pc.match_substring_regex(array, pattern.text)).as_py():
         raise bad_group("regexp_extract_all", pattern, group)
     offsets = pa.array(np.zeros(len(array) + 1, np.int32))
@@ -89,9 +89,9 @@ def _instr(args: Sequence[Vector], context: CallContext) -> Data:
     n = context.num_rows
     if has_null_constant(args):
         return pa.nulls(n, t.INT)
-    pattern = translate(constant_of(args[1], "The pattern of REGEXP_INSTR"))
+    pattern = translate(literal_value(args[1], "The pattern of REGEXP_INSTR"))
     array = args[0].array(n)
-    refuse_line_ends(pattern, array)
+    check_line_ends(pattern, array)
     match_starts = pc.find_substring_regex(array, pattern.text).fill_null(-1).to_numpy(zero_copy_only=False)
     offsets, raw = layout(array)
     characters_before = _characters_before(raw[offsets[0] : offsets[-1]])
@@ -116,7 +116,7 @@ def _has_group(source: object, group: object) -> bool:
 
 
 def _check_instr(values: Sequence[object]) -> None:
-    refuse_column(values[1], "The pattern of REGEXP_INSTR")
+    check_literal(values[1], "The pattern of REGEXP_INSTR")
     if isinstance(values[1], str):
         translate(values[1])
 

@@ -17,6 +17,7 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     Kernel,
+    Nullability,
     VersionChange,
     register,
 )
@@ -55,14 +56,14 @@ def _locate(args: Sequence[Vector], context: CallContext) -> Data:
     if start.is_scalar and start.data.is_valid and start.data.as_py() == 1:
         return _instr([text, needle], context)
 
-    def one(sub: str, value: str, begin: int) -> int:
+    def evaluate(sub: str, value: str, begin: int) -> int:
         if begin < 1:
             return 0
         if not sub:
             return 1  # UTF8String.indexOf finds the empty string at 0 wherever it starts
         return value.find(sub, begin - 1) + 1
 
-    positions = per_distinct(one, args, context)
+    positions = per_distinct(evaluate, args, context)
     if start.null_count:
         return pc.if_else(pc.is_null(start.array(context.num_rows)), pa.scalar(0, t.INT), positions)
     return positions
@@ -82,13 +83,13 @@ def _replace(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _translate(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: str, source: str, target: str) -> str:
+    def evaluate(value: str, source: str, target: str) -> str:
         table: dict[int, str | None] = {}
         for i, character in enumerate(source):
             table.setdefault(ord(character), target[i] if i < len(target) else None)
         return value.translate(table)
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def _contains(args: Sequence[Vector], context: CallContext) -> Data:
@@ -113,7 +114,7 @@ def _ends_with(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: str, delimiter: str, count: int) -> str:
+    def evaluate(value: str, delimiter: str, count: int) -> str:
         if not delimiter or count == 0:
             return ""
         if count > 0:
@@ -132,11 +133,11 @@ def _substring_index(args: Sequence[Vector], context: CallContext) -> Data:
                 return value
         return value[offset + len(delimiter) :]
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def _levenshtein(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(left: str, right: str) -> int:
+    def evaluate(left: str, right: str) -> int:
         row = list(range(len(right) + 1))
         for i, a in enumerate(left, 1):
             corner, row[0] = row[0], i
@@ -144,17 +145,17 @@ def _levenshtein(args: Sequence[Vector], context: CallContext) -> Data:
                 corner, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, corner + (a != b))
         return row[-1]
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 def _find_in_set(args: Sequence[Vector], context: CallContext) -> Data:
-    def one(value: str, members: str) -> int:
+    def evaluate(value: str, members: str) -> int:
         if "," in value:
             return 0
         parts = members.split(",")
         return parts.index(value) + 1 if value in parts else 0
 
-    return per_distinct(one, args, context)
+    return per_distinct(evaluate, args, context)
 
 
 _S, _I = t.STRING, t.INT
@@ -192,7 +193,7 @@ register(
         "StringLocate",
         (_S, _S, _I),
         (2, 3),
-        nullable="any",
+        nullable=Nullability.ANY_ARGUMENT,
         evaluates=(2, 0, 1),
         aliases=("position",),
         calls=CallForm(columns=(1,), adds=(2, ", 1")),

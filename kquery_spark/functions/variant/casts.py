@@ -1,6 +1,6 @@
-"""Casts of what variants hold to types of SQL.
+"""Casts values in variants to SQL types.
 
-The rows of one kind are cast at a time, by the kernels of TRY_CAST, as Spark casts the value of each row.
+The rows with values of one kind (integers, strings, ...) are cast together, by the kernels of TRY_CAST.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.casts.table import family
 from kquery_spark.functions.registry import CallContext, EvalMode
-from kquery_spark.functions.variant.reading import Found, checked_text
+from kquery_spark.functions.variant.reading import PathValues, checked_text
 from kquery_spark.kernels import variants as v
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_gather
@@ -49,7 +49,7 @@ _DASHES = (8, 12, 16, 20)  # positions of a UUID's dashes among its digits
 _HEX = np.frombuffer(b"0123456789abcdef", np.uint8)
 
 
-def cast_values(found: Found, context: CallContext) -> tuple[pa.Array, bool]:
+def cast_values(found: PathValues, context: CallContext) -> tuple[pa.Array, bool]:
     """The values as the type of the context, NULL where that fails, and whether it failed somewhere."""
     target = family(context.dtype)
     indices = np.full(context.num_rows, -1, np.int64)
@@ -62,7 +62,7 @@ def cast_values(found: Found, context: CallContext) -> tuple[pa.Array, bool]:
         if target not in _TARGETS[int(kind)]:
             failed = True
             continue
-        for some in _alike(found, int(kind), rows):
+        for some in _same_scale_groups(found, int(kind), rows):
             values = _cast(found, int(kind), some, context)
             failed = failed or values.null_count > 0
             arrays.append(values)
@@ -76,7 +76,7 @@ def cast_values(found: Found, context: CallContext) -> tuple[pa.Array, bool]:
     return values.take(index), failed
 
 
-def _alike(found: Found, kind: int, rows: Int64s) -> list[Int64s]:
+def _same_scale_groups(found: PathValues, kind: int, rows: Int64s) -> list[Int64s]:
     """The rows, those of decimals by scale."""
     if kind != v.IS_DECIMAL:
         return [rows]
@@ -84,7 +84,7 @@ def _alike(found: Found, kind: int, rows: Int64s) -> list[Int64s]:
     return [rows[scales == scale] for scale in np.unique(scales)]
 
 
-def _cast(found: Found, kind: int, rows: Int64s, context: CallContext) -> pa.Array:
+def _cast(found: PathValues, kind: int, rows: Int64s, context: CallContext) -> pa.Array:
     """The values of rows of one kind, and of one scale, as the type of the context."""
     if t.is_timestamp(context.dtype) and kind in _INSTANTS:
         return _INSTANTS[kind](found, kind, rows).view(context.dtype)
@@ -95,7 +95,7 @@ def _cast(found: Found, kind: int, rows: Int64s, context: CallContext) -> pa.Arr
             source = _as_seconds(found.lows[rows])
     if kind == v.IS_BINARY and context.dtype == t.STRING:
         return checked_text(source)
-    values = _tried(source, context.dtype, context)
+    values = _try_cast(source, context.dtype, context)
     return _without_zeros(values) if kind == v.IS_DECIMAL and context.dtype == t.STRING else values
 
 
@@ -107,7 +107,7 @@ def _as_seconds(micros: Int64s) -> pa.Array:
     return pa.Array.from_buffers(t.decimal(20, _MICRO_DIGITS), len(micros), [None, pa.py_buffer(words)])
 
 
-def _tried(source: pa.Array, dtype: pa.DataType, context: CallContext) -> pa.Array:
+def _try_cast(source: pa.Array, dtype: pa.DataType, context: CallContext) -> pa.Array:
     """The values as TRY_CAST gives them."""
     done = cast(Vector(source.type, source), dtype, EvalMode.TRY, context.tz, len(source))
     return Vector(dtype, done.data).array(len(source))
@@ -118,7 +118,7 @@ def _without_zeros(strings: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(pc.replace_substring_regex(strings, _WHOLE, ""), _ENDING_ZEROS, r"\1")
 
 
-def _seconds(found: Found, kind: int, rows: Int64s) -> pa.Array:
+def _seconds(found: PathValues, kind: int, rows: Int64s) -> pa.Array:
     """Numbers of seconds as microseconds; NULL where these overflow."""
     digits = found.lows[rows]
     scale = int(found.sizes[rows[0]]) if kind == v.IS_DECIMAL else 0
@@ -132,8 +132,8 @@ def _seconds(found: Found, kind: int, rows: Int64s) -> pa.Array:
     return pa.array(np.where(is_too_much, 0, digits) * factor, mask=is_too_much)
 
 
-def _fractional_seconds(found: Found, kind: int, rows: Int64s) -> pa.Array:
-    """The same of fractional numbers, where only those overflow that a double tells from the limit."""
+def _fractional_seconds(found: PathValues, kind: int, rows: Int64s) -> pa.Array:
+    """Convert fractional seconds to microseconds; like Spark, it compares with the limits as doubles."""
     micros = (
         _READERS[kind](found, rows).to_numpy(zero_copy_only=False).astype(np.float64) * 10.0**_MICRO_DIGITS
     )
@@ -142,14 +142,14 @@ def _fractional_seconds(found: Found, kind: int, rows: Int64s) -> pa.Array:
     return pa.array(np.where(micros == _TWO_63, INT64_MAX, whole), mask=is_too_much)
 
 
-def _decimals(found: Found, rows: Int64s) -> pa.Array:
+def _decimals(found: PathValues, rows: Int64s) -> pa.Array:
     words = np.empty((len(rows), 2), np.int64)
     words[:, 0], words[:, 1] = found.lows[rows], found.highs[rows]
     scale = int(found.sizes[rows[0]])
     return pa.Array.from_buffers(t.decimal(38, scale), len(rows), [None, pa.py_buffer(words)])
 
 
-def _uuids(found: Found, rows: Int64s) -> pa.Array:
+def _uuids(found: PathValues, rows: Int64s) -> pa.Array:
     """UUIDs as strings of 36 characters."""
     given = found.raw[found.starts[rows][:, None] + np.arange(16)]
     digits = np.empty((len(rows), 32), np.uint8)
@@ -161,7 +161,7 @@ def _uuids(found: Found, rows: Int64s) -> pa.Array:
     )
 
 
-_READERS: dict[int, Callable[[Found, Int64s], pa.Array]] = {
+_READERS: dict[int, Callable[[PathValues, Int64s], pa.Array]] = {
     v.IS_BOOL: lambda found, rows: pa.array(found.lows[rows] != 0),
     v.IS_LONG: lambda found, rows: pa.array(found.lows[rows]),
     v.IS_DOUBLE: lambda found, rows: pa.array(found.lows[rows].view(np.float64)),
@@ -173,10 +173,10 @@ _READERS: dict[int, Callable[[Found, Int64s], pa.Array]] = {
     v.IS_STRING: lambda found, rows: found.slices(rows, t.STRING),
     v.IS_BINARY: lambda found, rows: found.slices(rows, t.BINARY),
     v.IS_UUID: _uuids,
-    v.IS_OBJECT: Found.strings,
-    v.IS_ARRAY: Found.strings,
+    v.IS_OBJECT: PathValues.strings,
+    v.IS_ARRAY: PathValues.strings,
 }
-_INSTANTS: dict[int, Callable[[Found, int, Int64s], pa.Array]] = {
+_INSTANTS: dict[int, Callable[[PathValues, int, Int64s], pa.Array]] = {
     v.IS_LONG: _seconds,
     v.IS_DECIMAL: _seconds,
     v.IS_DOUBLE: _fractional_seconds,

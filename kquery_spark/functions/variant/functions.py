@@ -16,6 +16,7 @@ from kquery_spark.functions.registry import (
     EvalMode,
     Function,
     JavaMethod,
+    Nullability,
     VersionChange,
     accept,
     cast_to,
@@ -23,9 +24,9 @@ from kquery_spark.functions.registry import (
     register_internal,
 )
 from kquery_spark.functions.variant.casts import cast_values
-from kquery_spark.functions.variant.parsing import parsed
+from kquery_spark.functions.variant.parsing import parse_variants
 from kquery_spark.functions.variant.paths import check_variant_path, parse_variant_path
-from kquery_spark.functions.variant.reading import located, malformed, parts
+from kquery_spark.functions.variant.reading import malformed, values_at_path, variant_layouts
 from kquery_spark.kernels.compiled import JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -41,7 +42,7 @@ def _variant_get(args: Sequence[Vector], context: CallContext) -> Data:
     steps = parse_variant_path(args[1].data.as_py())
     is_variant = context.dtype == t.VARIANT
     copied = is_variant or len(args) > _ARGUMENTS
-    found = located(args[0], steps, context.num_rows, whole=is_variant, copied=copied)
+    found = values_at_path(args[0], steps, context.num_rows, whole=is_variant, copied=copied)
     if is_variant:
         return found.variants()
     values, failed = cast_values(found, context)
@@ -55,8 +56,8 @@ def _variant_get(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _is_variant_null(args: Sequence[Vector], context: CallContext) -> Data:
-    """Whether a variant holds JSON's null, which is not NULL."""
-    is_there, (bounds, raw), _ = parts(args[0].array(context.num_rows))
+    """Return whether a variant holds JSON's null, which is not NULL."""
+    is_there, (bounds, raw), _ = variant_layouts(args[0].array(context.num_rows))
     if (is_there & (np.diff(bounds) == 0)).any():
         raise malformed()
     if not len(raw):
@@ -65,18 +66,18 @@ def _is_variant_null(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _parse_json(args: Sequence[Vector], context: CallContext) -> Data:
-    """The variants of JSON strings; in TRY mode NULL for a text that is no JSON."""
-    variants, failed = parsed(args[0].array(context.num_rows))
+    """The variants of JSON strings; in TRY mode NULL for a string that is not JSON."""
+    variants, failed = parse_variants(args[0].array(context.num_rows))
     if context.mode is not EvalMode.TRY and failed:
         raise ExecutionError(
             "MALFORMED_RECORD_IN_PARSING.WITHOUT_SUGGESTION",
-            "Malformed records are detected in record parsing: a text that is no JSON.",
+            "Malformed records are detected in record parsing: a string is not valid JSON.",
         )
     return variants
 
 
 def _parses(fails: bool) -> tuple[JavaMethod, ...]:
-    """PARSE_JSON as Spark calls it, without duplicate names; since 4.1 it is told to look for halves of surrogate pairs."""
+    """Define PARSE_JSON with Spark's parameters: no duplicate names, and since 4.1 a check for unpaired surrogates."""
     mode = EvalMode.ANSI if fails else EvalMode.TRY
     constants: tuple[tuple[int, object], ...] = ((1, False), (2, fails))
     owner = "VariantExpressionEvalUtils"
@@ -102,7 +103,7 @@ register_internal(
         _variant_get,
         depends_on_values,  # the type is the caller's
         arity=(_ARGUMENTS, _ARGUMENTS + 1),
-        nullable="always",
+        nullable=Nullability.OTHER_REASONS,
         raises=ALWAYS_RAISES,
         loops=VARIANT_LOOPS,
         changes=_SINCE_4_0,
@@ -113,7 +114,7 @@ register_internal(
         "is_variant_null",
         _is_variant_null,
         accept(t.BOOL, t.VARIANT),
-        nullable="never",
+        nullable=Nullability.NEVER,
         takes_variants=True,
         changes=_SINCE_4_0,
         java=(JavaMethod("VariantExpressionEvalUtils", "isVariantNull"),),

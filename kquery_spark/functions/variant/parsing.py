@@ -10,19 +10,19 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.casts import cast
 from kquery_spark.functions.registry import EvalMode
-from kquery_spark.functions.variant.reading import sliced, variant_array
+from kquery_spark.functions.variant.reading import gather_slices, variant_array
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.text import Bytes, build, layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
-_VALUE, _ODD = 1, 2  # what the compiled loops say of a text
-# What the loops may write for each byte of the strings, and for each text.
+_VALUE, _ODD = 1, 2  # what the compiled loops say of a string
+# What the loops may write for each byte of the strings, and for each string.
 _VALUE_BYTES, _METADATA_BYTES, _BYTES_EACH = 6, 2, 16
 
 
-def parsed(strings: pa.Array) -> tuple[pa.Array, bool]:
-    """The variants of the strings, NULL for one that is no JSON, and whether there is such a text."""
+def parse_variants(strings: pa.Array) -> tuple[pa.Array, bool]:
+    """Parse JSON strings to variants, NULL for malformed strings; return also whether there is a malformed string."""
     rows = len(strings)
     is_there = np.asarray(strings.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     bounds, raw = layout(strings)
@@ -52,7 +52,7 @@ def _fill(values: Bytes, raw: Bytes, holes: Int64s) -> None:
     if not len(holes):
         return
     places, starts, stops = holes.T
-    strings = sliced(raw, np.ascontiguousarray(starts), stops - starts, t.STRING)
+    strings = gather_slices(raw, np.ascontiguousarray(starts), stops - starts, t.STRING)
     doubles = cast(Vector(t.STRING, strings), t.DOUBLE, EvalMode.TRY, "UTC", len(strings)).array(len(strings))
     numbers = np.ascontiguousarray(doubles.to_numpy(zero_copy_only=False))
     values[places[:, None] + np.arange(8)] = numbers.view(np.uint8).reshape(-1, 8)

@@ -1,4 +1,4 @@
-"""What columns of variants hold at a path: kinds, numbers and ranges of bytes, by the compiled loops."""
+"""Reads the values at a path of variant columns with the compiled loops: their kinds, numbers and byte ranges."""
 
 from __future__ import annotations
 
@@ -18,19 +18,20 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
 MAX_BYTES = 1 << 24
-"""Of a value, or of its metadata, for every release of Spark to take it."""
+"""The limit for the size of a value, or of its metadata, that every release of Spark accepts."""
 
-_ODD, _MALFORMED = 2, 3  # what the compiled loops say of a value that they write as a text
+_ODD, _MALFORMED = 2, 3  # what the compiled loops say of a value that they write as a string
 # Room for the strings of all rows, and for each byte of a value, before there is need of more.
 _FIRST_BYTES, _BYTES_OF_TEXT = 256, 4
 
 
 @dataclass(frozen=True)
-class Found:
-    """What each row has at the path.
+class PathValues:
+    """The value at a path of each row.
 
-    kinds: those of ``kernels.variants``. lows, highs: numbers in two words. starts, sizes: the range of the bytes in
-    ``raw``; in place of their number a decimal has its scale. ends: where the variants end. metadata: of all rows.
+    kinds: kinds of ``kernels.variants``. lows, highs: numbers as two words. starts, sizes: the range of the value's bytes in
+    ``raw`` (for a decimal, its scale instead of the size). ends: the ends of the variants. metadata: the metadata of all
+    rows.
     """
 
     kinds: npt.NDArray[np.uint8]
@@ -44,7 +45,7 @@ class Found:
 
     def slices(self, rows: Int64s, dtype: pa.DataType) -> pa.Array:
         """The ranges of bytes of some rows."""
-        return sliced(self.raw, self.starts[rows], self.sizes[rows], dtype)
+        return gather_slices(self.raw, self.starts[rows], self.sizes[rows], dtype)
 
     def strings(self, rows: Int64s) -> pa.Array:
         """The objects and arrays of some rows as JSON strings."""
@@ -69,7 +70,7 @@ class Found:
 
     def variants(self) -> pa.Array:
         """The values at the path as variants."""
-        values = sliced(self.raw, self.starts, self.sizes, t.BINARY)
+        values = gather_slices(self.raw, self.starts, self.sizes, t.BINARY)
         return variant_array(values, self.metadata, self.kinds == IS_ABSENT)
 
 
@@ -82,14 +83,14 @@ def loops() -> Any:
 
 
 def malformed() -> ExecutionError:
-    """The error for bytes that are no variant."""
+    """The error for bytes that are not variant."""
     return ExecutionError(
         "MALFORMED_VARIANT",
         "Variant binary is malformed. Please check the data source is valid.",
     )
 
 
-def sliced(raw: Bytes, starts: Int64s, sizes: Int64s, dtype: pa.DataType) -> pa.Array:
+def gather_slices(raw: Bytes, starts: Int64s, sizes: Int64s, dtype: pa.DataType) -> pa.Array:
     """Ranges of bytes as an array of strings or binaries."""
     ends = np.empty(len(starts) + 1, np.int64)
     out = np.empty(int(sizes.sum()), np.uint8)
@@ -112,23 +113,23 @@ def variant_array(values: pa.Array, metadata: pa.Array, mask: npt.NDArray[np.boo
     return pa.StructArray.from_arrays([values, metadata], fields=list(t.VARIANT), mask=is_null)
 
 
-def parts(
+def variant_layouts(
     variants: pa.Array,
 ) -> tuple[npt.NDArray[np.bool_], tuple[Int64s, Bytes], tuple[Int64s, Bytes]]:
-    """Which rows are not NULL, and the layouts of values and metadata."""
+    """Return which rows are not NULL, and the layouts of values and metadata."""
     is_there = np.asarray(variants.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     return is_there, layout(variants.field(0)), layout(variants.field(1))
 
 
-def located(
+def values_at_path(
     vector: Vector, steps: Sequence[str | int], num_rows: int, whole: bool, copied: bool = False
-) -> Found:
+) -> PathValues:
     """The values at a path; ExecutionError for variants that are malformed.
 
     whole: with all bytes of the values. copied: Spark makes variants of them, which looks at all of their bytes.
     """
     variants = vector.array(num_rows)
-    is_there, (value_bounds, values), (meta_bounds, metas) = parts(variants)
+    is_there, (value_bounds, values), (meta_bounds, metas) = variant_layouts(variants)
     if max(np.diff(value_bounds).max(initial=0), np.diff(meta_bounds).max(initial=0)) > MAX_BYTES:
         raise Unsupported("a variant of more than 16 MiB is not supported")
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
@@ -147,4 +148,4 @@ def located(
         raise ExecutionError(
             "UNKNOWN_PRIMITIVE_TYPE_IN_VARIANT", "Unknown primitive type found in a variant."
         )
-    return Found(kinds, lows, highs, starts, sizes, values, value_bounds[1:], variants.field(1))
+    return PathValues(kinds, lows, highs, starts, sizes, values, value_bounds[1:], variants.field(1))

@@ -1,4 +1,4 @@
-"""The loops of ``bounded_heaps``, compiled by numba when this package is imported.
+"""The loops of ``bounded_heaps``, which numba compiles when this package is imported.
 
 Only ``compiled.py`` imports it.
 """

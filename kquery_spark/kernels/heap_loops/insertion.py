@@ -1,4 +1,4 @@
-"""Rows offered to bounded heaps."""
+"""Compiles the insertion of rows into bounded heaps."""
 
 from __future__ import annotations
 

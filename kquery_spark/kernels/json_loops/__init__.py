@@ -1,4 +1,8 @@
-"""Loops over JSON strings, compiled by numba when this package is imported.
+"""Loops over JSON strings, which numba compiles when this package is imported.
+
+The modules build on each other: ``tokens`` finds the end of a token, ``scan`` validates a document and finds the value at a
+path, ``write`` copies values, and ``strings``, ``matches``, ``entries`` and ``variants`` have the entry points. None of them
+builds a tree: all work on byte positions. A document that they cannot handle gets the status ODD, and Python parses it.
 
 Only ``compiled.py`` imports it.
 """

@@ -1,4 +1,4 @@
-"""JSON strings: where the names and values of an object begin and end."""
+"""Finds the names and values of JSON objects in a string column."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _Numbers, _Flags = numba.int64[::1], numba.uint8[::1]
 
 @numba.njit(int64(Text, _Offsets, _Numbers, _Numbers, _Flags), cache=True, nogil=True)
 def json_entries(raw: Any, offsets: Any, ends: Any, bounds: Any, status: Any) -> Any:
-    """Write where the entries of each text that is an object are; the number of all entries.
+    """Write the positions of the entries of each document that is an object; return the number of all entries.
 
-    ends: the first entry of each text among all entries, and the end of the last ones. bounds: as many items as the strings
-    have bytes; for an entry where its name begins and ends, and its value.
+    ends: the number of the first entry of each document, and the total. bounds: needs as many items as the strings have
+    bytes; each entry takes four: the start and end of its name, and the start and end of its value.
     """
     no_path, no_keys = np.zeros(0, np.int64), np.zeros(0, np.int64)
     positions, name_bounds = np.zeros(1, np.int64), np.zeros(2, np.int64)
@@ -36,6 +36,7 @@ def json_entries(raw: Any, offsets: Any, ends: Any, bounds: Any, status: Any) ->
         if state != VALUE or root != 123:
             status[row] = NULL if state == VALUE else ODD
             continue
+        # ``scan_text`` has validated the document, so this loop need not check the syntax again.
         at = blank_end(raw, at + 1, end)
         while raw[at] != 125:
             packed = string_end(raw, at + 1, end)

@@ -1,4 +1,4 @@
-"""JSON strings: the values behind wildcards of a path, as ``json_wildcards`` writes them."""
+"""Evaluates JSON paths with wildcards on a string column. ``kernels/json_wildcards.py`` explains the rules."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from kquery_spark.kernels.json_loops.write import Bytes, write_container, write_
 
 _Offsets = numba.types.Array(numba.int64, 1, "C", readonly=True)
 _Numbers, _Flags = numba.int64[::1], numba.uint8[::1]
-_NAME, _EACH = -1, -2  # steps that are no indexes
-_RAW, _QUOTED, _FLATTENED = 0, 1, 2  # styles of what is written: before a wildcard, behind one, behind two
+_NAME, _EACH = -1, -2  # steps that are not indexes: by name, and each element (wildcard)
+_RAW, _QUOTED, _FLATTENED = 0, 1, 2  # Spark's write styles: before a wildcard, after one, after two
 _BLANK, _COMMA = 32, 44
 
 
 @numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
 def value_end(raw: Any, at: Any, end: Any) -> Any:
-    """Where a value ends that is known to be well-formed."""
+    """Return the end of a value, which must be well-formed."""
     depth = int64(0)
     while at < end:
         byte = raw[at]
@@ -56,7 +56,7 @@ def value_end(raw: Any, at: Any, end: Any) -> Any:
 
 @numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_whole(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write a value as Jackson copies it; where it ends, or -1."""
+    """Write a value as Jackson copies it; return the end of the output, or -1 if Python has to write it."""
     byte = raw[at]
     if byte == 34 or byte == 123 or byte == 91:
         return write_container(raw, at, end, out, done)
@@ -68,7 +68,7 @@ def _write_whole(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Text, int64, int64, Text, int64, int64), cache=True, nogil=True)
 def _is_name(raw: Any, at: Any, last: Any, names: Any, low: Any, high: Any) -> Any:
-    """1 if the name between two quotes is the step's, 0 if not."""
+    """Return 1 if the name from ``at`` to ``last`` is the step's name, from ``low`` to ``high`` in ``names``; 0 if not."""
     if last - at != high - low:
         return 0
     for i in range(high - low):
@@ -96,10 +96,11 @@ def _write(
     first: Any,
     separator: Any,
 ) -> Any:
-    """Write what the steps from ``step`` on find in the value from ``at`` to ``end``.
+    """Write the matches of the steps from ``step`` on in the value from ``at`` to ``end``.
 
-    first: where the first value of the array that is written is, before the others there is a ``separator``.
-    Gives twice the end of what is written, plus 1 if anything is found; -1 for a text that Python has to read.
+    first: the output position of the first value of the current array; a ``separator`` precedes all others. Returns twice
+    the end of the output, plus 1 if anything matched, since numba is faster with one number than with a tuple; -1 for a
+    document that Python has to parse.
     """
     byte = raw[at]
     index = int64(indexes[step]) if step < len(indexes) else int64(_NAME)
@@ -131,7 +132,7 @@ def _write(
         return 2 * done
     if byte != 91 or (index == _NAME and step < len(indexes)):
         return 2 * done
-    # an array: one element, each of them, or each of them flattened at the end of the path
+    # The value is an array. The path selects one element, each element, or each element flattened at the end of the path.
     is_followed = step + 1 < len(indexes) and indexes[step + 1] == _EACH
     inner_step, inner_style, begin = step + 1, style, done
     is_array = is_buffered = False
@@ -181,7 +182,7 @@ def _write(
             at = blank_end(raw, at + 1, end)
     if is_buffered and count == 0:
         return 2 * begin
-    if is_buffered and count == 1:  # without the brackets
+    if is_buffered and count == 1:  # remove the opening bracket
         for i in range(first, done):
             out[i - 1] = out[i]
         return 2 * (done - 1) + 1
@@ -199,9 +200,10 @@ def _write(
 def json_matches(
     raw: Any, offsets: Any, names: Any, bounds: Any, indexes: Any, ends: Any, out: Any, status: Any
 ) -> Any:
-    """Write the values at a path with wildcards of each text, one after the other; the number of bytes written.
+    """Write the matches of a path with wildcards in each document, one after the other; return the number of bytes written.
 
-    As ``json_values``; indexes: -2 for a wildcard. out: twice as many bytes as the strings have.
+    The parameters are those of ``json_values``, but a wildcard is -2 in ``indexes``, and ``out`` needs twice as many bytes
+    as the strings have.
     """
     done = int64(0)
     no_path, no_keys = np.zeros(0, np.int64), np.zeros(0, np.int64)

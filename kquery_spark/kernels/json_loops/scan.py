@@ -1,4 +1,11 @@
-"""One JSON text: whether it is well-formed, the value at a path, the length of its root, the names of its root."""
+"""Scans one JSON document: validates it, and finds the value at a path, the length and the names of the root.
+
+The scanner is one loop without recursion. Open containers are the bits of an integer, 1 for an object, so after
+``{"a": [`` the bits are 0b10. While it validates, it compares the containers with the path: ``on_path`` is the depth up to
+which the open containers match the steps, and ``is_candidate`` says that the next value matches the current step. For the
+path ``$.a[1]`` and ``{"a": [5, 6]}``: after the name "a" the array is a candidate and is entered (``on_path`` = 2), element
+0 is not a candidate, element 1 is, and at depth 2, the number of steps, it is the hit.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +29,13 @@ from kquery_spark.kernels.json_loops.tokens import (
     word_end,
 )
 
-NULL, VALUE, ODD = 0, 1, 2  # statuses of a text
-_MAX_DEPTH = 60  # open containers are bits of one integer
+NULL, VALUE, ODD = 0, 1, 2  # statuses of a document: malformed or blank, valid, or to be parsed by Python
+_MAX_DEPTH = 60  # open containers are the bits of one integer
 
 
 @numba.njit(int64(Text, int64, int64, int64), cache=True, nogil=True)
 def root_status(raw: Any, at: Any, end: Any, kind: Any) -> Any:
-    """Whether a number or word that is the whole text may end here: VALUE, NULL, or ODD for a letter beyond ASCII."""
+    """Return whether a number or word that is the whole document may end here; ODD if a non-ASCII character follows."""
     if at >= end or (kind != INTEGER and kind != FLOAT and kind != WORD):
         return VALUE
     byte = raw[at]
@@ -54,17 +61,18 @@ def scan_text(
     positions: Any,
     keys: Any,
 ) -> Any:
-    """Read one text: its status, where the value at the path begins and ends, its kind, the root's kind and length.
+    """Scan one document; return its status, the start, end and kind of the value at the path, and the root's first byte
+    and length.
 
-    names, bounds, indexes: the steps of the path, the name of one between two bounds or an index from 0 on. takes_last: of
-    equal names the last counts. positions: a place for each step. keys: where the names of an object begin and end, if it is
-    not empty.
+    names, bounds, indexes: the steps of the path. Step i is the name from ``bounds[i]`` to ``bounds[i + 1]`` in ``names`` if
+    ``indexes[i]`` is negative, else a 0-based index. takes_last: of duplicate names the last one counts, not the first.
+    positions: scratch space, one item per step. keys: receives the start and end of the names of the root, unless empty.
     """
     steps = len(indexes)
     start = stop = kind = count = root = int64(0)
     depth = on_path = int64(0)
     hit_depth = int64(-1)
-    objects = uint64(0)  # a bit for each open container
+    objects = uint64(0)  # one bit for each open container: 1 for an object, 0 for an array
     is_found = False
     is_candidate = True
     at = blank_end(raw, at, end)
@@ -112,7 +120,7 @@ def scan_text(
                 is_odd = byte == 39 or (depth == 0 and byte >= 127)
                 return ODD if is_odd else NULL, start, stop, kind, root, count
             if byte == 110 and depth > 0 and objects & uint64(1):
-                is_hit = False  # a field that is null does not count
+                is_hit = False  # fields that are null are skipped
         if not is_open:
             if is_hit:
                 start, stop, kind, is_found = value_start, at, value_kind, True
@@ -132,7 +140,7 @@ def scan_text(
             if status != VALUE:
                 return status, start, stop, kind, root, count
             continue
-        # behind a value: close containers up to the next comma
+        # a value has ended: close containers up to the next comma
         while True:
             at = blank_end(raw, at, end)
             if at >= end:
@@ -174,7 +182,7 @@ def scan_text(
 def _read_name(
     raw: Any, at: Any, end: Any, names: Any, bounds: Any, is_compared: Any, depth: Any, keys: Any, count: Any
 ) -> Any:
-    """Read a name and the colon behind it: a status, where its value begins, and whether it is the step's name."""
+    """Read a name and its colon; return a status, the start of the value, and whether it is the name of the step."""
     if raw[at] != 34:
         return ODD if raw[at] == 39 else NULL, at, False
     packed = string_end(raw, at + 1, end)

@@ -1,7 +1,7 @@
-"""JSON strings: the value at a path, the number of elements of an array, the names of an object.
+"""Finds the value at a path, the number of array elements, and the names of an object in a column of JSON strings.
 
-The strings are read as Jackson reads them for Spark's JSON functions. A text that needs more than these loops know
-(single quotes, escaped names on the way, surrogates, numbers that Java prints in other digits) is ODD: Python reads it.
+The loops follow Jackson as Spark's JSON functions use it. A document that needs more than they support (single quotes,
+escaped names on the path, surrogates, numbers that Java prints with other digits) is ODD, and Python parses it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ def json_values(
     out: Any,
     status: Any,
 ) -> Any:
-    """Write the value at a path of each text, one after the other; the number of bytes written.
+    """Write the value at a path of each document, one after the other; return the number of bytes written.
 
-    takes_last: of equal names the last counts. ends: where each value begins and the last one ends. out: as many bytes
-    as the strings have. status: NULL, VALUE or ODD.
+    names, bounds, indexes, takes_last: as for ``scan_text``. ends: the start of each value in ``out``, and the end of the
+    last one. out: needs as many bytes as the strings have. status: NULL, VALUE or ODD for each document.
     """
     done = int64(0)
     positions = np.zeros(len(indexes) + 1, np.int64)
@@ -64,7 +64,7 @@ def json_values(
 
 @numba.njit(int32(Text, _Offsets, _Numbers, _Flags), cache=True, nogil=True)
 def json_lengths(raw: Any, offsets: Any, lengths: Any, status: Any) -> Any:
-    """The number of elements of each text that is an array."""
+    """Write the number of elements of each document that is an array."""
     no_path = np.full(1, -1, np.int64)
     positions, bounds = np.zeros(2, np.int64), np.zeros(2, np.int64)
     names, no_keys = np.zeros(0, np.uint8), np.zeros(0, np.int64)
@@ -79,10 +79,10 @@ def json_lengths(raw: Any, offsets: Any, lengths: Any, status: Any) -> Any:
 
 @numba.njit(int64(Text, _Offsets, _Numbers, _Numbers, _Flags), cache=True, nogil=True)
 def json_names(raw: Any, offsets: Any, ends: Any, name_bounds: Any, status: Any) -> Any:
-    """Write where the names of each text that is an object begin and end; the number of all names.
+    """Write the start and end of the names of each document that is an object; return the number of all names.
 
-    ends: the first name of each text among all names, and the end of the last ones. name_bounds: two items for each byte
-    of the strings.
+    ends: the number of the first name of each document, and the total. name_bounds: needs two items for each byte of the
+    strings.
     """
     no_path = np.full(1, 0, np.int64)
     positions, bounds = np.zeros(2, np.int64), np.zeros(2, np.int64)

@@ -1,4 +1,4 @@
-"""Strings and numbers of JSON strings as values of variants."""
+"""Encodes strings and numbers of JSON documents as scalars of variants."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from kquery_spark.kernels.json_loops.tokens import HEX, INTEGER, Text, is_digit
 from kquery_spark.kernels.json_loops.write import Bytes
 
 _MAX_DIGITS = 38
-_ESCAPED = np.zeros(256, np.uint8)  # the character that a letter behind a backslash stands for; 0 for none
+_ESCAPED = np.zeros(
+    256, np.uint8
+)  # the character for each letter after a backslash; 0 if it is not an escape
 for _letter, _character in zip(b'btnfr"/\\', b'\b\t\n\f\r"/\\', strict=True):
     _ESCAPED[_letter] = _character
 
 
 @numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
 def _unit(raw: Any, at: Any, end: Any) -> Any:
-    """The number of the four hexadecimal digits from ``at`` on; -1 if these are not there."""
+    """Return the value of four hexadecimal digits from ``at`` on; -1 if there are fewer."""
     if at + 4 > end:
         return -1
     code = int64(0)
@@ -34,7 +36,10 @@ def _unit(raw: Any, at: Any, end: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def write_text(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write a string from behind its quote on, without escapes: a status, where it ends, and where what is written does."""
+    """Write a string without its escapes; ``at`` is after the opening quote.
+
+    Returns a status, the position after the closing quote, and the end of the output.
+    """
     while at < end:
         byte = raw[at]
         if byte == 34:
@@ -71,7 +76,7 @@ def write_text(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(int64, Bytes, int64), cache=True, nogil=True)
 def _write_code(code: Any, out: Any, done: Any) -> Any:
-    """Write a character in UTF-8; where it ends."""
+    """Write a code point in UTF-8; return the end of the output."""
     if code < 0x80:
         out[done] = code
         return done + 1
@@ -93,7 +98,7 @@ def _write_code(code: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Bytes, int64, int64, int64), cache=True, nogil=True)
 def write_number(out: Any, done: Any, number: Any, size: Any) -> Any:
-    """Write the lower bytes of a number; where they end."""
+    """Write the ``size`` lowest bytes of a number; return the end of the output."""
     for i in range(size):
         out[done + i] = (number >> (8 * i)) & 0xFF
     return done + size
@@ -101,7 +106,11 @@ def write_number(out: Any, done: Any, number: Any, size: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write a string value: a status, where the string ends, and where the value does."""
+    """Write a string value; return a status, the end of the string, and the end of the output.
+
+    Most strings are short, so the string is written behind a header of one byte. If it has 64 bytes or more, it is moved to
+    make room for the header of five bytes.
+    """
     status, at, stop = write_text(raw, at, end, out, done + 1)
     if status != VALUE:
         return status, at, done
@@ -118,7 +127,11 @@ def write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def write_numeral(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> Any:
-    """Write a number as an integer, a decimal or the hole of a double: where it ends, and whether it has a hole."""
+    """Write a number as an integer or a decimal, or leave a hole for a double; return the end, and whether it left a hole.
+
+    The digits are accumulated in 128 bits (``high`` and ``low``). A number with an exponent, or with more than 38 digits,
+    is a double; numba has no correctly rounding parser, so the caller fills the hole.
+    """
     high, low = uint64(0), uint64(0)
     digits = scale = int64(0)
     is_negative, is_plain, has_point = raw[at] == 45, True, False
@@ -135,6 +148,7 @@ def write_numeral(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -
             digits += 1
         if digits > _MAX_DIGITS:
             break
+        # times 10 plus the digit: multiply the 32-bit halves of the lower word and carry into the upper word
         first = (low & uint64(0xFFFFFFFF)) * uint64(10) + uint64(byte - 48)
         second = (low >> uint64(32)) * uint64(10) + (first >> uint64(32))
         low = (second << uint64(32)) | (first & uint64(0xFFFFFFFF))

@@ -1,7 +1,9 @@
-"""JSON strings as variants, byte for byte as Spark encodes them.
+"""Encodes JSON strings as variants, byte for byte as Spark does.
 
-The format is Parquet's "Variant Binary Encoding": a container's header has the offsets of its values, and so is put in
-front of them when they are written. Doubles are left out, as "holes" that the caller fills.
+The format is Parquet's "Variant Binary Encoding". The header of a container has the offsets of its values, whose sizes are
+known only after they are written. So the values are written first, then moved, and the header is put in front of them. For
+example, ``[1, 2]`` is written as 0C 01 0C 02 (two int8 values), and then moved behind the header 03 02 00 02 04: an array
+with one-byte offsets, its size, and the offsets 0, 2 and 4. Doubles are left out, as "holes" that the caller fills.
 """
 
 from __future__ import annotations
@@ -33,22 +35,22 @@ from kquery_spark.kernels.json_loops.variant_scalars import (
 from kquery_spark.kernels.json_loops.write import Bytes
 
 _MAX_DEPTH = 500
-_MAX_NUMBER_BYTES, _MAX_NAME_BYTES = 1_000, 50_000  # that Jackson reads
-_MAX_TEXT_BYTES = 1 << 21  # whose variant is sure to have less than 16 MiB
+_MAX_NUMBER_BYTES, _MAX_NAME_BYTES = 1_000, 50_000  # Jackson's limits
+_MAX_TEXT_BYTES = 1 << 21  # the variant of such a document certainly has less than 16 MiB, Spark's limit
 _SMALL_SORT = 16
 _Offsets = numba.types.Array(numba.int64, 1, "C", readonly=True)
 _Flags = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 _Numbers = numba.int64[::1]
 
 
-# As ``variant_loops.layout.compared``: what is compiled of a package is kept by the text of that package alone.
+# A copy of ``variant_loops.layout.compare_names``: the cache key of a package covers only its own source files.
 @numba.njit(int64(Bytes, int64, int64, int64, int64), cache=True, nogil=True)
 def _order(names: Any, at: Any, end: Any, low: Any, high: Any) -> Any:
-    """-1, 0 or 1 by the order of Java's strings, which is that of UTF-16."""
+    """Compare two names in the order of Java strings, which is that of UTF-16 code units; return -1, 0 or 1."""
     for i in range(min(end - at, high - low)):
         one, other = names[at + i], names[low + i]
         if one != other:
-            # characters past 16 bits are pairs of units below U+E000
+            # UTF-8 and UTF-16 differ only here: characters above U+FFFF are surrogate pairs, which sort before U+E000
             if one >= 0xEE and other >= 0xEE and (one >= 0xF0) != (other >= 0xF0):
                 return -1 if one >= 0xF0 else 1
             return -1 if one < other else 1
@@ -59,7 +61,7 @@ def _order(names: Any, at: Any, end: Any, low: Any, high: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def _sink(ids: Any, offsets: Any, first: Any, root: Any, size: Any, names: Any, bounds: Any) -> None:
-    """Let an entry of a heap sink to its place."""
+    """Sift an entry of a heap down to its position."""
     while True:
         child = 2 * root + 1
         if child >= size:
@@ -85,7 +87,10 @@ def _swap(ids: Any, offsets: Any, one: Any, other: Any) -> None:
 
 @numba.njit(cache=True, nogil=True)
 def _sort_fields(ids: Any, offsets: Any, first: Any, size: Any, names: Any, bounds: Any) -> Any:
-    """Sort the fields of an object by their names; whether no two have the same."""
+    """Sort the fields of an object by name; return False if two fields have the same name.
+
+    Small objects use insertion sort, others heap sort.
+    """
     if size <= _SMALL_SORT:
         for i in range(first + 1, first + size):
             for j in range(i, first, -1):
@@ -114,7 +119,7 @@ def _bytes_of(number: Any) -> Any:
 def _write_header(
     out: Any, start: Any, done: Any, is_object: Any, ids: Any, offsets: Any, first: Any, size: Any
 ) -> Any:
-    """Put the header of a container in front of its values, which begin at ``start``: where these end then."""
+    """Move the values of a container, which begin at ``start``, and put its header in front; return the header's size."""
     width = _bytes_of(done - start)
     size_bytes = 4 if size > 255 else 1
     highest = int64(0)
@@ -142,7 +147,11 @@ def _write_header(
 
 @numba.njit(cache=True, nogil=True)
 def _name_id(names: Any, bounds: Any, count: Any, table: Any, stamps: Any, stamp: Any) -> Any:
-    """The id of the name behind ``count`` others, which is its own unless one of them is the same."""
+    """Return the id of the name number ``count``: that of an equal earlier name if there is one, else ``count``.
+
+    It searches a hash table (FNV-1a) with linear probing. A slot is valid only if its stamp is that of the current row, so
+    that the table need not be cleared for each row.
+    """
     low, high = bounds[count], bounds[count + 1]
     code = uint64(14695981039346656037)
     for i in range(low, high):
@@ -160,7 +169,7 @@ def _name_id(names: Any, bounds: Any, count: Any, table: Any, stamps: Any, stamp
 
 @numba.njit(cache=True, nogil=True)
 def _read_name(raw: Any, at: Any, end: Any, names: Any, bounds: Any, count: Any) -> Any:
-    """Read a name, to be the next one, and the colon behind it: a status, and where the value begins."""
+    """Read a name, store it as name number ``count``, and read the colon; return a status and the start of the value."""
     if at >= end or raw[at] != 34:
         return NULL, at
     status, at, bounds[count + 1] = write_text(raw, at + 1, end, names, bounds[count])
@@ -179,7 +188,12 @@ def _parse(
     raw: Any, at: Any, end: Any, out: Any, done: Any, names: Any, bounds: Any, table: Any, stamps: Any, stamp: Any,
     ids: Any, offsets: Any, starts: Any, firsts: Any, kinds: Any, holes: Any, hole: Any,
 ) -> Any:  # fmt: skip
-    """Write the variant of one text: a status, where it ends, the number of names, and the number of holes."""
+    """Write the variant of one document; return a status, its end, the number of names, and the number of holes.
+
+    names, bounds: the names of the document and their bounds. table, stamps, stamp: the hash table of names. ids, offsets: a
+    stack of the entries of open containers. starts, firsts, kinds: a stack of open containers: the start of their values,
+    their first entry, and their opening bracket. A closing bracket is always its opening bracket plus 2 in ASCII.
+    """
     count = depth = entries = int64(0)
     if end - at > _MAX_TEXT_BYTES:
         return ODD, done, count, hole
@@ -224,7 +238,7 @@ def _parse(
             at, done = stop, done + 1
         if depth == 0:
             return root_status(raw, at, end, kind), done, count, hole
-        # behind a value, or behind the bracket of a container: close containers up to the next value
+        # a value has ended, or an empty container was opened: close containers up to the next value
         while not is_open:
             if depth == 0:
                 return VALUE, done, count, hole
@@ -237,6 +251,7 @@ def _parse(
                 if is_object and not _sort_fields(ids, offsets, first, entries - first, names, bounds):
                     return NULL, done, count, hole
                 header = _write_header(out, start, done, is_object, ids, offsets, first, entries - first)
+                # the holes in the values of this container have moved with them
                 moved = hole - 1
                 while moved >= 0 and holes[3 * moved] >= start:
                     holes[3 * moved] += header
@@ -263,7 +278,7 @@ def _parse(
 
 @numba.njit(cache=True, nogil=True)
 def _write_metadata(out: Any, done: Any, names: Any, bounds: Any, count: Any) -> Any:
-    """Write the metadata of some names; where it ends."""
+    """Write the metadata of a variant, its dictionary of names; return its end."""
     size = bounds[count]
     width = _bytes_of(max(size, count))
     out[done] = 1 | ((width - 1) << 6)
@@ -289,12 +304,12 @@ def json_variants(
     holes: Any,
     status: Any,
 ) -> Any:
-    """Write the variant of each text; the number of holes.
+    """Write the variant of each document; return the number of holes.
 
-    values: six bytes for each of the strings' and 16 for each text; metas: two for each and 16. value_ends, meta_ends: where
-    each begins, and the end of the last one. holes: for each double that is left out where its eight bytes are in
-    ``values``, and where its text begins and ends. status: VALUE, NULL for a text that is no JSON, ODD for one that is not
-    looked into.
+    text_bounds: the offsets of the strings. is_there: 0 for NULL. values: needs six bytes for each byte of the strings, and
+    16 for each string; metas: two and 16. value_ends, meta_ends: the start of each value and metadata, and the end of the
+    last one. holes: three items for each double: the position of its eight bytes in ``values``, and the start and end of
+    its characters. status: VALUE, NULL for a malformed document, ODD for one that Python has to parse.
     """
     longest = int64(0)
     for row in range(len(status)):

@@ -1,4 +1,4 @@
-"""Values of JSON strings as GET_JSON_OBJECT gives them: strings unescaped, containers as Jackson copies them."""
+"""Writes JSON values as GET_JSON_OBJECT returns them: strings without escapes, containers as Jackson copies them."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from kquery_spark.kernels.json_loops.tokens import (
     string_end,
 )
 
-_MAX_DIGITS = 15  # a decimal of so many digits names a double that Java prints with the same digits
-_MAX_PLAIN_DIGITS = 7  # before the point: Java prints 1e7 and more with an exponent
+_MAX_DIGITS = 15  # Java prints the double of a decimal with at most 15 digits with the same digits
+_MAX_PLAIN_DIGITS = 7  # digits before the point: Java prints 1e7 and more with an exponent
 _MAX_NUMBER_BYTES = 400
-_SHORT = np.zeros(32, np.uint8)  # the letter that stands for a control character; 0 for none
+_SHORT = np.zeros(32, np.uint8)  # the escape letter of each control character; 0 if there is none
 for _letter, _character in zip(b"btnfr", b"\b\t\n\f\r", strict=True):
     _SHORT[_character] = _letter
 _UPPER = np.frombuffer(b"0123456789ABCDEF", np.uint8)
@@ -35,7 +35,10 @@ Bytes = numba.uint8[::1]
 
 @numba.njit(boolean(Text, int64, int64), cache=True, nogil=True)
 def _prints_as_written(raw: Any, at: Any, end: Any) -> Any:
-    """Whether Java prints the double that a number names as the number is written."""
+    """Return True if Java prints the double of a number exactly as the number is spelled.
+
+    For example, it does so for 1.5 and 0.001, but not for 1.50 (1.5), 0.0001 (1.0E-4) or 1e3 (1000.0).
+    """
     if raw[at] == 45:
         at += 1
     start = at
@@ -55,7 +58,7 @@ def _prints_as_written(raw: Any, at: Any, end: Any) -> Any:
         return False
     if raw[start] != 48 or (places == 1 and raw[end - 1] == 48):
         return True
-    for i in range(1, min(places, 3) + 1):  # noqa: SIM110  below 0.001 there is an exponent
+    for i in range(1, min(places, 3) + 1):  # noqa: SIM110  Java prints an exponent below 0.001
         if raw[point + i] != 48:
             return True
     return False
@@ -63,7 +66,7 @@ def _prints_as_written(raw: Any, at: Any, end: Any) -> Any:
 
 @numba.njit(int64(uint64, Bytes, int64), cache=True, nogil=True)
 def _write_character(code: Any, out: Any, done: Any) -> Any:
-    """Write a character of the basic plane in UTF-8; where it ends."""
+    """Write a character of the basic multilingual plane in UTF-8; return the end of the output."""
     if code < 0x80:
         out[done] = code
         return done + 1
@@ -79,7 +82,7 @@ def _write_character(code: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(uint64(Text, int64), cache=True, nogil=True)
 def _escaped_code(raw: Any, at: Any) -> Any:
-    """The character that the escape whose letter is at ``at`` stands for."""
+    """Return the character of the escape whose letter is at ``at``."""
     if raw[at] != 117:
         return uint64(SIMPLE[raw[at]])
     code = uint64(0)
@@ -90,7 +93,7 @@ def _escaped_code(raw: Any, at: Any) -> Any:
 
 @numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_unescaped(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write a string without its escapes; where it ends, or -1 for one with surrogates."""
+    """Write a string without its escapes; return the end of the output, or -1 if it has surrogates."""
     while at < end:
         if raw[at] != 92:
             out[done] = raw[at]
@@ -107,7 +110,10 @@ def _write_unescaped(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write what is between quotes as Jackson writes strings; where it ends, or -1 where that may be longer."""
+    """Write the characters between quotes as Jackson escapes them; return the end of the output.
+
+    Returns -1 for strings that may become longer (control and four-byte characters), since ``out`` has no room for these.
+    """
     while at < end:
         byte = raw[at]
         if byte < 32 or byte >= 0xF0:
@@ -143,7 +149,7 @@ def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Text, int64, int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_number(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> Any:
-    """Write a number as Java prints it; where it ends, or -1 where that may be otherwise than it is written."""
+    """Write a number as Java prints it; return the end of the output, or -1 if Java may print it differently."""
     if end - at > _MAX_NUMBER_BYTES or (kind == FLOAT and not _prints_as_written(raw, at, end)):
         return -1
     if kind == INTEGER and end - at == 2 and raw[at] == 45 and raw[at + 1] == 48:
@@ -156,7 +162,7 @@ def _write_number(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -
 
 @numba.njit(int64(Text, int64, int64, Bytes, int64), cache=True, nogil=True)
 def write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write an object or an array, known to be well-formed, without blanks; where it ends, or -1."""
+    """Write a well-formed object or array without white space; return the end of the output, or -1 if Python has to."""
     while at < end:
         byte = raw[at]
         if byte == 34:
@@ -185,7 +191,7 @@ def write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Text, int64, int64, int64, Bytes, int64), cache=True, nogil=True)
 def write_value(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> Any:
-    """Write a value as GET_JSON_OBJECT gives it; where it ends, or -1 for one that Python has to write."""
+    """Write a value as GET_JSON_OBJECT returns it; return the end of the output, or -1 if Python has to write it."""
     if kind == ESCAPED:
         return _write_unescaped(raw, at + 1, end - 1, out, done)
     if kind == CONTAINER:

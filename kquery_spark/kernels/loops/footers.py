@@ -1,4 +1,4 @@
-"""The scan of ``thrift_scan.py``, compiled."""
+"""Compiles the scan of ``thrift_scan.py``."""
 
 from __future__ import annotations
 

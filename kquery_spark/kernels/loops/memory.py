@@ -1,4 +1,4 @@
-"""Eight bytes at a time, wherever they are: what numba's arrays do not offer."""
+"""Unaligned loads and stores of eight bytes, which numba's arrays do not offer."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def load64(typing: Any, data: Any, at: Any) -> Any:
-    """The eight bytes from ``at`` on as a little-endian integer."""
+    """Load the eight bytes from ``at`` on as a little-endian integer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -23,7 +23,7 @@ def load64(typing: Any, data: Any, at: Any) -> Any:
 
 @intrinsic
 def store64(typing: Any, data: Any, at: Any, value: Any) -> Any:
-    """Put an integer, little-endian, into the eight bytes from ``at`` on."""
+    """Store an integer, little-endian, in the eight bytes from ``at`` on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -1,4 +1,4 @@
-"""Loops over variants, compiled by numba when this package is imported.
+"""Loops over variants, which numba compiles when this package is imported.
 
 Only ``compiled.py`` imports it.
 """

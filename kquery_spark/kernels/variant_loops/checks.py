@@ -1,4 +1,4 @@
-"""Whether objects and arrays are well-formed as deep as they are."""
+"""Validates objects and arrays at all depths."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ MAX_DEPTH = 500
 
 @numba.njit(cache=True, nogil=True)
 def is_sound(values: Any, at: Any, end: Any, metas: Any, meta: Any, meta_end: Any, stack: Any) -> Any:
-    """Whether Spark can copy a value; one that is nested deeper than ``MAX_DEPTH`` counts as malformed.
+    """Return True if Spark can copy a value; a value that is nested deeper than ``MAX_DEPTH`` counts as malformed.
 
-    stack: ``MAX_DEPTH`` rows of three numbers.
+    stack: scratch space, ``MAX_DEPTH`` rows of three numbers: the position of an open container, the number of its values,
+    and the next value to visit.
     """
     depth = 0
     while True:

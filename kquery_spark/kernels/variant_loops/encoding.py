@@ -1,8 +1,13 @@
-"""Values of variants written byte by byte, as Spark's ``VariantBuilder`` writes them.
+"""Writes values of variants byte by byte, as Spark's ``VariantBuilder`` does.
 
-``state`` has what changes while a row is written, at the places below. ``keys`` has where the name of each id begins and
-ends, ``table`` and ``stamps`` find the id of a name. ``entries`` is a stack of the values of open containers: an id, where
-the value begins in its container, and where its name begins and ends.
+The functions share these arrays:
+
+- ``state`` has the numbers that change while a row is written: the end of the output, the number of names, the top of the
+  stack ``entries``, and the stamp of the row;
+- ``keys`` has the start and end of the name of each id; ``table`` and ``stamps`` are a hash table from names to ids, in
+  which a slot is valid only if its stamp is that of the row, so that it need not be cleared for each row;
+- ``entries`` is a stack of the values of open containers: an id, the offset of the value in its container, and the start and
+  end of its name.
 """
 
 from __future__ import annotations
@@ -21,7 +26,7 @@ from kquery_spark.kernels.variant_loops.layout import (
     Bytes,
     Numbers,
     Raw,
-    compared,
+    compare_names,
     container,
     id_bytes,
     name_of,
@@ -29,9 +34,13 @@ from kquery_spark.kernels.variant_loops.layout import (
     value_size,
 )
 
-DONE, KEYS, TOP, STAMP = 0, 1, 2, 3  # places of ``state``
+DONE, KEYS, TOP, STAMP = 0, 1, 2, 3  # positions in ``state``
 ID, OFFSET, NAME, NAME_END = 0, 1, 2, 3  # columns of ``entries``
-WRITTEN, ODD, FULL = 1, 2, 3  # statuses; ODD: no variant as it should be, FULL: an array has no room
+WRITTEN, ODD, FULL = (
+    1,
+    2,
+    3,
+)  # statuses; ODD: the variant is malformed or unusual, FULL: an output array is too small
 Table = numba.int64[:, ::1]
 
 
@@ -42,7 +51,7 @@ def _bytes_of(number: Any) -> Any:
 
 @numba.njit(int64(Bytes, int64, int64, int64), cache=True, nogil=True)
 def write_number(out: Any, done: Any, number: Any, size: Any) -> Any:
-    """Write the lower bytes of a number; where they end."""
+    """Write the ``size`` lowest bytes of a number; return the end of the output."""
     for i in range(size):
         out[done + i] = (number >> (8 * i)) & 0xFF
     return done + size
@@ -50,7 +59,7 @@ def write_number(out: Any, done: Any, number: Any, size: Any) -> Any:
 
 @numba.njit(int64(Raw, int64, int64, Bytes, int64), cache=True, nogil=True)
 def write_bytes(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write some bytes as they are; where they end."""
+    """Copy bytes; return the end of the output."""
     for i in range(end - at):
         out[done + i] = raw[at + i]
     return done + end - at
@@ -58,7 +67,7 @@ def write_bytes(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Raw, int64, int64, Numbers, Table, Numbers, Numbers), cache=True, nogil=True)
 def id_of_name(raw: Any, at: Any, end: Any, state: Any, keys: Any, table: Any, stamps: Any) -> Any:
-    """The id of a name in this row, the next one for a name that is new; -1 if there is no room."""
+    """Return the id of a name in this row, a new one if the name is new; -1 if there is no room."""
     code = uint64(14695981039346656037)
     for i in range(at, end):
         code = (code ^ uint64(raw[i])) * uint64(1099511628211)
@@ -66,7 +75,7 @@ def id_of_name(raw: Any, at: Any, end: Any, state: Any, keys: Any, table: Any, s
     place = int64((code ^ (code >> uint64(29))) & uint64(mask))
     while stamps[place] == state[STAMP]:
         known = table[place]
-        if compared(raw, keys[known, 0], keys[known, 1], raw, at, end) == 0:
+        if compare_names(raw, keys[known, 0], keys[known, 1], raw, at, end) == 0:
             return known
         place = (place + 1) & mask
     count = state[KEYS]
@@ -82,9 +91,9 @@ def id_of_name(raw: Any, at: Any, end: Any, state: Any, keys: Any, table: Any, s
 def finish_container(
     out: Any, state: Any, start: Any, is_object: Any, entries: Any, first: Any, size: Any
 ) -> Any:
-    """Put the header of a container in front of its values, which begin at ``start``: a status.
+    """Move the values of a container, which begin at ``start``, and put its header in front of them; return a status.
 
-    first, size: the entries of its values, an object's in the order of their names.
+    first, size: the entries of its values; those of an object are sorted by name.
     """
     done = state[DONE]
     width = _bytes_of(done - start)
@@ -123,12 +132,12 @@ def finish_container(
 def next_name(
     raw: Any, at: Any, width: Any, end: Any, meta: Any, meta_end: Any, before: Any, before_end: Any
 ) -> Any:
-    """Where the name of the id at ``at`` begins and ends; MALFORMED if it does not come behind the name before it.
+    """Return the start and end of the name of the id at ``at``; MALFORMED if it does not sort after the previous name.
 
-    before: where that one begins, -1 if there is none.
+    before, before_end: the start and end of the previous name; -1 if there is none.
     """
     low, high = name_of(raw, meta, meta_end, unsigned(raw, at, width, end))
-    if low >= 0 and before >= 0 and compared(raw, before, before_end, raw, low, high) >= 0:
+    if low >= 0 and before >= 0 and compare_names(raw, before, before_end, raw, low, high) >= 0:
         return int64(MALFORMED), int64(0)
     return low, high
 
@@ -142,7 +151,7 @@ def append_value(
     raw: Any, at: Any, end: Any, meta: Any, meta_end: Any, depth: Any, out: Any, state: Any, keys: Any, table: Any,
     stamps: Any, entries: Any,
 ) -> Any:  # fmt: skip
-    """Write a value with the ids that its names have in this row: a status."""
+    """Copy a value, and replace the ids of its names by those of this row; return a status."""
     if at >= end:
         return ODD
     basic = raw[at] & 3
@@ -186,7 +195,7 @@ def append_value(
 
 @numba.njit(int64(Raw, Numbers, Table, Bytes, int64), cache=True, nogil=True)
 def write_metadata(raw: Any, state: Any, keys: Any, out: Any, done: Any) -> Any:
-    """Write the metadata of the row's names; where it ends, or -1 if there is no room."""
+    """Write the metadata of the row's names; return its end, or -1 if there is no room."""
     count, size = state[KEYS], int64(0)
     for i in range(count):
         size += keys[i, 1] - keys[i, 0]

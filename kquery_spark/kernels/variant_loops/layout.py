@@ -1,7 +1,14 @@
-"""The bytes of a variant: its header, the numbers in it, and how the names of its fields compare.
+"""The binary layout of variants: headers, numbers, and the order of field names.
 
-The format is Parquet's "Variant Binary Encoding". Positions count from the first byte of the column; a value reaches from
-a position to ``end``. What a function finds to be malformed is ``MALFORMED``, a negative number.
+The format is Parquet's "Variant Binary Encoding". The first byte of a value has the basic type in its lower two bits:
+
+- a primitive value or a short string has its type or length in the upper six bits, and its bytes follow;
+- an object is ``header, size, ids, offsets, values``, with one id per field (its position in the metadata, a dictionary of
+  names) and ``size + 1`` offsets; an array is the same without ids.
+
+For example, the object ``{"a": 1}`` is 02 01 00 00 02 0C 01: the header, one field, id 0, the offsets 0 and 2, and the int8
+value 1. Positions count from the first byte of the column; a value must not extend beyond ``end``. Functions return
+``MALFORMED``, a negative number, for malformed data.
 """
 
 from __future__ import annotations
@@ -12,7 +19,7 @@ import numba
 from numba import int64
 
 PRIMITIVE, SHORT_STRING, OBJECT, ARRAY = 0, 1, 2, 3  # basic types, the lower two bits of a header
-# Types of primitive values, its upper bits.
+# Types of primitive values, the upper six bits of a header.
 NULL, TRUE, FALSE, INT8, INT16, INT32, INT64 = 0, 1, 2, 3, 4, 5, 6
 DOUBLE, DECIMAL4, DECIMAL8, DECIMAL16, DATE, TIMESTAMP, TIMESTAMP_NTZ = 7, 8, 9, 10, 11, 12, 13
 FLOAT, BINARY, STRING, UUID = 14, 15, 16, 20
@@ -26,7 +33,7 @@ Bytes, Numbers = numba.uint8[::1], numba.int64[::1]
 
 @numba.njit(int64(Raw, int64, int64, int64), cache=True, nogil=True)
 def unsigned(raw: Any, at: Any, size: Any, end: Any) -> Any:
-    """A number of some bytes; it has to be less than 2 ** 31."""
+    """Read an unsigned little-endian number of ``size`` bytes; MALFORMED if it is not less than 2 ** 31."""
     if at + size > end:
         return MALFORMED
     number = int64(0)
@@ -37,7 +44,7 @@ def unsigned(raw: Any, at: Any, size: Any, end: Any) -> Any:
 
 @numba.njit(int64(Raw, int64, int64), cache=True, nogil=True)
 def signed(raw: Any, at: Any, size: Any) -> Any:
-    """A number of up to eight bytes, the last of which has the sign."""
+    """Read a signed little-endian number of up to eight bytes."""
     number = int64(0)
     for i in range(size):
         number |= int64(raw[at + i]) << (8 * i)
@@ -47,15 +54,16 @@ def signed(raw: Any, at: Any, size: Any) -> Any:
 
 @numba.njit(inline="always")
 def id_bytes(header: Any) -> Any:
-    """The bytes of a field's id in an object of this header."""
+    """Return the number of bytes of a field id in an object with this header."""
     return ((int64(header) >> 4) & 3) + 1
 
 
 @numba.njit(numba.types.UniTuple(int64, 4)(Raw, int64, int64), cache=True, nogil=True)
 def container(raw: Any, at: Any, end: Any) -> Any:
-    """Of an object or array: the number of its values, the bytes of an offset, where offsets begin, and where values do.
+    """Read the header of an object or array.
 
-    The ids of an object's fields are in front of the offsets.
+    Returns the number of its values, the bytes per offset, the start of the offsets, and the start of the values. The field
+    ids of an object end where the offsets start.
     """
     info = int64(raw[at]) >> 2
     is_object = raw[at] & 3 == OBJECT
@@ -71,7 +79,7 @@ def container(raw: Any, at: Any, end: Any) -> Any:
 
 @numba.njit(numba.types.UniTuple(int64, 2)(Raw, int64, int64, int64), cache=True, nogil=True)
 def name_of(metas: Any, at: Any, end: Any, number: Any) -> Any:
-    """Where the name of an id begins and ends in the metadata that begins at ``at``."""
+    """Return the start and end of the name of an id in the metadata that begins at ``at``."""
     offset_bytes = ((int64(metas[at]) >> 6) & 3) + 1
     count = unsigned(metas, at + 1, offset_bytes, end)
     if count < 0 or number < 0 or number >= count:
@@ -85,12 +93,12 @@ def name_of(metas: Any, at: Any, end: Any, number: Any) -> Any:
 
 
 @numba.njit(int64(Raw, int64, int64, Raw, int64, int64), cache=True, nogil=True)
-def compared(names: Any, at: Any, end: Any, others: Any, low: Any, high: Any) -> Any:
-    """-1, 0 or 1 by the order of Java's strings, which is that of UTF-16."""
+def compare_names(names: Any, at: Any, end: Any, others: Any, low: Any, high: Any) -> Any:
+    """Compare two names in the order of Java strings, which is that of UTF-16 code units; return -1, 0 or 1."""
     for i in range(min(end - at, high - low)):
         one, other = names[at + i], others[low + i]
         if one != other:
-            # characters past 16 bits are pairs of units below U+E000
+            # UTF-8 and UTF-16 differ only here: characters above U+FFFF are surrogate pairs, which sort before U+E000
             if one >= 0xEE and other >= 0xEE and (one >= 0xF0) != (other >= 0xF0):
                 return -1 if one >= 0xF0 else 1
             return -1 if one < other else 1
@@ -101,7 +109,7 @@ def compared(names: Any, at: Any, end: Any, others: Any, low: Any, high: Any) ->
 
 @numba.njit(int64(int64), cache=True, nogil=True)
 def primitive_size(info: Any) -> Any:
-    """The bytes of a primitive value of a fixed size; ABSENT for a type that is unknown."""
+    """Return the size in bytes of a primitive value of fixed size, with its header; ABSENT for an unknown type."""
     if info <= FALSE:
         return 1
     if info <= INT16:
@@ -121,7 +129,7 @@ def primitive_size(info: Any) -> Any:
 
 @numba.njit(int64(Raw, int64, int64), cache=True, nogil=True)
 def value_size(raw: Any, at: Any, end: Any) -> Any:
-    """The bytes of the value at ``at``; ABSENT for a type that is unknown."""
+    """Return the size in bytes of the value at ``at``; ABSENT for an unknown type."""
     if at >= end:
         return MALFORMED
     basic, info = raw[at] & 3, int64(raw[at]) >> 2

@@ -1,4 +1,4 @@
-"""The value at a path of each variant, with what a scalar holds."""
+"""Finds the value at a path of each variant, and decodes scalars."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from kquery_spark.kernels.variant_loops.layout import (
     Numbers,
     Offsets,
     Raw,
-    compared,
+    compare_names,
     container,
     id_bytes,
     name_of,
@@ -66,8 +66,8 @@ from kquery_spark.kernels.variants import (
     IS_UUID,
 )
 
-_SEARCHED_FIELDS = 32  # Spark searches objects of so many fields by bisection
-# 10 ** 38 in two words
+_BINARY_SEARCH_FIELDS = 32  # from this number of fields on, Spark uses binary search
+# 10 ** 38 as two 64-bit words
 _HIGH_LIMIT, _LOW_LIMIT = 0x4B3B4CA85A86C47A, 0x098A224000000000
 
 
@@ -75,14 +75,14 @@ _HIGH_LIMIT, _LOW_LIMIT = 0x4B3B4CA85A86C47A, 0x098A224000000000
 def _field(
     values: Any, at: Any, end: Any, metas: Any, meta: Any, meta_end: Any, names: Any, low: Any, high: Any
 ) -> Any:
-    """Where the field of a name is in an object; ABSENT if there is none."""
+    """Return the position of the field with a name in an object; ABSENT if there is none."""
     size, offset_bytes, offsets, start = container(values, at, end)
     if size < 0:
         return MALFORMED
     width = id_bytes(values[at])
     ids = offsets - size * width
     first, last = int64(0), size - 1
-    is_sorted = size >= _SEARCHED_FIELDS
+    is_sorted = size >= _BINARY_SEARCH_FIELDS
     while first <= last:
         middle = (first + last) >> 1 if is_sorted else first
         number = unsigned(values, ids + middle * width, width, end)
@@ -91,7 +91,7 @@ def _field(
         begin, stop = name_of(metas, meta, meta_end, number)
         if begin < 0:
             return MALFORMED
-        order = compared(metas, begin, stop, names, low, high)
+        order = compare_names(metas, begin, stop, names, low, high)
         if order == 0:
             offset = unsigned(values, offsets + middle * offset_bytes, offset_bytes, end)
             return MALFORMED if offset < 0 else start + offset
@@ -104,7 +104,7 @@ def _field(
 
 @numba.njit(int64(Raw, int64, int64, int64), cache=True, nogil=True)
 def _element(values: Any, at: Any, end: Any, index: Any) -> Any:
-    """Where an element of an array is; ABSENT if there is none."""
+    """Return the position of an element of an array; ABSENT if there is none."""
     size, offset_bytes, offsets, start = container(values, at, end)
     if size < 0:
         return MALFORMED
@@ -126,7 +126,7 @@ def _place(
     bounds: Any,
     indexes: Any,
 ) -> Any:
-    """Where the value at the path is."""
+    """Return the position of the value at the path, or ABSENT or MALFORMED."""
     if meta >= meta_end or metas[meta] & VERSION_BITS != VERSION:
         return int64(MALFORMED)
     for step in range(len(indexes)):
@@ -148,7 +148,7 @@ def _place(
 
 @numba.njit(cache=True, nogil=True)
 def _absent_of(values: Any, at: Any) -> Any:
-    """ABSENT for a value of another kind than a step needs; a value of an unknown type is that."""
+    """Return ABSENT for a value that is not of the kind that a step needs, but MALFORMED if its type is unknown."""
     info = int64(values[at]) >> 2
     if values[at] & 3 != PRIMITIVE or info == BINARY or info == STRING:  # noqa: SIM109
         return int64(ABSENT)
@@ -157,7 +157,7 @@ def _absent_of(values: Any, at: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def decimal_of(values: Any, at: Any, end: Any, info: Any) -> Any:
-    """Whether a decimal is well-formed, its scale, and its digits in two words."""
+    """Read a decimal; return whether it is well-formed, its scale, and its unscaled value as two words (low, high)."""
     size = 4 if info == DECIMAL4 else 8 if info == DECIMAL8 else 16
     digits = 9 if info == DECIMAL4 else 18 if info == DECIMAL8 else 38
     if at + 2 + size > end:
@@ -168,6 +168,7 @@ def decimal_of(values: Any, at: Any, end: Any, info: Any) -> Any:
         limit = int64(1_000_000_000 if size == 4 else 1_000_000_000_000_000_000)
         return scale <= digits and -limit < low < limit, scale, low, int64(-1 if low < 0 else 0)
     high = signed(values, at + 10, 8)
+    # Compare the absolute value with 10 ** 38.
     above, below = uint64(high), uint64(low)
     if high < 0:
         below = ~below + uint64(1)
@@ -178,9 +179,9 @@ def decimal_of(values: Any, at: Any, end: Any, info: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def _scalar(values: Any, at: Any, end: Any) -> Any:
-    """The kind of the value at ``at``, a number in two words, and where its bytes begin and how many these are.
+    """Decode the value at ``at``; return its kind, a number as two words, and the start and size of its bytes.
 
-    In place of the bytes' number a decimal has its scale.
+    A decimal returns its scale instead of the size.
     """
     basic, info = values[at] & 3, int64(values[at]) >> 2
     low = high = size = int64(0)
@@ -252,11 +253,14 @@ def variant_values(
     starts: Any,
     sizes: Any,
 ) -> None:
-    """Write what is at the path of each variant: a kind of ``kernels.variants``, a number in two words, a range of bytes.
+    """Decode the value at a path of each variant.
 
-    names, bounds, indexes: the steps of the path, the name of one between two bounds or an index from 0 on. whole: the range
-    of bytes is that of the whole value, as it is encoded. copied: Spark makes a variant of the value, for which it has to be
-    well-formed as deep as it is. In place of the bytes' number a decimal has its scale.
+    names, bounds, indexes: the steps of the path. Step i is the name from ``bounds[i]`` to ``bounds[i + 1]`` in ``names`` if
+    ``indexes[i]`` is negative, else a 0-based index. whole: return the bytes of the whole encoded value, with its header.
+    copied: Spark builds a variant from the value, so it must be well-formed at all depths.
+
+    kinds, lows, highs, starts, sizes: the results for each variant: a kind of ``kernels.variants``, a number as two words,
+    and the start and size of its bytes (for a decimal, its scale instead of the size).
     """
     stack = np.empty((MAX_DEPTH, 3), np.int64)
     for row in range(len(kinds)):

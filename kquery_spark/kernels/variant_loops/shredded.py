@@ -1,9 +1,17 @@
-"""Variants put together again from the columns that a shredded one is stored in.
+"""Rebuilds variants from the columns of shredded ones.
 
-A shredded value has up to two columns: ``value``, which is a variant's, and ``typed_value``, which is of a type, a struct of
-shredded fields, or a list of shredded elements. ``nodes`` has a row for each such pair, the columns of which are below, and
-``fields`` one for each field of a struct, and for the elements of a list. Bytes of all columns are in ``raw``, numbers of
-all in ``words``, and whether values are there in ``flags``.
+A shredded value has up to two columns: ``value``, an encoded variant, and ``typed_value``, which has a primitive type or is
+a struct of shredded fields or a list of shredded elements. For example, a column that is shredded by ``{"a": int}`` has::
+
+    value: binary                        # the fields other than "a", or a value that is not an object
+    typed_value: struct
+        a: struct
+            value: binary                # "a" if it is not an integer
+            typed_value: int             # "a" if it is an integer
+
+The loops cannot see Arrow arrays, so tables describe them: ``nodes`` has one row for each pair of columns, and ``fields``
+one row for each field of a struct and for the elements of a list (``kernels/variants.py`` has their columns). The bytes of
+all columns are in ``raw``, the numbers and offsets of all columns in ``words``, and the validity of values in ``flags``.
 """
 
 from __future__ import annotations
@@ -60,7 +68,7 @@ from kquery_spark.kernels.variant_loops.layout import (
     Numbers,
     Offsets,
     Raw,
-    compared,
+    compare_names,
     container,
     id_bytes,
     unsigned,
@@ -92,19 +100,19 @@ from kquery_spark.kernels.variants import (
     VALUE_FLAGS,
 )
 
-_MAX_BYTES = (1 << 24) - 1  # of a value, or of metadata, for every release of Spark to take it
-_SCALAR_BYTES = 18  # that a number takes at most
+_MAX_BYTES = (1 << 24) - 1  # the largest value or metadata that every release of Spark accepts
+_SCALAR_BYTES = 18  # the size of the largest number
 
 
 @numba.njit(numba.boolean(Raw, int64, int64), cache=True, nogil=True)
 def _is_there(flags: Any, at: Any, row: Any) -> Any:
-    """Whether a row has a value; ``at`` is -1 where no row has one."""
+    """Return True if a row has a value; ``at`` is -1 if the column does not exist."""
     return at >= 0 and flags[at + row] != 0
 
 
 @numba.njit(int64(Raw, int64, int64, numba.boolean, Bytes, Numbers), cache=True, nogil=True)
 def _write_bytes_value(raw: Any, at: Any, end: Any, is_string: Any, out: Any, state: Any) -> Any:
-    """Write a string or binary value: a status."""
+    """Write a string or binary value; return a status."""
     size, done = end - at, state[DONE]
     if done + 5 + size > len(out):
         return FULL
@@ -120,7 +128,7 @@ def _write_bytes_value(raw: Any, at: Any, end: Any, is_string: Any, out: Any, st
 
 @numba.njit(int64(int64, int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_decimal(low: Any, high: Any, scale: Any, out: Any, done: Any) -> Any:
-    """Write a decimal; where it ends."""
+    """Write a decimal, given as two words and a scale, in the smallest type; return the end of the output."""
     is_short = high == low >> 63
     kind, size = DECIMAL16, 16
     if is_short and scale <= 9 and -1_000_000_000 < low < 1_000_000_000:
@@ -134,7 +142,7 @@ def _write_decimal(low: Any, high: Any, scale: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_fixed(kind: Any, number: Any, out: Any, done: Any) -> Any:
-    """Write a value of up to eight bytes; where it ends."""
+    """Write a value of up to eight bytes; return the end of the output."""
     if kind == IS_BOOL:
         out[done] = (TRUE if number else FALSE) << 2
         return done + 1
@@ -157,7 +165,7 @@ def _write_fixed(kind: Any, number: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Table, int64, int64, Raw, Offsets, Bytes, Numbers), cache=True, nogil=True)
 def _write_typed(nodes: Any, node: Any, row: Any, raw: Any, words: Any, out: Any, state: Any) -> Any:
-    """Write a typed value that is no container: a status."""
+    """Write a typed scalar; return a status."""
     kind, at = nodes[node, TYPED_KIND], nodes[node, TYPED_AT]
     if kind == IS_STRING or kind == IS_BINARY:  # noqa: SIM109
         return _write_bytes_value(raw, words[at + row], words[at + row + 1], kind == IS_STRING, out, state)
@@ -174,10 +182,10 @@ def _write_typed(nodes: Any, node: Any, row: Any, raw: Any, words: Any, out: Any
 
 @numba.njit(int64(Table, int64, int64, Raw, Table, int64, int64), cache=True, nogil=True)
 def _merge(fields: Any, first: Any, count: Any, raw: Any, entries: Any, base: Any, extra: Any) -> Any:
-    """Put the entries of an object in the order of their names behind all of them: how many; -1 if two have one name.
+    """Merge the entries of an object in the order of their names; return their number, or -1 if two have the same name.
 
-    Those of ``count`` fields are at ``base``, with a negative id where a row lacks the field, and ``extra`` sorted ones
-    behind.
+    The entries of the ``count`` typed fields start at ``base``, with a negative id if the row lacks the field. The ``extra``
+    entries from ``value`` follow and are sorted. The merged entries are written after both.
     """
     into = base + count + extra
     left, total = base + count, int64(0)
@@ -185,7 +193,7 @@ def _merge(fields: Any, first: Any, count: Any, raw: Any, entries: Any, base: An
         field = fields[first + i, FIELD_ORDER]
         name, name_end = fields[first + field, FIELD_NAME], fields[first + field, FIELD_NAME_END]
         while left < base + count + extra:
-            order = compared(raw, entries[left, NAME], entries[left, NAME_END], raw, name, name_end)
+            order = compare_names(raw, entries[left, NAME], entries[left, NAME_END], raw, name, name_end)
             if order == 0:
                 return -1
             if order > 0:
@@ -217,7 +225,7 @@ def _rebuild(
     nodes: Any, fields: Any, raw: Any, words: Any, flags: Any, node: Any, row: Any, meta: Any, meta_end: Any, depth: Any,
     out: Any, state: Any, keys: Any, table: Any, stamps: Any, entries: Any,
 ) -> Any:  # fmt: skip
-    """Write the value of a node: a status."""
+    """Write the value of a node for one row; return a status."""
     kind, has_value, at, end = nodes[node, TYPED_KIND], False, int64(0), int64(0)
     if _is_there(flags, nodes[node, VALUE_FLAGS], row):
         has_value = True
@@ -225,7 +233,8 @@ def _rebuild(
         if at >= end:
             return ODD
     if not _is_there(flags, nodes[node, TYPED_FLAGS], row):
-        # an object of a column of objects would be typed; readers that look for a path and those that do not differ there
+        # An object must be in the typed column if that column holds objects. Spark's readers disagree about files that
+        # violate this, so they are not supported.
         if not has_value or (kind == IS_OBJECT and raw[at] & 3 == OBJECT):
             return ODD
         if kind == IS_ARRAY and raw[at] & 3 == ARRAY:
@@ -237,6 +246,7 @@ def _rebuild(
         return _write_typed(nodes, node, row, raw, words, out, state)
     base, start, first = state[TOP], state[DONE], nodes[node, TYPED_FIELDS]
     child = fields[first, FIELD_NODE]
+    # A typed array: rebuild each element.
     if kind == IS_ARRAY:
         low, high = words[nodes[node, TYPED_AT] + row], words[nodes[node, TYPED_AT] + row + 1]
         if base + high - low > len(entries):
@@ -253,6 +263,7 @@ def _rebuild(
                 return status
         state[TOP] = base
         return finish_container(out, state, start, False, entries, base, high - low)
+    # A typed object: rebuild the typed fields, append the other fields from ``value``, and merge both by name.
     count, extra = nodes[node, TYPED_COUNT], int64(0)
     offset_bytes = offsets = values = int64(0)
     if has_value:
@@ -326,10 +337,11 @@ def rebuilt_variants(
     metas: Any,
     meta_ends: Any,
 ) -> Any:
-    """Write values and metadata of rows that are there; WRITTEN, FULL if an array has no room, ODD for no proper variant.
+    """Write the values and metadata of the variants of all rows that are not NULL; return a status.
 
-    The first node is that of the whole variants. meta_at: where the bounds of their metadata begin in ``words``. room: for
-    entries and names, a power of two.
+    The status is WRITTEN, FULL if an output array is too small, or ODD if a variant is malformed or unusual. The first node
+    describes the whole variant. is_there: 0 for NULL. meta_at: the start of the metadata offsets in ``words``. room: the
+    number of entries that fit on the stack, a power of two. value_ends, meta_ends: the start of each value and metadata.
     """
     keys, entries = np.empty((room >> 1, 2), np.int64), np.empty((room, 4), np.int64)
     table, stamps = np.empty(room, np.int64), np.zeros(room, np.int64)

@@ -1,4 +1,4 @@
-"""Pieces of bytes copied one behind the other."""
+"""Copies slices of bytes one after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kquery_spark.kernels.variant_loops.layout import Bytes, Numbers, Raw
 
 @numba.njit(numba.void(Raw, Numbers, Numbers, Numbers, Bytes), cache=True, nogil=True)
 def copy_slices(raw: Any, starts: Any, sizes: Any, ends: Any, out: Any) -> None:
-    """Copy the bytes from each start on; ``ends`` has where they begin in ``out``, and the end of the last ones."""
+    """Copy ``sizes`` bytes from each start on; ``ends`` receives their starts in ``out``, and the end of the last slice."""
     done = 0
     for row in range(len(starts)):
         ends[row] = done

@@ -1,4 +1,4 @@
-"""Objects and arrays as JSON strings, as Spark writes them."""
+"""Writes variant objects and arrays as JSON strings, as Spark does."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from kquery_spark.kernels.variant_loops.layout import (
 )
 from kquery_spark.kernels.variant_loops.paths import decimal_of
 
-_VALUE, _ODD, _MALFORMED, _FULL = 1, 2, 3, 4  # statuses; ODD: it has a value that is not written here
+_VALUE, _ODD, _MALFORMED, _FULL = 1, 2, 3, 4  # statuses; ODD: it contains a value that Python has to write
 _MAX_DEPTH = 500
-_NUMBER_BYTES = 48  # that a number, a word or a bracket takes at most
+_NUMBER_BYTES = 48  # the maximum size of a number, a word or a bracket
 _NULL_WORD, _TRUE_WORD, _FALSE_WORD = (np.frombuffer(w, np.uint8) for w in (b"null", b"true", b"false"))
 _UPPER = np.frombuffer(b"0123456789ABCDEF", np.uint8)
-_SHORT = np.zeros(32, np.uint8)  # the letter that stands for a control character; 0 for none
+_SHORT = np.zeros(32, np.uint8)  # the escape letter of each control character; 0 if there is none
 for _letter, _character in zip(b"btnfr", b"\b\t\n\f\r", strict=True):
     _SHORT[_character] = _letter
 
 
 @numba.njit(int64(Raw, int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_quoted(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write a string in quotes; where it ends, or -1 if there may be no room for it."""
+    """Write a string in quotes; return the end of the output, or -1 if there may be no room for it."""
     if done + 6 * (end - at) + 2 > len(out):
         return -1
     out[done] = 34
@@ -72,25 +72,25 @@ def _write_quoted(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(int64, int64, Bytes, int64), cache=True, nogil=True)
 def _write_digits(number: Any, scale: Any, out: Any, done: Any) -> Any:
-    """Write a number with some digits behind its point, but for zeros at its end; where it ends."""
+    """Write an integer with ``scale`` digits after the point, without trailing zeros; return the end of the output."""
     while scale > 0 and number % 10 == 0:
         number, scale = number // 10, scale - 1
-    rest = uint64(number)
+    remaining = uint64(number)
     if number < 0:
         out[done] = 45
         done += 1
-        rest = ~rest + uint64(1)
-    count, left = int64(1), rest // uint64(10)
-    while left > 0:
-        count, left = count + 1, left // uint64(10)
+        remaining = ~remaining + uint64(1)
+    count, quotient = int64(1), remaining // uint64(10)
+    while quotient > 0:
+        count, quotient = count + 1, quotient // uint64(10)
     count = max(count, scale + 1)
     size = count + (1 if scale > 0 else 0)
     for i in range(size - 1, -1, -1):
         if scale > 0 and i == size - 1 - scale:
             out[done + i] = 46
             continue
-        out[done + i] = 48 + rest % uint64(10)
-        rest = rest // uint64(10)
+        out[done + i] = 48 + remaining % uint64(10)
+        remaining = remaining // uint64(10)
     return done + size
 
 
@@ -103,7 +103,7 @@ def _write_word(word: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(cache=True, nogil=True)
 def _write_scalar(values: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
-    """Write a value that is no container: a status, and where it ends."""
+    """Write a scalar; return a status and the end of the output."""
     basic, info = values[at] & 3, int64(values[at]) >> 2
     if basic == SHORT_STRING or (basic == PRIMITIVE and info == STRING):
         start = at + (1 if basic == SHORT_STRING else 5)
@@ -135,7 +135,11 @@ def _write_scalar(values: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 def _write_value(
     values: Any, at: Any, end: Any, metas: Any, meta: Any, meta_end: Any, out: Any, done: Any, stack: Any
 ) -> Any:
-    """Write a value: a status, and where it ends."""
+    """Write a value; return a status and the end of the output.
+
+    stack: the open containers, one row each: the bytes per field id (0 for an array), the number of values, the next value,
+    the bytes per offset, the start of the offsets, and the start of the values.
+    """
     depth = 0
     while True:
         if at >= end:
@@ -158,7 +162,7 @@ def _write_value(
             stack[depth, 3], stack[depth, 4], stack[depth, 5] = offset_bytes, offsets, start
             out[done] = 123 if basic == OBJECT else 91
             done, depth = done + 1, depth + 1
-        # behind a value or an opening bracket: go to the next value
+        # after a value or an opening bracket: close finished containers and go to the next value
         while True:
             if depth == 0:
                 return _VALUE, done
@@ -204,7 +208,7 @@ def variant_strings(
     bounds: Any,
     statuses: Any,
 ) -> Any:
-    """Write the text of each value; where the last one ends, or -1 if ``out`` has no room for all."""
+    """Write each value as JSON; return the end of the last one, or -1 if ``out`` has no room for all values."""
     stack = np.empty((_MAX_DEPTH, 6), np.int64)
     done = int64(0)
     for row in range(len(starts)):

@@ -9,6 +9,7 @@ from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InLis
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant, is_deterministic, is_null_literal
 from kquery_spark.functions.datetime.dates import can_truncate
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
 from kquery_spark.types import names as t
@@ -47,9 +48,9 @@ def _fold(expr: Expr) -> Expr:
         # NULL in a strict operator: the other operand is dropped even if it would raise.
         if expr.entry.is_strict_operator and any(map(is_null_literal, expr.args)):
             return Literal(None, expr.dtype)
+        if expr.logic in (Logic.IS_NULL, Logic.IS_NOT_NULL) and not expr.args[0].nullable:
+            return Literal(expr.logic is Logic.IS_NOT_NULL, t.BOOL)
         match expr.function:
-            case "isnull" | "isnotnull" if not expr.args[0].nullable:
-                return Literal(expr.function == "isnotnull", t.BOOL)
             case "upper" | "lower":
                 return _fold_case_change(expr, expr.args[0])
             case "elt":
@@ -149,7 +150,7 @@ def _fold_truncation(expr: Call, unit: Expr) -> Expr:
 def _fold_connective(expr: Call) -> Expr:
     """Fold AND and OR with a constant operand."""
     left, right = expr.args
-    neutral = expr.function == "and"  # TRUE AND x is x, and FALSE OR x is x
+    neutral = expr.logic is Logic.AND  # TRUE AND x is x, and FALSE OR x is x
     for side, other in ((left, right), (right, left)):
         if isinstance(side, Literal) and side.value is not None:
             if side.value is neutral:

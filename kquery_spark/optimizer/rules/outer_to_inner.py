@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from kquery_spark.expr import Call, Cast, Column, Expr, InList
 from kquery_spark.expr.properties import conjuncts
+from kquery_spark.functions.nullability import Nullability
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection, Sort
 from kquery_spark.logical.one_row import always_one_row
 from kquery_spark.logical.plan import with_new_children
@@ -93,11 +95,11 @@ def _columns_rejected_by_match(plan: Join) -> frozenset[str]:
 def _null_rejecting_columns(term: Expr) -> frozenset[str]:
     """Return the columns for which a NULL makes the condition FALSE or NULL: ``b.y`` for ``b.y > 1``."""
     if isinstance(term, Call):
-        if term.function == "and":
+        if term.logic is Logic.AND:
             return _null_rejecting_columns(term.args[0]) | _null_rejecting_columns(term.args[1])
-        if term.function == "or":
+        if term.logic is Logic.OR:
             return _null_rejecting_columns(term.args[0]) & _null_rejecting_columns(term.args[1])
-        if term.function == "isnotnull":
+        if term.logic is Logic.IS_NOT_NULL:
             return _null_propagating_columns(term.args[0])
     return _null_propagating_columns(term)
 
@@ -111,8 +113,8 @@ def _null_propagating_columns(expr: Expr) -> frozenset[str]:
             return _null_propagating_columns(expr.child)
         case InList():
             return _null_propagating_columns(expr.child)
-        case Call() if expr.entry.nullable == "any" and not expr.entry.operator.connective:
+        case Call() if expr.entry.nullable is Nullability.ANY_ARGUMENT and not expr.entry.operator.connective:
             return frozenset[str]().union(*(_null_propagating_columns(a) for a in expr.args))
-        case Call(function="and" | "or"):
+        case Call(logic=Logic.AND | Logic.OR):
             return _null_propagating_columns(expr.args[0]) & _null_propagating_columns(expr.args[1])
     return frozenset()

@@ -32,6 +32,7 @@ from kquery_spark.expr import (
 )
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import conjunction, conjuncts, is_constant
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -98,12 +99,12 @@ def _simplify_truth_test(expr: Expr) -> Expr:
     Spark does this before it replaces subqueries, and whether an IN is below a NOT decides which join it becomes.
     """
     match expr:
-        case Call(function="eq" | "neq", args=(left, right)):
+        case Call(logic=Logic.EQUAL | Logic.NOT_EQUAL, args=(left, right)):
             for value, literal in ((left, right), (right, left)):
                 if literal.dtype == t.BOOL and (truth := _constant_truth(literal)) is not None:
-                    same = truth == (expr.function == "eq")
+                    same = truth == (expr.logic is Logic.EQUAL)
                     return value if same else _simplify_truth_test(Call.of("not", value))
-        case Call(function="not", args=(Call(function="not", args=(inner,)),)):
+        case Call(logic=Logic.NOT, args=(Call(logic=Logic.NOT, args=(inner,)),)):
             return inner
     return expr
 
@@ -128,7 +129,7 @@ def _rewrite_filter(plan: Filter) -> LogicalPlan:
     joined = _SubqueryJoins(plan.child if plain is None else Filter(plan.child, plain))
     computed: list[Expr] = []
     for term in filter(_has_subquery, terms):
-        negated = isinstance(term, Call) and term.function == "not"
+        negated = isinstance(term, Call) and term.logic is Logic.NOT
         inner = term.children[0] if negated else term
         # A subquery nested in the values of IN has to be joined first, so it becomes a column.
         if isinstance(inner, Exists | InSubquery) and not any(map(_has_subquery, inner.children)):
@@ -158,7 +159,7 @@ class _SubqueryJoins:
             return self._column_of(expr, negated, null_matches=False)
         if not expr.children:
             return expr
-        is_not = isinstance(expr, Call) and expr.function == "not"
+        is_not = isinstance(expr, Call) and expr.logic is Logic.NOT
         inner = expr.children[0]
         if is_not and isinstance(inner, InSubquery):
             return expr.with_children([self._column_of(inner, False, null_matches=True)])

@@ -98,7 +98,7 @@ def _find_bound(source: Source, name: str, ascending: bool, nulls_first: bool, r
 
 
 def _leaves_out_enough(source: Source, parts: Sequence[_Part | None], last: int) -> bool:
-    """True if enough rows are in parts that lie entirely behind the position ``last``, which are pruned."""
+    """True if enough rows are in parts that lie entirely after the position ``last``, which are pruned."""
     total = sum(split.rows for split in source.splits())
     left_out = sum(part.rows for part in parts if part is not None and part.first > last)
     return total - left_out <= _MAX_REMAINING_ROW_SHARE * total

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Column, Expr, Literal
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.functions.variant.paths import parse_variant_path
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Scan
 from kquery_spark.logical.plan import with_new_children
@@ -65,7 +66,7 @@ def _fields_read(expr: Expr, column: str) -> RequiredFields:
     match expr:
         case Column(name=name):
             return None if name == column else frozenset()
-        case Call(function="isnull" | "isnotnull", args=(Column(),)):
+        case Call(logic=Logic.IS_NULL | Logic.IS_NOT_NULL, args=(Column(),)):
             return frozenset()
         case Call(function="variant_get", args=(Column(name=name), path, *_)) if name == column:
             return _first_field(path)

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.integer_order import first_rows
-from kquery_spark.kernels.ordered_bytes import has_floats, normalized
+from kquery_spark.kernels.ordered_bytes import has_floats, normalize_zeros
 from kquery_spark.physical.aggregates import Accumulator, accumulator
 from kquery_spark.physical.aggregates.phase import Phase
 from kquery_spark.physical.dynamic_filters.min_max import MinMaxFilter, group_extrema
@@ -294,7 +294,7 @@ def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
 
 def _normalized(key: Vector) -> Vector:
     """-0.0 as 0.0: Spark shows one form of the zeros that it groups together or counts once, whichever came first."""
-    return Vector(key.dtype, normalized(key.data)) if has_floats(key.dtype) else key
+    return Vector(key.dtype, normalize_zeros(key.data)) if has_floats(key.dtype) else key
 
 
 def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: int) -> np.ndarray:

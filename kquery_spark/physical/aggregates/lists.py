@@ -13,7 +13,7 @@ from kquery_spark.functions.aggregate import hyperloglog
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
-from kquery_spark.kernels.ordered_bytes import normalized
+from kquery_spark.kernels.ordered_bytes import normalize_zeros
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.keys import Codes, Groups, encode, pack
@@ -64,7 +64,7 @@ class Collect(Accumulator):
         if self._distinct and len(ids):
             codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
             first = integer_order.first_rows(codes.values)
-            values, ids = normalized(values.take(pa.array(first))), ids[first]
+            values, ids = normalize_zeros(values.take(pa.array(first))), ids[first]
         return Vector(pa.list_(dtype), gather(values, ids, count))
 
     @override
@@ -90,7 +90,9 @@ class DistinctEstimate(Accumulator):
             return [self._state(ids, ids, groups.count)]
         if rows is not None:
             data = data.take(pa.array(rows))
-        codes = hyperloglog.codes(Vector(args[0].dtype, data), len(ids), hyperloglog.precision_of(error))
+        codes = hyperloglog.encode_registers(
+            Vector(args[0].dtype, data), len(ids), hyperloglog.precision_for_error(error)
+        )
         return [self._state(ids, codes, groups.count)]
 
     @override
@@ -99,7 +101,7 @@ class DistinctEstimate(Accumulator):
         return [self._state(groups.ids[rows], np.asarray(dk.as_int64(codes)), groups.count)]
 
     def _state(self, ids: Int64s, codes: Int64s, count: int) -> Vector:
-        ids, codes = hyperloglog.highest(ids, codes, count)
+        ids, codes = hyperloglog.highest_ranks(ids, codes, count)
         return Vector(pa.list_(t.INT), gather(pa.array(codes.astype(np.int32)), ids, count))
 
     @override

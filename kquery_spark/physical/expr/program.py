@@ -18,13 +18,14 @@ from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InLis
 from kquery_spark.expr.constants import literal_vector, storage
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.functions import casts, user
-from kquery_spark.functions.core.conditional import alike
+from kquery_spark.functions.calling import call
+from kquery_spark.functions.core.conditional import to_one_type
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, EvalMode, call
+from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.expr import lambdas
 from kquery_spark.run_control import check_run
-from kquery_spark.sources.json import structs as _structs  # noqa: F401  has FROM_JSON's entry
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.sizes import reserve_repeats
@@ -165,7 +166,7 @@ class Program:
     def _connective(self, expr: Call) -> Step:
         """AND / OR; a right side that can raise sees only the rows the left side leaves open."""
         left, right = (self._compile(a) for a in expr.args)
-        is_and = expr.function == "and"
+        is_and = expr.logic is Logic.AND
         combine = pc.and_kleene if is_and else pc.or_kleene
         if not can_raise(expr.args[1]):
             return lambda batch, memo: Vector(
@@ -351,7 +352,7 @@ def _choose(
     """The value of the first true test in each row."""
     vectors = [*values, last]
     narrow = t.is_decimal(dtype) and all(v.is_narrow or (v.null_count and v.is_scalar) for v in vectors)
-    *forms, result = alike([_form(v, dtype, narrow) for v in vectors], dtype)
+    *forms, result = to_one_type([_form(v, dtype, narrow) for v in vectors], dtype)
     reserve_repeats([*forms, result], num_rows)
     for test, form in zip(reversed(tests), reversed(forms), strict=True):
         check_run()

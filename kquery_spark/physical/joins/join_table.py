@@ -104,7 +104,7 @@ class JoinTable:
             # A build row has the last code only for a NULL in a column that is not null-safe. It matches nothing.
             known &= column < space.size - 1
             if key_index and cardinality * space.size >= _MAX_CARDINALITY:
-                values = integer_order.distinct(np.compress(known, codes))
+                values = integer_order.distinct_values(np.compress(known, codes))
                 self._compressions[key_index] = HashIndex(values), len(values)
                 codes, cardinality = self._compress(key_index, codes), len(values) + 1
                 # A wide range of integers can still be too large: encode by distinct values instead of by offsets.
@@ -137,7 +137,7 @@ class JoinTable:
             self._flags = np.zeros(self._cardinality + 1, np.bool_)
             self._flags[present] = True
         if sparse:
-            known = integer_order.distinct(present)
+            known = integer_order.distinct_values(present)
             direct = self._cardinality <= _MAX_DIRECT_CODES
             self._index = DirectIndex(known, self._cardinality) if direct else HashIndex(known)
             present = self._index.lookup(present)

@@ -10,7 +10,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr
-from kquery_spark.functions.user import unpickled
+from kquery_spark.functions.user import unpickle_code
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import TaskContext, UnaryExec
 from kquery_spark.physical.python_batches import Arguments, Evaluation, full_batches, result_columns
@@ -66,7 +66,7 @@ class PythonExec(UnaryExec):
 
     def evaluation(self) -> Evaluation[Any]:
         """The evaluation, unpickled for this task alone."""
-        return cast(Evaluation[Any], unpickled(self.calls.code))
+        return cast(Evaluation[Any], unpickle_code(self.calls.code))
 
     def result_batch(self, results: pa.RecordBatch) -> Batch:
         """Results of functions as a batch of the output, which has no other columns."""

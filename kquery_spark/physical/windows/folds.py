@@ -12,7 +12,7 @@ import pyarrow as pa
 from kquery_spark.expr import WindowCall
 from kquery_spark.expr.windows import FrameUnit
 from kquery_spark.functions.aggregate.windows import aggregate_of
-from kquery_spark.functions.aggregate_registry import ignoring_nulls
+from kquery_spark.functions.aggregate_registry import null_ignoring_variant
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.physical.keys import Groups
 from kquery_spark.physical.windows.aggregates import accumulator_of, context_of, finished, framed_states
@@ -30,7 +30,7 @@ def as_aggregate(call: WindowCall) -> WindowCall:
     aggregate = aggregate_of(name)
     if aggregate == name or len(call.args) > 1:
         return call
-    folded = ignoring_nulls(aggregate) if ignores_nulls else aggregate
+    folded = null_ignoring_variant(aggregate) if ignores_nulls else aggregate
     assert folded is not None
     return replace(call, function=folded, ignore_nulls=False)
 

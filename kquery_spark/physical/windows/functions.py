@@ -50,7 +50,7 @@ class Windowed:
         if call.function == "ntile":
             return Vector(t.INT, pa.array(self._ntile(_whole(call, 0)).astype(np.int32)))
         if call.entry is not None and call.entry.is_offset:
-            return self._shifted(call, args)
+            return self._shifted(call, args, call.entry.offset_sign)
         name, ignore_nulls = frame_end_of(call)
         if window_function(name) is not None:
             return self._nth(call, name, ignore_nulls, args)
@@ -78,11 +78,11 @@ class Windowed:
         long = more * (each + 1)
         return np.where(row < long, row // (each + 1), more + (row - long) // np.maximum(each, 1)) + 1
 
-    def _shifted(self, call: WindowCall, args: Sequence[Vector]) -> Vector:
+    def _shifted(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
         """lag and lead: a row a fixed way off, the default where the partition ends first."""
         s, n = self._segments, self._segments.num_rows
         by = _whole(call, 1) if len(call.args) > 1 else 1
-        by = max(-n - 1, min(n + 1, by if call.function == "lead" else -by))
+        by = max(-n - 1, min(n + 1, sign * by))
         data = args[0].physical(n)
         skips_nulls = call.ignore_nulls and by and data.null_count
         target = _valid_rows_off(data, by) if skips_nulls else s.rows + by

@@ -265,7 +265,7 @@ def _offsets(call: WindowCall) -> list[int]:
     if call.entry is not None and call.entry.is_offset:
         by = call.args[1] if len(call.args) > 1 else Literal(1, pa.int32())
         assert isinstance(by, Literal)
-        return [int(by.value) if call.function == "lead" else -int(by.value)]
+        return [call.entry.offset_sign * int(by.value)]
     if ordered or call.frame.unit is FrameUnit.RANGE:
         return []
     return [int(b.value) for b in (call.frame.lower, call.frame.upper) if b is not None]

@@ -61,7 +61,7 @@ def unless_closed(worker: _Worker) -> _Worker:
         ended_with = worker(sock, authenticated)
         from kquery_spark.kernels.compiled import FILE_LOOPS  # only after numpy has detected the processor
 
-        FILE_LOOPS.look_later()
+        FILE_LOOPS.load_in_background()
         return ended_with
 
     return run

@@ -10,7 +10,7 @@ from pyspark.sql.types import BinaryType, IntegerType, StructField, StructType
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import PlanError
-from kquery_spark.kernels.zones import adopted_in
+from kquery_spark.kernels.zones import adopted_tables_in
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators import PhysicalPlan
 from kquery_spark.physical.operators.python_exec import PythonExec
@@ -197,7 +197,7 @@ class _Builder:
             self._plans.container,
             stores_named_in(data),
             clusters_named_in(data),
-            adopted_in(data),
+            adopted_tables_in(data),
         )
         schema, output = (
             (self._schema, self._output) if last else (_PAYLOAD, self._plans.attributes(_PAYLOAD))

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.errors import PlanError
-from kquery_spark.kernels.zones import ZoneTable, adopt
+from kquery_spark.kernels.zones import ZoneTable, adopt_tables
 from kquery_spark.physical.operators import PhysicalPlan, ReadExec, TaskContext
 from kquery_spark.physical.worker_cache import worker_cache
 from kquery_spark.runtime.spark.archives import read_archives_once
@@ -167,7 +167,7 @@ class StageTask:
         limit_requests(config.request_seconds)
         connect(self.stores)
         connect_clusters(self.clusters)
-        adopt(*self.zones)
+        adopt_tables(*self.zones)
         retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes + KEPT_POSITIONS.nbytes
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_heap(config.memory_bytes)

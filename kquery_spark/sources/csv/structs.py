@@ -11,15 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
-from kquery_spark.functions.invalid_utf8 import InvalidUtf8
-from kquery_spark.functions.registry import (
-    ALWAYS_RAISES,
-    CallContext,
-    CatalystParameters,
-    Function,
-    given_schema,
-    register_internal,
-)
+from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
 from kquery_spark.sources.csv.blocks import text_columns, tokenized
@@ -70,7 +62,7 @@ def _decoded_parameters(description: str, time_zone: str) -> tuple[CsvOptions, i
     return record_options(parts["options"], time_zone), parts["columns"], tuple(parts["indexes"])
 
 
-def _from_csv(args: Sequence[Vector], context: CallContext) -> Data:
+def from_csv(args: Sequence[Vector], context: CallContext) -> Data:
     """The struct of each text: NULL for NULL, and fields that are NULL for what is missing or malformed."""
     options, columns, indexes = _decoded_parameters(args[1].data.as_py(), context.tz)
     strings = args[0].array(context.num_rows)
@@ -120,18 +112,3 @@ def _cells(
     order[~blank], order[blank] = np.arange(len(lines)), len(lines) + places
     merged = [pa.concat_arrays([a, b]) for a, b in zip(read.columns, arrays, strict=True)]
     return [a.take(pa.array(order)) for a in merged], malformed
-
-
-register_internal(
-    Function(
-        "from_csv",
-        _from_csv,
-        given_schema,
-        arity=(2, 2),
-        nullable="first",
-        raises=ALWAYS_RAISES,
-        safe_for=lambda _, values: '"FAILFAST"' not in str(values[1]).upper(),
-        parameters=CatalystParameters(ignored=("schema", "options", "requiredSchema")),
-        invalid_utf8=InvalidUtf8.REPLACED,
-    ),
-)

@@ -236,7 +236,7 @@ def parse_iso_date(text: str) -> int | None:
     year, month, day = int(match[1]), int(match[2]), int(match[3])
     if not civil.is_valid(np.array([year]), np.array([month]), np.array([day]))[0]:
         return None
-    days = int(civil.join(np.array([year]), np.array([month]), np.array([day]))[0])
+    days = int(civil.days_of_dates(np.array([year]), np.array([month]), np.array([day]))[0])
     return days if -(2**31) <= days < 2**31 else None
 
 

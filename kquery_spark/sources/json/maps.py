@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.compiled import JSON_LOOPS
-from kquery_spark.kernels.elements import codes
-from kquery_spark.kernels.integer_order import distinct, stable_order
-from kquery_spark.kernels.maps import mapped
+from kquery_spark.kernels.elements import value_ranks
+from kquery_spark.kernels.integer_order import distinct_values, stable_order
+from kquery_spark.kernels.maps import map_array
 from kquery_spark.kernels.text import as_lines, build, layout
 from kquery_spark.sources.json.blocks import read_rows
 from kquery_spark.sources.json.options import JsonOptions
@@ -50,8 +50,8 @@ def map_rows(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.
     entries, is_null = _entries(strings)
     if len(entries.rows) and pc.max(pc.binary_length(entries.names)).as_py() > _MAX_NAME_BYTES:
         raise Unsupported(f"JSON names of more than {_MAX_NAME_BYTES} bytes are not supported")
-    ids = codes(entries.names)
-    if len(distinct(entries.rows * (int(ids.max(initial=0)) + 1) + ids)) < len(ids):
+    ids = value_ranks(entries.names)
+    if len(distinct_values(entries.rows * (int(ids.max(initial=0)) + 1) + ids)) < len(ids):
         raise Unsupported("from_json of a map with a name twice is not supported")
     lines = as_lines(pc.binary_join_element_wise('{"v":', entries.values, "}", ""))
     values = read_rows(lines, pa.schema([pa.field("v", dtype.item_type)]), options)
@@ -60,7 +60,7 @@ def map_rows(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.
     is_null[entries.rows[~values.good]] = True
     kept = pa.array(np.flatnonzero(~is_null[entries.rows]))
     sizes = np.bincount(entries.rows, minlength=len(strings))
-    return mapped(entries.names.take(kept), values.columns[0].take(kept), sizes, is_null, dtype)
+    return map_array(entries.names.take(kept), values.columns[0].take(kept), sizes, is_null, dtype)
 
 
 def _entries(strings: pa.Array) -> tuple[_Entries, Any]:

@@ -8,16 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import SourceError, Unsupported
-from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.invalid_utf8 import InvalidUtf8
-from kquery_spark.functions.registry import (
-    CallContext,
-    CatalystParameters,
-    Function,
-    VersionChange,
-    given_schema,
-    register,
-)
+from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.elements import structs
 from kquery_spark.kernels.text import as_lines
 from kquery_spark.sources.csv.options import CsvOptions
@@ -48,7 +39,7 @@ def check_record(dtype: pa.DataType) -> None:
         check_type(field.name, field.type)
 
 
-def _from_json(args: Sequence[Vector], context: CallContext) -> Data:
+def from_json(args: Sequence[Vector], context: CallContext) -> Data:
     """The struct or map of each text: NULL for blank strings, and fields that are NULL for what is malformed."""
     strings = pc.utf8_trim(args[0].array(context.num_rows), _BLANKS)
     present = pc.fill_null(pc.not_equal(strings, ""), False)
@@ -78,17 +69,3 @@ def _lines(strings: pa.Array) -> bytes:
     for line_end in "\n\r":  # blanks between values, and errors in strings, as tabs are
         strings = pc.replace_substring(strings, line_end, "\t")
     return as_lines(strings)
-
-
-register(
-    Function(
-        "from_json",
-        _from_json,
-        given_schema,
-        nullable="always",
-        calls=CallForm(shape=(2, "from_json({0})")),
-        parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
-        changes=(VersionChange("rewrites numbers and objects that are read as strings", since=(4, 0)),),
-        invalid_utf8=InvalidUtf8.REPLACED,
-    ),
-)

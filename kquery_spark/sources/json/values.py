@@ -144,7 +144,7 @@ class Converter:
         document = json_documents.parse(node.raw)
         if document is None:
             raise SourceError("a value with words for numbers that is read as a text is not supported")
-        return json_documents.written(document, java_text)
+        return json_documents.to_json(document, java_text)
 
     def _number(self, node: Node, dtype: pa.DataType) -> Any:
         if t.is_integral(dtype):

@@ -28,7 +28,7 @@ def collect_batches(frame: Any) -> list[pa.RecordBatch]:
 
 
 def was_interrupted(error: BaseException | None) -> bool:
-    """Whether an error came up while Ctrl-C was handled."""
+    """Return whether an error came up while Ctrl-C was handled."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True

@@ -29,7 +29,7 @@ _TIMES: dict[type[DataType], pa.DataType] = {
 
 
 def makes_rows(schema: StructType) -> bool:
-    """Whether all values can be made here; those of nested types, binary and the like PySpark makes in the JVM."""
+    """Return whether all values can be made here; those of nested types, binary and the like PySpark makes in the JVM."""
     types = [field.dataType for field in schema.fields]
     return bool(types) and all(isinstance(t, _AS_IT_IS) or type(t) in _TIMES for t in types)
 
@@ -44,7 +44,7 @@ def rows_of(table: pa.Table, schema: StructType) -> list[Row] | None:
     types = [field.dataType for field in schema.fields]
     try:
         columns = [_values(c, t) for c, t in zip(table.columns, types, strict=True)]
-    except UnicodeDecodeError:  # the JVM replaces what is no UTF-8
+    except UnicodeDecodeError:  # the JVM replaces what is not UTF-8
         return None
     names = schema.names
     return [_create_row(names, values) for values in zip(*columns, strict=True)]

@@ -120,7 +120,7 @@ def _endpoint(settings: _Settings) -> dict[str, Any]:
 
 
 def _is_aws(endpoint: str) -> bool:
-    """Whether an endpoint is one that the SDK finds by the region."""
+    """Return whether an endpoint is one that the SDK finds by the region."""
     host = urlparse(endpoint if "://" in endpoint else f"//{endpoint}").hostname or ""
     return host.startswith("s3.") and host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 

@@ -60,7 +60,7 @@ class Jvm(JvmFunctions):
         return hash_map
 
     def is_local(self) -> bool:
-        """Whether Spark's tasks run in this very JVM."""
+        """Return whether Spark's tasks run in this very JVM."""
         local: bool = self.static("org.apache.spark.SparkContext", "getOrCreate").isLocal()
         return local
 
@@ -241,7 +241,7 @@ class Jvm(JvmFunctions):
 
 
 def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
-    """The text of a ``StringBuilder`` from ``start``, in slices; ``before`` is the text up to there, read already.
+    """The string of a ``StringBuilder`` from ``start``, in slices; ``before`` is the string up to there, read already.
 
     Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
     """

@@ -1,4 +1,4 @@
-"""Spark's plan of a stage graph, put together from Spark's own nodes.
+"""Spark's plan of a stage graph, assembled from Spark's own nodes.
 
 The public way, a DataFrame for each of ``range``, ``mapInArrow``, ``union`` and ``repartitionById``, makes Spark analyze
 the plan so far at every step and asks the JVM the same things for every stage: most of the time that planning took.

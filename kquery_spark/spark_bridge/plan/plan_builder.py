@@ -43,7 +43,7 @@ class PlanBuilder:
         return jvm.new(f"{_EXPRESSIONS}Alias", expression, name, new_id, jvm.empty(), jvm.none(), jvm.empty())
 
     def is_deterministic(self, node: CatalystNode) -> bool:
-        """Whether Spark calls an expression deterministic."""
+        """Return whether Spark calls an expression deterministic."""
         return bool(self._facts.jvm_object(node).deterministic())
 
     def merged(self, call: CatalystNode, value: Any) -> Any:

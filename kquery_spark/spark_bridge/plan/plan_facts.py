@@ -66,7 +66,7 @@ class Facts(Protocol):
         """The internal values of an InSet over values of this type, None for NULL."""
 
     def writes_nulls(self, node: CatalystNode) -> bool:
-        """Whether TO_JSON writes NULLs of its argument, as it does of columns with a default; node: its evaluator."""
+        """Return whether TO_JSON writes NULLs of its argument, as it does of columns with a default; node: its evaluator."""
 
     def escape_char(self, node: CatalystNode) -> str:
         """The escape character of Like (or ILike)."""
@@ -78,7 +78,7 @@ class Facts(Protocol):
         """The internal value of a Literal."""
 
     def has_options(self, node: CatalystNode) -> bool:
-        """Whether the options of JsonToStructs (or another class with ``options``) are not empty."""
+        """Return whether the options of JsonToStructs (or another class with ``options``) are not empty."""
 
     def options(self, node: CatalystNode) -> dict[str, str]:
         """The options of CsvToStructs (or another class with ``options``)."""

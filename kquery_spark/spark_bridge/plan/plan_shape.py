@@ -11,7 +11,7 @@ _PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 
 
 def has_subqueries(jvm: Jvm, plan: Any) -> bool:
-    """Whether an expression of a plan holds a plan."""
+    """Return whether an expression of a plan holds a plan."""
     return bool(plan.containsPattern(jvm.static(_PATTERN, "PLAN_EXPRESSION")))
 
 

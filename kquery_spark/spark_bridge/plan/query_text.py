@@ -20,6 +20,6 @@ def is_query(spark: SparkSession, text: str) -> bool:
 
 
 def check_query(spark: SparkSession, text: str) -> None:
-    """Raise PlanError for a statement that ``spark.sql`` would run at once; Spark's error for text that is no SQL."""
+    """Raise PlanError for a statement that ``spark.sql`` would run at once; Spark's error for text that is not SQL."""
     if not is_query(spark, text):
         raise PlanError("only queries can be explained or verified; Spark would run this statement at once")

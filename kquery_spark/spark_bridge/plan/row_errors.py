@@ -92,7 +92,7 @@ def unconverted_errors() -> Iterator[None]:
 
 
 def is_java_error(error: BaseException) -> bool:
-    """Whether an error is the JVM's own, which PySpark has not made one of its own of."""
+    """Return whether an error is the JVM's own, which PySpark has not made one of its own of."""
     return isinstance(error, py4j.protocol.Py4JJavaError)
 
 

@@ -61,12 +61,12 @@ class VariantPath:
 
 
 def is_year_month(spark: Any) -> bool:
-    """Whether a Spark type in JSON is an interval of years and months."""
+    """Return whether a Spark type in JSON is an interval of years and months."""
     return isinstance(spark, str) and _YEAR_MONTH.fullmatch(spark) is not None
 
 
 def is_exact_in_arrow(spark: Any) -> bool:
-    """Whether Arrow's type says all of a Spark type in JSON: of intervals it says no units, of times no precision."""
+    """Return whether Arrow's type says all of a Spark type in JSON: of intervals it says no units, of times no precision."""
     if isinstance(spark, dict):
         return all(is_exact_in_arrow(part) for part in _parts_of(spark))
     exact = (_NAMES[t.DAY_TIME], _NAMES[t.TIME])
@@ -83,7 +83,7 @@ def decimals_of_time(spark: str) -> int:
 
 
 def has_coarse_times(spark: Any) -> bool:
-    """Whether a Spark type in JSON is, or has a part that is, a time of less than microseconds."""
+    """Return whether a Spark type in JSON is, or has a part that is, a time of less than microseconds."""
     if isinstance(spark, dict):
         return any(has_coarse_times(part) for part in _parts_of(spark))
     return isinstance(spark, str) and _TIME.fullmatch(spark) is not None and spark != _NAMES[t.TIME]

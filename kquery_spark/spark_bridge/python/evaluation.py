@@ -180,7 +180,7 @@ def with_query_errors(
 
 
 class _Arguments(Iterator[T], Generic[T]):
-    """Arguments from the engine; ``error`` is what computing them raised, which is no error of the user's function."""
+    """Arguments from the engine; ``error`` is what computing them raised, which is not an error of the user's function."""
 
     def __init__(self, arguments: Iterator[T]) -> None:
         self._arguments = arguments

@@ -103,7 +103,7 @@ class PythonFunctions:
             raise Unsupported("a Python UDF with Python files that the session lacks runs in Spark")
 
     def _runs_in_engine(self, executable: str) -> bool:
-        """Whether an executable is the one that the engine's workers run."""
+        """Return whether an executable is the one that the engine's workers run."""
         interpreter = interpreter_of(self._link.spark.sparkContext)
         ours = interpreter.environment.get(WORKER_INTERPRETER, interpreter.executable)
         return ours == executable or ours == shutil.which(executable)
@@ -318,7 +318,7 @@ _FLAT = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.
 
 
 def _crosses_as_arrow(dtype: pa.DataType) -> bool:
-    """Whether the engine exchanges values of a type with functions over Arrow exactly as Spark does."""
+    """Return whether the engine exchanges values of a type with functions over Arrow exactly as Spark does."""
     if t.is_nested(dtype):
         return t.has_distinct_fields(dtype) and all(map(_crosses_as_arrow, t.parts_of(dtype)))
     is_time = pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)

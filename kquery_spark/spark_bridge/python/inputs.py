@@ -70,7 +70,7 @@ def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def _stream(batches: Iterable[pa.RecordBatch]) -> bytes:
-    """Batches, of which there is at least one, as PySpark reads them from Spark's socket."""
+    """Batches, that exists at least one, as PySpark reads them from Spark's socket."""
     source = iter(batches)
     first = next(source)
     sink = io.BytesIO()

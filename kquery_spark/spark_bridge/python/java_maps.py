@@ -28,7 +28,7 @@ _TRUE, _FALSE = 1231, 1237
 
 
 def is_known_key(dtype: pa.DataType) -> bool:
-    """Whether the hashes of keys of a type are known."""
+    """Return whether the hashes of keys of a type are known."""
     is_plain = dtype in (*_INTEGERS, t.LONG, t.FLOAT, t.DOUBLE, t.BOOL, t.STRING)
     return is_plain or bool(pa.types.is_timestamp(dtype))
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from pyspark.sql.types import TimestampNTZType, TimestampType, _create_row
 
 from kquery_spark.errors import KQueryError
-from kquery_spark.kernels.utf8 import replaced
+from kquery_spark.kernels.utf8 import replace_malformed
 from kquery_spark.spark_bridge.python.java_maps import argument_order, hashes_of
 from kquery_spark.spark_bridge.python.pickled_values import Pickling
 from kquery_spark.types import names as t
@@ -39,7 +39,7 @@ class PickledArguments:
         if pa.types.is_timestamp(array.type):
             return _times(array)
         if pa.types.is_string(array.type):
-            array = replaced(array)  # Spark pickles Java's strings
+            array = replace_malformed(array)  # Spark pickles Java's strings
         values: list[Any] = array.to_pylist()
         if pa.types.is_binary(array.type) and not self.pickling.binary_as_bytes:
             return [value if value is None else bytearray(value) for value in values]

@@ -169,7 +169,7 @@ def _integers(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def _is_micros(dtype: pa.DataType) -> bool:
-    """Whether values are microseconds to Java."""
+    """Return whether values are microseconds to Java."""
     return dtype == t.DAY_TIME or bool(pa.types.is_timestamp(dtype))
 
 

@@ -28,7 +28,7 @@ class Pickling:
 
 
 def is_picklable(dtype: pa.DataType) -> bool:
-    """Whether the engine converts arguments and results of a type exactly as Spark does."""
+    """Return whether the engine converts arguments and results of a type exactly as Spark does."""
     if pa.types.is_map(dtype) and not is_known_key(dtype.key_type):
         return False
     if t.is_nested(dtype):
@@ -37,5 +37,5 @@ def is_picklable(dtype: pa.DataType) -> bool:
 
 
 def has_maps(dtype: pa.DataType) -> bool:
-    """Whether a type is, or has a part that is, a map."""
+    """Return whether a type is, or has a part that is, a map."""
     return bool(pa.types.is_map(dtype)) or any(map(has_maps, t.parts_of(dtype)))

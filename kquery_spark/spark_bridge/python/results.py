@@ -30,7 +30,7 @@ def _as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
 
 
 def _are_one_to_spark(given: pa.DataType, wanted: pa.DataType) -> bool:
-    """Whether Spark reads two Arrow types as one type of its own."""
+    """Return whether Spark reads two Arrow types as one type of its own."""
     if given == wanted:
         return True
     if pa.types.is_timestamp(wanted):
@@ -55,7 +55,7 @@ def _are_one_to_spark(given: pa.DataType, wanted: pa.DataType) -> bool:
 
 
 def _are_parts_one(pairs: Sequence[tuple[pa.Field, pa.Field]], are_named: bool) -> bool:
-    """Whether the parts of two types are one to Spark each, also in what may be NULL."""
+    """Return whether the parts of two types are one to Spark each, also in what may be NULL."""
     return all(
         a.nullable == b.nullable and (a.name == b.name or not are_named) and _are_one_to_spark(a.type, b.type)
         for a, b in pairs

@@ -93,7 +93,7 @@ STREAMS: Mapping[Version | None, StreamLayout] = MappingProxyType(
 
 
 def counts_groups(version: str) -> bool:
-    """Whether a version of Spark sends each group of rows as a stream of its own, which may have several batches."""
+    """Return whether a version of Spark sends each group of rows as a stream of its own, which may have several batches."""
     layout = STREAMS.get(minor_version(version))
     return layout is None or layout.counts_groups
 

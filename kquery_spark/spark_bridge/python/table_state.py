@@ -41,12 +41,12 @@ def handler_of(command: bytes) -> type | None:
 
 
 def has_terminate(handler: type | None) -> bool:
-    """Whether a table function may give rows after the last one of a partition."""
+    """Return whether a table function may give rows after the last one of a partition."""
     return handler is None or hasattr(handler, "terminate")
 
 
 def keeps_state(handler: type | None) -> bool:
-    """Whether the rows of a table function may depend on those before them, as far as its code can tell."""
+    """Return whether the rows of a table function may depend on those before them, as far as its code can tell."""
     if handler is None or type(handler) is not type or has_terminate(handler):
         return True
     members = [
@@ -78,7 +78,7 @@ class _CopyingUnpickler(pickle.Unpickler):
 
 
 def _sees_subclasses(base: type) -> bool:
-    """Whether a class has code that runs when a class is derived from it."""
+    """Return whether a class has code that runs when a class is derived from it."""
     return any("__init_subclass__" in vars(above) for above in base.__mro__[:-1])
 
 
@@ -96,7 +96,7 @@ def _is_stateful(name: str, value: object, members: frozenset[str]) -> bool:
 
 
 def _writes(code: CodeType) -> bool:
-    """Whether a function, or one inside of it, writes to attributes or global variables."""
+    """Return whether a function, or one inside of it, writes to attributes or global variables."""
     return any(i.opname in _WRITES for part in _codes(code) for i in dis.get_instructions(part))
 
 
@@ -108,7 +108,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _hands_on(code: CodeType, instance: str, members: frozenset[str]) -> bool:
-    """Whether a method does anything with the instance but read members of its class."""
+    """Return whether a method does anything with the instance but read members of its class."""
     instructions = list(dis.get_instructions(code))
     for instruction, following in pairwise(instructions):
         value = instruction.argval

@@ -75,7 +75,7 @@ def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
 
 
 def _reads_tables(leaves: Sequence[Any], link: Bridge) -> bool:
-    """Whether a leaf of the analyzed plan is, or could be, a table of the catalog, of Delta or of Iceberg."""
+    """Return whether a leaf of the analyzed plan is, or could be, a table of the catalog, of Delta or of Iceberg."""
     try:
         strings = [leaf for some in leaves for leaf in link.jvm.strings(some)]
     except Unsupported:  # a name with a control character
@@ -91,7 +91,7 @@ def _is_table(leaf: str) -> bool:
 
 
 def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
-    """Whether all tables of an optimized plan are Delta's, at the newest version that this JVM knows."""
+    """Return whether all tables of an optimized plan are Delta's, at the newest version that this JVM knows."""
     leaves = _leaves(optimized, link.jvm)
     try:
         strings = [link.jvm.strings(some) for some in leaves]
@@ -106,7 +106,7 @@ def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
 
 
 def _is_unchanged(text: str, leaf: Any, jvm: Jvm) -> bool:
-    """Whether a relation is a Delta table at its newest version, or files by path."""
+    """Return whether a relation is a Delta table at its newest version, or files by path."""
     if not text.startswith(_RELATION) or jvm.class_name(leaf.relation()) != _FILES:
         return False
     index = leaf.relation().location()
@@ -124,7 +124,7 @@ def _leaves(plan: Any, jvm: Jvm) -> list[Any]:
 
 
 def _has_delta(link: Bridge) -> bool:
-    """Whether the session is set up for Delta, whose tables look like plain files where they are read by path.
+    """Return whether the session is set up for Delta, whose tables look like plain files where they are read by path.
 
     A catalog of another system may stand in for that of Delta, whose extension is there in any case.
     """
@@ -167,7 +167,7 @@ class CatalogSnapshot:
 
 
 def _runs_statements(link: Bridge) -> bool:
-    """Whether any query or command of this JVM is running now."""
+    """Return whether any query or command of this JVM is running now."""
     try:
         return not link.jvm.static_call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
     except Exception:  # py4j's: this Spark does not say so

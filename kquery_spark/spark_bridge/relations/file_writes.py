@@ -36,12 +36,12 @@ class WriteTarget:
     location: str | None = None
 
     def leaves_nothing(self, spark: SparkSession) -> bool:
-        """Whether the same write may run again after a failure, see the function of that name."""
+        """Return whether the same write may run again after a failure, see the function of that name."""
         return leaves_nothing(spark, self.format, self.mode)
 
 
 def leaves_nothing(spark: SparkSession, written: str | None, mode: str | None) -> bool:
-    """Whether the same write may run again after a failure, because nothing of the first attempt would be visible.
+    """Return whether the same write may run again after a failure, because nothing of the first attempt would be visible.
 
     written: the format. mode: the writer's, in lower case; None for the default, errorifexists.
     """

@@ -39,7 +39,7 @@ class IcebergScan:
 
 
 def is_iceberg(scan: Any, jvm: Jvm) -> bool:
-    """Whether a scan of the newer data source interface is one of Iceberg's of a snapshot's rows."""
+    """Return whether a scan of the newer data source interface is one of Iceberg's of a snapshot's rows."""
     return jvm.class_name(scan) == _SCAN
 
 

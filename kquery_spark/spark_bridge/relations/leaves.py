@@ -185,7 +185,7 @@ class RelationReader:
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
 
     def tracks_rows(self, node: CatalystNode) -> bool:
-        """Whether the ``_metadata`` of a leaf with files has ids of the rows."""
+        """Return whether the ``_metadata`` of a leaf with files has ids of the rows."""
         source = self._facts.jvm_object(node).relation()
         return _has_files(self._jvm.class_name(source)) and delta.tracks_rows(source.fileFormat(), self._jvm)
 
@@ -225,7 +225,7 @@ class RelationReader:
 
 
 def _has_files(kind: str) -> bool:
-    """Whether a class is HadoopFsRelation or one that a table format derives from it."""
+    """Return whether a class is HadoopFsRelation or one that a table format derives from it."""
     return kind == _FILES or kind.startswith(delta.RELATION_CLASSES)
 
 

@@ -200,7 +200,7 @@ def session_identity(spark: SparkSession) -> str:
 
 
 def same_plan(one: DataFrame, other: DataFrame) -> bool:
-    """Whether two DataFrames are one object of Spark's."""
+    """Return whether two DataFrames are one object of Spark's."""
     return one._jdf is other._jdf
 
 

@@ -10,7 +10,7 @@ _bypassed: ContextVar[bool] = ContextVar("kquery_spark_bypassed", default=False)
 
 
 def bypassed() -> bool:
-    """Whether ``bypass`` is in force."""
+    """Return whether ``bypass`` is in force."""
     return _bypassed.get()
 
 

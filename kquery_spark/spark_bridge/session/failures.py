@@ -34,7 +34,7 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 _CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 # What stopped on request must not start again.
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
-# Spark's side of a worker that died, could not begin, or wrote what is no Arrow stream.
+# Spark's side of a worker that died, could not begin, or wrote what is not a Arrow stream.
 _WORKER_FAILURES = (
     "Python worker exited unexpectedly",
     "No module named 'kquery_spark",

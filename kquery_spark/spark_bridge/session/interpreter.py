@@ -59,7 +59,7 @@ def interpreter_of(context: SparkContext) -> Interpreter:
 
 
 def is_local(context: SparkContext) -> bool:
-    """Whether Spark's tasks run in this machine's one JVM."""
+    """Return whether Spark's tasks run in this machine's one JVM."""
     master = str(context.master)
     return master == "local" or master.startswith("local[")
 

@@ -109,11 +109,11 @@ class SessionSettings:
         return release
 
     def knows(self, name: str) -> bool:
-        """Whether this Spark has a setting that was read."""
+        """Return whether this Spark has a setting that was read."""
         return self.values.get(name) is not None
 
     def is_on(self, name: str) -> bool:
-        """Whether a setting that was read is true; false if this Spark does not know it."""
+        """Return whether a setting that was read is true; false if this Spark does not know it."""
         return is_true(self.values.get(name))
 
     @property

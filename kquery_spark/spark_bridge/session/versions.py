@@ -61,7 +61,7 @@ _DATABRICKS_RUNTIME = re.compile(r"(\d{2})\.(\w+)\b.*scala")
 def minor_version(text: str) -> Version | None:
     """The release that a version is of, whatever a vendor adds (``3.5.2-amzn-1``, ``4.0.0.dev0``, ``15.4.x-scala2.12``).
 
-    None for what is no version.
+    None for what is not a version.
     """
     if runtime := _DATABRICKS_RUNTIME.match(text):
         return _DATABRICKS.get(int(runtime[1]), (int(runtime[1]), 0))

@@ -14,7 +14,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.zones import (
     END,
     ZoneTable,
-    adopt,
+    adopt_tables,
     fixed_offset,
     offset_seconds,
     table_of_this_machine,
@@ -58,7 +58,7 @@ def _follow(jvm: Jvm, name: str) -> None:
     )
     if is_same_later and machine.until(last) == known:
         return
-    adopt(known.followed_by(machine) if is_same_later else _whole(jvm, rules, known))
+    adopt_tables(known.followed_by(machine) if is_same_later else _whole(jvm, rules, known))
 
 
 def _recorded(jvm: Jvm, rules: Any, name: str) -> ZoneTable:

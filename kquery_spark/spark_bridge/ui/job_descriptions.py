@@ -13,7 +13,7 @@ _PROPERTY = "spark.job.description"
 
 
 def draws_progress(context: SparkContext) -> bool:
-    """Whether Spark draws bars of its stages on the terminal."""
+    """Return whether Spark draws bars of its stages on the terminal."""
     return is_true(context.getConf().get("spark.ui.showConsoleProgress", "false"))
 
 

@@ -57,14 +57,14 @@ class FinishedExecution:
 
 
 def shows_executions(context: SparkContext) -> bool:
-    """Whether anybody can see SQL executions: there is a UI, or an event log."""
+    """Return whether anybody can see SQL executions: there is a UI, or an event log."""
     if is_true(context.getConf().get("spark.eventLog.enabled", "false")):
         return True
     return context.uiWebUrl is not None
 
 
 def redacts_strings(link: Bridge) -> bool:
-    """Whether a session replaces parts of the strings of plans."""
+    """Return whether a session replaces parts of the strings of plans."""
     pattern = link.jvm.getter(_SETTINGS, "stringRedactionPattern", "scala.Option isDefined")
     return bool(pattern.apply(link.conf))
 
@@ -87,7 +87,7 @@ class SqlExecutions:
         self._post_lines = jvm.function(post_lines)
 
     def is_running(self, execution_id: int) -> bool:
-        """Whether an execution of Spark has not ended."""
+        """Return whether an execution of Spark has not ended."""
         return self._owner.getQueryExecution(execution_id) is not None
 
     def post(self, execution: FinishedExecution) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from kquery_spark.errors import SqlError
 from kquery_spark.frontends.sql import MAX_DEPTH, parse_expression, parse_query, parse_type
-from kquery_spark.frontends.sql.cursor import MAX_NESTING
+from kquery_spark.frontends.sql.parser.token_stream import MAX_NESTING
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kquery_spark.errors import SqlError
-from kquery_spark.frontends.sql.tokens import Kind, tokenize
+from kquery_spark.frontends.sql.parser.tokens import Kind, tokenize
 
 
 def values(sql: str) -> list[str]:

@@ -9,7 +9,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Case, Cast, Expr, Literal, columns_of
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import Translator, check_loops
-from kquery_spark.functions.aggregate.hyperloglog import precision_of
+from kquery_spark.functions.aggregate.hyperloglog import precision_for_error
 from kquery_spark.functions.aggregate.listagg import directions
 from kquery_spark.functions.aggregate_registry import (
     AggregateFunction,
@@ -68,7 +68,7 @@ def known_aggregate(cls: str) -> AggregateFunction:
 
 
 def takes_rows_in_order(function: CatalystNode) -> bool:
-    """Whether an aggregate function's value depends on the order of its rows."""
+    """Return whether an aggregate function's value depends on the order of its rows."""
     return function.cls in _ORDERED and not function.fields.get("orderExpressions")
 
 
@@ -117,7 +117,7 @@ def _countable(expr: Expr) -> Expr:
 
 def _estimate(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
     error = float(function["relativeSD"])
-    precision_of(error)
+    precision_for_error(error)
     return entry, (translate(function.children[0]), Literal(error, t.DOUBLE))
 
 

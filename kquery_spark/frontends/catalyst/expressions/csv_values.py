@@ -13,7 +13,7 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("CsvToStructs", family="functions", partly="fields of atomic types, and most options")
 def from_csv(node: CatalystNode, translate: Translator) -> Expr:
-    """FROM_CSV of a text. ``requiredSchema`` names the fields that the query uses, if these are not all."""
+    """FROM_CSV of a string. ``requiredSchema`` names the fields that the query uses, if these are not all."""
     text, dtype = text_and_schema(node, translate, "from_csv")
     required = translate.type(node.fields.get("requiredSchema") or node["schema"])
     check_fields(dtype)

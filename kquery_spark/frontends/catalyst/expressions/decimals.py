@@ -28,7 +28,7 @@ def _sum_of_digits(child: CatalystNode, target: pa.DataType, translate: Translat
     """The column with the sum of the decimals whose digits ``child`` sums up, where it is of the type; else None."""
     if child.cls == "AggregateExpression" and translate.aggregates is not None:
         call = aggregate_call(child, translate)
-        if call.function == "sum" and child.children[0].children[0].cls == "UnscaledValue":
+        if child.children[0].cls == "Sum" and child.children[0].children[0].cls == "UnscaledValue":
             inner = _arguments(translate)(child.children[0].children[0].children[0])
             whole = AggregateCall.of(
                 "sum", inner, distinct=call.distinct, condition=call.condition, mode=call.mode

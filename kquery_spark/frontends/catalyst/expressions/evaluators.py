@@ -1,4 +1,4 @@
-"""Functions that Spark calls as a method of an object, whose text has the parameters that are no arguments."""
+"""Functions that Spark calls as a method of an object, whose text has the parameters that are not arguments."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from kquery_spark.types import names as t
     partly="structs, and maps of values that are not nested, without options",
 )
 def from_json(node: CatalystNode, translate: Translator) -> Expr:
-    """FROM_JSON of a text, to a struct or a map."""
+    """FROM_JSON of a string, to a struct or a map."""
     text, dtype = text_and_schema(node, translate, "from_json")
     check_record(dtype)
     if pa.types.is_map(dtype):

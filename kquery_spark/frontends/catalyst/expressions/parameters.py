@@ -1,4 +1,4 @@
-"""Parameters of Catalyst expressions that are no arguments: what each must be for the registry's function."""
+"""Parameters of Catalyst expressions that are not arguments: what each must be for the registry's function."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What FROM_CSV and FROM_JSON have in common: a text, and the schema of the record in it."""
+"""What FROM_CSV and FROM_JSON have in common: a string, and the schema of the record in it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.types import names as t
 
 
 def text_and_schema(node: CatalystNode, translate: Translator, name: str) -> tuple[Expr, pa.DataType]:
-    """The text and the type of its record; Unsupported for a call that the engine may answer otherwise than Spark."""
+    """The string and the type of its record; Unsupported for a call that the engine may answer otherwise than Spark."""
     text = translate(node.child("child"))
     translate.check_version(node, name, (text,))
     translate.check_fields(node, *check_parameters(node, function(name).parameters, name))

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.months import month_count
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
-from kquery_spark.functions.math.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_for_types
 from kquery_spark.functions.registry import (
     COLUMN,
     EvalMode,
@@ -39,7 +39,7 @@ _BASE64 = f"{EXPRESSION_CLASSES}Base64"
     "GetTimestamp", "MakeTimestamp", family="functions", partly="timestamp and timestamp_ntz"
 )
 def typed(node: CatalystNode, translate: Translator) -> Expr:
-    """A timestamp of the kind the node says, of a text by a pattern or of its fields."""
+    """A timestamp of the kind the node says, of a string by a pattern or of its fields."""
     entry = for_catalyst(node.cls)
     assert entry is not None
     dtype = translate.type(node["dataType"])
@@ -67,13 +67,13 @@ def by_unit(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("ElementAt", family="functions", partly="arrays, maps and the parts of SPLIT_PART")
 def element_at(node: CatalystNode, translate: Translator) -> Expr:
-    """An element, or a part of a text cut by SPLIT_PART, which is empty where there is no such part."""
+    """An element, or a part of a string cut by SPLIT_PART, which is empty where there is no such part."""
     instead = node.fields.get("defaultValueOutOfBound")
     if not instead:
         entry = function("element_at")
         return translate.call(entry, node)
     array, number = node.children[:2]
-    # The JSON repeats the tree of the default, which is no child.
+    # The JSON repeats the tree of the default, which is not a child.
     empty = type(instead) is list and len(instead) == 1 and instead[0].get("value") == ""
     if array.cls != "StringSplitSQL" or not empty or node["failOnError"]:
         raise Unsupported("element access with a default for an index out of bounds is not supported")
@@ -119,7 +119,7 @@ def map_of(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("ArraysZip", family="functions")
 def arrays_zip(node: CatalystNode, translate: Translator) -> Expr:
-    """ARRAYS_ZIP, whose fields have names that are no arguments."""
+    """ARRAYS_ZIP, whose fields have names that are not arguments."""
     names = [tree[0].get("value") for tree in node["names"]]
     if not all(isinstance(name, str) for name in names) or len(names) != len(node.children):
         raise Unsupported("ARRAYS_ZIP with names that are not constants is not supported")
@@ -195,7 +195,7 @@ def try_eval(node: CatalystNode, translate: Translator) -> Expr:
     can_try = isinstance(call, Call) and EvalMode.ANSI in call.entry.raises - {EvalMode.TRY}
     if not isinstance(call, Call) or not can_try or any(map(can_raise, call.args)):
         raise Unsupported("an expression whose errors Spark catches is not supported")
-    return replace(call, mode=mode_over([a.dtype for a in call.args], EvalMode.TRY))
+    return replace(call, mode=mode_for_types([a.dtype for a in call.args], EvalMode.TRY))
 
 
 @EXPRESSIONS.handles("RaiseError", family="functions", partly="with a message, not with an error class")
@@ -215,7 +215,7 @@ def raise_error(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("Unhex", family="functions")
 def unhex(node: CatalystNode, translate: Translator) -> Expr:
-    """UNHEX, or TO_BINARY by the format 'hex', which raises for another text."""
+    """UNHEX, or TO_BINARY by the format 'hex', which raises for another string."""
     if node.fields.get("failOnError"):
         return Call.of("to_binary", translate(node.children[0]))
     return translate.call(function("unhex"), node)

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.parameters import check_paramet
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.math.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_for_types
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
@@ -24,7 +24,7 @@ from kquery_spark.types import names as t
 
 MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}
 
-# Fields that are no arguments. A function with another such field must have a handler of its own.
+# Fields that are not arguments. A function with another such field must have a handler of its own.
 _MODE_FIELDS = ("evalMode", "evalContext")
 _FLAG_FIELDS = ("failOnError", "ansiEnabled")
 _ZONE_FIELD = "timeZoneId"
@@ -96,7 +96,7 @@ class Translator:
         self.variables: dict[int, Column] = {}
 
     def __call__(self, node: CatalystNode) -> Expr:
-        """The engine's expression; Unsupported says why there is none. It is no variant, which few functions can read."""
+        """The engine's expression; Unsupported says why there is none. It is not a variant, which few functions can read."""
         expr = self.with_variants(node)
         if t.is_nested(expr.dtype) and t.has_variants(expr.dtype):
             raise Unsupported("variants are supported by variant_get, casts, IS NULL, and COUNT only")
@@ -156,7 +156,7 @@ class Translator:
             if _repeats(value, node.children[len(indexes) :]):
                 value = len(indexes)
             indexes.extend(value if type(value) is list else (value,))
-        # Equal children have the index of the first of them; a number that is no index makes too many.
+        # Equal children have the index of the first of them; a number that is not an index makes too many.
         if len(indexes) != len(node.children) or any(
             type(index) is not int or not 0 <= index <= position for position, index in enumerate(indexes)
         ):
@@ -166,7 +166,7 @@ class Translator:
         """The evaluation mode of a call, read from the JVM only where it can matter."""
         if function.parameters.builds_map:
             return EvalMode.LEGACY if self.last_key_wins else EvalMode.ANSI
-        return mode_over([a.dtype for a in args], self._session_mode(node, function, args))
+        return mode_for_types([a.dtype for a in args], self._session_mode(node, function, args))
 
     def _session_mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
         for flag in _FLAG_FIELDS:
@@ -231,7 +231,7 @@ def require_loops(loops: CompiledLoops, what: str) -> None:
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:
-    """Whether a field is the tree of the next child, as the JSON prints an argument that may be left out."""
+    """Return whether a field is the tree of the next child, as the JSON prints an argument that may be left out."""
     if type(value) is not list or not value or type(value[0]) is not dict or not rest:
         return False
     return bool(value[0].get("class") == rest[0].qualified)

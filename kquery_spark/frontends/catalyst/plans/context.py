@@ -41,7 +41,7 @@ class Relations(Protocol):
         """What a leaf of the plan reads."""
 
     def tracks_rows(self, node: CatalystNode) -> bool:
-        """Whether the ``_metadata`` of a leaf with files has ids of the rows."""
+        """Return whether the ``_metadata`` of a leaf with files has ids of the rows."""
 
     @property
     def parallelism(self) -> int:

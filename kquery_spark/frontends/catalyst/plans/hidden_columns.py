@@ -28,7 +28,7 @@ _COLUMNS = frozenset({*map(metadata_column, METADATA_FIELDS), ROW_INDEX})
 
 
 def is_metadata(attribute: CatalystNode, relation: FileRelation) -> bool:
-    """Whether a column of a relation is the struct of hidden columns."""
+    """Return whether a column of a relation is the struct of hidden columns."""
     return bool(attribute["name"] == METADATA) and not has_own_metadata(relation)
 
 
@@ -52,7 +52,7 @@ def check_blocks(hidden: dict[int, str], relation: FileRelation) -> None:
 
 
 def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, context: Context) -> Scope:
-    """The scan of a leaf with ``_metadata`` put together of its fields, which are hidden columns, where it is read whole."""
+    """The scan of a leaf with ``_metadata`` assembled of its fields, which are hidden columns, where it is read whole."""
     structs, output = [], []
     for attribute in _metadata(node, relation, context):
         if not _is_whole(node, attribute, context):
@@ -77,7 +77,7 @@ def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> S
 
 
 def _is_whole(node: CatalystNode, attribute: CatalystNode, context: Context) -> bool:
-    """Whether the struct itself is read, and not just some of its fields."""
+    """Return whether the struct itself is read, and not just some of its fields."""
     read = context.required.metadata.get(attribute["exprId"])
     return id(node) in context.required.whole or read is None or None in read
 

@@ -12,6 +12,7 @@ from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
 from kquery_spark.frontends.catalyst.plans.single_joins import single_join
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
 from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import Join, JoinKind
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -93,7 +94,7 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
     reads_a, reads_b = columns_of(a), columns_of(b)
     if not reads_a or not reads_b:
         return None
-    null_safe = term.function == "eq_null_safe"
+    null_safe = term.logic is Logic.EQUAL_NULL_SAFE
     if null_safe and a.dtype == t.NULL:
         # true by itself, but the keys of Spark's hash and merge joins never match
         raise Unsupported("a join by <=> of void columns is not supported")
@@ -113,10 +114,10 @@ def _null_aware(terms: list[Expr], sides: tuple[set[str], set[str]]) -> JoinKey 
     if len(terms) != 1:
         return None
     (term,) = terms
-    if not isinstance(term, Call) or term.function != "or":
+    if not isinstance(term, Call) or term.logic is not Logic.OR:
         return None
     for equality, test in (term.args, term.args[::-1]):
-        is_test = isinstance(test, Call) and test.function == "isnull" and test.args == (equality,)
-        if is_test and isinstance(equality, Call) and equality.function == "eq":
+        is_test = isinstance(test, Call) and test.logic is Logic.IS_NULL and test.args == (equality,)
+        if is_test and isinstance(equality, Call) and equality.logic is Logic.EQUAL:
             return _key(equality, sides)
     return None

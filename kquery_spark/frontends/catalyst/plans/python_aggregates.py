@@ -19,7 +19,7 @@ PYTHON = "PythonUDAF"
 
 
 def calls_python(node: CatalystNode) -> bool:
-    """Whether results of an Aggregate or of a Window are of Python functions."""
+    """Return whether results of an Aggregate or of a Window are of Python functions."""
     items = node.trees("windowExpressions" if node.cls == "Window" else "aggregateExpressions")
     return any(part.cls == PYTHON for item in items for part in item.walk())
 

@@ -77,7 +77,7 @@ class ScalarSubqueries:
 
 
 def at_most_one_row(node: CatalystNode) -> bool:
-    """Whether a plan gives one row at most, whatever the data."""
+    """Return whether a plan gives one row at most, whatever the data."""
     match node.cls:
         case "Aggregate":
             return not node.trees("groupingExpressions")
@@ -107,7 +107,7 @@ def _text(node: CatalystNode) -> str:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Whether two trees print alike: same expression ids, so they are the same subquery."""
+    """Return whether two trees print alike: same expression ids, so they are the same subquery."""
     if isinstance(a, CatalystNode):
         return isinstance(b, CatalystNode) and _same_node(a, b)
     if isinstance(a, list):

@@ -68,6 +68,6 @@ def _are_columns(keys: Sequence[CatalystNode]) -> bool:
 
 
 def _is_known(call: CatalystNode) -> bool:
-    """Whether the engine has an aggregate function, and Spark evaluates its arguments for all rows."""
+    """Return whether the engine has an aggregate function, and Spark evaluates its arguments for all rows."""
     function = call.children[0].cls
     return aggregate_filter(call) is None and aggregate_for_catalyst(function) is not None

@@ -41,11 +41,11 @@ class Expressible:
         self._changed = changed_calls(settings)
 
     def declines(self, expression: CatalystNode) -> bool:
-        """Whether the expression, which may have aggregate functions in it, falls back to Spark."""
+        """Return whether the expression, which may have aggregate functions in it, falls back to Spark."""
         return not _is_left_open(expression) and self.translated(expression) is None
 
     def is_infallible(self, expression: CatalystNode) -> bool:
-        """Whether the engine can evaluate the expression for any row without raising an error."""
+        """Return whether the engine can evaluate the expression for any row without raising an error."""
         if expression.cls in _REDUNDANT:
             return True
         expr = None if _is_left_open(expression) else self.translated(expression)
@@ -88,7 +88,7 @@ def attributes(*expressions: CatalystNode) -> list[CatalystNode]:
 
 
 def _is_left_open(expression: CatalystNode) -> bool:
-    """Whether only the import can tell, as it depends on a subquery's plan, or nothing depends on it."""
+    """Return whether only the import can tell, as it depends on a subquery's plan, or nothing depends on it."""
     return expression.cls in _REDUNDANT or any(
         part.is_plan or part.cls == "ScalarSubquery" for part in expression.walk_all()
     )

@@ -61,5 +61,5 @@ def _parted(
 
 
 def _is_key(term: CatalystNode) -> bool:
-    """Whether a term of an inner join compares columns of its sides: what is of one side alone is not in the join."""
+    """Return whether a term of an inner join compares columns of its sides: what is of one side alone is not in the join."""
     return term.cls in _EQUALITIES and all(attributes(side) for side in term.children)

@@ -62,7 +62,7 @@ def preaggregate(
 
 
 def is_preaggregation(node: CatalystNode) -> bool:
-    """Whether a node is an Aggregate below what Spark computes of its groups."""
+    """Return whether a node is an Aggregate below what Spark computes of its groups."""
     if node.cls != "Aggregate":
         return False
     names = (str(item.fields.get("name")) for item in node.trees("aggregateExpressions"))
@@ -116,7 +116,7 @@ class _Input:
         return has_columns and bool(self.read) and all(str(a["dataType"]) in _GROUPED for a in self.read)
 
     def computes(self, columns: Sequence[CatalystNode]) -> bool:
-        """Whether Spark computes any of the columns."""
+        """Return whether Spark computes any of the columns."""
         ids = {column["exprId"] for column in self.computed}
         return any(column["exprId"] in ids for column in columns)
 

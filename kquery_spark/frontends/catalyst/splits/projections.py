@@ -37,5 +37,5 @@ def split_project(
 
 
 def _computes(item: CatalystNode) -> bool:
-    """Whether an item is more than a column or a constant, under a name or not."""
+    """Return whether an item is more than a column or a constant, under a name or not."""
     return item.cls == "Alias" and item.children[0].cls != "AttributeReference" and bool(attributes(item))

@@ -32,7 +32,7 @@ class SplitPlan:
 
 
 def is_splittable(node: CatalystNode) -> bool:
-    """Whether a node that falls back to Spark may do so for one of its expressions."""
+    """Return whether a node that falls back to Spark may do so for one of its expressions."""
     return node.cls in SPLITS.entries
 
 

@@ -14,12 +14,12 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.math.arithmetic import mode_over
+from kquery_spark.functions.math.arithmetic import mode_for_types
 from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, Function, function
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import as_floats, common_type
 
-# Where a NULL without a type is no condition, and Spark's class of error for what is none.
+# Where a NULL without a type is not a condition, and Spark's class of error for what is none.
 _NEVER_NULL = frozenset({"WHERE", "ON", "FILTER", "WHEN"})
 _NOT_BOOLEAN = {
     "ON": "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
@@ -88,7 +88,7 @@ class Conversions:
         if entry.parameters.builds_map:
             mode = self.facts.map_mode
         else:
-            mode = mode_over([a.dtype for a in cast_args], mode or self.facts.mode)
+            mode = mode_for_types([a.dtype for a in cast_args], mode or self.facts.mode)
         build = partial(Call.of, name, *cast_args, mode=mode, tz=self.facts.time_zone)
         try:
             call = build()
@@ -188,7 +188,7 @@ def _as_decimal_beside(expr: Expr, other: Expr) -> Expr:
 
 
 def _is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether Spark's ANSI rules cast without being asked."""
+    """Return whether Spark's ANSI rules cast without being asked."""
     if source == t.NULL or (t.is_numeric(source) and t.is_numeric(target)):
         return True
     if t.is_nested(source) or t.is_nested(target):

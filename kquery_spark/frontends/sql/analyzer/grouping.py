@@ -146,5 +146,5 @@ class Grouping:
 
 
 def contains(expr: Expr, test: Callable[[Expr], bool]) -> bool:
-    """Whether an expression or anything below it passes a test."""
+    """Return whether an expression or anything below it passes a test."""
     return any(map(test, walk(expr)))

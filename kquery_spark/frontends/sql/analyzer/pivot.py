@@ -17,7 +17,7 @@ from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
-from kquery_spark.functions.aggregate_registry import ignoring_nulls, takes_null_treatment
+from kquery_spark.functions.aggregate_registry import null_ignoring_variant, takes_null_treatment
 from kquery_spark.logical import Aggregate, LogicalPlan, Projection
 from kquery_spark.types import names as t
 
@@ -104,7 +104,7 @@ def _aggregate(analyzer: ExpressionAnalyzer, node: ast.Expression) -> _PivotAggr
 
 
 def _is_kept_by_value(expr: Expr) -> bool:
-    """Whether Spark aggregates by the pivot columns first, as it does for these types; a count may be NULL then."""
+    """Return whether Spark aggregates by the pivot columns first, as it does for these types; a count may be NULL then."""
     return t.is_numeric(expr.dtype) or expr.dtype == t.BOOL
 
 
@@ -166,7 +166,7 @@ def _restricted(expr: Expr, matches: Expr) -> Expr:
     args = expr.args or (Literal(1, t.INT),)
     name = expr.function
     if takes_null_treatment(name):
-        name = ignoring_nulls(name) or name
+        name = null_ignoring_variant(name) or name
     return AggregateCall.of(
         name,
         *(Case(((matches, arg),)) for arg in args),
@@ -177,7 +177,7 @@ def _restricted(expr: Expr, matches: Expr) -> Expr:
 
 
 def _matches(keys: Sequence[Expr], value: _PivotValue) -> Expr:
-    """Whether the pivot columns have a value, which may be NULL."""
+    """Return whether the pivot columns have a value, which may be NULL."""
     pairs = zip(keys, value.constants, strict=True)
     condition = conjunction([Call.of("eq_null_safe", key, constant) for key, constant in pairs])
     assert condition is not None

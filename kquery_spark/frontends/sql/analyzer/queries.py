@@ -320,7 +320,7 @@ def _unique_names(names: Sequence[str]) -> list[str]:
 
 
 def _column_names(values: Sequence[Expr]) -> list[str] | None:
-    """The names of the columns that the values are; None if one of them is no column."""
+    """The names of the columns that the values are; None if one of them is not a column."""
     columns = [v for v in values if isinstance(v, Column)]
     return [c.name for c in columns] if len(columns) == len(values) else None
 

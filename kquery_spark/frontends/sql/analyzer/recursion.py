@@ -66,7 +66,7 @@ class RecursiveTable:
 
 
 def is_recursive(queries: QueryAnalyzer, table: q.CommonTable) -> bool:
-    """Whether the table's query reads the table itself."""
+    """Return whether the table's query reads the table itself."""
     return any(_references(queries, table, table.query))
 
 

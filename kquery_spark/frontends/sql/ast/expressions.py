@@ -86,7 +86,7 @@ class BinaryLiteral(Expression):
 class TypedLiteral(Expression):
     """``DATE '...'`` and its like: type ``date``, ``timestamp`` (also TIMESTAMP_LTZ) or ``timestamp_ntz``.
 
-    The text is read by the analyzer, which knows the session's time zone.
+    The string is read by the analyzer, which knows the session's time zone.
     """
 
     type: str

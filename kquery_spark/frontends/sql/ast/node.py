@@ -1,4 +1,4 @@
-"""The base of every AST node: a frozen dataclass with its position in the text."""
+"""The base of every AST node: a frozen dataclass with its position in the string."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kquery_spark.run_control import check_run
 
 @dataclass(frozen=True)
 class Node:
-    """A piece of SQL. ``pos`` is its offset in the text, no part of equality, hashing or ``repr``."""
+    """A piece of SQL. ``pos`` is its offset in the string, no part of equality, hashing or ``repr``."""
 
     pos: int = field(default=-1, kw_only=True, compare=False, repr=False)
 

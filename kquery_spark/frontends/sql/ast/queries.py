@@ -109,7 +109,7 @@ class CommonTable(Node):
 class Query(Node):
     """A body with WITH (``recursive``: WITH RECURSIVE) before it and ORDER BY, WINDOW, LIMIT and OFFSET after it.
 
-    ``LIMIT ALL`` is no limit. A parenthesised query without any of these is just its body; else a Query can
+    ``LIMIT ALL`` is not a limit. A parenthesised query without any of these is just its body; else a Query can
     be the body of a Query: ``(SELECT 1 LIMIT 3) LIMIT 1``.
     """
 

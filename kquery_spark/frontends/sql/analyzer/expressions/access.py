@@ -48,7 +48,7 @@ def row(analyzer: ExpressionAnalyzer, node: ast.Row) -> Expr:
 
 @EXPRESSIONS.handles(ast.Star)
 def star(analyzer: ExpressionAnalyzer, node: ast.Star) -> Expr:
-    """``*`` is no expression: the select list and ``count`` expand it before they analyze their items."""
+    """``*`` is not an expression: the select list and ``count`` expand it before they analyze their items."""
     analyzer.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * cannot stand here", node)
 
 

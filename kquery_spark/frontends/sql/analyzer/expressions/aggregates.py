@@ -11,11 +11,11 @@ from kquery_spark.frontends.sql.analyzer.conversions import check_arity
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate.extreme_rows import check_count
-from kquery_spark.functions.aggregate.hyperloglog import precision_of
+from kquery_spark.functions.aggregate.hyperloglog import precision_for_error
 from kquery_spark.functions.aggregate_registry import (
     aggregate_function,
-    ignoring_nulls,
-    overloaded,
+    null_ignoring_variant,
+    overload_name,
     takes_null_treatment,
 )
 from kquery_spark.types import names as t
@@ -72,7 +72,7 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
             analyzer.fail("[WRONG_NUM_ARGS.WITH_SUGGESTION] count needs an argument or *", node)
         return name, []
     name, args = _without_flags(analyzer, name, node, args)
-    name = overloaded(name, len(args))
+    name = overload_name(name, len(args))
     entry = aggregate_function(name)
     if entry.name == "listagg" and len(args) == 1:
         args.append(Literal(None, t.NULL))
@@ -115,7 +115,7 @@ def _flag_value(expr: Expr) -> bool | None:
 def _without_flags(
     analyzer: ExpressionAnalyzer, name: str, node: ast.Call, args: list[Expr]
 ) -> tuple[str, list[Expr]]:
-    """The function and its arguments after IGNORE NULLS and the flags that are no arguments of the aggregate."""
+    """The function and its arguments after IGNORE NULLS and the flags that are not arguments of the aggregate."""
     ignores_nulls = node.nulls == "IGNORE"
     if len(args) == 2 and takes_null_treatment(name):
         flag = _flag_value(args[1])
@@ -125,7 +125,7 @@ def _without_flags(
             )
         ignores_nulls, args = flag, args[:1]
     if ignores_nulls:
-        ignoring = ignoring_nulls(name)
+        ignoring = null_ignoring_variant(name)
         if ignoring is None:
             raise Unsupported(f"{name} with IGNORE NULLS is not supported")
         name = ignoring
@@ -162,7 +162,7 @@ def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) ->
             "[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] approx_count_distinct takes a constant error", node
         )
     try:
-        precision_of(error.value)
+        precision_for_error(error.value)
     except PlanError as wrong:
         analyzer.fail(f"[DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE] {wrong}", node)
     return error

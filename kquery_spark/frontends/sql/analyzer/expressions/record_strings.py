@@ -1,4 +1,4 @@
-"""FROM_JSON: a text, and the schema of the record in it as another text."""
+"""FROM_JSON: a string, and the schema of the record in it as another string."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kquery_spark.types import names as t
 
 @CALLS.handles("from_json")
 def _from_json(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """The record of a text, by a constant schema and without options."""
+    """The record of a string, by a constant schema and without options."""
     if len(node.arguments) == 3:
         raise Unsupported("from_json with options is not supported")
     if len(node.arguments) != 2:

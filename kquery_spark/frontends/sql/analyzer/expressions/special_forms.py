@@ -99,7 +99,7 @@ def _to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 
 def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, target: pa.DataType) -> Expr:
-    """``to_date`` and ``to_timestamp`` of a text by a pattern; of what is no text the pattern decides nothing."""
+    """``to_date`` and ``to_timestamp`` of a string by a pattern; of what is not a text the pattern decides nothing."""
     operand, pattern = analyzer.arguments(node)
     if operand.dtype not in (t.STRING, t.NULL):
         return analyzer.convert.cast(operand, target, implicit=False)

@@ -1,4 +1,4 @@
-"""What an automatic column name depends on besides the text of the expression."""
+"""What an automatic column name depends on besides the string of the expression."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def special_call_text(name: str, arguments: Sequence[str]) -> str | None:
 
 
 def default_arguments(name: str, count: int) -> str:
-    """The text of the arguments that Spark adds to ``count`` written ones."""
+    """The string of the arguments that Spark adds to ``count`` written ones."""
     entry = window_function(name)
     if entry is not None and entry.is_offset:
         return ", 1, NULL"[3 * (count - 1) :] if count < 3 else ""

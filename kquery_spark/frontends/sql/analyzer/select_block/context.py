@@ -79,15 +79,15 @@ class SelectContext:
 
 
 def is_aggregate(expr: Expr) -> bool:
-    """Whether this node itself is computed per group."""
+    """Return whether this node itself is computed per group."""
     return isinstance(expr, AggregateCall | GroupingMark)
 
 
 def is_correlated(expr: Expr) -> bool:
-    """Whether this node itself is a scalar subquery that reads the outer row."""
+    """Return whether this node itself is a scalar subquery that reads the outer row."""
     return isinstance(expr, ScalarSubquery) and bool(expr.outer)
 
 
 def is_all(node: object) -> bool:
-    """Whether a node is the ALL of GROUP BY ALL and ORDER BY ALL."""
+    """Return whether a node is the ALL of GROUP BY ALL and ORDER BY ALL."""
     return isinstance(node, ast.Name) and len(node.parts) == 1 and node.parts[0].upper() == "ALL"

@@ -82,7 +82,7 @@ def _keys_over_output(
 
 
 def _reads_only(expr: Expr, columns: frozenset[Expr]) -> bool:
-    """Whether every column of the expression is one of these, not an input column of the same name."""
+    """Return whether every column of the expression is one of these, not an input column of the same name."""
     if isinstance(expr, Column):
         return expr in columns
     return all(_reads_only(child, columns) for child in expr.children)
@@ -101,7 +101,7 @@ def _with_output_columns(expr: Expr, column_of: Mapping[Expr, Expr]) -> Expr:
 
 
 def _is_aggregate_output(outputs: Sequence[Named], plan: LogicalPlan) -> bool:
-    """Whether the select list is just what the Aggregate gives, so that nothing remains to be projected."""
+    """Return whether the select list is just what the Aggregate gives, so that nothing remains to be projected."""
     if not isinstance(plan, Aggregate):
         return False
     return [n.name for n in outputs] == plan.schema.names and all(n.expr == n.column for n in outputs)

@@ -88,7 +88,7 @@ def _check_excluded(context: SelectContext, node: ast.Star, columns: Sequence[Sc
 
 
 def _has_path(context: SelectContext, column: ScopeColumn, parts: tuple[str, ...]) -> bool:
-    """Whether a column's qualified name ends in these parts."""
+    """Return whether a column's qualified name ends in these parts."""
     fold = context.queries.facts.fold
     path = (*column.qualifier, column.name)[-len(parts) :]
     return tuple(map(fold, path)) == tuple(map(fold, parts))

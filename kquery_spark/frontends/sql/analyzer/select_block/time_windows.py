@@ -163,7 +163,7 @@ def _time(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr:
 
 
 def _micros(analyzer: ExpressionAnalyzer, node: ast.Expression) -> int:
-    """A constant duration in microseconds, as a number or as the text of an interval."""
+    """A constant duration in microseconds, as a number or as the string of an interval."""
     constant = constant_of(analyzer.expr(node))
     if constant is not None and constant.dtype in (t.INT, t.LONG) and constant.value is not None:
         return int(constant.value)

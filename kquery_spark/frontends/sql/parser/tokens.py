@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from kquery_spark.errors import SqlError
-from kquery_spark.frontends.sql.literals import unescape
+from kquery_spark.frontends.sql.parser.literal_values import unescape
 from kquery_spark.run_control import check_run
 
 

@@ -1,4 +1,4 @@
-"""``python -m kquery_spark.fuzz.sql_inputs DIR``: Spark's own test inputs in Spark and in the engine."""
+"""``python -m tests.fuzz.sql_inputs DIR``: Spark's own test inputs in Spark and in the engine."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import click
 from pyspark.sql import SparkSession
 
 from kquery_spark.config.spark_settings import configure
-from kquery_spark.fuzz.sql_inputs.modes import MODES, Mode
-from kquery_spark.fuzz.sql_inputs.parse import find_inputs
-from kquery_spark.fuzz.sql_inputs.report import as_json, differences, render, render_one
-from kquery_spark.fuzz.sql_inputs.run import Result, run_inputs
-from kquery_spark.fuzz.sql_inputs.tables import create_test_tables, find_test_data
+from tests.fuzz.sql_inputs.modes import MODES, Mode
+from tests.fuzz.sql_inputs.parse import find_inputs
+from tests.fuzz.sql_inputs.report import as_json, differences, render, render_one
+from tests.fuzz.sql_inputs.run import Result, run_inputs
+from tests.fuzz.sql_inputs.tables import create_test_tables, find_test_data
 
 DIFFERENT_ANSWERS = 7
 

@@ -1,13 +1,16 @@
-"""The token stream a parser reads, with its errors and its guard against deep nesting."""
+"""The token stream that the parser reads, with its errors and its guard against deep nesting."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import NoReturn, TypeVar
 
+from typing_extensions import Self
+
 from kquery_spark.errors import SqlError
-from kquery_spark.frontends.sql.tokens import Kind, Token, tokenize
+from kquery_spark.frontends.sql.parser.tokens import Kind, Token, tokenize
 from kquery_spark.run_control import check_run
 
 #: How deep parentheses, CASE, function calls and prefix operators may nest (a subquery counts two or three).
@@ -17,8 +20,8 @@ MAX_NESTING = 64
 T = TypeVar("T")
 
 
-class Cursor:
-    """A position in the tokens of one text. The parsers derive from it, each adding one family of syntax."""
+class TokenStream:
+    """The tokens of one SQL string and the position of the next one."""
 
     def __init__(self, sql: str) -> None:
         self.sql = sql
@@ -34,7 +37,7 @@ class Cursor:
         return self.tokens[self.index]
 
     def peek(self, ahead: int = 1) -> Token:
-        """The token ``ahead`` places after the next one; the end of the text repeats for ever."""
+        """The token ``ahead`` places after the next one; behind the last token, the one of kind END."""
         return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
 
     def at_op(self, *operators: str, ahead: int = 0) -> bool:
@@ -59,6 +62,10 @@ class Cursor:
         if token.kind is not Kind.END:
             self.index += 1
         return token
+
+    def skip(self, count: int) -> None:
+        """Move past ``count`` tokens that the caller has looked at."""
+        self.index += count
 
     def take_op(self, operator: str) -> bool:
         """Read the operator if it is next."""
@@ -99,18 +106,22 @@ class Cursor:
             parts.append(self.name("a name after '.'"))
         return tuple(parts)
 
+    def names(self, what: str = "a name") -> tuple[str, ...]:
+        """Read ``a, b``."""
+        return self.comma_separated(partial(type(self).name, what=what))
+
     def names_in_parentheses(self, what: str = "a name") -> tuple[str, ...]:
         """Read ``(a, b)``."""
         self.expect_op("(")
-        names = self.comma_separated(lambda: self.name(what))
+        names = self.names(what)
         self.expect_op(")")
         return names
 
-    def comma_separated(self, item: Callable[[], T]) -> tuple[T, ...]:
-        """Read one item or more."""
-        items = [item()]
+    def comma_separated(self, item: Callable[[Self], T]) -> tuple[T, ...]:
+        """Read one or more items with commas between them."""
+        items = [item(self)]
         while self.take_op(","):
-            items.append(item())
+            items.append(item(self))
         return tuple(items)
 
     def integer(self, what: str) -> int:

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 import pyspark
 
-from kquery_spark.fuzz.sql_inputs.judge import KINDS
-from kquery_spark.fuzz.sql_inputs.run import Result
+from tests.fuzz.sql_inputs.judge import KINDS
+from tests.fuzz.sql_inputs.run import Result
 
 _QUERIES = tuple(kind for kind in KINDS if kind not in ("rejected", "command"))
 

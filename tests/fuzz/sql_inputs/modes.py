@@ -8,9 +8,9 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from kquery_spark.fuzz.sql_inputs.parse import SqlInput
-from kquery_spark.fuzz.sql_inputs.tables import POSTGRES_FUNCTIONS
 from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, OPTIMIZER_RULES
+from tests.fuzz.sql_inputs.parse import SqlInput
+from tests.fuzz.sql_inputs.tables import POSTGRES_FUNCTIONS
 
 Mode = Literal["as-is", "parquet", "unfolded"]
 MODES: tuple[Mode, ...] = ("as-is", "parquet", "unfolded")

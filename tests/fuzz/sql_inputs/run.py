@@ -12,8 +12,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from kquery_spark.fuzz.sql_inputs.judge import Outcome, judge
-from kquery_spark.fuzz.sql_inputs.modes import (
+from tests.fuzz.sql_inputs.judge import Outcome, judge
+from tests.fuzz.sql_inputs.modes import (
     SKIPPED_DIRECTORIES,
     FileWriter,
     Mode,
@@ -21,8 +21,8 @@ from kquery_spark.fuzz.sql_inputs.modes import (
     session_settings,
     without_udf,
 )
-from kquery_spark.fuzz.sql_inputs.parse import SqlInput, parse_file
-from kquery_spark.fuzz.sql_inputs.tables import remove_leftovers
+from tests.fuzz.sql_inputs.parse import SqlInput, parse_file
+from tests.fuzz.sql_inputs.tables import remove_leftovers
 
 _COMMENTS = re.compile(r"\s*(?:/\*.*?\*/\s*|--[^\n]*\n\s*)*", re.DOTALL)
 _QUERY = re.compile(r"[\s(]*(?:SELECT|WITH|VALUES|FROM|TABLE|MAP|REDUCE)\b", re.IGNORECASE)

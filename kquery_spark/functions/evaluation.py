@@ -1,0 +1,70 @@
+"""How a function is evaluated: its kernel, the rows that it must not see, and the loops that make it fast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8, RowRule
+from kquery_spark.kernels.compiled import CompiledLoops
+from kquery_spark.types.str_enum import StrEnum
+from kquery_spark.types.vector import Data, Vector
+
+
+class EvalMode(StrEnum):
+    """What overflow, division by zero and bad casts do: raise, give NULL, or follow Java's arithmetic."""
+
+    ANSI = "ansi"
+    TRY = "try"
+    LEGACY = "legacy"
+
+
+@dataclass(frozen=True, slots=True)
+class CallContext:
+    """What a kernel may know besides its arguments."""
+
+    dtype: pa.DataType
+    mode: EvalMode = EvalMode.ANSI
+    tz: str = "UTC"
+    num_rows: int = 0
+
+
+COLUMN: Final = object()
+"""Stands for the value of an argument that is not a literal."""
+
+Kernel = Callable[[Sequence[Vector], CallContext], Data]
+ArgumentTest = Callable[[Sequence[pa.DataType], Sequence[object]], bool]
+"""Takes argument types and literal values (COLUMN for other arguments)."""
+
+ANSI_RAISES = frozenset({EvalMode.ANSI})
+ALWAYS_RAISES = frozenset(EvalMode)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """How a call is evaluated.
+
+    encoded: True if the kernel handles narrow decimals and dictionaries itself; otherwise it receives plain data.
+    check_values: raises Unsupported for literal arguments that the kernel does not support (COLUMN stands for others).
+    raises: the modes in which a row can raise an error. The call must not see rows that a branch or AND excludes.
+    safe_for: True if no row of such a call can raise an error after all.
+    evaluates: argument positions in the order in which Spark evaluates them until one is NULL. Empty: from left to right if
+    any NULL argument makes the result NULL, otherwise all arguments. zero_ends: outside of ANSI mode, a zero also ends the
+    evaluation.
+    lazy: True if Spark evaluates the arguments after the first only if it needs them.
+    loops: compiled loops that the function needs to be fast; it falls back to Spark until they are compiled.
+    invalid_utf8: the treatment of strings that are not valid UTF-8, or a function that computes such rows one by one.
+    """
+
+    encoded: bool = False
+    check_values: Callable[[Sequence[object]], None] | None = None
+    raises: frozenset[EvalMode] = frozenset()
+    safe_for: ArgumentTest | None = None
+    evaluates: tuple[int, ...] = ()
+    zero_ends: bool = False
+    lazy: bool = False
+    loops: CompiledLoops | None = None
+    invalid_utf8: InvalidUtf8 | RowRule = InvalidUtf8.DECLINED

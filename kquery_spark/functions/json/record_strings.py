@@ -1,0 +1,66 @@
+"""FROM_JSON and FROM_CSV: strings that hold one record each, read by the decoders of the file formats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib import import_module
+
+from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.invalid_utf8 import InvalidUtf8
+from kquery_spark.functions.registry import (
+    ALWAYS_RAISES,
+    CallContext,
+    CatalystParameters,
+    Function,
+    Kernel,
+    Nullability,
+    VersionChange,
+    given_schema,
+    register,
+    register_internal,
+)
+from kquery_spark.types.vector import Data, Vector
+
+
+@dataclass(frozen=True)
+class _DecoderKernel:
+    """A kernel that a file format provides, imported by the first call.
+
+    The decoders of file formats are in ``sources``, which is above ``functions`` because it uses casts.
+    """
+
+    module: str
+    name: str
+
+    def __call__(self, args: Sequence[Vector], context: CallContext) -> Data:
+        """Decode the strings."""
+        kernel: Kernel = getattr(import_module(self.module), self.name)
+        return kernel(args, context)
+
+
+register(
+    Function(
+        "from_json",
+        _DecoderKernel("kquery_spark.sources.json.structs", "from_json"),
+        given_schema,
+        nullable=Nullability.OTHER_REASONS,
+        calls=CallForm(shape=(2, "from_json({0})")),
+        parameters=CatalystParameters(ignored=("schema", "options", "variantAllowDuplicateKeys")),
+        changes=(VersionChange("rewrites numbers and objects that are read as strings", since=(4, 0)),),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+)
+register_internal(
+    Function(
+        "from_csv",
+        _DecoderKernel("kquery_spark.sources.csv.structs", "from_csv"),
+        given_schema,
+        arity=(2, 2),
+        nullable=Nullability.FIRST_ARGUMENT,
+        raises=ALWAYS_RAISES,
+        safe_for=lambda _, values: '"FAILFAST"' not in str(values[1]).upper(),
+        parameters=CatalystParameters(ignored=("schema", "options", "requiredSchema")),
+        invalid_utf8=InvalidUtf8.REPLACED,
+    ),
+)

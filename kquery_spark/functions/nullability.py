@@ -1,0 +1,24 @@
+"""When the result of a function is NULL, as far as its arguments decide it."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Nullability(Enum):
+    """When the result of a call is NULL.
+
+    The rules that name arguments are exact: the result is NULL in these cases and in no other, apart from errors that a
+    mode turns into NULL.
+    """
+
+    ANY_ARGUMENT = "any argument is NULL"
+    ALL_ARGUMENTS = "all arguments are NULL"
+    FIRST_ARGUMENT = "the first argument is NULL"
+    FIRST_TWO_ARGUMENTS = "one of the first two arguments is NULL"
+    ALL_BUT_FIRST = "an argument after the first is NULL"
+    STRUCT_OR_FIELD = "the struct or its field is NULL"
+    ARGUMENT_OR_ELEMENT = "an argument or an element of the array is NULL"
+    ARGUMENT_OR_BODY = "an argument or the value of the lambda is NULL"
+    OTHER_REASONS = "also for reasons that the arguments' NULLs do not show"
+    NEVER = "never"
