@@ -94,7 +94,9 @@ def _raise_differences(comparison: Comparison) -> None:
     try:
         assert_schema_equality(spark_schema, engine_schema)
     except SchemasNotEqualError as error:
-        raise SchemasNotEqualError(f"{report}\nschema1 comes from Spark, schema2 from the engine:{error}") from None
+        raise SchemasNotEqualError(
+            f"{report}\nschema1 comes from Spark, schema2 from the engine:{error}"
+        ) from None
     try:
         left, right = _different_rows(_rows(expected), _rows(actual))
     except (ValueError, OverflowError):  # dates that Python cannot represent: the report shows the first
@@ -102,7 +104,9 @@ def _raise_differences(comparison: Comparison) -> None:
     try:
         assert_generic_rows_equality(left[:_SHOWN_ROWS], right[:_SHOWN_ROWS], _is_equal, {})
     except DataFramesNotEqualError as error:
-        raise DataFramesNotEqualError(f"{report}\ndf1 comes from Spark, df2 from the engine:{error}") from None
+        raise DataFramesNotEqualError(
+            f"{report}\ndf1 comes from Spark, df2 from the engine:{error}"
+        ) from None
     raise DataFramesNotEqualError(str(report))
 
 
