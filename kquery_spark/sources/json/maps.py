@@ -117,7 +117,7 @@ def _scanned(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, A
         except Malformed as error:
             if not error.certain:
                 raise Unsupported(
-                    "from_json of a text that is malformed in a way in which Spark may read a part of it "
+                    "from_json of a string that is malformed in a way in which Spark may read a part of it "
                     "is not supported"
                 ) from None
             node = None

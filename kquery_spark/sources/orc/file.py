@@ -201,7 +201,7 @@ class RemoteOrc:
     def _fetched_stripe(self, stripe: int, columns: Sequence[str]) -> FetchedRanges:
         if self._file.size <= _SMALL_FILE_BYTES:
             return self._whole_file()
-        return self._pieces.of(stripe, self._parts(stripe, columns))
+        return self._pieces.fetched(stripe, self._parts(stripe, columns))
 
     def _whole_file(self) -> FetchedRanges:
         """Return the bytes of a small file, which may still be arriving."""

@@ -18,8 +18,8 @@ from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.files import (
+    check_no_case_difference,
     constant,
-    differs_in_case,
     local_path,
     partition_range,
     partitioned_files,
@@ -157,7 +157,7 @@ class OrcSource(Source):
             elif column in names:
                 arrays.append(self._convert(stripe_batch.column(column), dtype, column, file))
             else:
-                differs_in_case(column, names, file.path)
+                check_no_case_difference(column, names, file.path)
                 arrays.append(constant(dict(self.defaults).get(column), dtype, stripe_batch.num_rows))
         return Batch(schema, tuple(arrays), stripe_batch.num_rows)
 
@@ -223,7 +223,7 @@ def _check_columns(file: DataFile, schema: pa.Schema, fields: Sequence[pa.Field]
         if folded[field.name.lower()] > 1:
             raise Unsupported(f"{file.path} has two columns {field.name} that differ only in case")
         if field.name not in names:
-            differs_in_case(field.name, names, file.path)
+            check_no_case_difference(field.name, names, file.path)
         elif not _readable_as(schema.field(field.name), field.type):
             raise Unsupported(_mismatch(f"{field.name} of {file.path}", schema, field))
 
