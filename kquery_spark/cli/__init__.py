@@ -7,10 +7,10 @@ import sys
 
 def main() -> None:
     """Run the console script; its commands are imported only now, so that jobs need not pay for them."""
-    from kquery_spark.config.processor import sort_quickly
+    from kquery_spark.config.processor import use_fastest_sort
 
     if sys.argv[1:2] != ["run"]:  # which runs a job of somebody's in this process
-        sort_quickly()
+        use_fastest_sort()
     from kquery_spark.cli.commands import main as run_commands
 
     run_commands()

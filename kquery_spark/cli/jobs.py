@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.accelerate.enable import disable_everywhere, enable_everywhere
 from kquery_spark.cli.failures import Exit, Failure
-from kquery_spark.config.spark_settings import settings_here
+from kquery_spark.config.spark_settings import supported_settings
 
 if TYPE_CHECKING:
     from kquery_spark.accelerate.api import When
@@ -26,7 +26,7 @@ def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
     if not os.path.isfile(job):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {job}")
     if _SUBMIT not in os.environ and "PYSPARK_GATEWAY_PORT" not in os.environ:
-        settings = " ".join(f"--conf {s.key}={s.value}" for s in settings_here())
+        settings = " ".join(f"--conf {s.key}={s.value}" for s in supported_settings())
         os.environ[_SUBMIT] = f"{settings} pyspark-shell"
     before = sys.argv, list(sys.path)
     sys.argv = [job, *arguments]

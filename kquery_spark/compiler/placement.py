@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from kquery_spark.config.engine import EngineConfig
 
-DRIVER_KEPT_BYTES = 64 << 20
+DRIVER_BUILD_CACHE_BYTES = 64 << 20
 """The most bytes of build sides that the driver caches for later queries."""
 _MIN_THREADED_BYTES = 1 << 20  # a query in the driver that reads fewer bytes runs in one task
 
@@ -27,9 +27,9 @@ class Placement:
         """Return the engine's settings for this placement."""
         if self.threads is None:
             return config
-        cache_bytes = min(config.kept_bytes, DRIVER_KEPT_BYTES)
+        cache_bytes = min(config.build_cache_bytes, DRIVER_BUILD_CACHE_BYTES)
         return replace(
-            config, parallelism=self.threads, small_bytes=_MIN_THREADED_BYTES, kept_bytes=cache_bytes
+            config, parallelism=self.threads, small_bytes=_MIN_THREADED_BYTES, build_cache_bytes=cache_bytes
         )
 
 

@@ -1,4 +1,4 @@
-"""Control groups of Linux, version 2 or 1: the limits that a container sets for the processes in it."""
+"""Reads the limits of a container from Linux's control groups, version 2 or 1."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from pathlib import Path
 
 
 def cgroup_directories(controller: str, root: Path = Path("/")) -> Iterator[Path]:
-    """The control groups of this process for ``memory`` or ``cpu``, from its own up to the topmost one that it sees.
+    """Yield the directories of this process's control groups, from its own group up to the topmost visible group.
 
-    root: has ``proc`` and ``sys/fs/cgroup``. In a container the path of the process's own group may be the host's, so that
-    only the topmost directory exists.
+    controller: ``memory`` or ``cpu``. root: the directory with ``proc`` and ``sys/fs/cgroup``. In a container, the path of
+    the process's own group may be a path of the host; then only the topmost directory exists.
     """
     base = root / "sys/fs/cgroup"
-    for line in read_text(root / "proc/self/cgroup").splitlines():
+    for line in read_kernel_file(root / "proc/self/cgroup").splitlines():
         _, controllers, path = ([*line.split(":", 2), "", ""])[:3]
         if controllers == "":  # version 2
             top = base
@@ -33,23 +33,24 @@ def cgroup_directories(controller: str, root: Path = Path("/")) -> Iterator[Path
 
 @cache
 def cpu_quota(root: Path = Path("/")) -> int:
-    """The cores that the smallest CPU quota allows, rounded up as the JVM does; 0 where there is none.
+    """Return the number of cores that the smallest CPU quota allows, rounded up like in the JVM; 0 if there is no quota.
 
-    A quota is the processor time, in microseconds, that the group may use in each period. It is assumed not to change.
+    A quota is the processor time, in microseconds, that the group may use in each period. Example: a quota of 150,000 in
+    periods of 100,000 allows 1.5 cores, rounded up to 2. Quotas are assumed not to change.
     """
     cores = []
     for directory in cgroup_directories("cpu", root):
-        quota, period = [*read_text(directory / "cpu.max").split(), "", ""][:2]
+        quota, period = [*read_kernel_file(directory / "cpu.max").split(), "", ""][:2]
         if not quota:
-            quota = read_text(directory / "cpu.cfs_quota_us").strip()
-            period = read_text(directory / "cpu.cfs_period_us").strip()
+            quota = read_kernel_file(directory / "cpu.cfs_quota_us").strip()
+            period = read_kernel_file(directory / "cpu.cfs_period_us").strip()
         if quota.isdigit() and period.isdigit() and int(quota) and int(period):  # otherwise "max", or -1
             cores.append(math.ceil(int(quota) / int(period)))
     return min(cores, default=0)
 
 
-def read_text(path: Path) -> str:
-    """What a file of the kernel says; an empty string where there is no such file."""
+def read_kernel_file(path: Path) -> str:
+    """Return the content of a file below ``/proc`` or ``/sys``; an empty string if there is no such file."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return path.read_text()
     return ""

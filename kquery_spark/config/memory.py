@@ -1,14 +1,19 @@
-"""The memory budget of a task: what the container leaves to Python, settled where and when the task starts.
+"""Computes the memory budget of a task from the limits of its container, in the worker process when the task starts.
 
-    limit  = the smallest of the cgroup's limit, the container that Spark asked YARN for, physical memory
-    room   = the smaller of
-               limit - the JVM's heap and off-heap memory - what the JVM takes beside them
-               limit - what the cgroup uses now, less file pages that it can drop
-    share  = room / tasks at once - what the worker process itself takes; at most the room below RLIMIT_AS
-    budget = share / 2, at least 16 MiB, at most 1 GiB
+    limit  = min(the cgroup's limit, the size of the YARN container, physical memory)
+    share  = min((limit - JVM memory) / concurrent tasks - memory of this worker process,
+                 (cgroup's limit - cgroup's current use without reclaimable file pages) / concurrent tasks,
+                 RLIMIT_AS - address space of this process)
+    budget = share / 2, at least 16 MiB and at most 1 GiB
 
-The half is for copies: an operator that merges, sorts or joins what it holds makes a second one of a part of it. Spark
-applies ``spark.executor.pyspark.memory`` to each worker as RLIMIT_AS. An explicit ``spark.kquery.memoryBytes`` wins.
+JVM memory is its heap, its off-heap memory, and an estimate for classes, compiled code and threads. Only half of the share
+is used because operators copy: a merge, sort or join needs a second copy of a part of its state.
+
+Example: a container of 8 GiB has a JVM with a heap of 4 GiB, and 4 concurrent tasks. The JVM may use 4 + 0.4 GiB. Each task
+has a share of (8 - 4.4) / 4 = 0.9 GiB minus the 0.1 GiB of its worker = 0.8 GiB, and a budget of 0.4 GiB.
+
+Spark applies ``spark.executor.pyspark.memory`` to each worker as RLIMIT_AS. An explicit ``spark.kquery.memoryBytes``
+replaces the computed budget.
 """
 
 from __future__ import annotations
@@ -18,21 +23,21 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from kquery_spark.config.cgroups import cgroup_directories, read_text
+from kquery_spark.config.cgroups import cgroup_directories, read_kernel_file
 from kquery_spark.config.engine import DEFAULT_MAX_MEMORY_BYTES, EngineConfig
 
-LEAST_MEMORY_BYTES = 16 << 20
-JVM_EXTRA_BYTES = 128 << 20  # classes, compiled code and threads, at least; a tenth of a large heap
-_CACHE_BUDGET_DIVISOR = 4  # of the budget, what may be left of it for build sides that stay between tasks
-_UNLIMITED_BYTES = 1 << 60  # cgroup v1 says so by a number near 2**63
+MIN_MEMORY_BYTES = 16 << 20
+JVM_EXTRA_BYTES = 128 << 20  # minimum for classes, compiled code and threads; a tenth of a larger heap
+_CACHE_BUDGET_DIVISOR = 4  # cached build sides may use this fraction of a budget that is below the maximum
+_UNLIMITED_BYTES = 1 << 60  # cgroup v1 writes a number near 2**63 if there is no limit
 
 
 @dataclass(frozen=True)
 class ContainerFacts:
-    """What the driver knows of the container that a task runs in.
+    """Facts about a task's container that only the driver knows.
 
-    tasks: that run in it at once. jvm_bytes: heap and off-heap memory of the JVM beside them. container_bytes: what Spark
-    asked YARN for; 0 where the cgroup alone says what there is.
+    tasks: the number of tasks that run in it concurrently. jvm_bytes: heap and off-heap memory of the JVM in the container.
+    container_bytes: the container size that Spark requested from YARN; 0 if only the cgroup limits the container.
     """
 
     tasks: int = 1
@@ -41,15 +46,15 @@ class ContainerFacts:
 
     @property
     def jvm_total(self) -> int:
-        """All that the JVM may come to take."""
+        """The largest expected memory use of the JVM."""
         return self.jvm_bytes and self.jvm_bytes + max(JVM_EXTRA_BYTES, self.jvm_bytes // 10)
 
 
 @dataclass(frozen=True)
 class ProcessLimits:
-    """What this process sees, in bytes: limit and use of its cgroup and of its address space; 0 where there is no limit.
+    """Limits and use, in bytes, of this process's cgroup and address space; a limit of 0 means that there is none.
 
-    own_bytes: memory of its own. physical: the machine's.
+    own_bytes: resident memory that this process does not share with others. physical: the machine's memory.
     """
 
     cgroup_limit: int = 0
@@ -61,10 +66,11 @@ class ProcessLimits:
 
     @staticmethod
     def read(root: Path = Path("/")) -> ProcessLimits:
-        """As they are now; ``root`` has ``proc`` and ``sys/fs/cgroup``."""
-        used_of = [(limit, _cgroup_use(directory)) for limit, directory in _limited_cgroups(root)]
-        limit, used = min(used_of, key=lambda pair: pair[0] - pair[1], default=(0, 0))
-        sizes = read_text(root / "proc/self/statm").split()
+        """Read the current values. root: the directory with ``proc`` and ``sys/fs/cgroup``."""
+        limits_and_use = [(limit, _cgroup_use(directory)) for limit, directory in _limited_cgroups(root)]
+        # A process belongs to nested groups with limits; the group with the least free memory counts.
+        limit, used = min(limits_and_use, key=lambda pair: pair[0] - pair[1], default=(0, 0))
+        sizes = read_kernel_file(root / "proc/self/statm").split()
         page = os.sysconf("SC_PAGE_SIZE")
         address, resident, shared = (int(n) * page for n in (sizes + ["0"] * 3)[:3])
         return ProcessLimits(
@@ -73,7 +79,7 @@ class ProcessLimits:
 
 
 def task_budget(facts: ContainerFacts, limits: ProcessLimits) -> int:
-    """Bytes of state that a task may hold before it spills; see the module for the formula."""
+    """Return the bytes of state that a task may hold before it spills, by the formula in the module's docstring."""
     tasks = max(1, facts.tasks)
     known = [n for n in (limits.cgroup_limit, facts.container_bytes, limits.physical) if n]
     shares = [2 * DEFAULT_MAX_MEMORY_BYTES]
@@ -83,25 +89,32 @@ def task_budget(facts: ContainerFacts, limits: ProcessLimits) -> int:
         shares.append((limits.cgroup_limit - limits.cgroup_used) // tasks)
     if limits.address_limit:
         shares.append(limits.address_limit - limits.address_used)
-    return max(LEAST_MEMORY_BYTES, min(shares) // 2)
+    return max(MIN_MEMORY_BYTES, min(shares) // 2)
 
 
 def with_budget(
     config: EngineConfig, facts: ContainerFacts, retained: int = 0, limits: ProcessLimits | None = None
 ) -> EngineConfig:
-    """The settings with the budget of a task that starts now, of which ``retained`` bytes are taken by what is kept.
+    """Return the settings with the memory budget of a task that starts now.
 
-    An explicit memory_bytes stays as it is, but a process that keeps nothing else has to be able to keep build sides.
+    retained: bytes that the worker process's caches (build sides, footers) already use. An explicit memory_bytes does not
+    change.
+
+    A worker with the maximum budget has enough memory for its caches beside the budget, so its cache of build sides may grow
+    to half of the budget, and cached bytes do not reduce the task's budget. In a smaller container, build sides may use only
+    a quarter of the budget, and the task gets what the caches have not used yet. Example: if the budget is 400 MiB and the
+    caches hold 80 MiB, the task may hold 320 MiB, and cached build sides may grow to 100 MiB.
     """
     if config.memory_bytes:
         return config
     budget = task_budget(facts, ProcessLimits.read() if limits is None else limits)
-    cache_bytes = min(
-        config.kept_bytes,
-        budget // 2 if budget >= DEFAULT_MAX_MEMORY_BYTES else budget // _CACHE_BUDGET_DIVISOR,
-    )
-    left = budget if budget >= DEFAULT_MAX_MEMORY_BYTES else max(LEAST_MEMORY_BYTES, budget - retained)
-    return replace(config, memory_bytes=left, kept_bytes=cache_bytes)
+    if budget >= DEFAULT_MAX_MEMORY_BYTES:
+        task_bytes, largest_cache = budget, budget // 2
+    else:
+        task_bytes = max(MIN_MEMORY_BYTES, budget - retained)
+        largest_cache = budget // _CACHE_BUDGET_DIVISOR
+    cache_bytes = min(config.build_cache_bytes, largest_cache)
+    return replace(config, memory_bytes=task_bytes, build_cache_bytes=cache_bytes)
 
 
 def _address_limit() -> int:
@@ -116,12 +129,12 @@ def _address_limit() -> int:
 
 @cache
 def _physical(root: Path) -> int:
-    return _field(read_text(root / "proc/meminfo"), "MemTotal:") * 1024
+    return _field(read_kernel_file(root / "proc/meminfo"), "MemTotal:") * 1024
 
 
 @cache
 def _limited_cgroups(root: Path) -> list[tuple[int, Path]]:
-    """The cgroups of this process that have a memory limit, with the limit, which is assumed not to change."""
+    """Return the memory limits and directories of this process's limited cgroups. Limits are assumed not to change."""
     limits = []
     for directory in cgroup_directories("memory", root):
         limit = _number(directory / "memory.max") or _number(directory / "memory.limit_in_bytes")
@@ -131,20 +144,20 @@ def _limited_cgroups(root: Path) -> list[tuple[int, Path]]:
 
 
 def _cgroup_use(directory: Path) -> int:
-    """What a cgroup uses, less the pages of files that it can drop."""
+    """Return the memory use of a cgroup without file pages that the kernel can reclaim."""
     used = _number(directory / "memory.current") or _number(directory / "memory.usage_in_bytes")
-    statistics = read_text(directory / "memory.stat")
+    statistics = read_kernel_file(directory / "memory.stat")
     files = _field(statistics, "total_inactive_file") or _field(statistics, "inactive_file")
     return max(0, used - files)
 
 
 def _number(path: Path) -> int:
-    text = read_text(path).strip()
-    return int(text) if text.isdigit() else 0  # "max": no limit
+    content = read_kernel_file(path).strip()
+    return int(content) if content.isdigit() else 0  # "max": no limit
 
 
-def _field(text: str, name: str) -> int:
-    for line in text.splitlines():
+def _field(content: str, name: str) -> int:
+    for line in content.splitlines():
         words = line.split()
         if len(words) > 1 and words[0] == name and words[1].isdigit():
             return int(words[1])

@@ -1,4 +1,4 @@
-"""Names and descriptions of settings."""
+"""Declares settings as dataclass fields with names, descriptions and allowed values, and formats them for users."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import Any, NamedTuple
 _DESCRIPTION = "description"
 _CHOICES = "choices"
 _RANGE = "range"
+_KEY = "key"
 _QUOTED_CHARACTERS = 80
 LARGEST_INTEGER = 2**63 - 1  # the largest integer of Arrow and of the JVM
 _BYTE_UNITS = ((2**30, "g"), (2**20, "m"), (2**10, "k"))
 
 
 class DescribedSetting(NamedTuple):
-    """A setting for readers: its full name, its default and what it means."""
+    """A setting as documents show it: its full name, its default and its description."""
 
     name: str
     default: object
@@ -24,9 +25,9 @@ class DescribedSetting(NamedTuple):
 
 
 def camel_case(name: str) -> str:
-    """``batch_rows`` as ``batchRows``."""
-    head, *rest = name.split("_")
-    return head + "".join(part.capitalize() for part in rest)
+    """Convert ``batch_rows`` to ``batchRows``."""
+    first, *others = name.split("_")
+    return first + "".join(part.capitalize() for part in others)
 
 
 def setting(
@@ -34,34 +35,43 @@ def setting(
     description: str,
     choices: tuple[str, ...] = (),
     allowed: tuple[int, int] = (0, LARGEST_INTEGER),
+    key: str | None = None,
 ) -> Any:
-    """A dataclass field with its default and one or two sentences about it, from which the page of settings is written.
+    """Declare a dataclass field that is a setting.
 
-    choices: all values that a setting of type ``str``, or an element of a tuple, may have. allowed: the smallest and
-    the largest value of an integer.
+    description: one or two sentences for the page of settings. choices: all values that a setting of type ``str``, or an
+    element of a tuple, may have. allowed: the smallest and the largest value of an integer. key: the last part of the
+    setting's public name, if it is not the field's name in camel case.
     """
-    return field(default=default, metadata={_DESCRIPTION: description, _CHOICES: choices, _RANGE: allowed})
+    metadata = {_DESCRIPTION: description, _CHOICES: choices, _RANGE: allowed, _KEY: key}
+    return field(default=default, metadata=metadata)
+
+
+def key_of(setting: Field[Any]) -> str:
+    """Return the last part of a setting's public name: ``batchRows`` for the field ``batch_rows``."""
+    key: str | None = setting.metadata[_KEY]
+    return key or camel_case(setting.name)
 
 
 def choices_of(setting: Field[Any]) -> tuple[str, ...]:
-    """The values that a setting may have, if these are words."""
+    """Return the allowed words of a setting; empty for numbers and booleans."""
     choices: tuple[str, ...] = setting.metadata[_CHOICES]
     return choices
 
 
 def range_of(setting: Field[Any]) -> tuple[int, int]:
-    """The smallest and the largest value of an integer setting."""
+    """Return the smallest and the largest value of an integer setting."""
     allowed: tuple[int, int] = setting.metadata[_RANGE]
     return allowed
 
 
 def setting_values(settings: Any, prefix: str) -> dict[str, object]:
-    """The values of a dataclass whose fields are made by ``setting``, by their full names."""
-    return {prefix + camel_case(one.name): getattr(settings, one.name) for one in fields(settings)}
+    """Return the values of a dataclass of settings by their full names."""
+    return {prefix + key_of(f): getattr(settings, f.name) for f in fields(settings)}
 
 
-def value_text(name: str, value: object) -> str:
-    """A value as users write it in a setting of that name."""
+def format_value(name: str, value: object) -> str:
+    """Format a value as users would write it for the setting ``name``."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
@@ -76,11 +86,13 @@ def value_text(name: str, value: object) -> str:
 
 
 def described_settings(settings: type, prefix: str) -> Iterator[DescribedSetting]:
-    """The settings of a dataclass whose fields are made by ``setting``."""
-    for one in fields(settings):
-        yield DescribedSetting(prefix + camel_case(one.name), one.default, one.metadata[_DESCRIPTION])
+    """Yield the settings that a dataclass declares."""
+    for f in fields(settings):
+        yield DescribedSetting(prefix + key_of(f), f.default, f.metadata[_DESCRIPTION])
 
 
-def shortened(text: str) -> str:
-    """A string of a user, quoted for a message: one line of at most 80 characters."""
-    return ascii(text) if len(text) <= _QUOTED_CHARACTERS else f"{text[:_QUOTED_CHARACTERS]!a}..."
+def quoted(user_input: str) -> str:
+    """Quote a user's string for a message: one line with at most 80 characters of the string."""
+    if len(user_input) <= _QUOTED_CHARACTERS:
+        return ascii(user_input)
+    return f"{user_input[:_QUOTED_CHARACTERS]!a}..."

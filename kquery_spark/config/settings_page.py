@@ -1,6 +1,6 @@
-"""The documentation's tables of settings, written from the settings themselves.
+"""Generates the documentation's tables of settings from the settings themselves.
 
-``python -m kquery_spark.config.settings_page docs/guide/tuning.md`` writes those between the page's marks anew.
+``python -m kquery_spark.config.settings_page docs/guide/tuning.md`` replaces the tables between the page's marks.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from pathlib import Path
 
 from kquery_spark.config.cost import COST_PREFIX, CostModel
 from kquery_spark.config.engine import PREFIX, EngineConfig
-from kquery_spark.config.names import DescribedSetting, described_settings, value_text
+from kquery_spark.config.names import DescribedSetting, described_settings, format_value
 from kquery_spark.config.spark_settings import OPTIONAL, SETTINGS
 
 _START, _END = "<!-- settings -->", "<!-- end of settings -->"
 
 
 def settings_tables() -> str:
-    """Tables of the engine's settings, of the cost model's, and of Spark's that the engine likes, in Markdown."""
+    """Return Markdown tables of the engine's settings, the cost model's constants, and the recommended Spark settings."""
     spark = (DescribedSetting(s.key, s.value, s.reason) for s in SETTINGS + OPTIONAL)
     return "\n".join(
         [
@@ -27,12 +27,13 @@ def settings_tables() -> str:
             _table(described_settings(EngineConfig, PREFIX)),
             "### The cost model",
             "",
-            'What `when="auto"` weighs, in seconds. Only the proportions matter; `kquery-spark calibrate` measures them.',
+            'The constants, in seconds, with which `when="auto"` compares costs and savings. Only the proportions matter; '
+            "`kquery-spark calibrate` measures them.",
             "",
             _table(described_settings(CostModel, COST_PREFIX)),
             "### Spark",
             "",
-            "What `kq.configure` sets, most important first; the last one is for clusters, and for you to set.",
+            "The settings that `kq.configure` applies, most important first. The last one is optional, for clusters.",
             "",
             _table(spark),
         ]
@@ -40,14 +41,16 @@ def settings_tables() -> str:
 
 
 def with_tables(page: str) -> str:
-    """A page with the tables between its marks."""
-    head, rest = page.split(_START)
-    _, tail = rest.split(_END)
+    """Return the page with new tables between its marks."""
+    head, after_start = page.split(_START)
+    _, tail = after_start.split(_END)
     return f"{head}{_START}\n\n{settings_tables()}\n{_END}{tail}"
 
 
 def _table(settings: Iterable[DescribedSetting]) -> str:
-    rows = (f"| `{s.name}` | `{value_text(s.name, s.default) or ' '}` | {s.description} |" for s in settings)
+    rows = (
+        f"| `{s.name}` | `{format_value(s.name, s.default) or ' '}` | {s.description} |" for s in settings
+    )
     return "\n".join(["| setting | default | |", "|---|---|---|", *rows, ""])
 
 

@@ -1,7 +1,7 @@
-"""The Spark settings the engine likes, each with its reason; ``conf/`` and ``kq.configure`` use these.
+"""Lists the Spark settings that the engine recommends, each with its reason, for ``conf/`` and ``kq.configure``.
 
-None of them may make Spark fail or give another answer where it would not without: what holds only on some clusters is
-in ``OPTIONAL``, for the administrator to choose.
+No setting in ``SETTINGS`` may make Spark fail or change an answer on any cluster. Settings that are right only on some
+clusters are in ``OPTIONAL``, and the administrator chooses them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 
 class SparkSetting(NamedTuple):
-    """One Spark property, the value we ask for and one or two sentences saying why."""
+    """One Spark property, the recommended value, and one or two sentences with the reason."""
 
     key: str
     value: str
@@ -22,7 +22,7 @@ class SparkSetting(NamedTuple):
 
 
 SOCKET_DIRECTORY = "/tmp"
-"""Short, and on every Unix: the path of a socket may take about 100 bytes."""
+"""Every Unix has this directory, and its path is short: the path of a socket may take only about 100 bytes."""
 
 SETTINGS: tuple[SparkSetting, ...] = (
     SparkSetting(
@@ -34,21 +34,21 @@ SETTINGS: tuple[SparkSetting, ...] = (
     SparkSetting(
         "spark.python.unix.domain.socket.dir",
         SOCKET_DIRECTORY,
-        "Where these sockets are. Spark's default is Java's temporary directory. In a YARN container its path is too long "
-        "for a socket, and no Python function would run.",
+        "The directory of these sockets. Spark's default is Java's temporary directory. In a YARN container its path is too "
+        "long for a socket, and no Python function would run.",
     ),
     SparkSetting(
         "spark.python.worker.reuse",
         "true",
-        "A worker lives on between tasks, so imports, Arrow's warm memory pool and small tables that were "
-        "read for a join are there for the next task. Spark's default, written down because we lean on it.",
+        "A worker lives on between tasks, so the next task finds imports, Arrow's warm memory pool and the cached build "
+        "sides of joins. This is Spark's default, listed because the engine depends on it.",
     ),
     SparkSetting(
         "spark.sql.execution.arrow.maxBytesPerBatch",
         "64m",
-        "Shuffled data reaches a reduce task as rows of a few MB each; this bounds how many of them arrive "
-        "in one batch by their bytes, where Spark's other limit counts rows only. The default of newer Sparks; "
-        "functions of yours that take batches may get more and smaller ones.",
+        "Shuffled data reaches a reduce task as rows of a few MB each. This limits the bytes of the rows in one "
+        "batch; Spark's other limit only counts rows. It is the default of newer Spark releases. Your own "
+        "functions of batches may get more and smaller batches.",
     ),
 )
 """Every setting, most important first. Leaving one out never changes an answer, only its speed."""
@@ -57,19 +57,19 @@ OPTIONAL: tuple[SparkSetting, ...] = (
     SparkSetting(
         "spark.python.daemon.module",
         "kquery_spark.runtime.spark.daemon",
-        "For clusters, where kquery_spark is installed wherever Python workers run: without it there no Python "
-        "function at all would run, not even one that has nothing to do with the engine. Spark's Python daemon "
-        "with the engine already imported: a new worker of the engine starts about half a second sooner, what is "
-        "imported is kept out of the garbage collection after each task, and numpy sorts by AVX2 where that is "
-        "faster (AMD's Zen 4). For your own Python functions it is PySpark's daemon. On a local master the "
-        "engine's workers have it by themselves.",
+        "Only for clusters where kquery_spark is installed on every machine that runs Python workers. On a machine "
+        "without it, no Python function would run, not even one that does not use the engine. This is Spark's "
+        "Python daemon with the engine already imported: a new worker of the engine starts about half a second "
+        "sooner, the garbage collection after each task skips the imported modules, and numpy sorts with AVX2 "
+        "where that is faster (AMD's Zen 4). For your own Python functions it behaves like PySpark's daemon. On a "
+        "local master the engine's workers use it without this setting.",
     ),
 )
-"""Settings that are right only where their condition holds: comments in ``conf/``, and nothing that ``configure`` sets."""
+"""Settings that are right only under a condition: ``conf/`` has them as comments, and ``configure`` does not set them."""
 
 
 class _Builder(Protocol):
-    """The part of ``SparkSession.Builder`` (and of ``SparkConf`` look-alikes) that ``configure`` needs."""
+    """The part of ``SparkSession.Builder`` that ``configure`` needs."""
 
     def config(self, key: str, value: str) -> object: ...
 
@@ -84,14 +84,14 @@ def configure(builder: B) -> B:
     Python workers are read when the first worker starts.
     """
     chosen: Mapping[str, object] = getattr(builder, "_options", {})
-    for setting in settings_here():
+    for setting in supported_settings():
         if setting.key not in chosen:
             builder.config(setting.key, setting.value)
     return builder
 
 
-def settings_here() -> tuple[SparkSetting, ...]:
-    """``SETTINGS`` that this machine can do: without Unix domain sockets where it has none, or no directory for them."""
+def supported_settings() -> tuple[SparkSetting, ...]:
+    """Return the ``SETTINGS`` that this machine supports: without those for sockets if it lacks Unix domain sockets."""
     directory = os.path.isdir(SOCKET_DIRECTORY) and os.access(SOCKET_DIRECTORY, os.W_OK | os.X_OK)
     if hasattr(socket, "AF_UNIX") and directory:
         return SETTINGS
@@ -99,10 +99,10 @@ def settings_here() -> tuple[SparkSetting, ...]:
 
 
 def render_properties() -> str:
-    """The text of ``conf/kquery-spark.conf``: a properties file in which a comment explains each line."""
+    """Render ``conf/kquery-spark.conf``, a properties file in which a comment explains each line."""
     blocks = [
         "# Settings for spark-submit --properties-file: what kq.configure(SparkSession.builder) applies.\n"
-        "# Written from kquery_spark/config/spark_settings.py; a test keeps the two equal.\n"
+        "# Written from kquery_spark/config/spark_settings.py; a test compares the two.\n"
     ]
     for setting in SETTINGS + OPTIONAL:
         comment = textwrap.fill(setting.reason, width=108, initial_indent="# ", subsequent_indent="# ")

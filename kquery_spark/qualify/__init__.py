@@ -1,1 +1,1 @@
-"""Qualification: which parts of Spark's queries the engine would run, and an estimate of the time saved."""
+"""Qualification decides which parts of Spark's queries the engine would run, and estimates the time saved."""

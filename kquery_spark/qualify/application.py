@@ -30,7 +30,7 @@ _SQL_METRIC = "sql"  # the metadata of accumulators that are metrics of plan nod
 
 @dataclass
 class StageWork:
-    """Sums over the tasks of a stage. ``accumulators``: the plan nodes' metrics that the tasks updated."""
+    """Sums over the tasks of a stage. accumulators: ids of the plan nodes' metrics that the tasks updated."""
 
     tasks: int = 0
     run_seconds: float = 0.0
@@ -40,7 +40,7 @@ class StageWork:
     accumulators: set[int] = field(default_factory=set)
 
     def add(self, event: Event, values: dict[int, float]) -> None:
-        """Add a finished task, successful or not, and its updates of metrics to ``values``."""
+        """Add a finished task, successful or not, and add its metric updates to ``values``."""
         metrics = child(event, "Task Metrics")
         run, cpu = amount(metrics, "Executor Run Time"), amount(metrics, "Executor CPU Time")
         read = amount(child(metrics, "Input Metrics"), "Bytes Read")
@@ -50,7 +50,7 @@ class StageWork:
             for update in records(child(event, "Task Info"), "Accumulables")
             if update.get("Metadata") == _SQL_METRIC and "Update" in update
         ]
-        # nothing of an event that is malformed counts, so all fields are read first
+        # A malformed event must not change any sum, so all fields are read before the first one is added.
         self.tasks += 1
         self.run_seconds += run / 1e3
         self.cpu_seconds += cpu / 1e9
@@ -63,7 +63,7 @@ class StageWork:
 
 @dataclass
 class QueryRun:
-    """One execution of a query. ``values``: metrics by accumulator. ``seconds`` is None while it runs."""
+    """One execution of a query. ``values``: metric values by accumulator id. ``seconds`` is None while the query runs."""
 
     number: int
     description: str
@@ -82,7 +82,7 @@ class QueryRun:
 
     @property
     def stage_seconds(self) -> float:
-        """Seconds during which at least one stage ran."""
+        """Seconds during which at least one stage ran: the length of the union of the stages' time spans."""
         covered, last = 0.0, float("-inf")
         for begin, end in sorted(self.spans):
             covered += max(0.0, end - max(begin, last))
@@ -90,17 +90,17 @@ class QueryRun:
         return covered
 
     def total(self, name: str) -> float:
-        """The sum of a field of ``StageWork`` over the stages."""
+        """Return the sum of a field of ``StageWork`` over all stages."""
         return sum(float(getattr(stage, name)) for stage in self.stages.values())
 
 
 class Application:
     """Reads a log once, as a stream, and yields each query when it ends.
 
-    Only the queries that run at the current point of the log are in memory, with sums over their tasks. After the last one,
-    ``truncated`` tells whether the log was cut off, ``other_task_seconds`` has the time of tasks outside of queries,
-    ``malformed`` and ``too_long`` are the numbers of events that were skipped, and ``first_problem`` is a clause about the
-    first malformed one.
+    Only the queries that run at the current point of the log are in memory, with sums over their tasks. After the last
+    query, ``truncated`` is True if the log was cut off, ``other_task_seconds`` is the time of tasks outside of queries,
+    ``malformed`` and ``too_long`` are the numbers of skipped events, and ``first_problem`` is a clause that describes the
+    first malformed event.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -114,11 +114,11 @@ class Application:
         self.first_problem = ""
         self.other_task_seconds = 0.0
         self._running: dict[int, QueryRun] = {}
-        self._query_of: dict[int, int] = {}  # by stage
-        self._stages_of: dict[int, list[int]] = {}  # by job
+        self._query_by_stage: dict[int, int] = {}
+        self._stages_by_job: dict[int, list[int]] = {}
 
     def queries(self) -> Iterator[QueryRun]:
-        """The queries in the order in which they end, then those that never ended."""
+        """Yield the queries in the order in which they ended, then those that never ended."""
         reader = EventReader(self.log)
         for event in reader:
             try:
@@ -137,7 +137,7 @@ class Application:
         self._running.clear()
 
     def _ended_by(self, event: Event) -> QueryRun | None:
-        """Handle an event; the query that ends by it."""
+        """Handle an event; returns the query that it ends, if any."""
         name = event["Event"].rpartition(".")[2]
         if name == "SparkListenerSQLExecutionEnd":
             return self._execution_end(event)
@@ -157,7 +157,7 @@ class Application:
             raise MalformedEvent(f"query {number} starts while it runs")
         plan = read_plan(child(event, "sparkPlanInfo"))
         if plan.name.startswith(ENGINE_NODE):
-            return  # what the engine did for another execution, or in the driver
+            return  # an execution that the engine itself started for another query, or in the driver
         description = string(event, "description", _MAX_DESCRIPTION_CHARACTERS)
         self._running[number] = QueryRun(number, description, start / 1e3, plan)
 
@@ -187,12 +187,12 @@ class Application:
             return
         job = required_number(event, "Job ID")
         stages = [required_number({"Stage IDs": stage}, "Stage IDs") for stage in items(event, "Stage IDs")]
-        self._stages_of[job] = stages
-        self._query_of.update(dict.fromkeys(stages, number))
+        self._stages_by_job[job] = stages
+        self._query_by_stage.update(dict.fromkeys(stages, number))
 
     def _job_end(self, event: Event) -> None:
-        for stage in self._stages_of.pop(required_number(event, "Job ID"), ()):
-            self._query_of.pop(stage, None)
+        for stage in self._stages_by_job.pop(required_number(event, "Job ID"), ()):
+            self._query_by_stage.pop(stage, None)
 
     def _stage_end(self, event: Event) -> None:
         info = child(event, "Stage Info")
@@ -210,24 +210,24 @@ class Application:
             run.stages.setdefault(stage, StageWork()).add(event, run.values)
 
     def _run_of(self, stage: int | None) -> QueryRun | None:
-        number = None if stage is None else self._query_of.get(stage)
+        number = None if stage is None else self._query_by_stage.get(stage)
         return None if number is None else self._running.get(number)
 
 
 def _driver_update(update: Any) -> tuple[int, Any]:
-    """An accumulator and what is added to it, which Spark writes as a list of the two."""
+    """Decode ``[accumulator id, update]``, the form in which Spark writes an update by the driver."""
     if not isinstance(update, list) or len(update) < 2:
         raise MalformedEvent("accumUpdates has an element that is not a pair")
     return required_number({"accumUpdates": update[0]}, "accumUpdates"), update[1]
 
 
 def _add(values: dict[int, float], accumulator: int, update: Any) -> None:
-    """Add to an accumulator; Spark's other accumulators, whose updates are not numbers, are left out."""
+    """Add a numeric update to an accumulator; updates that are not numbers belong to no metric and are ignored."""
     try:
         added = whole_number({"Update": update}, "Update")
     except MalformedEvent:
         return
-    if added is not None and added > 0:  # sizes begin at -1
+    if added is not None and added > 0:  # Spark initializes size metrics to -1
         values[accumulator] = values.get(accumulator, 0.0) + added
 
 

@@ -1,4 +1,9 @@
-"""Function calls in the strings of plan nodes: ``Project [upper(s#1) AS u#2]`` calls ``upper``."""
+"""Finds function calls in the strings of plan nodes: ``Project [upper(s#1) AS u#2]`` calls ``upper``.
+
+These strings have no grammar. The search works from the outside in: split a string at the commas and brackets outside of
+parentheses, drop aliases and plain columns, take the word before each opening parenthesis as a function's name, and continue
+with the string between the parentheses.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +24,17 @@ _MAX_SCANNED_CHARACTERS = 25_000_000
 _PHASES = ("partial_", "merge_", "finalmerge_")
 
 
-def calls_in(text: str) -> Iterator[str]:
-    """The functions that a text calls, in lower case, and for aggregates without the phase.
+def calls_in(expressions: str) -> Iterator[str]:
+    """Yield the names of the called functions in lower case; aggregate functions without the phase.
 
-    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) do not count. MalformedEvent for a text that nests
-    deeper than an expression of a query.
+    Column names that look like calls (``sum(x)#12``, ``AS sum(x)#12``) are ignored. Raises MalformedEvent for a string that
+    nests deeper than the expressions of real queries.
     """
-    if _depth(text) * len(text) > _MAX_SCANNED_CHARACTERS:
+    if _nesting_depth(expressions) * len(expressions) > _MAX_SCANNED_CHARACTERS:
         raise MalformedEvent("an expression nests too deeply")
-    stack = [_calls_of_text(text)]  # a chain of many ORs nests too deeply for recursion
+    stack = [
+        _outermost_calls(expressions)
+    ]  # no recursion, because long chains of ORs nest deeper than Python's stack
     while stack:
         call = next(stack[-1], None)
         if call is None:
@@ -35,27 +42,27 @@ def calls_in(text: str) -> Iterator[str]:
             continue
         name, arguments = call
         if name:
-            yield _function(name)
-        stack.append(_calls_of_text(arguments))
+            yield _without_phase(name)
+        stack.append(_outermost_calls(arguments))
 
 
-def _depth(text: str) -> int:
-    """How deeply the parentheses of a text nest."""
-    depth = most = 0
-    for match in _PARENTHESIS.finditer(text):
+def _nesting_depth(expressions: str) -> int:
+    """Return the largest number of open parentheses at any place of a string."""
+    depth = deepest = 0
+    for match in _PARENTHESIS.finditer(expressions):
         depth += 1 if match[0] == "(" else -1
-        most = max(most, depth)
-    return most
+        deepest = max(deepest, depth)
+    return deepest
 
 
-def _calls_of_text(text: str) -> Iterator[tuple[str, str]]:
-    """The outermost calls of a text: names, empty for plain parentheses, and the text of their arguments."""
-    for item in _items(text):
+def _outermost_calls(expressions: str) -> Iterator[tuple[str, str]]:
+    """Yield name and arguments of the outermost calls; the name is "" for parentheses that group an expression."""
+    for item in _split_expressions(expressions):
         yield from _calls_of_item(item)
 
 
 def _calls_of_item(item: str) -> Iterator[tuple[str, str]]:
-    """The outermost calls of one expression."""
+    """Yield name and arguments of the outermost calls of one expression."""
     item = item.strip()
     if (alias := _alias_at(item)) is not None:
         item = item[:alias]
@@ -73,15 +80,15 @@ def _calls_of_item(item: str) -> Iterator[tuple[str, str]]:
         at = closing + 1
 
 
-def _function(name: str) -> str:
-    """A name without the phase of an aggregate function."""
+def _without_phase(name: str) -> str:
+    """Return a function's name in lower case without the phase of an aggregate: ``partial_sum`` -> ``sum``."""
     lower = name.lower()
     phase = next((phase for phase in _PHASES if lower.startswith(phase)), "")
     return lower.removeprefix(phase)
 
 
 def _name_before(item: str, start: int, opening: int) -> str:
-    # from the end: a search from the start takes quadratic time
+    # Matches the reversed string, because a search from the start would take quadratic time.
     match = _NAME_CHARACTERS.match(item[start:opening][::-1])
     word = "" if match is None else match[0][::-1]
     first = _NAME_START.search(word)
@@ -89,7 +96,7 @@ def _name_before(item: str, start: int, opening: int) -> str:
 
 
 def _is_attribute(item: str) -> bool:
-    """Whether the item is a column: it has one number, at its end."""
+    """Return whether the item is a plain column: its only attribute id (``#12``) is at its end."""
     if item.startswith(("(", "-", "NOT ", "cast(")):
         return False
     first = _ATTRIBUTE_END.search(item)
@@ -97,7 +104,7 @@ def _is_attribute(item: str) -> bool:
 
 
 def _alias_at(item: str) -> int | None:
-    """The index of ``AS name``, which ends the item; None if the expression has no alias."""
+    """Return the index of ``AS name`` at the end of the item; None if the expression has no alias."""
     depth = 0
     for match in _BRACKET_OR_ALIAS.finditer(item):
         if match[0] in "([":
@@ -109,25 +116,25 @@ def _alias_at(item: str) -> int | None:
     return None
 
 
-def _closing(text: str, opening: int) -> int:
-    """The index of the parenthesis that closes the one at ``opening``; the length of the text if none does."""
+def _closing(item: str, opening: int) -> int:
+    """Return the index of the parenthesis that closes the one at ``opening``, or the string's length if none does."""
     depth = 0
-    for match in _PARENTHESIS.finditer(text, opening):
+    for match in _PARENTHESIS.finditer(item, opening):
         depth += 1 if match[0] == "(" else -1
         if depth == 0:
             return match.start()
-    return len(text)
+    return len(item)
 
 
-def _items(text: str) -> Iterator[str]:
-    """The parts of a text between commas and brackets that are in no parentheses."""
+def _split_expressions(expressions: str) -> Iterator[str]:
+    """Split a string at the commas and brackets outside of parentheses."""
     depth, begin = 0, 0
-    for match in _PARENTHESIS_OR_SEPARATOR.finditer(text):
+    for match in _PARENTHESIS_OR_SEPARATOR.finditer(expressions):
         if match[0] == "(":
             depth += 1
         elif match[0] == ")":
             depth -= 1
         elif depth <= 0:
-            yield text[begin : match.start()]
+            yield expressions[begin : match.start()]
             begin = match.end()
-    yield text[begin:]
+    yield expressions[begin:]

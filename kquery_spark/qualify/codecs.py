@@ -1,6 +1,7 @@
-"""Decompression of event logs: the block formats that Spark's codecs write, as a stream of chunks of bytes.
+"""Decompresses event logs to a stream of chunks of bytes.
 
-Zstandard and gzip have frames that pyarrow reads. LZ4 and Snappy come as blocks with headers of the Java libraries.
+pyarrow reads the frames of Zstandard and gzip. For LZ4 and Snappy, Spark uses Java libraries that write blocks with
+headers of their own, which this module parses.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ Decoder = Callable[[BinaryIO], Iterator[bytes]]
 
 
 class Truncated(Exception):
-    """A compressed file that ends inside a block, like the log of a running application."""
+    """A compressed file ends inside a block, for example because the application was still running."""
 
 
 class Malformed(Exception):
-    """Bytes that do not match the codec of the file's ending."""
+    """The bytes do not match the codec that the file's extension names."""
 
 
 def plain(file: BinaryIO) -> Iterator[bytes]:
-    """The chunks of a file that is not compressed."""
+    """Read a file that is not compressed in chunks."""
     while chunk := file.read(_CHUNK_BYTES):
         yield chunk
 
 
 def _frames(codec: str) -> Decoder:
-    """Decodes frames of a codec that pyarrow knows."""
+    """Return a decoder for frames of a codec that pyarrow supports."""
 
     def decode(file: BinaryIO) -> Iterator[bytes]:
         stream = pa.CompressedInputStream(pa.PythonFile(file, mode="r"), codec)
@@ -41,7 +42,7 @@ def _frames(codec: str) -> Decoder:
             try:
                 chunk = stream.read(_CHUNK_BYTES)
             except OSError as error:
-                # pyarrow raises the same class for both
+                # pyarrow raises OSError for both cases; only the message says which one it is
                 raise (Truncated if "runcated" in str(error) else Malformed)(str(error)) from None
             if not chunk:
                 return
@@ -51,7 +52,7 @@ def _frames(codec: str) -> Decoder:
 
 
 def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The blocks of lz4-java's LZ4BlockOutputStream: magic, method, sizes, checksum, then LZ4 without a frame."""
+    """Decode the blocks of lz4-java's LZ4BlockOutputStream: magic, method, sizes, checksum, then LZ4 without a frame."""
     codec = pa.Codec("lz4_raw")
     while header := file.read(21):
         if not b"LZ4Block".startswith(header[:8]):
@@ -69,16 +70,19 @@ def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
-    """The blocks of snappy-java's SnappyOutputStream: unframed Snappy after its size, a header before each stream."""
+    """Decode the blocks of snappy-java's SnappyOutputStream.
+
+    Each stream starts with a header. A block is a length, then Snappy without a frame.
+    """
     codec, magic = pa.Codec("snappy"), b"\x82SNAPPY\x00"
     if not magic.startswith(first := file.read(8)):
-        raise Malformed("it does not begin with Snappy's header")
+        raise Malformed("the file does not begin with Snappy's header")
     if len(first) == 8:
         _exactly(file, 8)
     while head := file.read(4):
         if len(head) < 4:
             raise Truncated
-        if head == magic[:4]:  # of a stream that was appended
+        if head == magic[:4]:  # another stream was appended: skip the rest of its header
             _exactly(file, 12)
             continue
         data = _exactly(file, int.from_bytes(head, "big"))
@@ -86,7 +90,7 @@ def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _snappy_size(data: bytes) -> int:
-    """The decompressed size: Snappy's leading varint."""
+    """Return the decompressed size, which is Snappy's leading varint."""
     size = shift = 0
     for byte in data[:5]:
         size |= (byte & 0x7F) << shift
@@ -125,4 +129,4 @@ CODECS: Mapping[str, Decoder] = MappingProxyType(
         ".snappy": snappy_blocks,
     }
 )
-"""Decoders by file ending: those of Spark's codecs except LZF, and gzip for logs that were compressed later."""
+"""Decoders by file extension: Spark's codecs except LZF, and gzip for logs that were compressed later."""

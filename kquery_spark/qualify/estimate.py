@@ -1,4 +1,10 @@
-"""Estimates the time saved by running a query's supported nodes in the engine, with a range, from the times in a log."""
+"""Estimates, with a range, the time that a query saves if the engine runs its supported nodes.
+
+Idea: a node that took t task seconds on Spark takes t / f in the engine, where f is the measured speed-up of its kind of
+work. Example: a join with 60 of a query's 100 task seconds and f = 5 saves 60 * (1 - 1/5) = 48 task seconds, 48 % of the
+query. If stages ran for 20 of the query's 25 wall-clock seconds, the query saves 0.48 * 20 = 9.6 seconds, minus the fixed
+costs of planning and of starting Python stages.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +22,7 @@ from kquery_spark.qualify.plan import PhysicalNode
 
 @dataclass(frozen=True)
 class Saving:
-    """Seconds saved: the expected value and its range. Never negative, because such a query falls back to Spark."""
+    """Seconds saved: the expected value and its range. Never negative, because a slower query falls back to Spark."""
 
     expected: float = 0.0
     low: float = 0.0
@@ -42,10 +48,11 @@ def estimate(
     costs: CostModel,
     config: EngineConfig,
 ) -> Estimate:
-    """Apply the measured factors to the task time of each node (``task_seconds``), and subtract the engine's fixed costs.
+    """Apply the measured factors to the task time of each node, and subtract the engine's fixed costs.
 
-    The expected saving applies to the time in which stages ran, plus the cost model's share of the time between them; the
-    low one to the time of the stages alone, the high one to the query from start to end.
+    seconds: the result of ``task_seconds``. The expected saving applies to the time in which stages ran, plus the cost
+    model's share of the time between them. The low one applies to the time of the stages alone, the high one to the whole
+    time from start to end.
     """
     nodes = [node for top in judged for node in top.walk()]
     engine = [node for node in nodes if node.runs is Runs.ENGINE]
@@ -70,17 +77,24 @@ def estimate(
 
 
 def _widened(saving: Saving, seconds: float) -> Saving:
-    """The range of a saving of ``seconds``, at least as wide as ``SPEED_UP_ERROR`` of the expected speed-up."""
+    """Widen the range of a saving to at least the error that estimates had in measurements, ``SPEED_UP_ERROR``.
+
+    Example: of 10 seconds, 6 are expected to be saved, so 4 remain, a speed-up of 2.5. If the measured error is 0.58 to 2.4,
+    then 4 / 0.58 = 6.9 to 4 / 2.4 = 1.7 seconds remain, and 3.1 to 8.3 are saved.
+    """
     if not saving.expected:
         return saving
-    left = seconds - saving.expected
+    remaining = seconds - saving.expected
     least, most = SPEED_UP_ERROR
-    low = max(0.0, seconds - left / least)
-    return Saving(saving.expected, min(saving.low, low), max(saving.high, seconds - left / most))
+    low = max(0.0, seconds - remaining / least)
+    return Saving(saving.expected, min(saving.low, low), max(saving.high, seconds - remaining / most))
 
 
 def _saved_share(nodes: Sequence[JudgedNode], seconds: Mapping[int, float], total: float, end: str) -> float:
-    """The share of a query's task time that the engine saves on these nodes."""
+    """Return the share of a query's task time that the engine saves on these nodes.
+
+    end: the field of ``Factor`` to use, "expected", "low" or "high".
+    """
     saved = 0.0
     for node in nodes:
         factor: Factor = FACTORS[node.kind]
@@ -91,7 +105,10 @@ def _saved_share(nodes: Sequence[JudgedNode], seconds: Mapping[int, float], tota
 def _fixed_seconds(
     run: QueryRun, nodes: Sequence[JudgedNode], costs: CostModel, config: EngineConfig
 ) -> float:
-    """Planning, Python stages, and rows that Spark hands over. The driver runs small whole queries without stages."""
+    """Return the seconds for planning, for starting Python stages, and for rows that move from Spark to the engine.
+
+    A small query that the engine runs completely runs in the driver, without stages.
+    """
     seconds = costs.planning_seconds
     whole = all(node.runs is Runs.ENGINE for node in nodes)
     if not whole or run.total("bytes_read") >= config.thread_bytes:
@@ -105,11 +122,11 @@ def _fixed_seconds(
 
 
 def _rows(node: PhysicalNode, run: QueryRun) -> float:
-    """Output rows of a node, or of the first node below it that counts its rows."""
+    """Return the number of output rows of a node, or of the first node below it that counts its rows."""
     counted = next((n for n in node.walk() if n.rows_id is not None), None)
     return 0.0 if counted is None or counted.rows_id is None else run.values.get(counted.rows_id, 0.0)
 
 
 def _running_tasks(run: QueryRun) -> float:
-    """How many tasks of the query ran at the same time, on average."""
+    """Return the average number of the query's tasks that ran at the same time."""
     return run.total("run_seconds") / run.stage_seconds if run.stage_seconds else 1.0

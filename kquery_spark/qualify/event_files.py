@@ -55,7 +55,10 @@ class EventLog:
 
 
 def find_logs(path: str | Path) -> list[EventLog]:
-    """The logs at a path: a file, the directory of a rolled log, or a directory of both; SourceError if there are none."""
+    """Return the logs at a path: a file, the directory of a rolled log, or a directory that contains both.
+
+    Raises SourceError if there are no logs.
+    """
     try:
         return _find_logs(Path(path))
     except OSError as error:
@@ -89,7 +92,7 @@ def _rolled(directory: Path) -> EventLog:
         if (match := _PART.match(file.name))
     )
     if not parts:
-        raise SourceError(f"there are no files of events in {directory}")
+        raise SourceError(f"there are no event files in {directory}")
     # a compacted file replaces all files up to its number
     start = max((i for i, (_, is_compacted, _) in enumerate(parts) if is_compacted), default=0)
     return EventLog(directory, tuple(file for _, _, file in parts[start:]))
@@ -98,8 +101,8 @@ def _rolled(directory: Path) -> EventLog:
 class EventReader:
     """Reads the events of a log one by one.
 
-    Afterwards ``truncated`` tells whether the log was cut off, ``malformed`` is the number of lines with JSON that is not an
-    event or cannot be read, and ``too_long`` the number of lines that are too long to read. These lines are skipped.
+    Afterwards ``truncated`` is True if the log was cut off, ``malformed`` is the number of lines with JSON that is not an
+    event or cannot be read, and ``too_long`` is the number of lines that are too long to read. These lines are skipped.
     """
 
     def __init__(self, log: EventLog) -> None:
@@ -114,28 +117,29 @@ class EventReader:
 
     def _events(self, file: Path, is_last: bool) -> Iterator[Event]:
         number = 0
-        unread: str | None = None  # a line that is not JSON, wrong unless it is the last
+        # A line that is not JSON is an error, unless it is the last line of the log: then the log was cut off.
+        not_json_problem: str | None = None
         for line in self._lines(file):
-            if unread is not None:
-                raise SourceError(unread)
+            if not_json_problem is not None:
+                raise SourceError(not_json_problem)
             number += 1
             if not line.strip() or (line.startswith(_UNREAD) and line.endswith(b"}")):
                 continue
             try:
                 event = _event(line)
             except (json.JSONDecodeError, MalformedEvent) as error:
-                problem = f"{file} is no event log of Spark: line {number}: {error}"
+                problem = f"{file} is not a Spark event log: line {number}: {error}"
                 if number == 1:
                     raise SourceError(problem) from None
                 if isinstance(error, MalformedEvent):
                     self.malformed += 1
                 else:
-                    unread = problem
+                    not_json_problem = problem
                 continue
             yield event
-        if unread is not None:
+        if not_json_problem is not None:
             if not is_last:
-                raise SourceError(unread)
+                raise SourceError(not_json_problem)
             self.truncated = True
         if not number:
             self.truncated = True
@@ -155,17 +159,17 @@ class EventReader:
 
 
 def _event(line: bytes) -> Event:
-    """The event of a line; JSONDecodeError for a line that is not JSON."""
+    """Parse a line; raises JSONDecodeError if it is not JSON, and MalformedEvent if the JSON is not an event."""
     try:
         event = json.loads(line)
     except json.JSONDecodeError:
         raise
     except RecursionError:
-        raise MalformedEvent("it nests too deeply") from None
+        raise MalformedEvent("the JSON nests too deeply") from None
     except ValueError as error:  # bytes that are not UTF-8, or a number of thousands of digits
         raise MalformedEvent(str(error)) from None
     if not isinstance(event, dict) or not isinstance(event.get("Event"), str):
-        raise MalformedEvent("a line of it is no event")
+        raise MalformedEvent("the line is not an event")
     return event
 
 
@@ -174,5 +178,5 @@ def _decoder(file: Path) -> Decoder:
     ending = os.path.splitext(name)[1].lower()
     if ending in _UNSUPPORTED:
         readable = ", ".join(CODECS)
-        raise SourceError(f"cannot read {file}: {ending} is not supported; {readable} and no compression are")
+        raise SourceError(f"cannot read {file}: {ending} is not supported; use {readable} or no compression")
     return CODECS.get(ending, plain)

@@ -1,6 +1,6 @@
-"""Fields of events, which may be missing or have any type: a log is a file that other programs write, cut and damage.
+"""Reads and checks fields of events, because a log may be written, cut or damaged by other programs.
 
-A value that is missing or null is 0, empty or None. A value of another type than Spark writes is a MalformedEvent. So no
+A missing or null value is read as 0, empty or None. A value of another type than Spark writes raises MalformedEvent. So no
 number is NaN or infinite, and no string has characters that a page or a terminal cannot show.
 """
 
@@ -11,10 +11,10 @@ from typing import Any
 
 Record = Mapping[str, Any]
 
-_LARGEST_NUMBER = 2**63  # of the JVM
-_MOST_DIGITS = 19
+_LARGEST_NUMBER = 2**63  # exclusive limit of the JVM's long
+_MAX_DIGITS = 19
 _REPLACEMENT = 0xFFFD
-# Control characters but tab and ends of lines, which a terminal obeys, and surrogates, which UTF-8 cannot encode.
+# Control characters except tabs and line ends, because a terminal obeys them; surrogates, because UTF-8 cannot encode them.
 _CONTROL = (*range(0x09), 0x0B, 0x0C, *range(0x0E, 0x20), *range(0x7F, 0xA0))
 _UNPRINTABLE = dict.fromkeys((*_CONTROL, *range(0xD800, 0xE000)), _REPLACEMENT)
 
@@ -24,27 +24,27 @@ class MalformedEvent(Exception):
 
 
 def printable(text: str) -> str:
-    """The string with U+FFFD for each character that a page or a terminal cannot show."""
+    """Replace each character that a page or a terminal cannot show by U+FFFD."""
     return text if text.isascii() and text.isprintable() else text.translate(_UNPRINTABLE)
 
 
-def string(record: Record, name: str, most_characters: int | None = None) -> str:
-    """A string field, printable and cut to a number of characters."""
+def string(record: Record, name: str, max_characters: int | None = None) -> str:
+    """Read a string field; the result is printable and at most ``max_characters`` long."""
     value = record.get(name)
     if value is None:
         return ""
     if not isinstance(value, str):
         raise MalformedEvent(f"{name} is not a string")
-    return printable(value[:most_characters])
+    return printable(value[:max_characters])
 
 
 def whole_number(record: Record, name: str) -> int | None:
-    """An integer field, which Spark also writes as a float or in a string; None if it is missing or null."""
+    """Read an integer field, which may be written as a float or a string; None if it is missing or null."""
     value = record.get(name)
     if value is None:
         return None
-    number = _parsed(value) if isinstance(value, str) else value
-    # NaN is in no range
+    number = _parse_integer(value) if isinstance(value, str) else value
+    # The comparison also rejects NaN.
     if (
         isinstance(number, bool)
         or not isinstance(number, int | float)
@@ -54,13 +54,13 @@ def whole_number(record: Record, name: str) -> int | None:
     return int(number)
 
 
-def _parsed(text: str) -> int | None:
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdecimal() and len(digits) <= _MOST_DIGITS else None
+def _parse_integer(numeral: str) -> int | None:
+    digits = numeral.removeprefix("-")
+    return int(numeral) if digits.isascii() and digits.isdecimal() and len(digits) <= _MAX_DIGITS else None
 
 
 def required_number(record: Record, name: str) -> int:
-    """An integer field without which the event has no meaning."""
+    """Read an integer field; raises MalformedEvent if it is missing, because the event has no meaning without it."""
     value = whole_number(record, name)
     if value is None:
         raise MalformedEvent(f"{name} is missing")
@@ -68,12 +68,12 @@ def required_number(record: Record, name: str) -> int:
 
 
 def amount(record: Record, name: str) -> int:
-    """A count of bytes or of a unit of time; 0 if it is missing or negative."""
+    """Read a number of bytes or of units of time; 0 if it is missing or negative."""
     return max(0, whole_number(record, name) or 0)
 
 
 def child(record: Record, name: str) -> Record:
-    """A field that is a record; empty if it is missing or null."""
+    """Read a field that is a record; empty if it is missing or null."""
     value = record.get(name)
     if value is None:
         return {}
@@ -83,7 +83,7 @@ def child(record: Record, name: str) -> Record:
 
 
 def items(record: Record, name: str) -> list[Any]:
-    """A field that is a list; empty if it is missing or null."""
+    """Read a field that is a list; empty if it is missing or null."""
     value = record.get(name)
     if value is None:
         return []
@@ -93,7 +93,7 @@ def items(record: Record, name: str) -> list[Any]:
 
 
 def records(record: Record, name: str) -> Iterator[Record]:
-    """The elements of a field that is a list of records."""
+    """Yield the elements of a field that is a list of records."""
     for value in items(record, name):
         if not isinstance(value, dict):
             raise MalformedEvent(f"{name} has an element that is not a record")

@@ -1,4 +1,4 @@
-"""Support of the functions that plan strings call, from the function registry."""
+"""Looks up in the function registry whether the engine supports the functions that a plan string calls."""
 
 from __future__ import annotations
 
@@ -46,18 +46,21 @@ class FunctionSupport:
 
 @dataclass(frozen=True)
 class CallSupport:
-    """Support of a node's function calls: reasons why it falls back to Spark, and conditions that a log cannot show."""
+    """Support of a node's function calls.
+
+    reasons: why the node falls back to Spark, if it does. conditions: of partial support, which a log cannot show.
+    """
 
     reasons: tuple[str, ...] = ()
     conditions: tuple[str, ...] = ()
 
 
-def call_support(text: str, version: str) -> CallSupport:
-    """Look up every function that a text calls, for a version of Spark."""
+def call_support(expressions: str, version: str) -> CallSupport:
+    """Look up every function that a plan string calls, for a version of Spark."""
     known = known_functions(patch_version(version))
     reasons: dict[str, None] = {}
     conditions: dict[str, None] = {}
-    for name in calls_in(text):
+    for name in calls_in(expressions):
         if name in _SYNTAX or name in _OWN_FILTERS:
             continue
         support = known.get(name)
@@ -72,7 +75,7 @@ def call_support(text: str, version: str) -> CallSupport:
 
 @cache
 def known_functions(release: tuple[int, int, int] | None) -> Mapping[str, FunctionSupport]:
-    """Support by lower-case name: SQL names, and Catalyst class names, which plans print if SQL has none."""
+    """Return the support by lower-case name: SQL names, and Catalyst class names, which plans print if SQL has none."""
     known = {name.lower(): FunctionSupport(Level.FULL) for name in registered_names()}
     rows = {row.cls: row for row in support_table() if row.kind != "plan"}
     for row in rows.values():
@@ -80,7 +83,7 @@ def known_functions(release: tuple[int, int, int] | None) -> Mapping[str, Functi
         known[row.cls.lower()] = FunctionSupport(row.level, note)
     entries: list[Function | AggregateFunction] = [*functions().values(), *aggregate_functions().values()]
     for entry in entries:
-        support = _of_entry(entry, release)
+        support = _entry_support(entry, release)
         names = [*_names(entry), *(cls for cls in entry.catalyst if rows[cls].level is Level.FULL)]
         if support.level is not Level.FULL:
             known.update((name.lower(), support) for name in names)
@@ -92,8 +95,10 @@ def _names(entry: Function | AggregateFunction) -> Iterator[str]:
     yield from entry.aliases
 
 
-def _of_entry(entry: Function | AggregateFunction, release: tuple[int, int, int] | None) -> FunctionSupport:
-    """Support of an entry in a release; an unknown release counts as the latest."""
+def _entry_support(
+    entry: Function | AggregateFunction, release: tuple[int, int, int] | None
+) -> FunctionSupport:
+    """Return the support of an entry in a release; an unknown release counts as the latest."""
     changes = [change for change in entry.changes if release is not None and change.is_before(release)]
     for change in changes:
         if change.concerns is None:

@@ -1,4 +1,4 @@
-"""A qualification as one HTML page, in light and dark, that loads nothing from elsewhere."""
+"""Renders a qualification as one HTML page with a light and a dark theme, which loads no other files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ small, .soft { color: var(--soft); }
 
 
 def render_html(result: Qualification, title: str) -> str:
-    """The page: the sums, each query with its plan folded below its name, and the reasons for staying with Spark."""
+    """Render the sums, each query with its plan folded below its name, and the reasons for falling back to Spark."""
     lines = [f"<p>{escape(line)}</p>" for line in summary(result)]
     return "\n".join(
         [
@@ -57,7 +57,7 @@ def _queries(result: Qualification) -> Iterator[str]:
 
 
 def _details(name: str, query: QueryReport) -> str:
-    """The name of a query, which unfolds its numbers and its plan."""
+    """Render the name of a query; a click on it unfolds its numbers and its plan."""
     facts = [
         f"{query.application}, query {query.number}",
         f"tasks {duration(query.task_seconds)}, processor {duration(query.cpu_seconds)}",

@@ -1,6 +1,6 @@
-"""Judges each node of a physical plan from a log: the engine would run it, or Spark, with the reason.
+"""Decides for each node of a logged physical plan whether the engine would run it, and if not, why.
 
-There is no session and no Catalyst plan, only names and strings. Unknown operators and functions count as left to Spark.
+A log has no session and no Catalyst plan, only names and strings. Unknown operators and functions count as unsupported.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class Runs(StrEnum):
-    """Who runs a node."""
+    """Where a node would run."""
 
     ENGINE = "engine"
     SPARK = "Spark"
 
 
-ONLY_PASSES_ROWS_ON = "the engine gains nothing by only passing rows on"
+NO_EXPENSIVE_OPERATOR = "a part with only scans, filters and projections gains nothing in the engine"
 _PARTITION_FILTERS = "PartitionFilters"
 # Operators whose input Spark sorts within partitions; the engine's operators do not need that sort.
 _SORTED_INPUT = ("SortMergeJoin", "Window", "WindowGroupLimit", "SortAggregate")
@@ -32,9 +32,10 @@ _SORTED_INPUT = ("SortMergeJoin", "Window", "WindowGroupLimit", "SortAggregate")
 
 @dataclass(frozen=True)
 class JudgedNode:
-    """A plan node that does work, without the wrappers around it. ``reason``: why Spark runs it.
+    """A plan node that does work, without the wrappers around it.
 
-    conditions: those of the support table that a log does not show. kind: its kind of work.
+    reason: why Spark runs the node; empty if the engine does. conditions: conditions of the support table that a log does
+    not show. kind: the node's kind of work.
     """
 
     node: PhysicalNode
@@ -46,7 +47,7 @@ class JudgedNode:
     children: tuple[JudgedNode, ...] = ()
 
     def walk(self) -> Iterator[JudgedNode]:
-        """The node and all below, parents first."""
+        """Yield the node and all nodes below it, parents first."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -61,7 +62,7 @@ def judge(plan: PhysicalNode, version: str) -> tuple[JudgedNode, ...]:
 
 
 def _judged(node: PhysicalNode, consumer: str | None, depth: int, version: str) -> tuple[JudgedNode, ...]:
-    """The judged node, or those below a wrapper or an exchange."""
+    """Return the judged node; for a wrapper or an exchange, the judged nodes below it."""
     if node.is_wrapper or node.is_exchange:
         return tuple(top for child in node.children for top in _judged(child, consumer, depth, version))
     kind, reason, conditions = _verdict(node, consumer, version)
@@ -74,22 +75,22 @@ def _judged(node: PhysicalNode, consumer: str | None, depth: int, version: str) 
 
 
 def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Kind, str, tuple[str, ...]]:
-    """The kind of a node, the reason why Spark runs it, and the conditions of its support."""
+    """Return the kind of a node, the reason why Spark runs it (or ""), and the conditions of its support."""
     if node.name.startswith(("Execute ", "WriteFiles")):
         return Kind.OTHER, "Spark writes results", ()
     cls, kind = operator(node.name)
     if (format_ := unread_format(node.name)) is not None:
-        return kind, f"files of the format {format_} are read by Spark", ()
+        return kind, f"files of the format {format_} are not supported", ()
     row = _plan_rows().get(cls)
     if row is None:
         return kind, f"the engine has no operator for {node.name}", ()
     if row.level is Level.NONE:
         return kind, row.note, ()
     conditions = (row.note,) if row.level is Level.PARTIAL and not _is_settled(node, cls) else ()
-    if kind is Kind.PYTHON:  # its text names functions of the user's, which no table has
+    if kind is Kind.PYTHON:  # its string names the user's functions, which are not in the support table
         return kind, "", conditions
     if cls == "DataSourceV2ScanRelation" and "groupedBy=" not in node.text:
-        return kind, "of the sources of version 2 the engine reads Iceberg's tables only", ()
+        return kind, "data sources of version 2 other than Iceberg are not supported", ()
     if _is_partial_sort(node):
         return kind, _sort_reason(consumer), conditions
     support = call_support(_expressions(node, kind), version)
@@ -99,12 +100,12 @@ def _verdict(node: PhysicalNode, consumer: str | None, version: str) -> tuple[Ki
 
 
 def _is_settled(node: PhysicalNode, cls: str) -> bool:
-    """Whether the text shows that the support table's condition is met, or this module checks it."""
+    """Return whether the plan string shows that the support table's condition holds, or this module checks it."""
     return cls in ("LogicalRelation", "Sort") or (cls == "Join" and "LeftSingle" not in node.text)
 
 
 def _expressions(node: PhysicalNode, kind: Kind) -> str:
-    """The text of a node's expressions. A scan's data filters also appear in the filter above it."""
+    """Return the string of a node's expressions. A scan's data filters also appear in the filter above it."""
     return node.metadata.get(_PARTITION_FILTERS, "") if kind is Kind.SCAN else node.arguments
 
 
@@ -113,7 +114,7 @@ def _is_partial_sort(node: PhysicalNode) -> bool:
 
 
 def _sort_reason(consumer: str | None) -> str:
-    """Why Spark sorts each partition; empty if the sort only feeds an operator that the engine runs without it."""
+    """Return why Spark sorts each partition; "" if the sort only serves an operator that does not need it in the engine."""
     if consumer in _SORTED_INPUT:
         return ""
     return (
@@ -124,32 +125,36 @@ def _sort_reason(consumer: str | None) -> str:
 
 
 def _without_idle_parts(top: JudgedNode, is_root: bool) -> JudgedNode:
-    """The node, with parts that have no step given to Spark, unless such a part is the whole query."""
+    """Assign engine parts without an expensive operator to Spark, unless such a part is the whole query.
+
+    A part is a connected set of engine nodes. Moving rows into the engine and out again costs more than a part of scans,
+    filters and projections saves, so the planner does not accelerate such parts.
+    """
     part = list(_part(top)) if top.runs is Runs.ENGINE else []
     is_idle = bool(part) and not any(node.kind in STEPS for node in part)
     is_whole = is_root and all(node.runs is Runs.ENGINE for node in top.walk())
     if is_idle and not is_whole:
-        return _given_to_spark(top)
+        return _assigned_to_spark(top)
     return replace(top, children=tuple(_below(child, top.runs) for child in top.children))
 
 
 def _below(node: JudgedNode, parent: Runs) -> JudgedNode:
-    """A child: in its parent's part, or the top of another part."""
+    """Process a child, which belongs to its parent's part or is the top of another part."""
     if parent is Runs.ENGINE and node.runs is Runs.ENGINE:
         return replace(node, children=tuple(_below(child, node.runs) for child in node.children))
     return _without_idle_parts(node, is_root=False)
 
 
-def _given_to_spark(node: JudgedNode) -> JudgedNode:
-    """A node of a part without a step, given to Spark; parts below are judged by themselves."""
+def _assigned_to_spark(node: JudgedNode) -> JudgedNode:
+    """Assign the nodes of an engine part to Spark; parts below it are decided separately."""
     if node.runs is Runs.SPARK:
         return _without_idle_parts(node, is_root=False)
-    children = tuple(map(_given_to_spark, node.children))
-    return replace(node, runs=Runs.SPARK, reason=ONLY_PASSES_ROWS_ON, children=children)
+    children = tuple(map(_assigned_to_spark, node.children))
+    return replace(node, runs=Runs.SPARK, reason=NO_EXPENSIVE_OPERATOR, children=children)
 
 
 def _part(node: JudgedNode) -> Iterator[JudgedNode]:
-    """The connected nodes of the engine from this one down."""
+    """Yield the engine nodes that are connected to this one from above, starting with itself."""
     yield node
     for child in node.children:
         if child.runs is Runs.ENGINE:

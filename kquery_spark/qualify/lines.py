@@ -1,4 +1,4 @@
-"""Splits the decompressed bytes of a log into lines, with bounds on what a small file can make of memory and time."""
+"""Splits the decompressed bytes of a log into lines, and bounds the memory and time that a small file can cost."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from collections.abc import Iterable, Iterator
 from kquery_spark.qualify.codecs import Malformed, Truncated
 
 MAX_LINE_BYTES = 32 << 20
-"""The longest event that is read: the largest plans of real queries take a few MB, and parsed up to ten times that."""
+"""The longest event that is read. The largest plans of real queries take a few MB, and up to ten times that when parsed."""
 
 MAX_EXPANSION = 2_000
-"""Decompressed bytes for each byte of a file. Logs of many equal queries reach some hundreds, and zstd allows 30,000."""
+"""Decompressed bytes per byte of a file. Logs of many equal queries reach some hundreds, and zstd allows 30,000."""
 
-_FREE_BYTES = 64 << 20  # of decompressed bytes that any file may have
+_ALWAYS_ALLOWED_BYTES = 64 << 20  # decompressed bytes that are allowed for a file of any size
 _PIECE_BYTES = 1 << 18
 _BLANK_LINES = re.compile(rb"\n\n+")
 
 
 class LineSplitter:
-    """The lines of a file.
+    """Splits the chunks of one file into lines.
 
-    too_long: the number of lines longer than MAX_LINE_BYTES, which are dropped as they stream. truncated: the file ends
-    inside of a compressed block.
+    too_long: the number of lines longer than MAX_LINE_BYTES, which are dropped and never held in memory. truncated: whether
+    the file ends inside a compressed block.
     """
 
     def __init__(self) -> None:
@@ -30,9 +30,12 @@ class LineSplitter:
         self.truncated = False
 
     def lines(self, chunks: Iterable[bytes], file_bytes: int) -> Iterator[bytes]:
-        """Lines without their ends; some blank ones are left out. Malformed for a file that expands beyond MAX_EXPANSION."""
+        """Yield lines without their line ends, and without most blank lines.
+
+        Raises Malformed for a file that expands beyond MAX_EXPANSION.
+        """
         parts: list[bytes] = []
-        size = 0  # of the line so far, also where it is too long to keep
+        size = 0  # bytes of the current line so far; counts on if the line is too long to keep
         for piece in self._pieces(chunks, file_bytes):
             begin = 0
             while (end := piece.find(b"\n", begin)) >= 0:
@@ -54,13 +57,13 @@ class LineSplitter:
             yield b"".join(parts)
 
     def _pieces(self, chunks: Iterable[bytes], file_bytes: int) -> Iterator[bytes]:
-        """The chunks in small pieces without blank lines after one another, up to where the file is cut off."""
-        most, total = _FREE_BYTES + MAX_EXPANSION * file_bytes, 0
+        """Cut the chunks into small pieces and collapse runs of blank lines; ends where the file is truncated."""
+        limit, total = _ALWAYS_ALLOWED_BYTES + MAX_EXPANSION * file_bytes, 0
         try:
             for chunk in chunks:
                 total += len(chunk)
-                if total > most:
-                    raise Malformed(f"it decompresses to more than {MAX_EXPANSION:,} times its size")
+                if total > limit:
+                    raise Malformed(f"the file decompresses to more than {MAX_EXPANSION:,} times its size")
                 for start in range(0, len(chunk), _PIECE_BYTES):
                     piece = chunk[start : start + _PIECE_BYTES]
                     yield _BLANK_LINES.sub(b"\n", piece) if b"\n\n" in piece else piece

@@ -28,9 +28,9 @@ from kquery_spark.spark_bridge.session.versions import SUPPORTED, minor_version
 def qualify_logs(
     path: str | Path, costs: CostModel | None = None, config: EngineConfig | None = None
 ) -> Qualification:
-    """Qualify the queries of the event logs at a path; SourceError if none of its files is an event log.
+    """Qualify the queries of the event logs at a path; raises SourceError if no file is an event log.
 
-    A file among others that cannot be read is named in the result, which leaves out all of its queries.
+    If one of several files cannot be read, the result names it and contains none of its queries.
     """
     costs, config = costs or CostModel(), config or EngineConfig()
     applications: list[ApplicationReport] = []

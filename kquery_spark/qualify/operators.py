@@ -1,4 +1,4 @@
-"""Operators of Spark's physical plans: the class of the optimized plan that each comes from, and its kind of work.
+"""Maps operators of Spark's physical plans to classes of the optimized plan and to kinds of work.
 
 The engine replaces nodes of the optimized plan, so the support table lists those classes.
 """
@@ -28,7 +28,7 @@ class Kind(StrEnum):
 
 
 STEPS = frozenset({Kind.AGGREGATE, Kind.JOIN, Kind.WINDOW, Kind.SORT, Kind.TOP_K, Kind.PYTHON})
-"""Kinds of operators that save time in any query; the others only pass rows on."""
+"""Kinds of operators that are expensive enough to save time in any query."""
 
 _OPERATORS: Mapping[str, tuple[str, Kind]] = MappingProxyType(
     {
@@ -58,7 +58,7 @@ _OPERATORS: Mapping[str, tuple[str, Kind]] = MappingProxyType(
         "ArrowEvalPython": ("ArrowEvalPython", Kind.PYTHON),
         "BatchEvalPython": ("BatchEvalPython", Kind.PYTHON),
         "PythonMapInArrow": ("MapInArrow", Kind.PYTHON),
-        # functions of groups, under the same conditions
+        # Grouped functions are supported under the same conditions as FlatMapGroupsInPandas.
         **dict.fromkeys(
             ("AggregateInPandas", "ArrowAggregatePython"), ("FlatMapGroupsInPandas", Kind.PYTHON)
         ),
@@ -71,12 +71,12 @@ _V2_RELATION = "DataSourceV2ScanRelation"
 
 
 def operator(name: str) -> tuple[str, Kind]:
-    """The class of the optimized plan and the kind of work; an unknown operator's own name serves as its class."""
+    """Return the class of the optimized plan and the kind of work; for an unknown operator, its name is the class."""
     if known := _OPERATORS.get(name):
         return known
-    first, _, rest = name.partition(" ")
+    first, _, scanned = name.partition(" ")
     if first == "Scan":
-        return _scan(rest), Kind.SCAN
+        return _relation_class(scanned), Kind.SCAN
     if first == "BatchScan":
         return _V2_RELATION, Kind.SCAN
     if first in ("MicroBatchScan", "ContinuousScan"):
@@ -87,13 +87,13 @@ def operator(name: str) -> tuple[str, Kind]:
 
 
 def unread_format(name: str) -> str | None:
-    """The format of a file scan, if the engine does not read that format; None for other operators."""
-    first, _, rest = name.partition(" ")
-    format_ = rest.partition(" ")[0].lower()
-    is_files = first == "Scan" and _OPERATORS.get(name) is None and _scan(rest) == _FILE_RELATION
+    """Return the format of a file scan if the engine does not read that format; None for other operators."""
+    first, _, scanned = name.partition(" ")
+    format_ = scanned.partition(" ")[0].lower()
+    is_files = first == "Scan" and _OPERATORS.get(name) is None and _relation_class(scanned) == _FILE_RELATION
     return format_ or "this format" if is_files and format_ not in _FORMAT_NAMES else None
 
 
-def _scan(rest: str) -> str:
-    """The relation class of ``Scan rest``; scans of Hive tables have their own form."""
-    return "HiveTableRelation" if rest.startswith("hive ") else _FILE_RELATION
+def _relation_class(scanned: str) -> str:
+    """Return the relation class of the operator ``Scan {scanned}``; Hive tables are printed as ``Scan hive ...``."""
+    return "HiveTableRelation" if scanned.startswith("hive ") else _FILE_RELATION

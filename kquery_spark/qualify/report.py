@@ -1,4 +1,4 @@
-"""The result of a qualification: queries with their nodes and estimated savings, and sums."""
+"""Holds the result of a qualification: queries with their nodes, estimated savings, and sums."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class Outcome(StrEnum):
-    """How a query ended. Those that failed or still run save nothing in the sums."""
+    """How a query ended. Queries that failed or still run count as saving nothing."""
 
     ENDED = "ended"
     FAILED = "failed"
@@ -22,9 +22,9 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True)
 class ReportNode:
-    """A node of a query's plan: who would run it, and the reason if that is Spark.
+    """A node of a query's plan: where it would run, and the reason if Spark would run it.
 
-    conditions: of the engine's support, which the plan's text does not show. task_seconds: its estimated share of task time.
+    conditions: conditions of the engine's support that the log does not show. task_seconds: estimated share of task time.
     """
 
     name: str
@@ -39,8 +39,9 @@ class ReportNode:
 class QueryReport:
     """One query: its cost on Spark, the nodes that the engine would run, and the estimated savings.
 
-    seconds: wall clock; None if it never ended or never ran. task_seconds: of all its tasks. engine_share: of the task time,
-    or of the plan's nodes if nothing ran. wall, tasks: seconds saved of each.
+    seconds: wall-clock time; None if the query never ended or never ran. task_seconds: the run time of all its tasks.
+    engine_share: the share of the task time (of the plan's nodes if nothing ran) that the engine would run. wall, tasks: the
+    saved seconds of wall-clock time and of task time.
     """
 
     application: str
@@ -60,11 +61,11 @@ class QueryReport:
 
     @property
     def runs_whole(self) -> bool:
-        """Whether the engine would run all of its nodes."""
+        """Whether the engine would run all nodes."""
         return bool(self.nodes) and all(node.runs is Runs.ENGINE for node in self.nodes)
 
     def speed_up(self, saved: float) -> float:
-        """The speed-up of the query if it saves that many seconds."""
+        """Return the speed-up of the query if ``saved`` seconds of its wall-clock time are saved."""
         if not self.seconds or saved >= self.seconds:
             return 1.0
         return self.seconds / (self.seconds - saved)
@@ -72,7 +73,7 @@ class QueryReport:
 
 @dataclass(frozen=True)
 class ApplicationReport:
-    """One application: its log, and notes about it. other_task_seconds: of tasks outside of queries."""
+    """One application: its log, and notes about it. other_task_seconds: run time of tasks outside of queries."""
 
     id: str
     name: str
@@ -127,12 +128,12 @@ class Qualification:
 
     @property
     def by_saving(self) -> list[QueryReport]:
-        """The queries, those that save most first."""
+        """The queries in descending order of their saving."""
         return sorted(self.queries, key=lambda query: (-query.wall.expected, -(query.seconds or 0.0)))
 
     @property
     def causes(self) -> list[Cause]:
-        """Why nodes fall back to Spark, the reasons that cost most first."""
+        """The reasons why nodes fall back to Spark, in descending order of their task time."""
         operators: dict[str, dict[str, None]] = defaultdict(dict)
         queries: dict[str, set[int]] = defaultdict(set)
         seconds: dict[str, float] = defaultdict(float)
@@ -149,7 +150,7 @@ class Qualification:
         return sorted(causes, key=lambda cause: (-cause.task_seconds, -cause.queries))
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything as plain values, with the sums."""
+        """Return the result with its sums as dicts, lists and plain values."""
         return {
             "format": 1,
             "seconds": self.seconds,

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _ENDING = ".sql"
-_NO_QUERY = "only queries are planned: Spark would run this statement"
+_NOT_A_QUERY = "only queries can be qualified without running them, and this statement is not a query"
 
 
 def sql_files(path: str | Path) -> list[Path]:
-    """The SQL files at a path: a file of that ending, or those directly in a directory."""
+    """Return the ``.sql`` files at a path: the file itself, or the files directly in a directory."""
     path = Path(path)
     if path.is_file():
         return [path] if path.suffix == _ENDING else []
@@ -36,13 +36,13 @@ def qualify_sql(spark: SparkSession, files: list[Path]) -> Qualification:
 
 def _query(spark: SparkSession, number: int, file: Path) -> QueryReport:
     try:
-        text = file.read_text(encoding="utf-8").strip().rstrip(";")
+        statement = file.read_text(encoding="utf-8").strip().rstrip(";")
     except (OSError, UnicodeDecodeError) as error:
         raise SourceError(f"cannot read {file}: {error}") from None
     try:
-        if not is_query(spark, text):  # spark.sql would run it at once
-            return _report(number, file, Outcome.FAILED, error=_NO_QUERY)
-        explanation = explain(spark.sql(text))
+        if not is_query(spark, statement):  # spark.sql would run it at once
+            return _report(number, file, Outcome.FAILED, error=_NOT_A_QUERY)
+        explanation = explain(spark.sql(statement))
     except SPARK_ERRORS as error:
         return _report(number, file, Outcome.FAILED, error=str(error).partition("\n")[0])
     return _report(number, file, Outcome.NOT_RUN, explanation)

@@ -1,4 +1,4 @@
-"""A qualification as text for a terminal: the sums, the queries that save most, and the reasons for staying with Spark."""
+"""Renders a qualification for a terminal: the sums, the queries that save most, and the reasons for fallbacks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DESCRIPTION_CHARACTERS = 60
 
 
 def render_text(result: Qualification, rows: int) -> str:
-    """The report, with at most ``rows`` queries and reasons."""
+    """Render the report with at most ``rows`` queries and at most ``rows`` reasons."""
     lines = [*summary(result), "", *_queries(result, rows)]
     if result.causes:
         lines += ["", "What falls back to Spark:", *_causes(result, rows)]
@@ -22,21 +22,19 @@ def render_text(result: Qualification, rows: int) -> str:
 
 
 def summary(result: Qualification) -> Iterator[str]:
-    """The sums, and notes about applications, a line each."""
+    """Yield the lines with the sums and with notes about applications."""
     whole = sum(query.runs_whole for query in result.queries)
     applications = f" of {_count(len(result.applications), 'application')}" if result.applications else ""
-    line = (
-        f"{_count(len(result.queries), 'query')}{applications}; the engine would run {whole:,} of them whole"
-    )
+    line = f"{_count(len(result.queries), 'query')}{applications}; the engine would run {whole:,} of them completely"
     others = sum(query.outcome in (Outcome.FAILED, Outcome.RUNNING) for query in result.queries)
-    yield line + (f"; {others:,} failed or never ended and count for nothing" if others else "")
+    yield line + (f"; {others:,} failed or never ended and are not counted" if others else "")
     if not result.applications:
         yield f"the cost model expects the engine to save {duration(result.wall.expected)}; no query was run to measure it"
         return
     yield f"{duration(result.seconds)} of queries: the engine should save {_range(result.wall, result.seconds)}"
     yield f"{duration(result.task_seconds)} of tasks: the engine should save {_range(result.tasks, result.task_seconds)}"
     if result.left_out:
-        yield f"{result.left_out:,} executions without tasks, commands mostly, are left out"
+        yield f"{result.left_out:,} executions without tasks, mostly commands, are left out"
     for sentence in result.unreadable:
         yield f"note: not counted: {sentence}"
     for application in result.applications:
@@ -48,20 +46,20 @@ def summary(result: Qualification) -> Iterator[str]:
 
 
 def _count(number: int, what: str) -> str:
-    """``1 query``, ``2 queries``."""
+    """Format a number with a noun: ``1 query``, ``2 queries``."""
     plural = f"{what.removesuffix('y')}ies" if what.endswith("y") else f"{what}s"
     return f"{number:,} {what if number == 1 else plural}"
 
 
 def duration(seconds: float) -> str:
-    """Hours from one hour on, otherwise seconds."""
+    """Format a duration: hours from one hour on, otherwise seconds."""
     return f"{seconds / _HOUR_SECONDS:,.1f} h" if seconds >= _HOUR_SECONDS else f"{seconds:,.1f} s"
 
 
-def _range(saving: Saving, of: float) -> str:
-    if not of:
+def _range(saving: Saving, total_seconds: float) -> str:
+    if not total_seconds:
         return "nothing"
-    share = f"{saving.expected / of:.0%}"
+    share = f"{saving.expected / total_seconds:.0%}"
     return f"{duration(saving.expected)}, {share} ({duration(saving.low)} to {duration(saving.high)})"
 
 
@@ -75,7 +73,7 @@ def _queries(result: Qualification, rows: int) -> Iterator[str]:
 
 
 def query_cells(query: QueryReport) -> tuple[str, str, str, str, str]:
-    """The cells of a query's row: seconds saved, seconds taken, speed-up, engine's share, name."""
+    """Return the cells of a query's row: saved seconds, run time, speed-up, the engine's share, and the name."""
     name = " ".join(query.description.split()) or f"query {query.number}"
     if len(name) > _DESCRIPTION_CHARACTERS:
         name = f"{name[: _DESCRIPTION_CHARACTERS - 3]}..."

@@ -1,4 +1,4 @@
-"""Tables of a context served over Arrow Flight and Flight SQL, and a context whose tables are a service's."""
+"""Serves the tables of an ExecutionContext over Arrow Flight and Flight SQL, and connects to such a service."""
 
 from kquery_spark.service.answers import ServiceLimits
 from kquery_spark.service.client import RemoteContext, connect

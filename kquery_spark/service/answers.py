@@ -28,13 +28,13 @@ _WATCH_POLL_SECONDS = 0.5
 
 @dataclass(frozen=True)
 class ServiceLimits:
-    """What clients of a service can take of it.
+    """Limits of a service on the load that its clients cause.
 
-    running_queries: at once; more wait. waiting_seconds: for how long, before they are refused. unread_seconds: how long
-    a result waits for its client to take the next batch. query_seconds: to plan and to run a query, None for no limit.
-    request_bytes: of one command, ticket or action, with the rows that a client sends along.
-    read_ahead_bytes: of all results together that are computed before their clients take them; each query may hold a batch
-    more.
+    running_queries: the number of queries that run at the same time; further queries wait. waiting_seconds: how long a query
+    waits to start before it fails. unread_seconds: how long a result waits until its client reads the next batch.
+    query_seconds: the time to plan and run one query; None for no limit. request_bytes: the size of one command, ticket or
+    action, including the rows that a client sends with it. read_ahead_bytes: the bytes of all results together that are
+    computed before their clients read them; each query may hold one batch beyond this limit.
     """
 
     running_queries: int = 64
@@ -48,31 +48,38 @@ class ServiceLimits:
         seconds = (self.waiting_seconds, self.unread_seconds, self.query_seconds or 1.0)
         counts = (self.running_queries, self.request_bytes, self.read_ahead_bytes)
         if min(counts) < 1 or min(seconds) <= 0:
-            raise ConfigError("the limits of a service have to be positive")
+            raise ConfigError("the limits of a service must be positive")
 
 
-class _Watched:
-    """A query that is planned, or one that runs and has a place. ``unread_since`` while a batch waits for the client."""
+class _WatchedQuery:
+    """The state of a query that the watcher thread checks against the limits.
 
-    def __init__(self, stop: Stop, started: float, has_place: bool) -> None:
+    The query is either in planning, or it runs and holds a slot of the semaphore. unread_since: when the batch that waits
+    for the client was computed; None if no batch waits.
+    """
+
+    def __init__(self, stop: Stop, started: float, has_slot: bool) -> None:
         self.stop = stop
         self.started = started
         self.unread_since: float | None = None
-        self.has_place = has_place
-        self.is_planned = not has_place
+        self.has_slot = has_slot
+        self.is_planning = not has_slot
 
 
 class Query:
-    """A request on its way through the service. planning_seconds: how long its planning took, which counts as run time."""
+    """One client request, from planning to its last batch.
+
+    planning_seconds: the time that planning took, which counts as run time.
+    """
 
     def __init__(self, is_cancelled: Callable[[], bool]) -> None:
-        """is_cancelled: may be called by the thread of the request only, while it lasts."""
+        """is_cancelled: detects a disconnected client. Only the thread of the request may call it, during the request."""
         self.stop = Stop(lambda: "its client is gone" if is_cancelled() else "", small_batches=True)
         self.planning_seconds = 0.0
 
 
 class _PlanningControl(RunControl):
-    """Stops planning, which happens in the thread of the request, as ``Stop`` ends a run."""
+    """Interrupts planning for the reasons for which ``Stop`` ends a run; planning runs in the thread of the request."""
 
     def __init__(self, stop: Stop) -> None:
         super().__init__(within=stop.control)
@@ -89,32 +96,35 @@ class _PlanningControl(RunControl):
 
 
 class Answers:
-    """Streams results within the limits. A thread watches the queries while there are any."""
+    """Plans queries and streams their results within the limits.
+
+    A watcher thread checks all active queries every half second, and ends when there are none.
+    """
 
     def __init__(self, limits: ServiceLimits) -> None:
         self.budget = ReadAheadBudget(limits.read_ahead_bytes)
         self._limits = limits
-        self._places = threading.Semaphore(limits.running_queries)
+        self._slots = threading.Semaphore(limits.running_queries)
         self._lock = threading.Lock()
-        self._watched: set[_Watched] = set()
+        self._watched: set[_WatchedQuery] = set()
         self._ended = 0
         self._freed_memory = FreedMemory()
         self._watcher: threading.Thread | None = None
 
     @property
     def running(self) -> int:
-        """How many queries run."""
+        """The number of queries that run."""
         with self._lock:
             return self._running_count()
 
     def _running_count(self) -> int:
-        return sum(not query.is_planned for query in self._watched)
+        return sum(not query.is_planning for query in self._watched)
 
     def plan(self, query: Query, step: Callable[[], R]) -> R:
-        """Run a step of planning; ExecutionError where it takes too long or the client leaves."""
+        """Run a step of planning; raises ExecutionError if it takes too long or the client disconnects."""
         started = time.monotonic()
         try:
-            with self._watching(_Watched(query.stop, started, has_place=False)):
+            with self._watching(_WatchedQuery(query.stop, started, has_slot=False)):
                 return _PlanningControl(query.stop).controlled(step)()
         except RunStopped:
             query.stop.check()
@@ -123,10 +133,10 @@ class Answers:
             query.planning_seconds += time.monotonic() - started
 
     def stream(self, answer: pa.RecordBatchReader, query: Query) -> Iterator[pa.RecordBatch]:
-        """The batches of an answer that was made for ``query``; waits for a place first."""
+        """Wait for a free slot, then yield the batches of ``query``'s answer."""
         stop = query.stop
-        self._wait_for_place(stop)
-        running = _Watched(stop, time.monotonic() - query.planning_seconds, has_place=True)
+        self._wait_for_slot(stop)
+        running = _WatchedQuery(stop, time.monotonic() - query.planning_seconds, has_slot=True)
         with self._watching(running), answer:
             for batch in answer:
                 running.unread_since = time.monotonic()
@@ -135,15 +145,15 @@ class Answers:
                 stop.check()
 
     def release_memory(self, freed: FreedMemory) -> None:
-        """Give memory of ended queries back to the system if it is time to. freed: of the calling thread."""
+        """Return memory of ended queries to the system if a release is due. freed: the state of the calling thread."""
         with self._lock:
             ended, running = self._ended, self._running_count()
         freed.release_if_due(ended, running)
 
-    def _wait_for_place(self, stop: Stop) -> None:
+    def _wait_for_slot(self, stop: Stop) -> None:
         limits = self._limits
         end = time.monotonic() + limits.waiting_seconds
-        while not self._places.acquire(timeout=_POLL_SECONDS):
+        while not self._slots.acquire(timeout=_POLL_SECONDS):
             stop.check()
             if time.monotonic() > end:
                 raise KQueryError(
@@ -152,7 +162,7 @@ class Answers:
                 )
 
     @contextmanager
-    def _watching(self, query: _Watched) -> Iterator[None]:
+    def _watching(self, query: _WatchedQuery) -> Iterator[None]:
         with self._lock:
             self._watched.add(query)
             if self._watcher is None:
@@ -163,13 +173,13 @@ class Answers:
         finally:
             with self._lock:
                 self._watched.discard(query)
-                self._ended += not query.is_planned
+                self._ended += not query.is_planning
                 self._release(query)
 
-    def _release(self, query: _Watched) -> None:
-        if query.has_place:
-            query.has_place = False
-            self._places.release()
+    def _release(self, query: _WatchedQuery) -> None:
+        if query.has_slot:
+            query.has_slot = False
+            self._slots.release()
 
     def _watch(self) -> None:
         while True:
@@ -184,13 +194,13 @@ class Answers:
                     if reason:
                         query.stop.set(reason)
                     if reason and query.unread_since is not None:
-                        # its tasks end, and the thread that waits for the client holds nothing that others need
+                        # Only the request's thread still waits for the client. The tasks end, so others may run.
                         self._release(query)
 
-    def _overdue(self, query: _Watched) -> str:
+    def _overdue(self, query: _WatchedQuery) -> str:
         now, limits, since = time.monotonic(), self._limits, query.unread_since
         if since is not None and now - since > limits.unread_seconds:
-            return f"its client took no rows for {limits.unread_seconds:g} s"
+            return f"its client read no rows for {limits.unread_seconds:g} s"
         if limits.query_seconds is not None and now - query.started > limits.query_seconds:
             return f"it took more than {limits.query_seconds:g} s"
         return ""

@@ -1,4 +1,4 @@
-"""A context whose tables are those of a service: queries are checked here and run there."""
+"""The client of a service: an ExecutionContext that resolves queries locally and runs them in the service."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Scan
 from kquery_spark.logical.subqueries import walk_with_subqueries
 from kquery_spark.runtime.local import ReadAheadBudget, Stop
-from kquery_spark.service.failures import raised_here
+from kquery_spark.service.failures import as_engine_errors
 from kquery_spark.service.requests import PlanRequest
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.remote import RemoteTable
 
 
 def connect(location: str, *, token: str | None = None, tls_root_certs: bytes | None = None) -> RemoteContext:
-    """A context over the tables of the service at ``grpc://HOST:PORT`` (``grpc+tls://`` with TLS).
+    """Connect to the service at ``grpc://HOST:PORT`` (``grpc+tls://`` with TLS).
 
-    token: the service's, when it has one. tls_root_certs: PEM certificates to trust instead of the system's.
-    Raises SourceError when no service answers, ConfigError when it does not let this client in.
+    token: the bearer token that the service requires, if it requires one. tls_root_certs: PEM certificates to trust instead
+    of the system's. Raises SourceError if no service answers, and ConfigError if the service rejects the token.
     """
     return RemoteContext(location, token=token, tls_root_certs=tls_root_certs)
 
 
 class RemoteContext(ExecutionContext):
-    """An ``ExecutionContext`` whose queries run in a service; rows registered with ``register_arrow`` travel with them.
+    """An ``ExecutionContext`` whose queries run in a service, with rows of ``register_arrow`` sent along with each query.
 
     Use it in a ``with`` statement, or ``close`` it.
     """
@@ -43,11 +43,13 @@ class RemoteContext(ExecutionContext):
         self._location = location
         headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
         self._options = flight.FlightCallOptions(headers=headers)
-        with raised_here(location):
+        with as_engine_errors(location):
             try:
                 self._client = flight.FlightClient(location, tls_root_certs=tls_root_certs)
             except pa.ArrowInvalid as error:
-                raise PlanError(f"{location!r} is no place of a service; write grpc://HOST:PORT") from error
+                raise PlanError(
+                    f"{location!r} is not the address of a service; write grpc://HOST:PORT"
+                ) from error
             facts = json.loads(self._act("session"))
         super().__init__(
             time_zone=facts["time_zone"], ansi=facts["ansi"], case_sensitive=facts["case_sensitive"]
@@ -55,12 +57,12 @@ class RemoteContext(ExecutionContext):
         self.refresh()
 
     def refresh(self) -> None:
-        """Look again which tables the service has."""
-        with raised_here(self._location):
-            there = list(self._client.list_flights(options=self._options))
+        """Replace the list of remote tables by the tables that the service has now."""
+        with as_engine_errors(self._location):
+            flights = list(self._client.list_flights(options=self._options))
         for name in [n for n, p in self._tables.items() if _is_remote(p)]:
             del self._tables[name]
-        for info in there:
+        for info in flights:
             name = info.descriptor.path[0].decode()
             self.register_source(name, RemoteTable(name, info.schema))
 
@@ -69,24 +71,24 @@ class RemoteContext(ExecutionContext):
         return self.stream(analyzed).read_all()
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
-        """The service's plans and stages of a resolved query."""
-        with raised_here(self._location):
-            return self._act("trace" if trace else "explain", _sent(analyzed))
+        """Return the plans and stages of a resolved query, as the service explains them."""
+        with as_engine_errors(self._location):
+            return self._act("trace" if trace else "explain", _encoded_request(analyzed))
 
     def stream(
         self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
     ) -> pa.RecordBatchReader:
-        """Send a resolved query and read its rows batch by batch; closing the reader ends it.
+        """Send a resolved query and read its rows batch by batch; closing the reader ends the query.
 
-        ``stop`` and ``budget`` have no effect: the service has its own.
+        ``stop`` and ``budget`` have no effect, because the service applies limits of its own.
         """
-        with raised_here(self._location):
-            reader = self._client.do_get(flight.Ticket(_sent(analyzed)), self._options)
+        with as_engine_errors(self._location):
+            reader = self._client.do_get(flight.Ticket(_encoded_request(analyzed)), self._options)
             schema = reader.schema
 
         def batches() -> Iterator[pa.RecordBatch]:
             try:
-                with raised_here(self._location):
+                with as_engine_errors(self._location):
                     for chunk in reader:
                         yield chunk.data
             finally:
@@ -95,7 +97,7 @@ class RemoteContext(ExecutionContext):
         return pa.RecordBatchReader.from_batches(schema, batches())
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._client.close()
 
     def __enter__(self) -> Self:
@@ -106,16 +108,16 @@ class RemoteContext(ExecutionContext):
 
     def _act(self, kind: str, body: bytes = b"") -> str:
         results: list[Any] = list(self._client.do_action(flight.Action(kind, body), self._options))
-        text: str = results[0].body.to_pybytes().decode()
-        return text
+        answer: str = results[0].body.to_pybytes().decode()
+        return answer
 
 
-def _sent(analyzed: Analyzed) -> bytes:
+def _encoded_request(analyzed: Analyzed) -> bytes:
     for node in walk_with_subqueries(analyzed.plan):
         if isinstance(node, Scan) and not isinstance(node.source, RemoteTable | MemorySource):
             raise PlanError(
                 f"{node.table} is a file of this machine, which the service cannot read; "
-                "let the service have the table, or send its rows with register_arrow"
+                "register the table in the service, or send its rows with register_arrow"
             )
     return PlanRequest(analyzed).ticket
 

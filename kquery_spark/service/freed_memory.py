@@ -1,4 +1,4 @@
-"""Gives memory that ended queries have freed back to the operating system."""
+"""Returns memory that ended queries have freed to the operating system."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import time
 import pyarrow as pa
 
 _BUSY_SECONDS = 5.0
-"""Time between two releases while queries run, which would soon have to ask the system for the same memory again."""
+"""Seconds between two releases while queries run. Running queries would soon allocate the released memory again."""
 
 
 class FreedMemory:
     """Decides when to release memory. Each thread that releases has an instance of its own.
 
     Arrow's default allocator, mimalloc, releases the memory of threads that have ended from the main thread only; from other
-    threads it releases a part. A process that does nothing but serve therefore calls this from its main thread, too.
+    threads it releases a part. A process that only serves queries therefore also calls this from its main thread.
     """
 
     def __init__(self) -> None:

@@ -1,6 +1,7 @@
-"""What Flight SQL tells about a service and its tables: small tables whose columns the protocol defines.
+"""Answers Flight SQL's metadata commands with small tables whose columns the protocol defines.
 
-There are no catalogs and no schemas, so both have one nameless entry and clients write the names of tables alone.
+A service has no catalogs or schemas. Both lists have one entry with an empty name, so clients use table names without a
+prefix.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ _FACTS: dict[int, str | bool | int] = {
     4: True,  # SQL
     5: False,  # Substrait
     8: 0,  # no transactions
-    9: False,  # no cancelling by its own call
-    504: "`",  # what quotes names
+    9: False,  # no separate call that cancels a query
+    504: "`",  # the quote character of identifiers
 }
-# The kinds of values, in the order in which the union of the protocol has them.
+# Name, Python type and Arrow type of the members of the protocol's union, in its order.
 _KINDS: tuple[tuple[str, type, pa.DataType], ...] = (
     ("string_value", str, pa.string()),
     ("bool_value", bool, pa.bool_()),
@@ -50,7 +51,10 @@ def _sql_info(context: ExecutionContext, command: Any) -> pa.Table:
 
 
 def _union(values: Sequence[object]) -> pa.UnionArray:
-    """Values of several kinds as a dense union: one array a kind, and for each value its kind and its place there."""
+    """Build a dense union of values of several kinds.
+
+    It has one array per kind, and for each value its kind and its index in that kind's array.
+    """
     number_of = {kind: i for i, (_, kind, _) in enumerate(_KINDS)}
     kinds = [number_of[type(v)] for v in values]
     children = [[v for v in values if type(v) is kind] for _, kind, _ in _KINDS]
@@ -105,7 +109,7 @@ def _nameless(command: Any) -> bool:
     return not command.catalog and not pattern.strip("%")
 
 
-#: The message of each command and what answers it.
+#: By command name: the Protobuf message of the command, and the function that answers it.
 TABLES: dict[str, tuple[type[Message], Callable[[ExecutionContext, Any], pa.Table]]] = {
     "CommandGetSqlInfo": (pb.CommandGetSqlInfo, _sql_info),
     "CommandGetCatalogs": (Empty, _catalogs),

@@ -1,6 +1,6 @@
-"""The requests of clients, in a command or a ticket: SQL, a plan, or Flight SQL's metadata about tables.
+"""Decodes client requests from commands and tickets: SQL, a plan, or one of Flight SQL's metadata commands.
 
-Everything a request needs is in its bytes, so the service keeps nothing between two calls.
+The bytes of a request contain all that is needed to answer it, so the service has no state between two calls.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from kquery_spark.stages.serialization import ReadLimits, from_bytes, to_bytes
 
 # Client plans must not contain Python functions, file sources, or physical plans: these would run arbitrary code, read any
 # file of this machine, or bypass planning.
-_NOT_FROM_CLIENTS = (UserCall, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
-_SOURCES_OF_CLIENTS = (MemorySource, RemoteTable)
+_FORBIDDEN_CLASSES = (UserCall, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
+_CLIENT_SOURCES = (MemorySource, RemoteTable)
 
 
 def _is_allowed(cls: type) -> bool:
-    """Whether a plan of a client's may have values of a class."""
-    is_code = issubclass(cls, LogicalPlan) and cls.calls_python
-    return cls in _SOURCES_OF_CLIENTS or not (is_code or issubclass(cls, _NOT_FROM_CLIENTS))
+    """Return whether a client's plan may contain values of a class."""
+    calls_python = issubclass(cls, LogicalPlan) and cls.calls_python
+    return cls in _CLIENT_SOURCES or not (calls_python or issubclass(cls, _FORBIDDEN_CLASSES))
 
 
 CLIENT_PLANS = ReadLimits(
@@ -49,8 +49,9 @@ CLIENT_PLANS = ReadLimits(
     allows=_is_allowed,
 )
 
+# Prefixes of the type URLs of messages: Flight SQL's messages, and the service's own.
 _FLIGHT_SQL = "type.googleapis.com/arrow.flight.protocol.sql."
-_OURS = "type.googleapis.com/kquery_spark.service."
+_KQUERY_SERVICE = "type.googleapis.com/kquery_spark.service."
 
 M = TypeVar("M", bound=Message)
 
@@ -60,49 +61,52 @@ class Request(Protocol):
 
     @property
     def ticket(self) -> bytes:
-        """Bytes that ``read_request`` makes this request of."""
+        """The encoded request, which ``read_request`` decodes."""
 
     def schema(self, context: ExecutionContext) -> pa.Schema:
-        """The answer's columns; nothing is run."""
+        """Return the columns of the answer without running the query."""
 
     def answer(
         self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
     ) -> pa.RecordBatchReader:
-        """The answer, batch by batch, until ``stop`` is set; ``budget`` bounds what is ahead of the client."""
+        """Return the answer batch by batch until ``stop`` is set.
+
+        ``budget`` bounds the bytes of batches that are computed before the client reads them.
+        """
 
     def explain(self, context: ExecutionContext, trace: bool) -> str:
-        """How it is answered; ``trace``: and what each optimizer rule did to it."""
+        """Return the plans and stages of the answer; with ``trace`` also the change by each optimizer rule."""
 
 
 @dataclass(frozen=True)
 class SqlRequest(Request):
-    """A query in Spark's SQL."""
+    """A query in Spark's SQL dialect."""
 
-    text: str
+    sql: str
 
     @property
     @override
     def ticket(self) -> bytes:
-        return packed("TicketStatementQuery", pb.TicketStatementQuery(statement_handle=self.text.encode()))
+        return packed("TicketStatementQuery", pb.TicketStatementQuery(statement_handle=self.sql.encode()))
 
     @override
     def schema(self, context: ExecutionContext) -> pa.Schema:
-        return context.sql(self.text).schema
+        return context.sql(self.sql).schema
 
     @override
     def answer(
         self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
     ) -> pa.RecordBatchReader:
-        return context.stream(context.sql(self.text).analyzed, stop, budget)
+        return context.stream(context.sql(self.sql).analyzed, stop, budget)
 
     @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
-        return context.sql(self.text).explain(trace)
+        return context.sql(self.sql).explain(trace)
 
 
 @dataclass(frozen=True)
 class PlanRequest(Request):
-    """A resolved query whose scans name tables of the service, or bring rows of the client with them."""
+    """A resolved query whose scans read tables of the service, or rows that the client sends in the plan."""
 
     query: Analyzed
 
@@ -110,25 +114,29 @@ class PlanRequest(Request):
     @override
     def ticket(self) -> bytes:
         message = pb.CommandPlan(plan=to_bytes(self.query.plan), names=self.query.names)
-        return packed("CommandPlan", message, _OURS)
+        return packed("CommandPlan", message, _KQUERY_SERVICE)
 
     def resolved(self, context: ExecutionContext) -> Analyzed:
-        """The query over the service's own tables; PlanError where they are not what the client took them for."""
+        """Return the query with the service's own tables in place of remote tables.
 
-        def own(node: LogicalPlan) -> LogicalPlan:
+        Raises PlanError if a table is missing or has other columns than when the client connected.
+        """
+
+        def with_service_tables(node: LogicalPlan) -> LogicalPlan:
             if isinstance(node, Input):
                 raise PlanError(f"the plan has an open input, {node.name}; only whole plans can be sent")
             if not isinstance(node, Scan):
                 return node
             if isinstance(node.source, MemorySource):
-                return _own_rows(context, node, node.source)
+                return _checked_rows(context, node, node.source)
             if not isinstance(node.source, RemoteTable):
                 raise PlanError(
-                    f"the plan reads {node.table} by itself; only tables of the service and rows can be sent"
+                    f"the plan reads {node.table} from a source of the client; "
+                    "only tables of the service and rows can be sent"
                 )
-            return _own_table(context, node, node.source)
+            return _service_table(context, node, node.source)
 
-        plan = transform_with_subqueries(self.query.plan, own)
+        plan = transform_with_subqueries(self.query.plan, with_service_tables)
         check_types(plan)
         return Analyzed(plan, self.query.names)
 
@@ -148,31 +156,35 @@ class PlanRequest(Request):
         return context.explain(self.resolved(context), trace)
 
 
-def _own_rows(context: ExecutionContext, scan: Scan, source: MemorySource) -> LogicalPlan:
-    """The client's rows under an identity given here: what a client says of it could be that of other rows."""
+def _checked_rows(context: ExecutionContext, scan: Scan, source: MemorySource) -> LogicalPlan:
+    """Return a scan of the client's rows with a new identity.
+
+    The identity in a client's plan cannot be trusted: it could be the identity of other rows, and caches compare identities.
+    """
     for field, column in zip(source.table.schema, source.table.columns, strict=True):
         if column.null_count and not field.nullable:
             raise PlanError(f"column {field.name} of {scan.table} is NOT NULL and has NULLs")
     return replace(scan, source=memory_source(source.table, context.facts.time_zone))
 
 
-def _own_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
+def _service_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -> LogicalPlan:
+    """Return the plan of the service's table that a client's scan names."""
     plan = context.table_plan(source.table)
     if plan is None:
-        there = ", ".join(context.table_names()) or "none"
-        raise PlanError(f"the service has no table {source.table} any more; its tables are {there}")
+        tables = ", ".join(context.table_names()) or "none"
+        raise PlanError(f"the service has no table {source.table} any more; its tables are {tables}")
     if not plan.schema.equals(source.schema):
         raise PlanError(
             f"{source.table} has other columns than it had when the client connected; connect again"
         )
     if scan.projection is not None or scan.filters:
-        raise PlanError("plans are sent as they were written; the service optimizes them")
+        raise PlanError("send plans before they are optimized; the service optimizes them")
     return plan
 
 
 @dataclass(frozen=True)
 class MetadataRequest(Request):
-    """A table of facts that Flight SQL defines."""
+    """One of Flight SQL's metadata commands. kind: the name of the command, a key of ``metadata.TABLES``."""
 
     kind: str
     command: Message
@@ -197,22 +209,22 @@ class MetadataRequest(Request):
 
     @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
-        return f"{self.kind}: told from the service's tables"
+        return f"{self.kind}: answered from the list of the service's tables"
 
 
 def packed(kind: str, message: Message, protocol: str = _FLIGHT_SQL) -> bytes:
-    """A message as it is sent: with its kind."""
+    """Encode a message together with its kind. protocol: the prefix of the type URL."""
     return AnyMessage(type_url=protocol + kind, value=message.SerializeToString()).SerializeToString()
 
 
 def read_request(data: bytes) -> Request:
-    """The request in a command or a ticket; PlanError or SerializationError for a malformed one."""
+    """Decode the request in a command or ticket; raises PlanError or SerializationError for a malformed one."""
     kind, value = unpacked(data)
     if kind == "":
         try:
             return SqlRequest(data.decode())
         except UnicodeDecodeError:
-            raise PlanError("a command is SQL in UTF-8, a command of Flight SQL, or a plan") from None
+            raise PlanError("a command must be SQL in UTF-8, a Flight SQL command, or a plan") from None
     if kind == "CommandStatementQuery":
         return SqlRequest(parsed(pb.CommandStatementQuery, value).query)
     if kind == "TicketStatementQuery":
@@ -231,20 +243,23 @@ def read_request(data: bytes) -> Request:
 
 
 def unpacked(data: bytes) -> tuple[str, bytes]:
-    """The kind of a message of Flight SQL or of ours, and the message; no kind when it is neither."""
+    """Split bytes into the kind and the encoded message.
+
+    The kind is "" if the bytes are neither a Flight SQL message nor one of the service's own.
+    """
     message = AnyMessage()
     try:
         message.ParseFromString(data)
     except DecodeError:
         return "", data
-    for prefix in (_FLIGHT_SQL, _OURS):
+    for prefix in (_FLIGHT_SQL, _KQUERY_SERVICE):
         if message.type_url.startswith(prefix):
             return message.type_url.removeprefix(prefix), message.value
     return "", data
 
 
 def parsed(kind: type[M], data: bytes) -> M:
-    """A message of a kind; SerializationError when the bytes are something else."""
+    """Decode a message of a kind; raises SerializationError if the bytes are not such a message."""
     message = kind()
     try:
         message.ParseFromString(data)

@@ -1,4 +1,4 @@
-"""QueryService: queries of Flight and Flight SQL clients over the tables of a context."""
+"""QueryService runs queries of Flight and Flight SQL clients over the tables of an ExecutionContext."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from kquery_spark.service.requests import Request, packed, parsed, read_request,
 
 _RELEASE_POLL_SECONDS = 0.5
 _ACTIONS = {
-    "session": "What decides the meaning of queries here, as JSON.",
-    "explain": "The plans and stages of a plan or of SQL, as text.",
-    "trace": "As explain, with what each optimizer rule did.",
-    "CreatePreparedStatement": "Flight SQL: check a query and give its columns.",
-    "ClosePreparedStatement": "Flight SQL: nothing is kept, so nothing is done.",
+    "session": "Return the settings that decide the meaning of queries, as JSON.",
+    "explain": "Return the plans and stages of a plan or of SQL.",
+    "trace": "Like explain, with the change that each optimizer rule made.",
+    "CreatePreparedStatement": "Flight SQL: check a query and return its columns.",
+    "ClosePreparedStatement": "Flight SQL: does nothing, because the service has no state.",
 }
 
 
 class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.flight has no types
-    """Serves a context until ``shutdown``; every query reads the tables as they are then.
+    """Serves a context until ``shutdown``; every query reads the current state of the tables.
 
-    Clients send SQL as the command of a descriptor or as a ticket, commands of Flight SQL (as ADBC does), or plans
-    (``kq.connect``); results come back as Arrow record batches. ``port`` is the port in use.
+    Clients send SQL as the command of a descriptor or as a ticket, Flight SQL commands (as ADBC does), or plans
+    (``kq.connect``). Results are Arrow record batches. ``port`` is the port in use.
 
-    location: ``grpc://HOST:PORT``, port 0 for any free one; ``grpc+tls://`` with ``tls``, a PEM certificate and its
-    key. token: what clients have to bring as ``authorization: Bearer TOKEN``. limits: what they can
-    take of the service.
+    location: ``grpc://HOST:PORT``, with port 0 for any free port; ``grpc+tls://`` with ``tls``, a PEM certificate and its
+    key. token: the bearer token that clients must send as ``authorization: Bearer TOKEN``. limits: the load that clients may
+    cause.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         )
 
     def serve_until(self, ended: threading.Event) -> None:
-        """Block until ``ended`` is set, then finish the queries that run; call it from the main thread.
+        """Block until ``ended`` is set, then finish the running queries; call this from the main thread.
 
-        As ``serve``, and this thread returns the memory of ended queries to the system meanwhile.
+        Unlike ``serve``, this also returns the memory of ended queries to the system.
         """
         freed = FreedMemory()
         while not ended.wait(_RELEASE_POLL_SECONDS):
@@ -70,18 +70,18 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         self.shutdown()
 
     def list_flights(self, context: Any, criteria: bytes) -> Iterator[flight.FlightInfo]:
-        """One entry a table."""
+        """Yield one entry per table."""
         with as_flight_errors():
             for name in self._tables.table_names():
                 yield self._info(flight.FlightDescriptor.for_path(name))
 
     def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
-        """The columns of an answer and the ticket to get it with; nothing runs before that."""
+        """Return the columns of an answer and its ticket. The query runs when the client sends the ticket to ``do_get``."""
         with as_flight_errors():
             return self._answers.plan(_query(context), lambda: self._info(descriptor))
 
     def get_schema(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
-        """The columns of an answer."""
+        """Return the columns of an answer."""
         with as_flight_errors():
             return self._answers.plan(
                 _query(context),
@@ -99,16 +99,16 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         return flight.GeneratorStream(answer.schema, self._batches(answer, query))
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
-        """Refused: the service is read only."""
+        """Refuse uploads: the service is read-only."""
         with as_flight_errors():
-            raise Unsupported("this service takes no rows and no parameters; write values into the query")
+            raise Unsupported("uploads and query parameters are not supported; write values into the query")
 
     def list_actions(self, context: Any) -> list[tuple[str, str]]:
-        """The actions there are."""
+        """Return the names and descriptions of the actions."""
         return list(_ACTIONS.items())
 
     def do_action(self, context: Any, action: flight.Action) -> Iterator[flight.Result]:
-        """Run one of ``list_actions``."""
+        """Run one of the actions that ``list_actions`` returns."""
         with as_flight_errors():
             self._check_size(action.body.size)
             kind, body = action.type, action.body.to_pybytes()
@@ -127,20 +127,20 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         if kind in ("explain", "trace"):
             return [flight.Result(self._read(body).explain(self._tables, kind == "trace").encode())]
         if kind == "CreatePreparedStatement":
-            text = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
+            sql = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
             result = pb.ActionCreatePreparedStatementResult(
-                prepared_statement_handle=text.encode(),
-                dataset_schema=self._tables.sql(text).schema.serialize().to_pybytes(),
+                prepared_statement_handle=sql.encode(),
+                dataset_schema=self._tables.sql(sql).schema.serialize().to_pybytes(),
                 parameter_schema=pa.schema([]).serialize().to_pybytes(),
             )
             return [flight.Result(packed("ActionCreatePreparedStatementResult", result))]
         if kind == "ClosePreparedStatement":
             return []
-        raise Unsupported(f"there is no action {kind}; there are {', '.join(_ACTIONS)}")
+        raise Unsupported(f"there is no action {kind}; the actions are {', '.join(_ACTIONS)}")
 
     def _info(self, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
         request = self._read(_command(descriptor))
-        # no location: the ticket is for the service that gave it; rows and bytes are not known before
+        # An empty list of locations means this service. -1: the numbers of rows and bytes are unknown before the query runs.
         endpoint = flight.FlightEndpoint(request.ticket, [])
         return flight.FlightInfo(request.schema(self._tables), descriptor, [endpoint], -1, -1)
 
@@ -155,7 +155,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     def _check_size(self, size: int) -> None:
         if size > self._limits.request_bytes:
             raise PlanError(
-                f"a request of {size} bytes is too large; this service takes {self._limits.request_bytes}"
+                f"a request of {size} bytes is too large; this service accepts {self._limits.request_bytes}"
             )
 
 
@@ -167,7 +167,7 @@ def _command(descriptor: flight.FlightDescriptor) -> bytes:
     if descriptor.descriptor_type == flight.DescriptorType.CMD:
         return bytes(descriptor.command)
     if len(descriptor.path) != 1:
-        raise PlanError("the path of a descriptor is the name of one table")
+        raise PlanError("the path of a descriptor must be the name of one table")
     name: bytes = descriptor.path[0]
     return b"SELECT * FROM `" + name.replace(b"`", b"``") + b"`"
 
@@ -177,9 +177,9 @@ class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
         self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: Any, headers: Mapping[str, Sequence[Any]]) -> None:
-        """Rejects calls without the token."""
-        given = [v.encode() if isinstance(v, str) else v for v in headers.get("authorization", ())]
-        if not any(hmac.compare_digest(self._expected, v) for v in given):
+        """Reject calls without the token."""
+        received = [v.encode() if isinstance(v, str) else v for v in headers.get("authorization", ())]
+        if not any(hmac.compare_digest(self._expected, v) for v in received):
             raise flight.FlightUnauthenticatedError(
-                "this service needs its token: authorization: Bearer TOKEN"
+                "this service requires a bearer token; send the header authorization: Bearer TOKEN"
             )

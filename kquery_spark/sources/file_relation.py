@@ -1,4 +1,4 @@
-"""A table of files as Spark describes and lists it, before the engine has looked at any of them."""
+"""Describes a table of files with Spark's schema and file list, before the engine opens any file."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
 class ListedFile:
     """One file of a relation; ``partition`` has a value for each field of the partition schema.
 
-    uri: as Java prints it, in which a path is escaped (``file:///data/x%20y.parquet``). modified_ms: when the file was last
-    changed, as its filesystem or the table format's log says. deleted: which of its rows are no rows of the table.
+    uri: Java's form, in which the path is escaped (``file:///data/x%20y.parquet``). modified_ms: the modification time from
+    the filesystem or the table format's log. deleted: the deletion vector of the file, if it has one.
     """
 
     uri: str
@@ -29,17 +29,19 @@ class ListedFile:
 
     @property
     def path(self) -> str:
-        """Hadoop's path: with a scheme, and not escaped (``file:/data/x y.parquet``)."""
-        scheme, colon, rest = self.uri.partition(":")
-        return f"{scheme}{colon}{unquote(rest.removeprefix('//') if rest.startswith('///') else rest)}"
+        """Hadoop's form of the path, with a scheme and not escaped (``file:/data/x y.parquet``)."""
+        scheme, colon, escaped = self.uri.partition(":")
+        return (
+            f"{scheme}{colon}{unquote(escaped.removeprefix('//') if escaped.startswith('///') else escaped)}"
+        )
 
 
 @dataclass(frozen=True)
 class TableColumns:
-    """What a table calls the columns that have other names in its files.
+    """Maps a table's column names to the names in its files, for tables with column mapping.
 
-    stored: the name in the files by the table's name, of all columns. fields: the table's column by the name in the files,
-    of those that the engine has a type for.
+    stored: the name in the files by the table's name, for all columns. fields: the table's field by the name in the files,
+    for the columns that have a type in the engine.
     """
 
     stored: Mapping[str, str]
@@ -48,16 +50,16 @@ class TableColumns:
 
 @dataclass(frozen=True)
 class FileRelation:
-    """A HadoopFsRelation: all its non-empty files but the ``files_pruned`` that conditions on partition columns leave out.
+    """A HadoopFsRelation with its non-empty files. The plan node may also output ``_metadata``, which is in neither schema.
 
-    ``roots`` are Hadoop's paths, with a scheme and not escaped (``file:/data/x y.parquet``). ``output`` of the plan
-    node may have columns of neither schema (``_metadata``), which come from the file itself. ``unread`` says
-    of columns that the engine has no type for why not; ``data_schema`` is without them. ``columns`` has the JSON of Spark's
-    schema for each column of the files, with its metadata. ``jvm_zone`` is the time zone of Spark's JVM, for a format
-    whose files are read by it. ``defaults`` has the plain values of columns in rows of files that lack them, where these are
-    not NULL. ``from_log``: a table format's log lists the files, each of which is never changed.
-    ``table_columns`` is there for a table whose columns have other names in its files; everything
-    else goes by the files' names. ``bucket_spec``: None for a table that is not bucketed.
+    files_pruned: the number of files that conditions on partition columns exclude; ``files`` does not have them. roots:
+    Hadoop's paths, with a scheme and not escaped (``file:/data/x y.parquet``). data_schema: the columns of the files that
+    have a type in the engine. unread: the other columns, with the reason why they have no type. columns: the JSON of Spark's
+    schema for each column of the files, including its metadata. jvm_zone: the time zone of Spark's JVM, which some formats
+    depend on. defaults: the default values, as plain values, of columns that some files do not have, unless they are NULL.
+    from_log: whether a table format's log lists the files; such files never change. table_columns: the mapping of column
+    names, if the table's columns have other names in its files; all other fields use the files' names. bucket_spec: None if
+    the table is not bucketed.
     """
 
     format: str
@@ -77,17 +79,17 @@ class FileRelation:
 
     @property
     def stored_names(self) -> Set[str]:
-        """The names in the files of all columns, those of directories among them."""
+        """The names in the files of all columns, including partition columns."""
         return {*self.data_schema.names, *self.partition_schema.names, *self.unread}
 
     @property
     def table_names(self) -> Set[str]:
-        """What the table calls them."""
+        """The table's names of all columns."""
         if self.table_columns is None:
             return self.stored_names
         table_names = {stored: name for name, stored in self.table_columns.stored.items()}
         return {table_names.get(name, name) for name in self.stored_names}
 
     def stored_name(self, column: str) -> str:
-        """The name in the files of a column of the table."""
+        """Return the name in the files of a table's column."""
         return column if self.table_columns is None else self.table_columns.stored.get(column, column)

@@ -1,4 +1,4 @@
-"""Files: listing paths, globs and partition directories, opening, and noticing that a file has changed."""
+"""Lists files of paths, globs and partition directories, finds their filesystems, and detects changed files."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.sources.request_limit import within_limit
 from kquery_spark.types import names as t
 
-# ``dbfs:/a`` too; a name with a colon is no scheme, and neither is the letter of a drive
+# Matches ``s3://a`` and ``dbfs:/a``, but not a file name with a colon (``a:b``) or a drive letter (``c:/a``).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -41,14 +41,14 @@ def naming_file(path: str) -> Iterator[None]:
 
 
 def local_path(path: str) -> str | None:
-    """The path on this machine's filesystem, or None for another filesystem."""
+    """Return the path on the local filesystem; None for a path on another filesystem."""
     if path.startswith("file:"):
         return unquote(urlparse(path).path)
     return None if _SCHEME.match(path) else path
 
 
 def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
-    """The Arrow filesystem of a path or URI, and the path inside it."""
+    """Return the Arrow filesystem of a path or URI, and the path within that filesystem."""
     local = local_path(path)
     if local is not None:
         return pafs.LocalFileSystem(), local
@@ -66,9 +66,10 @@ def filesystem(path: str) -> tuple[pafs.FileSystem, str]:
 
 
 def stamp_of(path: str) -> int:
-    """A number that changes with a local file whatever is done to its time: of its inode and of when that changed last.
+    """Return a number that identifies the file at a path, in addition to its size and time.
 
-    Of a file in a bucket or on HDFS it changes with the bucket's endpoint or the cluster's addresses.
+    For a local file it is a hash of the inode and its change time, so it changes even if the modification time is set back.
+    For a file in a bucket or on HDFS it changes with the bucket's endpoint or the cluster's addresses.
     """
     local = local_path(path)
     if local is None:
@@ -76,13 +77,16 @@ def stamp_of(path: str) -> int:
         return 0 if store is None else store.stamp
     try:
         status = os.stat(local)
-    except OSError:  # of another machine
+    except OSError:  # the file may exist on another machine only
         return 0
     return hash((status.st_ino, status.st_ctime_ns))
 
 
 def modified_ms(path: str) -> int:
-    """When a local file was last changed, in milliseconds; SourceError if there is none. 0 on other filesystems."""
+    """Return the modification time of a local file in milliseconds; 0 on other filesystems.
+
+    Raises SourceError if the file does not exist.
+    """
     local = local_path(path)
     if local is None:
         return 0
@@ -93,7 +97,7 @@ def modified_ms(path: str) -> int:
 
 
 def check_unchanged(file: DataFile) -> None:
-    """Raise SourceError when a local file is gone or not what it was when the query was planned."""
+    """Raise SourceError if a local file was removed or changed since the query was planned."""
     path = local_path(file.path)
     if path is None:
         return
@@ -106,9 +110,10 @@ def check_unchanged(file: DataFile) -> None:
 
 
 def check_remote(file: DataFile, fs: pafs.FileSystem, inner: str) -> None:
-    """Raise SourceError when a file of another filesystem is gone or not what it was when the query was planned.
+    """Raise SourceError if a file on another filesystem was removed or changed since the query was planned.
 
-    A table format's files, whose times are not known, are never written to: only their bucket may be another by now.
+    inner: the path within ``fs``. Files of table formats have no known time and are never overwritten. For them, only the
+    stamp is checked, because the path may lead to another bucket now.
     """
     if file.stamp and stamp_of(file.path) != file.stamp:
         raise changed_error(file.path)
@@ -117,7 +122,7 @@ def check_remote(file: DataFile, fs: pafs.FileSystem, inner: str) -> None:
     info = fs.get_file_info(inner)
     if info.type == pafs.FileType.NotFound:
         raise missing_error(file.path)
-    # object stores answer in seconds or in milliseconds, depending on how they are asked; HDFS always in milliseconds
+    # Object stores return seconds or milliseconds, depending on the kind of request; HDFS always returns milliseconds.
     unit = 1000 if authority_of(file.path) is None else 1
     same_time = _milliseconds(info) // unit == file.modified_ms // unit
     if info.size != file.size or not same_time:
@@ -125,25 +130,25 @@ def check_remote(file: DataFile, fs: pafs.FileSystem, inner: str) -> None:
 
 
 def missing_error(path: str) -> SourceError:
-    """The error for a file that is gone."""
+    """Return the error for a file that does not exist any more."""
     return SourceError(f"{path} does not exist any more; it did when the query was planned")
 
 
 def changed_error(path: str) -> SourceError:
-    """The error for a file that was written to."""
+    """Return the error for a file that has changed."""
     return SourceError(f"{path} has changed since the query was planned; plan the query again")
 
 
 def is_changed(file: DataFile, status: os.stat_result) -> bool:
-    """Whether a local file has another size or time than when the query was planned."""
+    """Return whether a local file has another size or time than when the query was planned."""
     return status.st_size != file.size or status.st_mtime_ns // 1_000_000 != file.modified_ms
 
 
 def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str | None]]]:
-    """Data files under paths, directories and globs, and the raw Hive partition values by column name.
+    """List the data files of paths, directories and globs, and their raw Hive partition values by column name.
 
-    What Spark would list: no hidden files (leading ``_`` or ``.``), and below a directory its own files or
-    those of its partition directories. Files are in path order.
+    The list is the same as in Spark: it has no hidden files (leading ``_`` or ``.``), and for a directory it has either the
+    files directly in it or those of its partition directories. Files are in path order.
     """
     files: list[DataFile] = []
     raw: list[dict[str, str | None]] = []
@@ -165,21 +170,21 @@ def list_files(paths: Sequence[str]) -> tuple[list[DataFile], dict[str, list[str
 
 
 def _data_files(path: str) -> list[tuple[DataFile, str, dict[str, str | None]]]:
-    """Each data file under a path, with its path below the listed root and its raw partition values."""
-    listed = _local(path) if local_path(path) is not None else _remote(path)
+    """List the data files of a path, with their paths relative to the listed root and their raw partition values."""
+    listed = _list_local(path) if local_path(path) is not None else _list_remote(path)
     if not listed:
         raise SourceError(f"no such file or directory: {path}")
     files = [(file, relative, _hive_values(relative, file.path)) for file, relative in listed]
     if any(values for _, _, values in files):
         return files
-    # Without partition columns Spark does not look into directories.
+    # If there are no partition columns, Spark does not read subdirectories.
     return [(file, relative, values) for file, relative, values in files if "/" not in relative]
 
 
 def partitioned_files(
     paths: Sequence[str], tz: str = "UTC", infer: bool = True
 ) -> tuple[list[DataFile], list[pa.Field]]:
-    """Data files with their typed partition values, and the partition columns (string without ``infer``)."""
+    """List data files with typed partition values, and return the partition columns (strings without ``infer``)."""
     files, raw = list_files(paths)
     if not files:
         raise SourceError(f"no data files under {', '.join(paths)}")
@@ -190,9 +195,10 @@ def partitioned_files(
 
 
 def with_partitions(columns: Sequence[pa.Field], partitions: Sequence[pa.Field]) -> list[pa.Field]:
-    """A table's columns: those of its files, then those of its paths.
+    """Return a table's columns: the columns of its files, then the partition columns.
 
-    A column that is in both keeps its position and takes its type and values from the paths, as in Spark.
+    A column that is both keeps its position in the files, but has the type and the values of the partition column, as in
+    Spark.
     """
     typed = {f.name: f for f in partitions}
     names = {c.name for c in columns}
@@ -200,25 +206,25 @@ def with_partitions(columns: Sequence[pa.Field], partitions: Sequence[pa.Field])
 
 
 def partition_range(file: DataFile, partitions: Sequence[str], column: str, rows: int) -> ColumnRange | None:
-    """The range of a partition column in a file: its one value; None for other columns."""
+    """Return the range of a partition column in a file, which is its only value; None for other columns."""
     if column not in partitions:
         return None
     value = file.partition[list(partitions).index(column)]
     return ColumnRange(value, value, rows if value is None else 0)
 
 
-def differs_in_case(column: str, names: Collection[str], path: str) -> None:
-    """Raise SourceError when a file lacks a column but has it in other letters (Spark may read that)."""
+def check_no_case_difference(column: str, names: Collection[str], path: str) -> None:
+    """Raise SourceError if a file lacks a column but has one that differs only in case, which Spark might read."""
     if column.lower() in {n.lower() for n in names}:
-        raise SourceError(f"{path} has a column that differs from {column} in upper and lower case only")
+        raise SourceError(f"{path} has a column that differs from {column} only in upper and lower case")
 
 
 def _hidden(name: str) -> bool:
     return (name.startswith("_") and "=" not in name) or name.startswith(".") or name.endswith("._COPYING_")
 
 
-def _local(path: str) -> list[tuple[DataFile, str]]:
-    """Files with their paths below the listed root (no slash: directly in it)."""
+def _list_local(path: str) -> list[tuple[DataFile, str]]:
+    """List local files with their paths relative to the listed root; a relative path without a slash is directly in it."""
     local = local_path(path) or path
     exists = os.path.exists(local)
     roots = [local] if exists else sorted(r for r in glob.glob(local) if not _hidden(os.path.basename(r)))
@@ -238,19 +244,24 @@ def _local_files(root: str) -> Iterator[tuple[DataFile, str]]:
 
 def _stat(path: str) -> DataFile:
     status = os.stat(path)
-    whole = os.path.abspath(path)
-    return DataFile(whole, status.st_size, status.st_mtime_ns // 1_000_000, stamp=stamp_of(whole))
+    absolute = os.path.abspath(path)
+    return DataFile(absolute, status.st_size, status.st_mtime_ns // 1_000_000, stamp=stamp_of(absolute))
 
 
-def _remote(path: str) -> list[tuple[DataFile, str]]:
-    """The same on another filesystem; ``*``, ``?`` and ``[...]`` are a glob within each directory."""
+def _list_remote(path: str) -> list[tuple[DataFile, str]]:
+    """List files on another filesystem like ``_list_local``; the wildcards of a glob match within one directory level."""
     fs, inner = filesystem(path)
     if "?" in path:
-        raise SourceError(f"cannot list {path}: give what stands behind the question mark as storage_options")
-    # ``abfss://container@account/a`` is ``container/a`` for Arrow
+        raise SourceError(
+            f"cannot list {path}: pass the parameters after the question mark as storage_options"
+        )
+    # Arrow lists paths within the filesystem, but files need full URIs, so the prefix in which the two differ must be
+    # exchanged. It is found from the common end. Example: the URI abfss://c@account/t/2024 has the inner path c/t/2024. Both
+    # end with "/t/2024", so the prefixes are "abfss://c@account" and "c", and Arrow's c/t/2024/a.csv becomes
+    # abfss://c@account/t/2024/a.csv.
     pairs = zip(reversed(path), reversed(inner), strict=False)
-    same = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    prefix, inner_prefix = path[: len(path) - same], inner[: len(inner) - same]
+    common = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
+    prefix, inner_prefix = path[: len(path) - common], inner[: len(inner) - common]
     try:
         listed = within_limit(
             path, lambda: [pair for root in _remote_roots(fs, inner) for pair in _remote_files(fs, root)]
@@ -283,15 +294,15 @@ def _remote_roots(fs: pafs.FileSystem, inner: str) -> list[pafs.FileInfo]:
 
 
 def _matches_glob(path: str, pattern: str) -> bool:
-    """Whether each directory of a path matches the one of the pattern at its depth."""
+    """Return whether each directory of a path matches the pattern's directory at the same depth."""
     parts, patterns = path.split("/"), pattern.split("/")
     return len(parts) == len(patterns) and all(map(fnmatch.fnmatchcase, parts, patterns))
 
 
 def _remote_files(fs: pafs.FileSystem, root: pafs.FileInfo) -> list[tuple[pafs.FileInfo, str]]:
-    """The files below a root, or the root if it is one.
+    """List the files below a root, or the root itself if it is a file.
 
-    Hadoop marks directories of Azure by objects without content, which Arrow takes for files.
+    On Azure, Hadoop marks directories by empty objects, which Arrow reports as files; they are left out.
     """
     if root.type == pafs.FileType.File and root.size:
         return [(root, root.base_name)]
@@ -317,7 +328,7 @@ def _hive_values(relative: str, path: str) -> dict[str, str | None]:
     directories = relative.split("/")[:-1]
     named = [part for part in directories if "=" in part]
     if named and len(named) < len(directories):
-        raise SourceError(f"{path} is below directories of which only some are partitions")
+        raise SourceError(f"{path} is below both partition directories and other directories")
     for part in named:
         key, value = part.split("=", 1)
         values[_unescaped(key)] = None if value == _HIVE_NULL else _unescaped(value)
@@ -325,12 +336,12 @@ def _hive_values(relative: str, path: str) -> dict[str, str | None]:
 
 
 def _unescaped(name: str) -> str:
-    """A name of a partition directory as Spark's ``unescapePathName`` reads it: ``%E9`` is the character U+00E9."""
+    """Unescape the name of a partition directory like Spark's ``unescapePathName``: ``%E9`` is the character U+00E9."""
     return unquote(name, encoding="latin-1")
 
 
 def constant(value: Any, dtype: pa.DataType, length: int) -> pa.Array:
-    """A partition column: one value for every row of a file (strings as a one-entry dictionary)."""
+    """Build a column with one value for all rows; a string becomes a dictionary with one entry."""
     if value is None:
         return pa.nulls(length, dtype)
     if dtype == t.STRING:

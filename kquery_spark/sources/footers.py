@@ -1,4 +1,4 @@
-"""The footers of files: those that this process keeps parsed, and how those of many files are read."""
+"""Caches the parsed footers of Parquet files, and reads the footers of many files concurrently."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from kquery_spark.sources.files import local_path
 from kquery_spark.sources.lru_cache import LruCache, Sized
 
 MAX_BYTES = 256 << 20
-_MAX_FOOTERS_AT_ONCE = 32  # that are fetched from another filesystem
+_MAX_CONCURRENT_READS = 32  # of footers on another filesystem
 
 T = TypeVar("T")
 
 PARQUET_FOOTERS: LruCache[DataFile, Sized] = LruCache(MAX_BYTES)
-"""Those of this process's Parquet files."""
+"""Parsed footers of Parquet files that this process has read."""
 
 
 def of_each_file(read: Callable[[DataFile], T], files: Sequence[DataFile]) -> list[T]:
-    """What ``read`` gives of each file; of other filesystems it reads several at the same time, as each takes a while."""
+    """Call ``read`` for each file and return the results; files on other filesystems are read concurrently."""
     if len(files) < 2 or all(local_path(file.path) is not None for file in files):
         return [read(file) for file in files]
-    with ThreadPoolExecutor(_MAX_FOOTERS_AT_ONCE) as pool:
+    with ThreadPoolExecutor(_MAX_CONCURRENT_READS) as pool:
         return list(pool.map(read, files))

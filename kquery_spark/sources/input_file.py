@@ -1,8 +1,8 @@
-"""An open data file, read by position and never mapped into memory.
+"""Opens data files, which are read by position and never mapped into memory, and caches the open files.
 
-When a file is truncated while a process reads a mapping of it, the kernel ends the process by SIGBUS; in the driver that is
-the user's own process. ``pread`` gives fewer bytes instead, which is an error that names the file. It copies what the
-mapping would show, about 0.1 ms per megabyte, which is little beside decoding.
+If a file is truncated while a process reads it through a memory mapping, the kernel kills the process with SIGBUS; in the
+driver that is the user's own process. ``pread`` returns fewer bytes instead, which becomes an error that names the file. The
+copy that it makes takes about 0.1 ms per megabyte, which is little compared with decoding.
 """
 
 from __future__ import annotations
@@ -35,18 +35,17 @@ from kquery_spark.sources.request_limit import within_limit
 
 R = TypeVar("R")
 
-_CHECKED_BYTES = (
-    64 << 20
-)  # reads of more, which damaged metadata may ask for, are checked against the file's size
-_MAX_OPEN_FILES = 128  # handles that ``shared_input`` keeps open; many systems allow a process 1,024
-_OPEN_FILES_DIVISOR = 4  # of the files that a process may open, for the user's own files and sockets
+# Larger reads are checked against the file's size before memory is allocated, because damaged metadata may request them.
+_MAX_UNCHECKED_BYTES = 64 << 20
+_MAX_OPEN_FILES = 128  # files that ``shared_input`` keeps open; many systems allow 1,024 for a process
+_OPEN_FILES_DIVISOR = 4  # the cache uses at most this fraction of the files that the process may open
 
 
 class InputFile:
-    """One open file, which stays the version it was opened as when another one gets its path.
+    """One open file. It stays the same version if another file replaces it at its path.
 
-    native: the ``pyarrow.NativeFile``, whose ``read_at`` any number of threads may call. readers: for each thread, what it
-    reads this file with.
+    native: the ``pyarrow.NativeFile``; several threads may call its ``read_at``. readers: thread-local cache of the format
+    readers that a thread uses for this file.
     """
 
     def __init__(self, file: DataFile) -> None:
@@ -72,7 +71,7 @@ class InputFile:
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"cannot open {file.path}: {error_text(error, file.path)}") from None
         if self.is_local:
-            # On a remote filesystem this takes one more request, so the reader checks after it has read.
+            # On a remote filesystem this check takes a request, so there it is made only after reads.
             try:
                 self.check_unchanged()
             except BaseException:
@@ -89,7 +88,10 @@ class InputFile:
 
     @property
     def change(self) -> SourceError | None:
-        """The error of a file that was written to or, where this matters, removed since the query was planned; else None."""
+        """The error to raise if the file was changed since the query was planned; None if it was not.
+
+        A removed remote file counts as changed. A removed local file does not, because its bytes can still be read.
+        """
         if self._remote is None:
             return changed_error(self.file.path) if is_changed(self.file, self._status()) else None
         try:
@@ -100,16 +102,17 @@ class InputFile:
         return None
 
     def _status(self) -> os.stat_result:
-        """Of the open file; of what has its path now where pyarrow is too old to tell the file's descriptor."""
+        """Return the status of the open file; with an old pyarrow, which has no ``fileno``, of the file at its path."""
         try:
             return os.fstat(self.native.fileno())
         except AttributeError:
             return os.stat(self._path)
 
     def check_unchanged(self) -> None:
-        """Raise SourceError when what was read may not be as planned.
+        """Raise SourceError if the file has changed since the query was planned.
 
-        A write sets the file's time before its bytes: bytes that were read before this call are those of the planned file.
+        Call this after reading. A write changes the file's time before its bytes, so if the time is still the planned one,
+        all bytes that were read before this call belong to the planned version.
         """
         change = self.change
         if change is not None:
@@ -117,19 +120,19 @@ class InputFile:
             raise change
 
     def read_at(self, nbytes: int, offset: int) -> bytes:
-        """Read exactly this number of bytes of the planned version.
+        """Read exactly ``nbytes`` bytes of the planned version.
 
         Raises SourceError if the file changed, and ValueError for a negative offset.
         """
         if min(nbytes, offset) < 0:
             raise ValueError(f"there are no {nbytes} bytes at {offset}")
-        if nbytes > _CHECKED_BYTES and offset + nbytes > self.size():  # before memory is allocated
+        if nbytes > _MAX_UNCHECKED_BYTES and offset + nbytes > self.size():
             self.check_unchanged()
             raise SourceError(f"{self.file.path} ends at byte {self.size()}, which is too early")
         try:
             data = self.read_unchecked(nbytes, offset)
         except SourceError:
-            self.check_unchanged()  # as the reason may be that it is another one by now
+            self.check_unchanged()  # the cause may be that the file has changed
             raise
         count_read(len(data))
         self.check_unchanged()
@@ -138,7 +141,10 @@ class InputFile:
         return data
 
     def read_unchecked(self, nbytes: int, offset: int) -> bytes:
-        """Up to so many bytes as they are now, which are not counted; ``check_unchanged`` says if they are as planned."""
+        """Read up to ``nbytes`` bytes of the current version, without counting them.
+
+        A caller has to use ``check_unchanged`` afterwards to find out if they belong to the planned version.
+        """
         try:
             data: bytes = self._limited(lambda: self.native.read_at(nbytes, offset))
         except (OSError, pa.ArrowException) as error:
@@ -149,9 +155,10 @@ class InputFile:
         return request() if self.is_local else within_limit(self.file.path, request)
 
     def opened_as(self, format_name: str, opening: Callable[[], R], *, checked: bool = False) -> R:
-        """What ``opening`` makes of this file; SourceError where that is no file of the format, or not the planned one.
+        """Return the reader that ``opening`` creates for this file.
 
-        checked: it only looks at bytes that ``read_at`` gave, which are as planned.
+        Raises SourceError if the file does not have the format, or is not the planned version. checked: ``opening`` reads
+        only through ``read_at``, which checks the version itself.
         """
         try:
             reader = opening() if checked else self._limited(opening)
@@ -164,12 +171,12 @@ class InputFile:
         return reader
 
     def size(self) -> int:
-        """Bytes of the file."""
+        """Return the size of the file in bytes."""
         return int(self.native.size())
 
 
 def _open_local(path: str) -> pa.OSFile:
-    """Open a file; where the process has too many open, close those that are kept for later reads, and try again."""
+    """Open a local file. If the process has too many open files, close the cached ones and try again."""
     try:
         return pa.OSFile(path)
     except OSError as error:
@@ -181,7 +188,7 @@ def _open_local(path: str) -> pa.OSFile:
 
 
 def _max_open_files() -> int:
-    """The handles to keep: fewer where the process may open few files."""
+    """Return the number of open files to cache: fewer if the process may open only few files."""
     try:
         import resource
 
@@ -198,7 +205,7 @@ _lock = threading.Lock()
 
 
 def shared_input(file: DataFile) -> InputFile:
-    """The file's handle, which all threads share and which stays open until many other files were read."""
+    """Return an open file from an LRU cache that all threads share."""
     with _lock:
         shared = _shared.get(file)
         if shared is not None:
@@ -206,13 +213,13 @@ def shared_input(file: DataFile) -> InputFile:
             return shared
     opened = InputFile(file)
     with _lock:
-        shared = _shared.setdefault(file, opened)  # another thread may have been faster
+        shared = _shared.setdefault(file, opened)  # another thread may have opened the file at the same time
         while len(_shared) > _max_open_files():
             _shared.popitem(last=False)
     return shared
 
 
 def forget_input(file: DataFile) -> None:
-    """Let go of the handle of a file that is gone or has changed, so that its disk space can be reused."""
+    """Remove a deleted or changed file from the cache, so that its disk space can be reused."""
     with _lock:
         _shared.pop(file, None)

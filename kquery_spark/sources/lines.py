@@ -1,4 +1,4 @@
-"""What the sources of text files share: splits cut at line ends, and the columns of partitioned directories."""
+"""Base class of CSV and JSON sources: byte ranges that begin at line ends as splits, and partition columns."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class LineSource(Source):
 
     @property
     def whole_files(self) -> bool:
-        """Whether line ends are only known when a file is read from its start."""
+        """Whether files must be read from their start to find line ends."""
         return False
 
     @cached_property
     def _row_bytes(self) -> float:
-        """Bytes of a line, from the start of the largest file."""
+        """Average bytes of a line at the start of the largest file."""
         if not self.files:
             return 1.0
-        text = first_lines(max(self.files, key=lambda f: f.size))
-        return max(1.0, len(text) / max(1, text.count(b"\n")))
+        head = first_lines(max(self.files, key=lambda f: f.size))
+        return max(1.0, len(head) / max(1, head.count(b"\n")))
 
     def splits(self) -> list[Split]:
-        """Ranges of 32 MB; whole files where a line's start is unknown in the middle."""
+        """Return byte ranges of 32 MB, or whole files if lines cannot be found in the middle of a file."""
         ranges = []
         for index, file in enumerate(self.files):
             whole = self.whole_files or is_compressed(file.path)
@@ -61,12 +61,12 @@ class LineSource(Source):
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """All of the text is split into lines, whichever columns are read."""
+        """Return the size of the files, because all bytes are read, whatever the columns."""
         return sum(f.size for f in self.files)
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """Known for partition columns only."""
+        """Return the value of a partition column; other columns have no statistics."""
         return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
 
     def batch(
@@ -77,7 +77,7 @@ class LineSource(Source):
         arrays: Sequence[pa.Array],
         rows: int,
     ) -> Batch:
-        """The requested columns, from the arrays called ``names`` and the file's partition values."""
+        """Build a batch of the requested columns from ``arrays``, whose columns are ``names``, and from partition values."""
         by_name = dict(zip(names, arrays, strict=True))
         schema = pa.schema([self.table_schema.field(c) for c in columns])
         for field in schema:

@@ -1,4 +1,4 @@
-"""RemoteTable: a table of a service as its clients know it, a name and a schema."""
+"""RemoteTable represents a service's table in a client: its name and its schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class RemoteTable(Source):
-    """Stands for a table in a plan on its way to the service, which puts its own table there."""
+    """A placeholder for a table in a plan that a client sends; the service replaces it by its own table."""
 
     table: str
     table_schema: pa.Schema
@@ -26,12 +26,12 @@ class RemoteTable(Source):
     def schema(self) -> pa.Schema:
         return self.table_schema
 
+    @override
     def splits(self) -> list[Split]:
-        """Refused: the rows are elsewhere."""
         self._refuse()
 
+    @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
-        """Refused: the rows are elsewhere."""
         self._refuse()
 
     def _refuse(self) -> NoReturn:

@@ -1,8 +1,8 @@
-"""A time limit for requests to other filesystems, which their clients do not have.
+"""Limits the time of requests to other filesystems, because Arrow's clients have no such limit.
 
-Arrow's clients give up only when a server sends nothing for a while, and try again then. A server that sends a few bytes a
-second occupies a task for hours. So a thread of its own makes each request, and the reader waits for it no longer than
-the limit. The thread ends with the request.
+Arrow's clients time out only if a server sends nothing for a while, and then they retry. A server that sends a few bytes per
+second would occupy a task for hours. So each request runs in a thread of its own, and the reader stops waiting after the
+limit. The thread ends when the request ends.
 """
 
 from __future__ import annotations
@@ -24,23 +24,23 @@ _seconds = DEFAULT_REQUEST_SECONDS
 
 
 def limit_requests(seconds: int) -> None:
-    """Set the limit of this process in seconds; 0 is none."""
+    """Set the limit of this process in seconds; 0 means no limit."""
     global _seconds
     _seconds = seconds
 
 
 def within_limit(path: str, request: Callable[[], T]) -> T:
-    """The result of a request about a file or directory of another filesystem; SourceError when it takes too long."""
+    """Run a request for a path on another filesystem; raises SourceError if it takes too long."""
     seconds = _seconds
     if not seconds:
         return request()
     answer: Future[T] = Future()
-    # Not a pool: its threads would be waited for when the process ends.
+    # Daemon threads instead of a pool, because the process would wait for a pool's threads when it ends.
     threading.Thread(target=_answer, args=(answer, request), name="kquery-request", daemon=True).start()
     try:
         return answer.result(seconds)
     except FutureTimeoutError:
-        if answer.done():  # the request itself raised the error, or has ended since the wait did
+        if answer.done():  # the request itself raised this error, or it ended right after the timeout
             return answer.result()
         raise SourceError(
             f"a request for {path} took longer than {seconds} seconds, the limit that {SETTING} sets"

@@ -17,7 +17,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.config.cost import COST_PREFIX, CostModel
 from kquery_spark.config.engine import PREFIX, RULES, EngineConfig
-from kquery_spark.config.names import setting_values, value_text
+from kquery_spark.config.names import format_value, setting_values
 from kquery_spark.config.tolerant import read_tolerantly, unknown_settings
 from kquery_spark.errors import ConfigError, ConfigWarning
 from kquery_spark.optimizer import optimizer
@@ -110,7 +110,7 @@ def test_values_that_no_number_may_have(value: str) -> None:
 
 
 def test_defaults_are_allowed_values() -> None:
-    given = {name: value_text(name, value) for name, value in DEFAULTS.items()}
+    given = {name: format_value(name, value) for name, value in DEFAULTS.items()}
     read = read_tolerantly(given, EngineConfig(), CostModel())
     assert (read.config, read.problems) == (EngineConfig(), ())
     assert not unknown_settings([*DEFAULTS, "spark.sql.ansi.enabled"])

@@ -97,4 +97,4 @@ def test_the_cost_model_is_a_setting(many: SparkSession):
 def test_the_model_survives_as_settings():
     model = CostModel(stage_seconds=0.5, decoded_byte_seconds=1e-9)
     assert CostModel().with_settings(model.settings()) == model
-    assert CostModel().least_bytes_of_top_k == pytest.approx(30e6)
+    assert CostModel().min_top_k_bytes == pytest.approx(30e6)

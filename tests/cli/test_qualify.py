@@ -31,7 +31,7 @@ def test_a_directory_of_logs(capsys, tmp_path):
     page, numbers = tmp_path / "report.html", tmp_path / "report.json"
     code, said = end(capsys, LOGS, "--html", page, "--json", numbers)
     assert code == Exit.OK
-    assert said.out.startswith("2 queries of 2 applications; the engine would run 2 of them whole\n")
+    assert said.out.startswith("2 queries of 2 applications; the engine would run 2 of them completely\n")
     assert said.out.endswith(f"wrote {page}\nwrote {numbers}\n")
     assert said.err == ""
     assert "sum by key" in page.read_text()
@@ -42,7 +42,7 @@ def test_a_directory_of_logs(capsys, tmp_path):
     ("content", "arguments", "code", "says"),
     [
         (None, (), Exit.MISSING_PATH, "path does not exist"),
-        ("id,name\n1,x\n", (), Exit.UNREADABLE, "is no event log of Spark: line 1"),
+        ("id,name\n1,x\n", (), Exit.UNREADABLE, "is not a Spark event log: line 1"),
         ("", ("--table", "t=t.csv"), Exit.USAGE, "--table is for SQL files"),
     ],
 )

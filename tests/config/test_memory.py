@@ -9,7 +9,7 @@ import pytest
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.memory import (
     JVM_EXTRA_BYTES,
-    LEAST_MEMORY_BYTES,
+    MIN_MEMORY_BYTES,
     ContainerFacts,
     ProcessLimits,
     task_budget,
@@ -110,7 +110,7 @@ def test_no_limit_and_no_linux(tmp_path):
         # spark.executor.pyspark.memory
         (ContainerFacts(2, GB), ProcessLimits(address_limit=2 * GB, address_used=1536 * MB), 256 * MB),
         # nothing is left
-        (ContainerFacts(8, GB), ProcessLimits(1100 * MB, 900 * MB), LEAST_MEMORY_BYTES),
+        (ContainerFacts(8, GB), ProcessLimits(1100 * MB, 900 * MB), MIN_MEMORY_BYTES),
     ],
 )
 def test_the_budget_is_half_of_a_tasks_share(facts, limits, budget):
@@ -121,15 +121,15 @@ def test_an_explicit_budget_wins():
     small = ProcessLimits(cgroup_limit=GB, cgroup_used=GB)
     given = EngineConfig().with_settings({"spark.kquery.memoryBytes": "2g"})
     assert with_budget(given, ContainerFacts(), limits=small) is given
-    assert with_budget(EngineConfig(), ContainerFacts(), limits=small).memory_bytes == LEAST_MEMORY_BYTES
+    assert with_budget(EngineConfig(), ContainerFacts(), limits=small).memory_bytes == MIN_MEMORY_BYTES
 
 
 def test_build_sides_that_stay_count_against_a_small_budget():
     roomy = with_budget(EngineConfig(), ContainerFacts(), 300 * MB, ProcessLimits())
-    assert (roomy.memory_bytes, roomy.kept_bytes) == (GB, EngineConfig().kept_bytes)
+    assert (roomy.memory_bytes, roomy.build_cache_bytes) == (GB, EngineConfig().build_cache_bytes)
     limits = ProcessLimits(cgroup_limit=800 * MB)
     small = with_budget(EngineConfig(), ContainerFacts(), 80 * MB, limits)
-    assert (small.memory_bytes, small.kept_bytes) == (320 * MB, 100 * MB)
+    assert (small.memory_bytes, small.build_cache_bytes) == (320 * MB, 100 * MB)
 
 
 def test_the_address_limit_of_a_real_process():

@@ -22,7 +22,7 @@ INTEL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nflags\t\t: fpu avx2 avx512f
     ("text", "expected"),
     [(ZEN_4, True), (ZEN_3, False), (ZEN_5, False), (INTEL, False), ("processor: 0", False)],
 )
-def test_zen_4_is_told_by_its_family_and_avx512(tmp_path, text, expected):
+def test_zen_4_is_detected_by_its_family_and_avx512(tmp_path, text, expected):
     path = tmp_path / "cpuinfo"
     path.write_text(f"processor\t: 0\n{text}\n\nprocessor\t: 1\n{ZEN_4}\n")
     assert processor.is_zen_4(path) is expected
@@ -40,7 +40,7 @@ from kquery_spark.config import processor
 from kquery_spark.config.cgroups import cpu_quota
 assert "numpy" not in sys.modules
 processor.is_zen_4 = lambda: True
-processor.sort_quickly()
+processor.use_fastest_sort()
 import numpy as np
 from numpy._core._multiarray_umath import __cpu_features__ as features
 print(features[next(n for n in ("X86_V4", "AVX512F") if n in features)], np.sort(np.array([2, 1])).tolist())
@@ -48,7 +48,7 @@ print(features[next(n for n in ("X86_V4", "AVX512F") if n in features)], np.sort
 
 
 @pytest.mark.parametrize("own", [None, ""])
-def test_a_process_of_ours_sorts_without_avx512_unless_told_otherwise(own):
+def test_engine_processes_sort_without_avx512_unless_the_variable_is_set(own):
     environment = {k: v for k, v in os.environ.items() if k != "NPY_DISABLE_CPU_FEATURES"}
     if own is not None:
         environment["NPY_DISABLE_CPU_FEATURES"] = own
@@ -70,7 +70,7 @@ def test_numpy_that_is_there_already_is_left_alone(monkeypatch):
     monkeypatch.setattr(processor, "is_zen_4", lambda: True)
     import numpy  # noqa: F401
 
-    processor.sort_quickly()
+    processor.use_fastest_sort()
     assert "NPY_DISABLE_CPU_FEATURES" not in os.environ
 
 

@@ -1,4 +1,4 @@
-"""Finding event logs and reading their lines: what is no log, where it ends, what cannot be read."""
+"""Finding event logs and reading their lines: files that are not logs, logs that are cut off, and unreadable files."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def test_an_empty_directory(tmp_path):
 def test_what_is_no_event_log_is_named(tmp_path, content):
     file = tmp_path / "table"
     file.write_text(content)
-    with pytest.raises(SourceError, match=f"{file} is no event log of Spark: line 1"):
+    with pytest.raises(SourceError, match=f"{file} is not a Spark event log: line 1"):
         qualify_logs(file)
 
 
 def test_a_damaged_line_is_named(tmp_path):
     file = tmp_path / "app-1"
     file.write_text(FIRST + "nonsense\n" + FIRST)
-    with pytest.raises(SourceError, match=f"{file} is no event log of Spark: line 2"):
+    with pytest.raises(SourceError, match=f"{file} is not a Spark event log: line 2"):
         qualify_logs(file)
 
 
 def test_a_codec_that_is_not_supported(tmp_path):
     file = tmp_path / "app-1.bz2"
     file.write_bytes(b"")
-    with pytest.raises(SourceError, match=r"\.bz2 is not supported; \.zstd, .* and no compression are"):
+    with pytest.raises(SourceError, match=r"\.bz2 is not supported; use \.zstd, .* or no compression"):
         qualify_logs(file)
 
 
@@ -94,6 +94,6 @@ def test_a_file_among_logs_that_is_none_is_named_and_left_out(tmp_path):
     result = qualify_logs(tmp_path)
     assert len(result.applications) == 1
     (sentence,) = result.unreadable
-    assert f"{tmp_path / 'notes.txt'} is no event log of Spark: line 1" in sentence
+    assert f"{tmp_path / 'notes.txt'} is not a Spark event log: line 1" in sentence
     assert f"note: not counted: {sentence}" in render_text(result, 5)
     assert result.as_dict()["unreadable"] == (sentence,)

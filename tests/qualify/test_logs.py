@@ -12,7 +12,7 @@ import pytest
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.event_files import EventReader, find_logs
 from kquery_spark.qualify.html import render_html
-from kquery_spark.qualify.judgement import ONLY_PASSES_ROWS_ON, Runs
+from kquery_spark.qualify.judgement import NO_EXPENSIVE_OPERATOR, Runs
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Outcome, QueryReport
 from kquery_spark.qualify.text import render_text
@@ -90,7 +90,7 @@ def test_the_time_of_tasks_is_all_shared_out(queries):
 def test_nodes_stay_with_spark_for_reasons(queries):
     reasons = {node.name: node.reason for node in queries["random"].nodes if node.reason}
     assert reasons.pop("Project") == "random numbers are drawn by Spark"
-    assert set(reasons.values()) <= {ONLY_PASSES_ROWS_ON}
+    assert set(reasons.values()) <= {NO_EXPENSIVE_OPERATOR}
     sampled = queries["sampled"]
     runs = {node.name: node.runs for node in sampled.nodes}
     assert runs["Sample"] is Runs.SPARK

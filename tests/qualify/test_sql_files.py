@@ -45,7 +45,9 @@ def test_statements_do_not_run(spark, tmp_path, statement):
     (tmp_path / "statement.sql").write_text(statement)
     (query,) = qualify_sql(spark, sql_files(tmp_path)).queries
     assert query.outcome is Outcome.FAILED
-    assert query.error == "only queries are planned: Spark would run this statement"
+    assert (
+        query.error == "only queries can be qualified without running them, and this statement is not a query"
+    )
     assert not spark.catalog.tableExists("sql_file_table")
     assert spark.conf.get("spark.kquery.enabled", "unset") == "unset"
 
@@ -63,7 +65,7 @@ def test_a_statement_is_never_given_to_spark(tmp_path):
     (tmp_path / "drop.sql").write_text("DROP TABLE t;\n")
     (query,) = qualify_sql(session, sql_files(tmp_path)).queries
     assert query.outcome is Outcome.FAILED
-    assert query.error.startswith("only queries are planned")
+    assert query.error.startswith("only queries can be qualified")
 
 
 def test_a_file_and_what_is_none(directory):

@@ -30,7 +30,7 @@ from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Aggregate, Filter, Input, Limit, LogicalPlan, Projection, Scan
 from kquery_spark.logical.subqueries import Exists, ScalarSubquery
 from kquery_spark.runtime.local import Stop
-from kquery_spark.service.failures import as_flight_errors, raised_here
+from kquery_spark.service.failures import as_engine_errors, as_flight_errors
 from kquery_spark.service.requests import PlanRequest, read_request
 from kquery_spark.sources.csv.source import csv_source
 from kquery_spark.sources.memory import memory_source
@@ -146,7 +146,7 @@ def test_plans_of_strangers_reach_no_files(tmp_path: Path, which: str):
 
 def test_files_are_refused_even_in_a_plan_that_was_let_in(context: kq.ExecutionContext, tmp_path: Path):
     for plan in plans_of_strangers(tmp_path / "x.parquet").values():
-        with pytest.raises(PlanError, match="reads secret by itself"):
+        with pytest.raises(PlanError, match="reads secret from a source of the client"):
             PlanRequest(Analyzed(plan, ("x",))).resolved(context)
 
 
@@ -221,7 +221,7 @@ def test_every_error_comes_back_as_it_was():
     kinds = [e for e in vars(errors).values() if isinstance(e, type) and issubclass(e, errors.KQueryError)]
     for kind in kinds:
         one = kind("DIVIDE_BY_ZERO", "no") if kind is ExecutionError else kind("no")
-        with pytest.raises(kind) as raised, raised_here("grpc://there"), as_flight_errors():
+        with pytest.raises(kind) as raised, as_engine_errors("grpc://there"), as_flight_errors():
             raise one
         assert type(raised.value) is kind and str(raised.value) == str(one)
 

@@ -13,7 +13,7 @@ import pytest
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.deletes.equality_deletes import WithoutDeletedValues
+from kquery_spark.sources.deletes.equality_deletes import EqualityDeletesView
 from kquery_spark.sources.iceberg.source import iceberg_source
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile, read_tasks
 from kquery_spark.stages.serialization import from_bytes, to_bytes
@@ -124,7 +124,7 @@ def test_columns_that_a_file_lacks_or_names_otherwise(tmp_path: Path) -> None:
 
 def test_what_decides_of_the_deletes_is_in_a_plan(tmp_path: Path) -> None:
     table = source([planned(file_of(tmp_path, ROWS), deletes(tmp_path, "b", [{"b": "y"}]))], "a")
-    assert isinstance(table, WithoutDeletedValues)
+    assert isinstance(table, EqualityDeletesView)
     assert read(from_bytes(to_bytes(table), Source), "a") == read(table, "a")
 
 

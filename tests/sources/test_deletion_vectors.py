@@ -43,7 +43,7 @@ def test_rows_are_read_from_a_file(vector):
 @pytest.mark.parametrize(
     ("at", "new", "sentence"),
     [
-        (0, b"\x00\x00\x00\x01", "1 bytes long, and the table says"),
+        (0, b"\x00\x00\x00\x01", "1 bytes long, but the table says"),
         (4, b"\x00", "checksum"),
         (30, b"\xff", "checksum"),
     ],
@@ -60,7 +60,7 @@ def test_a_vector_of_another_table_is_an_error(tmp_path):
     data = stored([1, 2])
     path = tmp_path / "deleted.bin"
     path.write_bytes(framed(data))
-    with pytest.raises(SourceError, match="it has 2 rows, and the table says 3"):
+    with pytest.raises(SourceError, match="it has 2 rows, but the table says 3"):
         DeletionVector(3, len(data), str(path)).positions()
     with pytest.raises(SourceError, match="the file ends within it"):
         DeletionVector(2, len(data) + 1, str(path)).positions()
@@ -100,7 +100,7 @@ class TestDescriptors:
         # Delta's protocol has this example, whose bitmap is in a form that no release has written.
         vector = deletion_vector("i", "wi5b=000010000siXQKl0rr91000f55c8Xg0@@D72lkbi5=-{L", 0, 40, 6, "/t")
         assert vector.inline[:4].hex() == "6439d3d0"
-        with pytest.raises(SourceError, match="does not begin as one"):
+        with pytest.raises(SourceError, match="does not begin with the magic number"):
             vector.positions()
 
     @pytest.mark.parametrize("storage", ["u", "p", "r"])

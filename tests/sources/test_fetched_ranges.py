@@ -122,7 +122,9 @@ def test_bytes_that_nobody_asked_for_are_read_now():
 )
 def test_ranges_outside_of_the_file_are_errors(part):
     file = Far()
-    with pytest.raises(SourceError, match=f"far has 10000 bytes, and none from {part.start} to {part.end}"):
+    with pytest.raises(
+        SourceError, match=f"far has only 10000 bytes, but bytes {part.start} to {part.end} are needed"
+    ):
         ranges_of(file).fetch([ByteRange(0, 1), part])
     assert not file.read
 

@@ -56,7 +56,7 @@ def test_several_files_of_one_data_file_in_any_order(tmp_path):
 )
 def test_rows_without_a_path_or_a_position_are_errors(tmp_path, paths, positions):
     path = write(tmp_path / "1.parquet", paths, positions)
-    with pytest.raises(SourceError, match=r"1\.parquet, a file of deleted rows, lacks a path or a position"):
+    with pytest.raises(SourceError, match=r"1\.parquet has a row without a path or position"):
         PositionDeletes("a", (path,)).positions()
 
 
@@ -64,7 +64,7 @@ def test_other_files_are_errors(tmp_path):
     pq.write_table(pa.table({"file_path": ["a"], "position": [1]}), tmp_path / "other.parquet")
     (tmp_path / "damaged.parquet").write_bytes(b"PAR1")
     for name in ("other", "damaged", "gone"):
-        with pytest.raises(SourceError, match=rf"cannot read .*{name}\.parquet, a file of deleted rows"):
+        with pytest.raises(SourceError, match=rf"cannot read the position delete file .*{name}\.parquet"):
             PositionDeletes("a", (str(tmp_path / f"{name}.parquet"),)).positions()
 
 

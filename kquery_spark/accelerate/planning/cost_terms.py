@@ -100,7 +100,7 @@ class PartCosts:
             CostTerm("first rows in an order", tops, tops * model.top_seconds),
             CostTerm("rows of the largest step", self._step_rows, self._step_rows * model.step_row_seconds),
             CostTerm(
-                "bytes of long strings exchanged", exchanged, -exchanged * model.exchanged_text_byte_seconds
+                "bytes of long strings exchanged", exchanged, -exchanged * model.exchanged_string_byte_seconds
             ),
             CostTerm("rows of the last sort", *self._last_sort),
         ]
@@ -152,7 +152,7 @@ class PartCosts:
     def _exchanged_text_bytes(self) -> float:
         """Bytes of long strings that are shuffled, estimated from the string length of the scans; 0 for a sort."""
         width = self._text_width
-        if width <= self._model.short_text_bytes:
+        if width <= self._model.short_string_bytes:
             return 0.0
         exchanges = [
             n
@@ -191,7 +191,7 @@ def arrow_result_saves(plan: LogicalPlan, rows: float, model: CostModel) -> floa
     """Return the seconds saved by collecting the rows of a scan as Arrow; negative if strings are long."""
     columns = zip(plan.schema, stored_widths(plan), strict=True)
     strings = sum(width for field, width in columns if _is_text(field))
-    a_row = len(plan.schema) * model.arrow_value_seconds - strings * model.arrow_text_byte_seconds
+    a_row = len(plan.schema) * model.arrow_value_seconds - strings * model.arrow_string_byte_seconds
     scans = [n for n in walk_plan(plan) if isinstance(n, Scan) and n.filters]
     filtered = sum(map(_filtered_bytes, scans)) * model.decoded_byte_seconds
     return rows * a_row + filtered - model.arrow_result_seconds

@@ -45,7 +45,7 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
         return False
     if passed:
         return not _COLLECTABLE_AS_ARROW.issuperset(nodes)
-    return size <= costs.least_bytes_of_top_k * _LEAST_FILE_BYTES_PER_DECODED_BYTE
+    return size <= costs.min_top_k_bytes * _LEAST_FILE_BYTES_PER_DECODED_BYTE
 
 
 def _first_of_a_file(nodes: list[str]) -> bool:

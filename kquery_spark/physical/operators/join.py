@@ -190,7 +190,7 @@ class JoinExec(BinaryExec):
             return (batch, table), 2 * batch.nbytes + 16 * batch.num_rows
 
         key = plan.cache_key, tuple(self._side_keys(build=True)), tuple(k.null_safe for k in self.keys)
-        side: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.kept_bytes)
+        side: tuple[Batch, JoinTable] = task.cache.get(key, make, task.config.build_cache_bytes)
         return side
 
     @override

@@ -15,7 +15,7 @@ import socket
 from typing import Protocol
 
 from kquery_spark.config.environment import FOR_FUNCTIONS, WORKER_MARK
-from kquery_spark.config.processor import sort_quickly
+from kquery_spark.config.processor import use_fastest_sort
 
 
 class _Worker(Protocol):
@@ -30,7 +30,7 @@ def main() -> None:
         runpy.run_module("pyspark.daemon", run_name="__main__", alter_sys=True)
         return
     if os.environ[WORKER_MARK] != FOR_FUNCTIONS:  # for users' functions, numpy stays as it is
-        sort_quickly()
+        use_fastest_sort()
     with contextlib.suppress(ImportError):
         import pyspark.worker  # noqa: F401
 

@@ -21,7 +21,7 @@ from pyspark.sql.types import StructType
 from typing_extensions import override
 
 from kquery_spark.compiler import CompiledQuery
-from kquery_spark.compiler.placement import DRIVER_KEPT_BYTES
+from kquery_spark.compiler.placement import DRIVER_BUILD_CACHE_BYTES
 from kquery_spark.run_control import LimitReached, RunControl
 from kquery_spark.runtime.executor import Executor, first_rows
 from kquery_spark.runtime.local import LocalExecutor
@@ -142,7 +142,9 @@ class DriverExecutor(Executor):
     ) -> Generator[pa.RecordBatch, None, None]:
         stage = self._graph.result
         tags = {s.stage_id: i for i, s in enumerate(self._graph.stages) if s.stage_id in stage.inputs}
-        config = replace(self._config, kept_bytes=min(self._config.kept_bytes, DRIVER_KEPT_BYTES))
+        config = replace(
+            self._config, build_cache_bytes=min(self._config.build_cache_bytes, DRIVER_BUILD_CACHE_BYTES)
+        )
         yield from StageRun(stage, config, RowExchange(len(self._graph.stages) - 1, tags), meter)(iter(rows))
 
     def _collected_input(self, query: int | None) -> list[pa.RecordBatch]:

@@ -30,7 +30,7 @@ from kquery_spark.runtime.spark.metering import SeveralMeters
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
 from kquery_spark.runtime.spark.spill_total import SparkSpillMeter
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.deletes.live_rows import KEPT_POSITIONS
+from kquery_spark.sources.deletes.live_rows import CACHED_POSITIONS
 from kquery_spark.sources.footers import PARQUET_FOOTERS
 from kquery_spark.sources.hadoop.hdfs import HdfsCluster, connect_clusters
 from kquery_spark.sources.object_stores.connections import connect
@@ -168,7 +168,7 @@ class StageTask:
         connect(self.stores)
         connect_clusters(self.clusters)
         adopt_tables(*self.zones)
-        retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes + KEPT_POSITIONS.nbytes
+        retained = worker_cache().retained_bytes() + PARQUET_FOOTERS.nbytes + CACHED_POSITIONS.nbytes
         config = with_budget(config, self.container or ContainerFacts(), retained)
         fit_heap(config.memory_bytes)
         meters = (SparkSpillMeter(), *(() if self.meter is None else (self.meter,)))

@@ -1,8 +1,8 @@
-"""Cut a block of whole lines into columns of text, by Arrow where it agrees with Spark, else line by line.
+"""Splits a block of whole lines into columns of strings: with Arrow where it agrees with Spark, else line by line.
 
-Arrow and Spark agree on a line with the expected number of values whose quotes all stand next to delimiters
-and that has no escape character. A few passes over the bytes detect such lines; the others are
-**odd** and go through ``LineTokenizer``. Blank lines and comments are no rows.
+Arrow and Spark agree on a line with the expected number of values, if all its quotes are next to delimiters and it has no
+escape character. A few passes over the bytes detect such regular lines. The other lines are **odd** and go through
+``LineTokenizer``, which follows Spark's rules exactly. Blank lines and comments are not rows.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _NEWLINE = 10
 
 @dataclass(frozen=True)
 class TextColumns:
-    """Rows of a block: ``columns`` are strings (or numbers parsed at once), NULL where Spark has NULL.
+    """Rows of a block. columns: strings, or numbers that Arrow has already parsed, with NULL where Spark has NULL.
 
-    ``uneven``: true for rows whose number of values is not the table's, or None when there is no such row.
+    uneven: True for rows whose number of values differs from the table's number of columns; None if there is no such row.
     """
 
     columns: tuple[pa.Array, ...]
@@ -50,11 +50,11 @@ def text_columns(
     columns: int,
     kernels: ModuleType | None = None,
 ) -> TextColumns:
-    """Cut ``block`` (line ends normalized).
+    """Split ``block``, whose line ends are normalized to ``\\n``.
 
-    ``width``: values in a usual line of this file. ``column_types``: indexes of the columns to return and, where
-    Arrow may parse the numbers itself, their types (else string). ``columns``: what the table has. ``kernels``: to cut usual
-    lines sooner than Arrow does.
+    width: the number of values in a usual line of this file. column_types: the indexes of the columns to return, with their
+    types if Arrow may parse the numbers itself, else string. columns: the number of the table's columns. kernels: compiled
+    loops that split regular lines faster than Arrow.
     """
     if not block:
         return TextColumns(tuple(pa.array([], dtype) for dtype in column_types.values()), 0)
@@ -64,7 +64,7 @@ def text_columns(
     if arrays is None:
         return _by_lines(block, options, width, list(column_types), columns, ord(options.quote))
     rows = len(arrays[0]) if arrays else _count_lines(block)
-    return _of_one_width(arrays, rows, width, columns)
+    return _equally_wide(arrays, rows, width, columns)
 
 
 def _cut_at_once(
@@ -75,7 +75,7 @@ def _cut_at_once(
     pruned: bool,
     kernels: ModuleType | None,
 ) -> list[pa.Array] | None:
-    """The columns of lines that all have ``width`` values; None where lines must be checked one by one."""
+    """Split a block in which all lines have ``width`` values; None if lines must be checked one by one."""
     quoted = options.quote.encode() in block
     if options.trims or (quoted and kernels is None) or _has_special_lines(block, options, width):
         return None
@@ -86,13 +86,13 @@ def _cut_at_once(
     return None if quoted else _parse(block, options, width, column_types, quoted=False)
 
 
-def _of_one_width(arrays: list[pa.Array], rows: int, width: int, columns: int) -> TextColumns:
-    """Rows that all have ``width`` values, for a table of so many columns."""
+def _equally_wide(arrays: list[pa.Array], rows: int, width: int, columns: int) -> TextColumns:
+    """Build the result for rows that all have ``width`` values. columns: the number of the table's columns."""
     return TextColumns(tuple(arrays), rows, np.ones(rows, np.bool_) if width != columns else None)
 
 
 def count_rows(block: bytes, options: CsvOptions) -> int:
-    """Number of rows when no column is read: lines that are neither blank nor comments."""
+    """Count the rows, which are lines that are neither blank nor comments."""
     if not block:
         return 0
     if not _has_special_lines(block, options, 1):
@@ -108,7 +108,7 @@ def _count_lines(block: bytes) -> int:
 
 
 def _has_special_lines(block: bytes, options: CsvOptions, width: int) -> bool:
-    """Whether a line may be blank (other than empty) or a comment, so that Arrow would take it for a row."""
+    """Return whether a line may be blank (but not empty) or a comment, which Arrow would read as a row."""
     first = options.comment.encode()
     if first and first in block and (block.startswith(first) or b"\n" + first in block):
         return True
@@ -123,17 +123,21 @@ def _has_special_lines(block: bytes, options: CsvOptions, width: int) -> bool:
 def _multi_line(
     block: bytes, options: CsvOptions, width: int, column_types: dict[int, pa.DataType], columns: int
 ) -> TextColumns:
-    """A whole file whose quoted values may have line ends; only files Arrow reads as Spark does."""
+    """Split a whole file whose quoted values may have line ends; raises SourceError if Arrow and Spark would differ."""
     if not _has_plain_quotes(block, options, pruned=len(column_types) < columns):
         raise SourceError("quotes or escapes inside values are not supported with multiLine")
     arrays = _parse(block, options, width, column_types, quoted=True)
     if arrays is None:
         raise SourceError("lines with different numbers of values are not supported with multiLine")
-    return _of_one_width(arrays, len(arrays[0]), width, columns)
+    return _equally_wide(arrays, len(arrays[0]), width, columns)
 
 
 def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
-    """Whether all quotes are around whole values that have no escapes and are not empty where Spark tells those apart."""
+    """Return whether Arrow and Spark agree on all quoted values.
+
+    They agree if quotes are around whole values, there are no escapes, and no value is empty although Spark distinguishes
+    empty strings from NULL.
+    """
     raw = np.frombuffer(block, np.uint8)
     at = np.flatnonzero(raw == ord(options.quote))
     if not len(at):
@@ -149,7 +153,7 @@ def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
 def _parse(
     block: bytes, options: CsvOptions, width: int, column_types: dict[int, pa.DataType], quoted: bool
 ) -> list[pa.Array] | None:
-    """The columns as Arrow reads them, or None when a line has another number of values."""
+    """Read the columns with Arrow; None if a line has another number of values."""
     if not column_types:
         return None
     # An empty list of columns would mean all of them.
@@ -166,7 +170,7 @@ def _parse(
 def _read_columns(
     block: bytes, options: CsvOptions, width: int, types: dict[int, pa.DataType], quoted: bool
 ) -> dict[int, pa.Array] | None:
-    """The columns in ``types``, or None where Arrow cannot read them as Spark does."""
+    """Read the columns in ``types``; None if Arrow does not read them like Spark."""
     table = _read_csv(block, options, width, types, quoted)
     if table is None:
         return None
@@ -178,7 +182,7 @@ def _read_columns(
 def _read_csv(
     block: bytes, options: CsvOptions, width: int, types: dict[int, pa.DataType], quoted: bool
 ) -> pa.Table | None:
-    """Arrow's table of the columns in ``types``, or None for what Arrow cannot read."""
+    """Call Arrow's CSV reader for the columns in ``types``; None if it fails."""
     try:
         return pa_csv.read_csv(
             pa.BufferReader(block),
@@ -219,7 +223,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _lines(block: bytes, options: CsvOptions) -> tuple[Positions, Positions]:
-    """Starts and ends of the lines that are rows."""
+    """Return the starts and ends of the lines that are rows."""
     raw = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(raw == _NEWLINE)
     if not block.endswith(b"\n"):
@@ -248,38 +252,39 @@ def _by_lines(
     parts: list[list[pa.Array]] = []
     uneven = np.full(len(starts), width != columns)
     if len(regular):
-        text = _joined(block, starts, ends, odd)
-        regular_columns = _parse(text, options, width, dict.fromkeys(column_indexes, t.STRING), quoted=True)
+        regular_lines = _regular_lines(block, starts, ends, odd)
+        types = dict.fromkeys(column_indexes, t.STRING)
+        regular_columns = _parse(regular_lines, options, width, types, quoted=True)
         if regular_columns is None or len(regular_columns[0]) != len(regular):
             odd[:] = True
             regular = regular[:0]
         else:
             parts.append([_trimmed(a, options) for a in regular_columns])
-    strange = np.flatnonzero(odd)
-    if len(strange) or not parts:
-        lines = (block[starts[i] : ends[i]] for i in strange)
+    odd_lines = np.flatnonzero(odd)
+    if len(odd_lines) or not parts:
+        lines = (block[starts[i] : ends[i]] for i in odd_lines)
         arrays, widths = tokenized(lines, options, column_indexes, selected)
         parts.append(arrays)
-        uneven[strange] = widths != columns
-    merged = _in_line_order(parts, regular, strange)
+        uneven[odd_lines] = widths != columns
+    merged = _in_line_order(parts, regular, odd_lines)
     return TextColumns(tuple(merged), len(starts), uneven if uneven.any() else None)
 
 
-def _in_line_order(parts: list[list[pa.Array]], regular: Positions, strange: Positions) -> list[pa.Array]:
-    """The columns of all parts, which are of the regular and of the strange lines."""
+def _in_line_order(parts: list[list[pa.Array]], regular: Positions, odd_lines: Positions) -> list[pa.Array]:
+    """Merge the columns of the regular and of the odd lines into the order of the lines."""
     merged = [pa.concat_arrays(arrays) for arrays in zip(*parts, strict=True)]
     if len(parts) == 1:
         return merged
-    rows = len(regular) + len(strange)
+    rows = len(regular) + len(odd_lines)
     order = np.empty(rows, np.int64)
-    order[np.concatenate([regular, strange])] = np.arange(rows)
+    order[np.concatenate([regular, odd_lines])] = np.arange(rows)
     return [a.take(pa.array(order)) for a in merged]
 
 
 def tokenized(
     lines: Iterable[bytes], options: CsvOptions, column_indexes: list[int], selected: list[int] | None
 ) -> tuple[list[pa.Array], Positions]:
-    """The strings of some columns of lines cut by Spark's rules, and how many values each line has."""
+    """Split lines by Spark's rules; returns the strings of some columns, and the number of values of each line."""
     tokenizer = LineTokenizer(options)
     cells: list[list[str | None]] = [[] for _ in column_indexes]
     widths = []
@@ -305,23 +310,10 @@ def _trimmed(array: pa.Array, options: CsvOptions) -> pa.Array:
     return array
 
 
-def _joined(block: bytes, starts: Positions, ends: Positions, odd: Bools) -> bytes:
-    """The regular lines alone."""
-    if not odd.any():
-        return (
-            b"\n".join([block[starts[0] : ends[-1]], b""])
-            if _contiguous(starts, ends)
-            else _pieces(block, starts, ends)
-        )
-    return _pieces(block, starts[~odd], ends[~odd])
-
-
-def _contiguous(starts: Positions, ends: Positions) -> bool:
-    return bool((starts[1:] == ends[:-1] + 1).all())
-
-
-def _pieces(block: bytes, starts: Positions, ends: Positions) -> bytes:
-    # Adjacent lines are joined as one run, so the loop is over the gaps.
+def _regular_lines(block: bytes, starts: Positions, ends: Positions, odd: Bools) -> bytes:
+    """Return the block without odd lines, blank lines and comments."""
+    starts, ends = starts[~odd], ends[~odd]
+    # Adjacent lines are copied as one run, so the loop is over the gaps.
     breaks = np.flatnonzero(starts[1:] != ends[:-1] + 1) + 1
     first = np.concatenate([[0], breaks])
     last = np.concatenate([breaks - 1, [len(starts) - 1]])
@@ -338,13 +330,13 @@ def _odd_lines(
     quote: int,
     pruned: bool,
 ) -> Bools:
-    """Lines on which Arrow and Spark might differ; ``pruned``: not all columns of the table are read."""
+    """Return which lines Arrow and Spark might read differently. pruned: whether some columns are not read."""
     odd = np.zeros(len(starts), np.bool_)
     if not len(starts):
         return odd
     at = np.flatnonzero(raw == quote)
     if len(at):
-        # Lines cover every byte but line ends, blank lines and comments, whose quotes are left out here.
+        # Lines cover every byte except line ends, blank lines and comments; the quotes in these are ignored here.
         line = np.searchsorted(starts, at, side="right") - 1
         inside = (line >= 0) & (at < ends[np.maximum(line, 0)])
         at, line = at[inside], line[inside]
@@ -371,7 +363,10 @@ def _lines_of_odd_quotes(
     options: CsvOptions,
     pruned: bool,
 ) -> Bools:
-    """Lines with quotes that Arrow and Spark might read differently; ``at``: the quotes, ``line``: the line of each."""
+    """Return the lines with quotes that Arrow and Spark might read differently.
+
+    at: the positions of the quotes. line: the line of each quote.
+    """
     delimiter, quote = ord(options.delimiter), ord(options.quote)
     odd = np.zeros(len(starts), np.bool_)
     first = np.searchsorted(at, starts)
@@ -403,7 +398,7 @@ def _lines_of_odd_quotes(
 def _lines_with_escapes(
     raw: npt.NDArray[np.uint8], starts: Positions, quoted_lines: Positions, escape: int
 ) -> Positions:
-    """Those of the lines with quotes that have an escape, too."""
+    """Return those of the lines with quotes that also have an escape character."""
     escapes = np.flatnonzero(raw == escape)
     if not len(escapes):
         return escapes
@@ -415,7 +410,7 @@ def _lines_with_escapes(
 
 
 def _outside(separators: Positions, at: Positions, line: Positions, starts: Positions) -> Positions:
-    """Delimiters outside of quotes, counting quotes from the start of each line."""
+    """Return the delimiters outside of quotes. Quotes are counted from the start of each line."""
     owner = np.maximum(np.searchsorted(starts, separators, side="right") - 1, 0)
     before = np.searchsorted(at, separators) - np.searchsorted(at, starts)[owner]
     outside: Positions = separators[before % 2 == 0]

@@ -1,4 +1,7 @@
-"""Lines that all have the same number of values, quoted as a whole or not at all, cut into columns by compiled kernels."""
+"""Splits lines into columns with compiled kernels, if all lines have the same number of values.
+
+Values are either quoted as a whole or not quoted at all; other lines are handled by ``blocks``.
+"""
 
 from __future__ import annotations
 
@@ -21,14 +24,14 @@ _ASCII = 128
 
 
 class _Scratch(threading.local):
-    """Arrays of a thread, written to for each block anew: to get new pages of memory takes a quarter of the time."""
+    """Buffers of a thread that are reused for each block, because allocating new pages takes a quarter of the time."""
 
     def __init__(self) -> None:
         self._ends = np.empty(0, np.int32)
         self._data = np.empty(0, np.uint8)
 
-    def of(self, size: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
-        """Buffers of so many offsets and bytes; those for very long lines are not cached."""
+    def buffers(self, size: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.uint8]]:
+        """Return buffers of at least ``size`` offsets and bytes. Very large buffers are not cached."""
         if size > _MAX_POOLED_BYTES:
             return np.empty(size, np.int32), np.empty(size, np.uint8)
         if len(self._ends) < size:
@@ -48,18 +51,18 @@ def cut(
     pruned: bool,
     kernels: ModuleType,
 ) -> list[pa.Array] | None:
-    """The strings of some columns, NULL where Spark has NULL; None for lines that are better read in another way.
+    """Return the strings of some columns, with NULL where Spark has NULL; None if the lines need another reader.
 
-    block: lines of which none is blank or a comment, for options that trim nothing. width: values of each line. quoted:
-    whether there is any quote. pruned: whether the table has further columns.
+    block: lines without blank lines and comments; the options must not trim. width: the number of values of each line.
+    quoted: whether the block has any quote. pruned: whether the table has columns that are not read.
     """
-    text = np.frombuffer(block, np.uint8)
-    if len(text) > _MAX_OFFSET or (quoted and options.has_escapes(block)):
+    raw = np.frombuffer(block, np.uint8)
+    if len(raw) > _MAX_OFFSET or (quoted and options.has_escapes(block)):
         return None
     quote = ord(options.quote) if quoted else -1
     empty = not options.distinguishes_empty_values(pruned)
-    ends, data = _scratch.of(len(text) + kernels.SLACK)
-    lines = kernels.separators(text, ord(options.delimiter), quote, empty, width, ends)
+    ends, data = _scratch.buffers(len(raw) + kernels.SLACK)
+    lines = kernels.separators(raw, ord(options.delimiter), quote, empty, width, ends)
     if lines < 0:
         return None
     arrays = []
@@ -68,7 +71,7 @@ def cut(
             arrays.append(pa.nulls(lines, t.STRING))
             continue
         offsets = np.empty(lines + 1, np.int32)
-        size = kernels.field_strings(text, ends, quote, width, lines, column, offsets, data)
+        size = kernels.field_strings(raw, ends, quote, width, lines, column, offsets, data)
         array = _strings(offsets, data[:size].copy(), options)
         if array is None:
             return None
@@ -79,7 +82,7 @@ def cut(
 def _strings(
     offsets: npt.NDArray[np.int32], data: npt.NDArray[np.uint8], options: CsvOptions
 ) -> pa.Array | None:
-    """The strings with NULL for what means NULL; None where they are not UTF-8."""
+    """Build an array of strings in which the options' markers are NULL; None if the strings are not valid UTF-8."""
     buffers = pa.py_buffer(offsets), pa.py_buffer(data)
     present = offsets[1:] > offsets[:-1]
     bitmap = None if present.all() else pa.py_buffer(np.packbits(present, bitorder="little"))
@@ -89,6 +92,6 @@ def _strings(
             array.validate(full=True)
         except pa.ArrowInvalid:
             return None
-    for marker in options.markers[1:]:  # the first one is the empty text
+    for marker in options.markers[1:]:  # the first marker is the empty string, which is NULL already
         array = if_else(pc.equal(array, marker), pa.scalar(None, t.STRING), array)
     return array

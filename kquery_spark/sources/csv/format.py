@@ -1,4 +1,4 @@
-"""The entry of CSV."""
+"""Registers the CSV format: how its files are opened, and how its settings and options are treated."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INFERENCE_OPTIONS: Mapping[str, str | bool] = {"inferSchema": True}
 
 
 def _open_paths(read: PathsRead) -> Source:
-    """CSV with a header and, where no schema gives types, types from the data; options say otherwise."""
+    """Open CSV files; by default they have a header, and types are inferred if there is no schema."""
     from kquery_spark.sources.csv.source import csv_source
 
     inference = _INFERENCE_OPTIONS if read.schema is None else {}
@@ -62,7 +62,7 @@ def _read_relation(read: RelationRead) -> Source:
     check_text_relation(CSV.title, read)
     settings = read.settings
     if not settings.is_on(_COLUMN_PRUNING):
-        raise Unsupported("CSV files are read by Spark while its column pruning is off")
+        raise Unsupported("CSV files are not supported while Spark's column pruning is off")
     options = replace(csv_options(read.options, settings.time_zone), case_sensitive=settings.case_sensitive)
     for column in read.relation.data_schema:
         check_type(column.name, column.type)

@@ -1,4 +1,4 @@
-"""CSV files: byte ranges are the splits, cut at line ends; only the requested columns are converted."""
+"""Scans CSV files: splits are byte ranges that begin at line ends, and only the requested columns are converted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CsvSource(LineSource):
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:
-        """Looks at headers where they must conform to the schema."""
+        """Check the headers if they must conform to the schema."""
         if self.options.header and not self.options.enforce_schema:
             for file in self.files:
                 self._without_header(first_lines(file), file)
@@ -92,7 +92,7 @@ class CsvSource(LineSource):
         return rows, [from_arrow(dtype, v).data for v, dtype in zip(values, types, strict=True)]
 
     def _without_malformed(self, text: TextColumns, values: list[pa.Array]) -> tuple[int, list[pa.Array]]:
-        """The number and values of the well-formed rows; with FAILFAST all must be."""
+        """Return the number and the values of the well-formed rows; in mode FAILFAST, raise if there are others."""
         good = self._well_formed(text, values)
         if good.all():
             return text.num_rows, values
@@ -104,9 +104,10 @@ class CsvSource(LineSource):
         return int(good.sum()), [v.filter(pa.array(good)) for v in values]
 
     def _cut_type(self, dtype: pa.DataType) -> pa.DataType:
-        """The type that a column's text is cut into, before it is converted to its own.
+        """Return the type in which a column is split off, before it is converted to its own type.
 
-        Arrow parses floats exactly as Java does, so it may do that at once where bad values need no notice.
+        That is string, or the column's own type for floats: Arrow parses floats exactly like Java, so it may do so right
+        away unless malformed values must be detected.
         """
         at_once = self.options.mode == "PERMISSIVE" and not self.options.words_are_numbers
         return dtype if at_once and t.is_fractional(dtype) else t.STRING
@@ -142,7 +143,7 @@ class CsvSource(LineSource):
 
 
 def _header_line(block: bytes, options: CsvOptions) -> tuple[str | None, bytes]:
-    """The first line that is neither blank nor a comment, and what comes after it."""
+    """Return the first line that is neither blank nor a comment, and the bytes after it."""
     while block:
         line, _, block = block.partition(b"\n")
         text = line.decode("utf-8", "replace")
@@ -153,7 +154,7 @@ def _header_line(block: bytes, options: CsvOptions) -> tuple[str | None, bytes]:
 
 
 def _usual_width(block: bytes, options: CsvOptions) -> int:
-    """Values of most of the first lines; a wrong guess costs time, not rows."""
+    """Return the most frequent number of values among the first lines. A wrong guess costs time, but loses no rows."""
     tokenizer = LineTokenizer(options)
     head = block[:65536].split(b"\n", 6)[:5]
     widths = Counter(
@@ -172,7 +173,7 @@ def csv_source(
     case_sensitive: bool = False,
     **options: object,
 ) -> CsvSource:
-    """Describe CSV files, directories or globs.
+    """Create the source of CSV files, directories or globs.
 
     schema: the columns of the files by position; without it names come from the header (or ``names``, with
     {0} for the index from 0 and {1} from 1) and types are string, or inferred with ``inferSchema=True``.
@@ -206,7 +207,7 @@ def _table(
 
 
 def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Schema:
-    """Spark takes the header of the largest file, and every value of every file for the types."""
+    """Infer the schema like Spark: names from the header of the largest file, types from all values of all files."""
     sized = [f for f in files if f.size]
     if not sized:
         return pa.schema([])
@@ -226,7 +227,7 @@ def _described(files: Sequence[DataFile], options: CsvOptions, tz: str) -> pa.Sc
 
 
 def _check_same_columns(files: Sequence[DataFile], names: list[str], options: CsvOptions) -> None:
-    """Raise Unsupported for files of different columns: with multiLine Spark takes those of the file it opens first."""
+    """Raise Unsupported for files with different columns: with multiLine, Spark uses those of the file it opens first."""
     if any(_columns_of(f, options)[1] != names for f in files):
         raise Unsupported("files of different columns with multiLine are supported with a schema only")
 
@@ -234,7 +235,7 @@ def _check_same_columns(files: Sequence[DataFile], names: list[str], options: Cs
 def _add_values(
     column_types: Sequence[ColumnType], file: DataFile, header: bytes, options: CsvOptions
 ) -> None:
-    """Widen the columns' types by all values of a file."""
+    """Widen the columns' types to include all values of a file."""
     types_by_index: dict[int, pa.DataType] = dict.fromkeys(range(len(column_types)), t.STRING)
     for block in line_blocks(file, 0, file.size, whole=options.multi_line):
         rest = _without_line(block, header) if options.header else block

@@ -1,4 +1,4 @@
-"""FROM_CSV: reads the strings of a column as the lines of a CSV file, one record a text."""
+"""Implements FROM_CSV: parses each string of a column as one record of a CSV file."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from kquery_spark.types.vector import Data, Vector
 
 _BLANKS = "".join(map(chr, range(33)))
 _LINE_ENDS = r"[\r\n]"
-_MARK = "\ufeff"
+_BYTE_ORDER_MARK = "\ufeff"
 
 
-def record_options(given: Mapping[str, str], time_zone: str) -> CsvOptions:
-    """The options of FROM_CSV; Unsupported, with the name, for one that the engine does not follow exactly."""
-    options = csv_options(given, time_zone)
-    for name, differs in {
+def record_options(options_map: Mapping[str, str], time_zone: str) -> CsvOptions:
+    """Parse the options of FROM_CSV; raises Unsupported for an option that the engine does not support exactly."""
+    options = csv_options(options_map, time_zone)
+    for name, is_set in {
         "header": options.header,
         "multiLine": options.multi_line,
         "comment": bool(options.comment),
         "mode": options.mode == "DROPMALFORMED",
     }.items():
-        if differs:
+        if is_set:
             raise Unsupported(f"from_csv with the option {name} is not supported")
     return options
 
 
 def check_fields(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a struct that FROM_CSV does not read in the engine."""
+    """Raise Unsupported for a struct type that FROM_CSV does not support."""
     names = [field.name for field in dtype]
     if not names or len(set(names)) < len(names):
         raise Unsupported("from_csv of a struct without fields, or with two of one name, is not supported")
@@ -48,12 +48,12 @@ def check_fields(dtype: pa.DataType) -> None:
         check_type(field.name, field.type)
 
 
-def encoded_parameters(given: Mapping[str, str], columns: int, indexes: Sequence[int]) -> str:
-    """The parameters of a call as one literal, which ``_decoded_parameters`` reads.
+def encoded_parameters(options_map: Mapping[str, str], columns: int, indexes: Sequence[int]) -> str:
+    """Encode the parameters of a call as one string literal, which ``_decoded_parameters`` decodes.
 
-    columns: how many values a record should have. indexes: which of them are fields of the result.
+    columns: the number of values that a record should have. indexes: the positions of the result's fields among them.
     """
-    return json.dumps({"options": dict(given), "columns": columns, "indexes": list(indexes)})
+    return json.dumps({"options": dict(options_map), "columns": columns, "indexes": list(indexes)})
 
 
 @functools.lru_cache(maxsize=64)
@@ -63,18 +63,18 @@ def _decoded_parameters(description: str, time_zone: str) -> tuple[CsvOptions, i
 
 
 def from_csv(args: Sequence[Vector], context: CallContext) -> Data:
-    """The struct of each text: NULL for NULL, and fields that are NULL for what is missing or malformed."""
+    """Parse each string to a struct: NULL for NULL; missing and malformed values give NULL fields."""
     options, columns, indexes = _decoded_parameters(args[1].data.as_py(), context.tz)
     strings = args[0].array(context.num_rows)
     if pc.any(pc.match_substring_regex(strings, _LINE_ENDS)).as_py():
-        raise Unsupported("from_csv of a text with line ends is not supported")
-    if pc.any(pc.starts_with(strings, _MARK)).as_py():
-        raise Unsupported("from_csv of a text that begins with a byte order mark is not supported")
+        raise Unsupported("from_csv of a string with line ends is not supported")
+    if pc.any(pc.starts_with(strings, _BYTE_ORDER_MARK)).as_py():
+        raise Unsupported("from_csv of a string that begins with a byte order mark is not supported")
     try:
         cells, malformed = _cells(strings.drop_null(), options, columns, indexes)
         values = [converted(c, f.type, options) for c, f in zip(cells, context.dtype, strict=True)]
     except SourceError as error:
-        raise Unsupported(f"from_csv of a text where {error} is not supported") from None
+        raise Unsupported(f"from_csv of a string where {error} is not supported") from None
     if options.mode == "FAILFAST":
         for cell, value in zip(cells, values, strict=True):
             malformed |= np.asarray(pc.and_(cell.is_valid(), value.is_null()))
@@ -89,26 +89,32 @@ def from_csv(args: Sequence[Vector], context: CallContext) -> Data:
 def _cells(
     strings: pa.Array, options: CsvOptions, columns: int, indexes: Sequence[int]
 ) -> tuple[list[pa.Array], np.ndarray]:
-    """The values at ``indexes`` as strings, NULL where Spark has NULL, and the records with too few or too many values."""
-    blank = np.asarray(pc.equal(pc.utf8_trim(strings, _BLANKS), ""))
-    lines = strings.filter(pa.array(~blank))
+    """Split records into the values at ``indexes``.
+
+    Returns the values as strings, with NULL where Spark has NULL, and which records have too few or too many values.
+    """
+    # 1. Split the strings that are not blank with the reader of CSV files, as one file with a line per string.
+    is_blank = np.asarray(pc.equal(pc.utf8_trim(strings, _BLANKS), ""))
+    lines = strings.filter(pa.array(~is_blank))
     types = dict.fromkeys(indexes, t.STRING)
-    read = text_columns(as_lines(lines), options, columns, types, columns)
-    if read.num_rows != len(lines):
-        raise SourceError("a record is read as several, or as none")
-    uneven = np.zeros(len(lines), np.bool_) if read.uneven is None else np.asarray(read.uneven)
-    if not blank.any():
-        return list(read.columns), uneven
-    # Files have no records of blank lines. As a text, blanks are a record of one value, an empty text one of none.
+    parsed = text_columns(as_lines(lines), options, columns, types, columns)
+    if parsed.num_rows != len(lines):
+        raise SourceError("a string is not exactly one record")
+    uneven = np.zeros(len(lines), np.bool_) if parsed.uneven is None else np.asarray(parsed.uneven)
+    if not is_blank.any():
+        return list(parsed.columns), uneven
+    # 2. A file reader skips blank lines, but FROM_CSV does not: blanks are a record with one value, and an empty string is a
+    #    record without values. There are few distinct blank strings, so each is split once.
     selected = list(indexes) if len(indexes) < columns else None
-    spaces = strings.filter(pa.array(blank)).dictionary_encode()
-    distinct = spaces.dictionary.to_pylist()
+    blank_strings = strings.filter(pa.array(is_blank)).dictionary_encode()
+    distinct = blank_strings.dictionary.to_pylist()
     arrays, widths = tokenized((s.encode() for s in distinct), options, list(indexes), selected)
-    places = np.asarray(spaces.indices)
+    blank_indices = np.asarray(blank_strings.indices)
     malformed = np.zeros(len(strings), np.bool_)
-    malformed[~blank] = uneven
-    malformed[blank] = ((widths != columns) | np.array([not s for s in distinct]))[places]
+    malformed[~is_blank] = uneven
+    malformed[is_blank] = ((widths != columns) | np.array([not s for s in distinct]))[blank_indices]
+    # 3. Put both kinds of records into the order of the strings: lines first, then the distinct blank strings.
     order = np.empty(len(strings), np.int64)
-    order[~blank], order[blank] = np.arange(len(lines)), len(lines) + places
-    merged = [pa.concat_arrays([a, b]) for a, b in zip(read.columns, arrays, strict=True)]
+    order[~is_blank], order[is_blank] = np.arange(len(lines)), len(lines) + blank_indices
+    merged = [pa.concat_arrays([a, b]) for a, b in zip(parsed.columns, arrays, strict=True)]
     return [a.take(pa.array(order)) for a in merged], malformed

@@ -1,4 +1,4 @@
-"""Text to values as Spark's CSV reader converts them: Java's parsers, and NULL for what they refuse."""
+"""Converts strings to values like Spark's CSV reader: the rules of Java's parsers, and NULL for malformed strings."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ Parse = Callable[[str], Any]
 
 
 def check_type(name: str, dtype: pa.DataType) -> None:
-    """Raise Unsupported for a column type CSV cannot have (Spark has no CSV of these either)."""
+    """Raise Unsupported for a column type that CSV files cannot have, in Spark neither."""
     known = (t.STRING, t.BOOL, t.DATE, t.TIMESTAMP_NTZ)
     if not (dtype in known or t.is_numeric(dtype) or t.is_timestamp(dtype)):
         raise Unsupported(f"the CSV column {name} of type {t.spark_name(dtype)} is not supported")
 
 
 def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
-    """Values of ``dtype``; NULL where the text is NULL or malformed."""
+    """Convert strings to values of ``dtype``; NULL and malformed strings give NULL."""
     if column.type == dtype or dtype == t.STRING:
         return column
     if column.null_count == len(column):
@@ -54,14 +54,14 @@ def converted(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
 
 
 def _with_words(values: pa.Array, strings: pa.Array, options: CsvOptions) -> pa.Array:
-    """The values with those that the options' own words stand for."""
+    """Replace the values of strings for which the options define a number (``nanValue``, ``positiveInf``, ...)."""
     for word, value in options.words.items():
         values = pc.if_else(pc.equal(strings, word), pa.scalar(value, values.type), values)
     return values
 
 
 def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.Array:
-    """Usual strings at once, odd ones each by itself."""
+    """Cast strings in a regular form with Arrow, and parse each of the others with Java's rules."""
     regular, slow = _rules(dtype, options)
     matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
     values = if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
@@ -70,10 +70,10 @@ def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
 
 
 def quick_cast(column: pa.Array, dtype: pa.DataType) -> pa.Array | None:
-    """Arrow's cast when every value is in a form it reads as Java does."""
-    text = column.buffers()[2]
-    if t.is_integral(dtype) and text is not None:
-        view = memoryview(text)
+    """Cast with Arrow if it reads every value like Java does; otherwise return None."""
+    data = column.buffers()[2]
+    if t.is_integral(dtype) and data is not None:
+        view = memoryview(data)
         if _has(view, b"x") or _has(view, b"X"):
             return None  # Arrow reads hexadecimal, Java does not
     if t.is_decimal(dtype):
@@ -102,7 +102,7 @@ def _has(view: memoryview, byte: bytes) -> bool:
 
 
 def _each(strings: pa.Array, parse: Parse, dtype: pa.DataType) -> pa.Array:
-    """Parse every distinct text once."""
+    """Parse every distinct string once."""
     if not len(strings):
         return pa.array([], dtype)
     encoded = strings.dictionary_encode()
@@ -114,7 +114,7 @@ _DIGITS = {8: 2, 16: 4, 32: 9, 64: 18}
 
 
 def _rules(dtype: pa.DataType, options: CsvOptions) -> tuple[str, Parse]:
-    """The pattern of strings Arrow's cast can be trusted with, and the parser for all others."""
+    """Return the pattern of strings that Arrow casts like Java, and the parser for all other strings."""
     if t.is_integral(dtype):
         return rf"\A-?[0-9]{{1,{_DIGITS[dtype.bit_width]}}}\z", lambda s: _integer(s, dtype.bit_width)
     if t.is_fractional(dtype):
@@ -152,7 +152,7 @@ _JAVA_BLANKS = "".join(map(chr, range(33)))
 
 
 def parse_fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
-    """Java's parseDouble and parseFloat, after the option's own words for NaN and the infinities."""
+    """Parse like Java's parseDouble and parseFloat, after the options' strings for NaN and the infinities."""
     if text in options.words:
         return options.words[text]
     body = text.strip(_JAVA_BLANKS)
@@ -170,7 +170,7 @@ def parse_fractional(text: str, dtype: pa.DataType, options: CsvOptions) -> Any:
 
 
 def _parse_single(text: str) -> float:
-    """The float32 that the text names; rounding it to a double first would differ from Java in the last bit."""
+    """Parse a float32. Rounding to a double first would differ from Java in the last bit."""
     wide = float(text)
     if not np.isfinite(wide) or wide == 0:
         return wide
@@ -186,12 +186,12 @@ def _parse_hexadecimal(sign: str, digits: str) -> float:
 
 
 def parses_as_double(text: str, options: CsvOptions) -> bool:
-    """Whether Spark's inference takes the text for a double."""
+    """Return whether Spark's schema inference reads the string as a double."""
     return parse_fractional(text, t.DOUBLE, options) is not None
 
 
 def _nearest_float(value: decimal.Decimal) -> float:
-    """The float32 nearest to a decimal, ties to even."""
+    """Return the float32 that is nearest to a decimal; ties go to the even one."""
     guess = np.float32(float(value))
     if not np.isfinite(guess):
         return float(guess)
@@ -208,12 +208,12 @@ _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?[0-9]{1,9})?")
 
 
 def is_number(text: str) -> bool:
-    """Whether ``new BigDecimal`` reads the text."""
+    """Return whether ``new BigDecimal`` accepts the string."""
     return _NUMBER.fullmatch(text) is not None
 
 
 def parse_decimal(text: str, dtype: pa.DataType) -> decimal.Decimal | None:
-    """``new BigDecimal`` without thousands separators, rounded half up; None when it does not fit."""
+    """Parse like ``new BigDecimal`` after removing thousands separators, rounded half up; None if it does not fit."""
     body = text.replace(",", "")
     if not is_number(body):
         return None
@@ -229,7 +229,7 @@ _ISO_DATE = re.compile(r"(-?\d{4}|[+-]\d{5,9})-(\d\d)-(\d\d)", re.ASCII)
 
 
 def parse_iso_date(text: str) -> int | None:
-    """Days since 1970 of ``uuuu-MM-dd`` as java.time reads it strictly, or None."""
+    """Parse ``uuuu-MM-dd`` to days since 1970 like java.time in strict mode; None if it is not such a date."""
     match = _ISO_DATE.fullmatch(text)
     if match is None or (match[1].startswith("-") and len(match[1]) < 5):
         return None
@@ -241,7 +241,7 @@ def parse_iso_date(text: str) -> int | None:
 
 
 def _date(text: str, options: CsvOptions) -> int | None:
-    """A date in the default format or, unless that was set, in any form that CAST reads."""
+    """Parse a date in the default format or, if the options set no format, in any form that CAST accepts."""
     value = parse_iso_date(text)
     if value is None and not options.strict_dates:
         value = parse_date(text)
@@ -256,11 +256,11 @@ def _booleans(column: pa.Array) -> pa.Array:
 
 
 def _by_pattern(column: pa.Array, dtype: pa.DataType, pattern: str, options: CsvOptions) -> pa.Array:
-    """Dates or times by a pattern of the options."""
+    """Parse dates or timestamps with a pattern of the options."""
     try:
         wall, mask = wall_clock(column, pattern)
     except Unsupported as error:
-        raise SourceError(f"a text is not supported with the pattern {pattern!r}: {error.reason}") from None
+        raise SourceError(f"a string is not supported with the pattern {pattern!r}: {error.reason}") from None
     if dtype == t.DATE:
         return pa.array(wall // DAY_MICROS, mask=mask).cast(pa.int32()).cast(t.DATE)
     micros = zones.to_instants(wall, options.time_zone or dtype.tz) if dtype.tz else wall
@@ -312,7 +312,7 @@ _SEPARATORS = ((4, b"-"), (7, b"-"), (10, b" T"), (13, b":"), (16, b":"))
 
 
 def _regular_timestamps(column: pa.Array) -> pa.Array | None:
-    """Wall-clock times when all strings look like ``2019-01-31 23:59:59``, with up to six decimals."""
+    """Parse wall-clock times if all strings look like ``2019-01-31 23:59:59``, with up to six decimals; else None."""
     lengths = pc.binary_length(column)
     low, high = (x.as_py() for x in pc.min_max(lengths).values())
     if low is None or not (low == high == _SECONDS_WIDTH or _SECONDS_WIDTH + 2 <= low <= high <= 26):

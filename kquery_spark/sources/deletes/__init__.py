@@ -1,1 +1,1 @@
-"""Deleted rows of tables: deletion vectors, position deletes, and equality deletes."""
+"""Removes the deleted rows of Delta and Iceberg tables: deletion vectors, position deletes, and equality deletes."""

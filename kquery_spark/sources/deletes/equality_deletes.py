@@ -1,4 +1,4 @@
-"""Files without the rows that are deleted by value: Iceberg's equality deletes, as Flink writes them.
+"""Applies Iceberg's equality deletes, which Flink writes, to a scan.
 
 Iceberg's specification, "Equality Delete Files": a row is deleted if a delete file has a row with the same values in all of
 the delete file's columns; NULL equals NULL. The table's metadata says which delete files apply to a data file.
@@ -29,13 +29,14 @@ _MAX_CACHED = 4  # row groups, which are read once for each column, and combinat
 
 
 @dataclass(frozen=True)
-class WithoutDeletedValues(SourceView):
-    """A source without the rows that are deleted by their values.
+class EqualityDeletesView(SourceView):
+    """A source without the rows that equality deletes remove.
 
-    table_schema: the columns to read; the source may have more, which only decide which rows are deleted. values: the delete
-    files, whose columns have the source's names. deleted: for each file, which of ``values`` apply to it, by index.
+    table_schema: the columns to read; the source may have further columns that only delete files need. values: the delete
+    files, whose columns have the source's names. deleted: for each data file, the indexes in ``values`` of the delete files
+    that apply to it.
 
-    Only reading tells how many rows are live, so the row counts of splits are upper bounds.
+    The number of live rows is unknown before the data is read, so the row counts of splits are upper bounds.
     """
 
     addressable: ClassVar[bool] = False
@@ -52,19 +53,19 @@ class WithoutDeletedValues(SourceView):
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         for piece in split.pieces:
-            one = replace(split, pieces=(piece,))
-            live = self._live(one) if self.deleted[split.file] else None
-            for batch in self.source.read(one, columns):
+            piece_split = replace(split, pieces=(piece,))
+            live = self._live(piece_split) if self.deleted[split.file] else None
+            for batch in self.source.read(piece_split, columns):
                 yield batch if live is None else pick(batch, live)
 
     @cached_property
     def _live(self) -> Callable[[Split], Int64s]:
-        """The live rows of a split of one piece, by their numbers in it."""
+        """Cached function that returns the positions of the live rows in a split of one piece."""
         return lru_cache(maxsize=_MAX_CACHED)(self._find_live)
 
     @cached_property
     def _deleted_values(self) -> Callable[[tuple[int, ...]], list[pa.Table]]:
-        """The rows of delete files, given their indexes; one table for all files of the same columns."""
+        """Cached function that reads delete files by their indexes, into one table per set of columns."""
         return lru_cache(maxsize=_MAX_CACHED)(self._read_deleted_values)
 
     def _find_live(self, split: Split) -> Int64s:
@@ -74,14 +75,14 @@ class WithoutDeletedValues(SourceView):
         rows = pa.Table.from_batches([batch.to_arrow()])
         deleted = np.zeros(batch.num_rows, np.bool_)
         for table in tables:
-            deleted |= _are_among(rows, table)
+            deleted |= _has_equal_row(rows, table)
         return np.flatnonzero(~deleted)
 
     def _read_deleted_values(self, numbers: tuple[int, ...]) -> list[pa.Table]:
         by_columns: dict[tuple[str, ...], list[pa.Table]] = defaultdict(list)
         for number in numbers:
             source = self.values[number]
-            by_columns[tuple(source.schema.names)].append(_rows(source))
+            by_columns[tuple(source.schema.names)].append(_read_table(source))
         return [pa.concat_tables(tables) for tables in by_columns.values()]
 
     @override
@@ -91,7 +92,8 @@ class WithoutDeletedValues(SourceView):
     @override
     def fetch(self, split: Split, columns: Sequence[str], rows: Int64s | None = None) -> Release:
         keys = (name for number in self.deleted[split.file] for name in self.values[number].schema.names)
-        return super().fetch(split, list(dict.fromkeys([*keys, *columns])))  # of all rows
+        # All rows, because the key columns of every row decide which rows are live.
+        return super().fetch(split, list(dict.fromkeys([*keys, *columns])))
 
     @override
     def dictionary_column(
@@ -120,34 +122,45 @@ class WithoutDeletedValues(SourceView):
         return None if any(self.deleted) else super().row_count()
 
 
-def _rows(source: Source) -> pa.Table:
+def _read_table(source: Source) -> pa.Table:
     names = source.schema.names
     batches = [batch.to_arrow() for split in source.splits() for batch in source.read(split, names)]
     return pa.Table.from_batches(batches, source.schema)
 
 
-def _are_among(rows: pa.Table, deleted: pa.Table) -> npt.NDArray[np.bool_]:
-    """For each row whether ``deleted`` has a row with the same values in all columns of ``deleted``."""
+def _has_equal_row(rows: pa.Table, deleted: pa.Table) -> npt.NDArray[np.bool_]:
+    """Return for each row whether ``deleted`` has a row with the same values in all columns of ``deleted``.
+
+    Each column is replaced by indices into the distinct deleted values, with NULL for values that are never deleted. Then
+    column by column, the indices so far and those of the next column are combined to one number, which is again replaced by
+    an index. Example: if (1, x) and (2, y) are deleted, then row (1, y) has the indices 0 and 1, the pair 0 * 2 + 1 = 1.
+    The deleted pairs are 0 * 2 + 0 = 0 and 1 * 2 + 1 = 3, so the row is live.
+    """
     first, *others = deleted.column_names
-    row_codes, deleted_codes, _ = _codes(rows[first], deleted[first])
+    row_indices, deleted_indices, _ = _indices(rows[first], deleted[first])
     for name in others:
-        row_others, deleted_others, count = _codes(rows[name], deleted[name])
+        row_others, deleted_others, count = _indices(rows[name], deleted[name])
         row_pairs, deleted_pairs = (
-            _pairs(row_codes, row_others, count),
-            _pairs(deleted_codes, deleted_others, count),
+            _pair_numbers(row_indices, row_others, count),
+            _pair_numbers(deleted_indices, deleted_others, count),
         )
-        row_codes, deleted_codes, _ = _codes(row_pairs, deleted_pairs)
-    among: npt.NDArray[np.bool_] = pc.is_valid(row_codes).to_numpy()
-    return among
+        row_indices, deleted_indices, _ = _indices(row_pairs, deleted_pairs)
+    is_deleted: npt.NDArray[np.bool_] = pc.is_valid(row_indices).to_numpy()
+    return is_deleted
 
 
-def _codes(column: pa.ChunkedArray, deleted: pa.ChunkedArray) -> tuple[pa.ChunkedArray, pa.ChunkedArray, int]:
-    """The indexes of both columns' values among the distinct deleted ones, NULL for others; how many are distinct."""
+def _indices(
+    column: pa.ChunkedArray, deleted: pa.ChunkedArray
+) -> tuple[pa.ChunkedArray, pa.ChunkedArray, int]:
+    """Return the indices of both columns' values among the distinct deleted values, and the number of the latter.
+
+    Values that are not deleted have the index NULL. NULL itself has an index if it is deleted.
+    """
     distinct = deleted.unique()
-    codes = pc.index_in(column, value_set=distinct)
-    return codes, pc.index_in(deleted, value_set=distinct), len(distinct)
+    indices = pc.index_in(column, value_set=distinct)
+    return indices, pc.index_in(deleted, value_set=distinct), len(distinct)
 
 
-def _pairs(first: pa.ChunkedArray, second: pa.ChunkedArray, count: int) -> pa.ChunkedArray:
-    """Pairs of codes, the second of which are below ``count``, as one number each."""
+def _pair_numbers(first: pa.ChunkedArray, second: pa.ChunkedArray, count: int) -> pa.ChunkedArray:
+    """Combine two columns of indices to one number per row. The second indices are below ``count``."""
     return pc.add(pc.multiply(first.cast(pa.int64()), pa.scalar(count, pa.int64())), second.cast(pa.int64()))

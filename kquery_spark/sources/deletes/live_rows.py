@@ -36,18 +36,18 @@ _MAX_FILES_AT_ONCE = 32
 
 DeletedRows = DeletionVector | PositionDeletes | DeletedPositions
 
-KEPT_POSITIONS: LruCache[DeletedRows, Int64s] = LruCache(64 << 20)
+CACHED_POSITIONS: LruCache[DeletedRows, Int64s] = LruCache(64 << 20)
 """Positions of deleted rows by file. Cached, because the row groups of a file are planned and read one by one."""
 
 
 def _positions(deleted: DeletedRows) -> Int64s:
     """Return the positions of a file's deleted rows in rising order."""
-    kept = KEPT_POSITIONS.get(deleted)
-    if kept is None:
-        kept = deleted.positions()
-        kept.flags.writeable = False
-        KEPT_POSITIONS.put(deleted, kept)
-    return kept
+    positions = CACHED_POSITIONS.get(deleted)
+    if positions is None:
+        positions = deleted.positions()
+        positions.flags.writeable = False
+        CACHED_POSITIONS.put(deleted, positions)
+    return positions
 
 
 @dataclass(frozen=True)
@@ -64,13 +64,13 @@ class LiveRows(SourceView):
         """Reads the deletes of several files concurrently, because each may be on a remote filesystem."""
         by_file = [list(splits) for _, splits in groupby(self.source.splits(), lambda split: split.file)]
         with ThreadPoolExecutor(_MAX_FILES_AT_ONCE) as pool:
-            return [split for splits in pool.map(self._of_file, by_file) for split in splits]
+            return [split for splits in pool.map(self._with_live_row_counts, by_file) for split in splits]
 
     @override
     def splits_of(self, file: int) -> list[Split]:
-        return self._of_file(self.source.splits_of(file))
+        return self._with_live_row_counts(self.source.splits_of(file))
 
-    def _of_file(self, splits: Sequence[Split]) -> list[Split]:
+    def _with_live_row_counts(self, splits: Sequence[Split]) -> list[Split]:
         return [replace(split, rows=split.rows - self._deleted_rows(split)) for split in splits]
 
     @override
@@ -100,9 +100,9 @@ class LiveRows(SourceView):
     @override
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
         for piece in split.pieces:
-            one = replace(split, pieces=(piece,))
-            live = self._live_rows(one)
-            for batch in self.source.read(one, columns):
+            piece_split = replace(split, pieces=(piece,))
+            live = self._live_rows(piece_split)
+            for batch in self.source.read(piece_split, columns):
                 yield batch if live is None else pick(batch, live.rows)
 
     @override
@@ -117,7 +117,7 @@ class LiveRows(SourceView):
             return super().fetch(split, columns, rows if live is None else live.rows[rows])
         release = super().fetch(split, columns)
         try:
-            self._live_rows(split)  # while the columns are on their way
+            self._live_rows(split)  # decodes the deletes while the columns are being fetched
         except BaseException:
             release()
             raise

@@ -18,7 +18,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.deletes.deletion_vectors import DeletionVector
-from kquery_spark.sources.deletes.equality_deletes import WithoutDeletedValues
+from kquery_spark.sources.deletes.equality_deletes import EqualityDeletesView
 from kquery_spark.sources.deletes.live_rows import DeletedRows, LiveRows
 from kquery_spark.sources.deletes.position_deletes import PositionDeletes
 from kquery_spark.sources.files import modified_ms, stamp_of
@@ -88,7 +88,7 @@ def iceberg_source(
     )
     numbers = {delete.path: number for number, delete in enumerate(deletes)}
     deleted = tuple(tuple(numbers[delete.path] for delete in file.equality_deletes) for file in in_order)
-    return WithoutDeletedValues(source, schema, values, deleted)
+    return EqualityDeletesView(source, schema, values, deleted)
 
 
 def _deleted_values(delete: DeleteFile, schema: pa.Schema, path_of: Callable[[str], str]) -> Source:

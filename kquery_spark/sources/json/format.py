@@ -1,4 +1,4 @@
-"""The entry of JSON."""
+"""Registers the JSON format: how its files are opened, and how its settings and options are treated."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _read_relation(read: RelationRead) -> Source:
 
 
 def _read_columns(read: ColumnsRead) -> Source:
-    """Declines strings where this Spark has no setting for what numbers and objects are as such: it rewrites them."""
+    """Decline columns of strings in Spark releases that rewrite numbers and objects which they read as strings."""
     from kquery_spark.types.names import is_text_within
 
     schema = read.relation.data_schema
@@ -54,7 +54,7 @@ def _read_columns(read: ColumnsRead) -> Source:
             if name in schema.names and is_text_within(schema.field(name).type):
                 raise Unsupported(
                     f"Spark {read.settings.version}, unlike 4.0, rewrites numbers and objects of JSON files that are "
-                    f"read as text, so column {name} stays with it"
+                    f"read as strings, so column {name} is not supported"
                 )
     return read.source
 

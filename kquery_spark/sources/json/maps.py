@@ -1,4 +1,4 @@
-"""FROM_JSON with a map: the entries of each text, whose values are read as columns of a JSON file are."""
+"""Implements FROM_JSON with a map type: finds the entries of each object, and parses all values as one JSON column."""
 
 from __future__ import annotations
 
@@ -22,15 +22,18 @@ from kquery_spark.sources.json.values import check_type
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
-_VALUE, _ODD = 1, 2  # what the compiled loops say of a text
-_LOADED_ROWS = 2_000  # Python takes longer for more strings than loading the compiled loops does
+_VALUE, _ODD = (
+    1,
+    2,
+)  # the status of a string in the compiled loops: an object, or one that only the Python scanner handles
+_LOADED_ROWS = 2_000  # for more strings than this, Python takes longer than loading the compiled loops
 _MAX_NAME_BYTES = 50_000  # Jackson reads no longer names
 _BLANK = 32
 _CONTROL = r"[\x00-\x1f]"  # which strings must not have
 
 
 def check_map(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a map that FROM_JSON does not give in the engine."""
+    """Raise Unsupported for a map type that FROM_JSON does not support."""
     if dtype.key_type != t.STRING or t.is_nested(dtype.item_type):
         raise Unsupported(f"from_json of {t.spark_name(dtype)} is not supported")
     check_type("value", dtype.item_type)
@@ -38,7 +41,7 @@ def check_map(dtype: pa.DataType) -> None:
 
 @dataclass(frozen=True)
 class _Entries:
-    """Names and values of objects, the values as they are written; ``rows`` are the objects, in order."""
+    """The entries of objects: names, and values as they are written. rows: the row of each entry's object, ascending."""
 
     rows: Int64s
     names: pa.Array
@@ -46,7 +49,7 @@ class _Entries:
 
 
 def map_rows(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
-    """The map of each text, which is not NULL; NULL for what is no object, or has a value of another type."""
+    """Parse strings, which must not be NULL, to maps; NULL for strings that are not an object of values of the type."""
     entries, is_null = _entries(strings)
     if len(entries.rows) and pc.max(pc.binary_length(entries.names)).as_py() > _MAX_NAME_BYTES:
         raise Unsupported(f"JSON names of more than {_MAX_NAME_BYTES} bytes are not supported")
@@ -58,13 +61,14 @@ def map_rows(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.
     if values.num_rows != len(ids):
         raise Unsupported("from_json of values with several lines is not supported")
     is_null[entries.rows[~values.good]] = True
-    kept = pa.array(np.flatnonzero(~is_null[entries.rows]))
+    valid_entries = pa.array(np.flatnonzero(~is_null[entries.rows]))
     sizes = np.bincount(entries.rows, minlength=len(strings))
-    return map_array(entries.names.take(kept), values.columns[0].take(kept), sizes, is_null, dtype)
+    names, values_of_maps = entries.names.take(valid_entries), values.columns[0].take(valid_entries)
+    return map_array(names, values_of_maps, sizes, is_null, dtype)
 
 
 def _entries(strings: pa.Array) -> tuple[_Entries, Any]:
-    """The entries of all strings, and which strings are no objects."""
+    """Return the entries of all strings, and which strings are not objects."""
     if len(strings) >= _LOADED_ROWS:
         JSON_LOOPS.load()
     loops: Any = JSON_LOOPS.kernels()
@@ -80,21 +84,21 @@ def _entries(strings: pa.Array) -> tuple[_Entries, Any]:
     count = loops.json_entries(raw, offsets, ends, bounds, status)
     name_begins, name_ends, value_begins, value_ends = bounds[: 4 * count].reshape(-1, 4).T
     rows = np.repeat(np.arange(len(strings)), np.diff(ends))
-    found = _Entries(rows, _cut(raw, name_begins, name_ends), _cut(raw, value_begins, value_ends))
+    compiled = _Entries(rows, _cut(raw, name_begins, name_ends), _cut(raw, value_begins, value_ends))
     is_odd = has_control | (status == _ODD)
     is_null = ~is_odd & (status != _VALUE)
     if not is_odd.any():
-        return found, is_null
+        return compiled, is_null
     odd, is_null = _scanned(strings, np.flatnonzero(is_odd), is_null)
-    order = stable_order(np.concatenate([found.rows, odd.rows]))
+    order = stable_order(np.concatenate([compiled.rows, odd.rows]))
     index = pa.array(order)
-    names = pa.concat_arrays([found.names, odd.names]).take(index)
-    values = pa.concat_arrays([found.values, odd.values]).take(index)
-    return _Entries(np.concatenate([found.rows, odd.rows])[order], names, values), is_null
+    names = pa.concat_arrays([compiled.names, odd.names]).take(index)
+    values = pa.concat_arrays([compiled.values, odd.values]).take(index)
+    return _Entries(np.concatenate([compiled.rows, odd.rows])[order], names, values), is_null
 
 
 def _cut(raw: Any, begins: Int64s, ends: Int64s) -> pa.Array:
-    """The strings between two positions each."""
+    """Build the strings between pairs of positions in ``raw``."""
     bounds = np.zeros(len(begins) + 1, np.int64)
     np.cumsum(ends - begins, out=bounds[1:])
     positions = np.repeat(begins - bounds[:-1], ends - begins) + np.arange(bounds[-1])
@@ -113,7 +117,7 @@ def _scanned(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, A
         except Malformed as error:
             if not error.certain:
                 raise Unsupported(
-                    "from_json of a text that is malformed in a way in which Spark may read a part of it "
+                    "from_json of a string that is malformed in a way in which Spark may read a part of it "
                     "is not supported"
                 ) from None
             node = None

@@ -1,4 +1,4 @@
-"""The options of a JSON read: Spark's names and defaults, checked when the query is planned."""
+"""Parses the options of a JSON scan, with Spark's names and defaults, when the query is planned."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kquery_spark.sources.csv.options import CsvOptions, pop_patterns
 
 _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 _WRITE_ONLY = frozenset({"compression", "ignorenullfields", "path"})
-# Options that are read with these values only, which are Spark's defaults.
+# Options that are supported only with these values, which are Spark's defaults.
 _FIXED: dict[str, tuple[str, ...]] = {
     "allowbackslashescapinganycharacter": ("false",),
     "allowcomments": ("false",),
@@ -33,11 +33,12 @@ _FIXED: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class JsonOptions:
-    """What the values of a JSON line mean; every default is Spark's.
+    """Decides how the values of a JSON line are interpreted; the defaults are the same as in Spark.
 
-    ``strings``: how strings become dates and times, which CSV and JSON share. ``filters``: Spark's own read would be
-    filtered, by conditions that it tests before it has seen a whole line; ``null_filters``: and that NULL passes.
-    ``exact_strings``: numbers and objects that are read as strings stay as they are written, else as Jackson writes them.
+    strings: options for parsing dates and times from strings, shared with CSV. filters: whether Spark would push filters
+    into its scan, which tests them before it has parsed a whole line. null_filters: whether a filter accepts NULL.
+    exact_strings: whether numbers and objects that are read as strings keep their spelling; otherwise they are spelled as
+    Jackson writes them.
     """
 
     mode: str = "PERMISSIVE"
@@ -48,19 +49,23 @@ class JsonOptions:
     exact_strings: bool = True
 
 
-def json_options(given: Mapping[str, object], time_zone: str = "UTC") -> JsonOptions:
-    """Read Spark's JSON options (names in any case, values text, booleans or numbers).
+def json_options(options_map: Mapping[str, object], time_zone: str = "UTC") -> JsonOptions:
+    """Parse Spark's JSON options. Names may have any case; values are strings, booleans or numbers.
 
-    Raises Unsupported, with a sentence, for an option the engine does not follow exactly.
+    Raises Unsupported for an option that the engine does not support exactly.
     """
-    options = {k.lower(): str(v) for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
+    options = {
+        name.lower(): str(value)
+        for name, value in options_map.items()
+        if value is not None and name.lower() not in _WRITE_ONLY
+    }
     patterns = pop_patterns(options)
     for key, allowed in _FIXED.items():
         if key in options and options.pop(key).lower() not in allowed:
-            raise Unsupported(f"the JSON option {key} is supported with its default only")
+            raise Unsupported(f"the JSON option {key} is supported only with its default")
     mode = options.pop("mode", "PERMISSIVE").upper()
     if mode not in _MODES:
-        raise ConfigError(f"the JSON mode {mode} is none of {', '.join(_MODES)}")
+        raise ConfigError(f"the JSON mode must be one of {', '.join(_MODES)}, not {mode}")
     result = JsonOptions(mode, CsvOptions(time_zone=options.pop("timezone", time_zone), **patterns))
     if options:
         raise Unsupported(f"the JSON option {sorted(options)[0]} is not supported")

@@ -30,7 +30,7 @@ class JsonSource(LineSource):
 
     @override
     def under_filters(self, null_filters: bool) -> JsonSource:
-        """Spark tests filters before it has seen a whole line."""
+        """Note that Spark would push filters into the scan, which tests them before it has parsed a whole line."""
         return replace(self, options=replace(self.options, filters=True, null_filters=null_filters))
 
     def read(self, split: Split, columns: Sequence[str]) -> Iterator[Batch]:
@@ -65,7 +65,7 @@ class JsonSource(LineSource):
 
 
 def _numbered(file: DataFile, start: int, length: int) -> Iterator[tuple[int, bytes]]:
-    """Blocks of lines with the number of their first line in the split."""
+    """Yield blocks of lines with the number of their first line within the split."""
     line = 0
     for block in line_blocks(file, start, length):
         yield line, block
@@ -84,7 +84,7 @@ def json_source(
     case_sensitive: bool = False,
     **options: object,
 ) -> JsonSource:
-    """Describe files of JSON lines, directories or globs.
+    """Create the source of files of JSON lines, directories or globs.
 
     schema: the columns by name; without it they are inferred from all lines, as Spark infers them.
     options: Spark's (``mode``, ``timeZone``; most others with their defaults only).
@@ -108,7 +108,7 @@ def json_source(
 
 
 def check_columns(columns: Sequence[pa.Field], corrupt: str = "_corrupt_record") -> None:
-    """Raise for columns that the engine does not read from JSON; ``corrupt``: the column of malformed lines."""
+    """Raise for columns that the engine does not read from JSON. corrupt: the name of the column of malformed lines."""
     if len({c.name for c in columns}) < len(columns):
         raise PlanError(f"the JSON schema has a column twice: {', '.join(c.name for c in columns)}")
     for column in columns:

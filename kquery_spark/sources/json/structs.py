@@ -1,4 +1,4 @@
-"""FROM_JSON: the strings of a column are read as lines of a JSON file are, one record a text."""
+"""Implements FROM_JSON: parses each string of a column as one line of a JSON file."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from kquery_spark.types.vector import Data, Vector
 
 _BLANKS = " \t\r\n"
 _CORRUPT_RECORD = "_corrupt_record"
-_MARK = "\ufeff"
+_BYTE_ORDER_MARK = "\ufeff"
 
 
 def check_record(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a type that FROM_JSON does not give in the engine."""
+    """Raise Unsupported for a result type that FROM_JSON does not support."""
     if pa.types.is_map(dtype):
         return check_map(dtype)
     if not pa.types.is_struct(dtype) or not dtype.num_fields:
@@ -40,18 +40,18 @@ def check_record(dtype: pa.DataType) -> None:
 
 
 def from_json(args: Sequence[Vector], context: CallContext) -> Data:
-    """The struct or map of each text: NULL for blank strings, and fields that are NULL for what is malformed."""
+    """Parse each string to a struct or map: NULL for blank strings; malformed values give NULL fields."""
     strings = pc.utf8_trim(args[0].array(context.num_rows), _BLANKS)
     present = pc.fill_null(pc.not_equal(strings, ""), False)
-    if pc.any(pc.starts_with(strings, _MARK)).as_py():
-        raise Unsupported("from_json of a text that begins with a byte order mark is not supported")
+    if pc.any(pc.starts_with(strings, _BYTE_ORDER_MARK)).as_py():
+        raise Unsupported("from_json of a string that begins with a byte order mark is not supported")
     try:
         if pa.types.is_map(context.dtype):
             return map_rows(pc.if_else(present, strings, ""), context.dtype, _options(context.tz))
         documents = _lines(strings.filter(present))
         rows = read_rows(documents, pa.schema(list(context.dtype)), _options(context.tz))
     except (LineError, SourceError) as error:
-        raise Unsupported(f"from_json of a text that is {error} is not supported") from None
+        raise Unsupported(f"from_json of a string that is {error} is not supported") from None
     if rows.num_rows != present.true_count:
         raise Unsupported("from_json of strings with several records is not supported")
     return structs(rows.columns, context.dtype, present)
@@ -62,10 +62,10 @@ def _options(time_zone: str) -> JsonOptions:
 
 
 def _lines(strings: pa.Array) -> bytes:
-    """The strings as lines; what is no object reads as one without fields, which gives the same."""
+    """Join the strings to lines. A string that does not begin with an object is replaced by ``{}``, which gives the same."""
     if not len(strings):
         return b""
     strings = pc.if_else(pc.starts_with(strings, "{"), strings, "{}")
-    for line_end in "\n\r":  # blanks between values, and errors in strings, as tabs are
+    for line_end in "\n\r":  # like tabs, they are blanks between values and errors inside strings
         strings = pc.replace_substring(strings, line_end, "\t")
     return as_lines(strings)

@@ -1,8 +1,8 @@
-"""Checks that Spark's ORC reader makes and pyarrow's does not, so that a damaged file is an error in both.
+"""Makes the checks of Spark's ORC reader that pyarrow does not make, so that a damaged file is an error in both.
 
-pyarrow reads a file whose list of types or streams contradicts itself as far as it needs it. The Java reader refuses it
-(``OrcUtils.isValidTypeTree``, ``ReaderImpl.checkOrcVersion`` and ``StripePlanner`` of the ORC project). Each function
-raises ValueError.
+If the list of types or streams of a file is inconsistent, pyarrow uses the parts that it needs. The Java reader rejects the
+file (``OrcUtils.isValidTypeTree``, ``ReaderImpl.checkOrcVersion`` and ``StripePlanner`` of the ORC project). Each function
+raises ValueError for a damaged file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MAX_KIND = 18
 _MAX_DIGITS = 38
 _VERSIONS: tuple[list[int], ...] = ([], [0, 11], [0, 12])
 MAX_BLOCK_BYTES = 1 << 23
-"""A limit for compressed chunks, whose headers have 23 bits for the length."""
+"""Upper limit (exclusive) for the size of compressed chunks, whose headers have 23 bits for the length."""
 
 
 def check_post_script(post: pb.PostScript) -> None:
@@ -41,14 +41,14 @@ def check_types(types: Sequence[pb.Type]) -> None:
 
 
 def _end_of_subtree(types: Sequence[pb.Type], root: int) -> int:
-    """The number of the type behind a type and all types in it."""
-    # A list instead of recursion, as a damaged file may nest deeper than Python's stack.
+    """Return the number after the last type of the subtree at ``root``."""
+    # A stack instead of recursion, because a damaged file may nest deeper than Python's call stack.
     pending = [root]
     expected = root
     while pending:
         number = pending.pop()
         if number != expected or number >= len(types):
-            raise ValueError(f"type {number} stands where type {expected} of {len(types)} is expected")
+            raise ValueError(f"there is type {number} where type {expected} of {len(types)} is expected")
         _check_type(types[number], number)
         pending += reversed(types[number].subtypes)
         expected += 1
@@ -75,14 +75,14 @@ def _check_digits(described: pb.Type, number: int) -> None:
         raise ValueError(f"type {number} has the precision {precision} and the scale {described.scale}")
 
 
-def check_stripe_places(footer: pb.Footer, end: int) -> None:
+def check_stripe_positions(footer: pb.Footer, end: int) -> None:
     """Check that the stripes lie before the tail, which begins at ``end``, and have the rows of the file."""
     for number, stripe in enumerate(footer.stripes):
         if stripe.offset + stripe.index_length + stripe.data_length + stripe.footer_length > end:
-            raise ValueError(f"stripe {number} ends behind byte {end}, where the tail begins")
+            raise ValueError(f"stripe {number} ends after byte {end}, where the tail begins")
     rows = sum(stripe.rows for stripe in footer.stripes)
     if rows != footer.rows:
-        raise ValueError(f"its stripes have {rows} rows, and the file {footer.rows}")
+        raise ValueError(f"its stripes have {rows} rows, but its footer says {footer.rows}")
 
 
 def check_stripe(stripe: pb.StripeInformation, footer: pb.StripeFooter, types: int) -> None:
@@ -97,9 +97,9 @@ def check_stripe(stripe: pb.StripeInformation, footer: pb.StripeFooter, types: i
         if not (stream.HasField("kind") and (is_data or stream.kind in INDEX_STREAMS)):
             raise ValueError(f"column {stream.column} has a stream of an unknown kind")
         if stream.column >= types or key in seen:
-            raise ValueError(f"its stream {stream.kind} of column {stream.column} should not be there")
+            raise ValueError(f"stream {stream.kind} of column {stream.column} is unexpected or a duplicate")
         if in_data and not is_data:  # the Java reader expects all indexes before all data
-            raise ValueError(f"the index of column {stream.column} lies behind data")
+            raise ValueError(f"the index of column {stream.column} follows data")
         seen.add(key)
         in_data = is_data
     if sum(stream.length for stream in footer.streams) > stripe.index_length + stripe.data_length:

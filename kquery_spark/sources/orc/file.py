@@ -1,6 +1,7 @@
-"""An ORC file as pyarrow reads it; of one on another filesystem the streams of a stripe are fetched before.
+"""Opens ORC files with pyarrow, and prefetches the streams of a stripe for files on other filesystems.
 
-pyarrow asks for the streams of a stripe one after the other, 128 KB at a time, which takes long where each request does.
+pyarrow reads the streams of a stripe one after the other, 128 KB at a time. That is slow on an object store, where each
+request has a high latency. So this module first fetches the byte ranges that pyarrow will read, in few concurrent requests.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ from kquery_spark.sources.orc.footer import (
     END_BYTES,
     Tail,
     check_columns_of_stripe,
-    footer_of_stripe,
     orc_tail,
     stripe_footer,
+    stripe_footer_range,
 )
 from kquery_spark.sources.prefetch import byte_ranges
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader, KnownBytes, ReaderAsFile
@@ -34,16 +35,18 @@ from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 
-_BYTES_OF_A_FILE, _TAIL_EXPANSION = 12 << 10, 8
-_MAX_KEPT_BYTES = 64 << 20
+# Estimate of the memory of an open file: a constant, and the size of the parsed tail as a multiple of its encoded size.
+_OPEN_FILE_BYTES, _TAIL_EXPANSION = 12 << 10, 8
+_CACHE_BYTES = 64 << 20
 _SMALL_FILE_BYTES = 4 << 20
-"""A file of this size arrives in the time that two more requests take."""
+"""Files up to this size are fetched with one request, because two more requests would take longer than the transfer."""
 
 
 class OrcContent(NamedTuple):
-    """What a file has. schema: as pyarrow reads it. stripe_rows: rows of each stripe. stored_bytes: of all stripes.
+    """Metadata of a file.
 
-    tail: None where it cannot be understood; rows are spread evenly over the stripes then.
+    schema: pyarrow's schema. stripe_rows: the number of rows of each stripe. stored_bytes: the size of all stripes. tail:
+    the parsed tail; None if only pyarrow reads its codec. Then ``stripe_rows`` assumes equal numbers of rows.
     """
 
     schema: pa.Schema
@@ -53,20 +56,21 @@ class OrcContent(NamedTuple):
 
     @property
     def rows(self) -> int:
-        """Of the whole file."""
+        """The number of rows of the file."""
         return sum(self.stripe_rows)
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory, about."""
+        """The estimated size in memory."""
         tail = 0 if self.tail is None else self.tail.nbytes + self.tail.metadata.ByteSize()
-        return _BYTES_OF_A_FILE + _TAIL_EXPANSION * tail
+        return _OPEN_FILE_BYTES + _TAIL_EXPANSION * tail
 
 
 class OpenOrc:
-    """An open file that pyarrow reads.
+    """Reads stripes of an open file with pyarrow.
 
-    data: the bytes. Those of a ``ReaderAsFile`` are known to be as planned; after reads of others the file is checked.
+    data: the bytes of the file. A ``ReaderAsFile`` itself verifies that the file has not changed since planning. For other
+    kinds, the file is checked after each read.
     """
 
     def __init__(self, source: InputFile, data: pa.NativeFile | ReaderAsFile) -> None:
@@ -79,11 +83,11 @@ class OpenOrc:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them."""
+        """pyarrow's schema of the file."""
         return self._reader.schema
 
     def content(self, tail: Tail | None) -> OrcContent:
-        """What the file has, of which this is the tail."""
+        """Return the metadata of the file. tail: the file's parsed tail."""
         reader = self._reader
         rows, stripes = int(reader.nrows), int(reader.nstripes)
         if tail is None:
@@ -95,7 +99,7 @@ class OpenOrc:
         return OrcContent(reader.schema, tuple(stripe_rows), int(reader.content_length), tail)
 
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
-        """Columns of a stripe, at least one."""
+        """Read columns of a stripe, at least one."""
         with self._clear_errors():
             try:
                 batch = self._reader.read_stripe(stripe, columns=list(columns))
@@ -110,7 +114,7 @@ class OpenOrc:
 
     @contextmanager
     def _clear_errors(self) -> Iterator[None]:
-        """Raise the error of a read instead of what ORC's C++ library makes of it."""
+        """Raise the original error of a failed read instead of the error that ORC's C++ library raises for it."""
         try:
             yield
         except SourceError:
@@ -120,7 +124,7 @@ class OpenOrc:
 
 
 class LocalOrc:
-    """An open file of this machine with its tail, which is None where only pyarrow reads the codec."""
+    """An open local file. tail: None if only pyarrow reads the file's codec."""
 
     def __init__(self, source: InputFile, tail: Tail | None) -> None:
         self._source = source
@@ -129,22 +133,22 @@ class LocalOrc:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them."""
+        """pyarrow's schema of the file."""
         return self._opened.schema
 
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
-        """Columns of a stripe, at least one."""
+        """Read columns of a stripe, at least one."""
         if self._tail is not None:
             check_stripe_data(self._source, self._source, self._tail, stripe, columns, with_index=True)
         return self._opened.read(stripe, columns)
 
 
 class RemoteOrc:
-    """A file on another filesystem. Any thread may call any method.
+    """A file on another filesystem. Thread-safe.
 
-    One request fetches the tail, which stays in memory. The first read of a stripe of a small file fetches the whole file.
-    Of a larger file, one request fetches a small stripe. Of a larger stripe, one request fetches the footer and others fetch
-    the streams of the columns.
+    One request fetches the tail, which stays in memory. What a read of a stripe fetches depends on sizes: a small file is
+    fetched whole; a small stripe of a larger file with one request; for a larger stripe, one request fetches its footer and
+    further requests fetch the streams of the required columns.
     """
 
     def __init__(self, file: DataFile) -> None:
@@ -164,44 +168,44 @@ class RemoteOrc:
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns as pyarrow reads them."""
+        """pyarrow's schema of the file."""
         return self.content.schema
 
     @property
     def nbytes(self) -> int:
-        """What it takes in memory, about."""
+        """The estimated size in memory."""
         return self.content.nbytes + self._end.nbytes
 
     def hold(self, stripe: int, columns: Sequence[str]) -> Release:
-        """Fetch columns of a stripe before they are read; gives what lets go of their bytes."""
+        """Start to fetch columns of a stripe before they are read; returns a function that releases their bytes."""
         if self._file.size <= _SMALL_FILE_BYTES:
             self._whole_file()
             return nothing_to_release
         return self._pieces.hold(stripe, self._parts(stripe, columns))
 
     def read(self, stripe: int, columns: Sequence[str]) -> pa.RecordBatch:
-        """Columns of a stripe, at least one."""
+        """Read columns of a stripe, at least one."""
         source, tail = shared_input(self._file), self.content.tail
         try:
-            data = self._end.over(self._fetched(stripe, columns))
+            data = self._end.with_earlier_bytes(self._fetched_stripe(stripe, columns))
             if tail is not None:
-                place = footer_of_stripe(tail.footer.stripes[stripe])
+                position = stripe_footer_range(tail.footer.stripes[stripe])
                 if stripe in self._footers:
-                    data = KnownBytes(data, [(place.start, self._footers[stripe])])
+                    data = KnownBytes(data, [(position.start, self._footers[stripe])])
                 is_fetched_whole = self._file.size <= _SMALL_FILE_BYTES
                 check_stripe_data(source, data, tail, stripe, columns, with_index=is_fetched_whole)
             return OpenOrc(source, ReaderAsFile(data, self._file.size)).read(stripe, columns)
         except SourceError:
-            _SMALL_FILES.forget(self._file)  # it would repeat the error of its request
+            _SMALL_FILES.forget(self._file)  # a cached failed request would raise the same error again
             raise
 
-    def _fetched(self, stripe: int, columns: Sequence[str]) -> FetchedRanges:
+    def _fetched_stripe(self, stripe: int, columns: Sequence[str]) -> FetchedRanges:
         if self._file.size <= _SMALL_FILE_BYTES:
             return self._whole_file()
-        return self._pieces.of(stripe, self._parts(stripe, columns))
+        return self._pieces.fetched(stripe, self._parts(stripe, columns))
 
     def _whole_file(self) -> FetchedRanges:
-        """All bytes of a small file, on their way or here."""
+        """Return the bytes of a small file, which may still be arriving."""
         with self._lock:
             fetched = _SMALL_FILES.get(self._file)
             if fetched is None:
@@ -211,64 +215,66 @@ class RemoteOrc:
         return fetched
 
     def _parts(self, stripe: int, columns: Sequence[str]) -> list[ByteRange]:
-        """What pyarrow reads for columns of a stripe of a large file, as far as this is known."""
+        """Return the byte ranges that pyarrow reads for columns of a stripe; empty if they are unknown."""
         tail = self.content.tail
         numbers = None if tail is None else tail.numbers(columns)
         if tail is None or numbers is None:
             return []
-        place = tail.footer.stripes[stripe]
-        whole = ByteRange(place.offset, footer_of_stripe(place).end - place.offset)
+        information = tail.footer.stripes[stripe]
+        whole = ByteRange(information.offset, stripe_footer_range(information).end - information.offset)
         if whole.size <= byte_ranges.MAX_GAP_BYTES:
             return [whole]
-        return list(_streams(self._footer(tail, stripe), place.offset, numbers))
+        return list(_value_streams(self._footer(tail, stripe), information.offset, numbers))
 
     def _footer(self, tail: Tail, stripe: int) -> pb.StripeFooter:
-        """The footer of a stripe that is not fetched whole."""
+        """Return the footer of a stripe that is not fetched as a whole."""
         source = shared_input(self._file)
-        place = footer_of_stripe(tail.footer.stripes[stripe])
+        position = stripe_footer_range(tail.footer.stripes[stripe])
         if stripe not in self._footers:
-            self._footers[stripe] = source.read_at(place.size, place.start)
+            self._footers[stripe] = source.read_at(position.size, position.start)
         return check_stripe_footer(
-            source, KnownBytes(source, [(place.start, self._footers[stripe])]), tail, stripe
+            source, KnownBytes(source, [(position.start, self._footers[stripe])]), tail, stripe
         )
 
 
 class _SmallFile(FetchedRanges):
-    """A file that is fetched whole."""
+    """A small file that is fetched as a whole."""
 
     @property
     def nbytes(self) -> int:
-        """The memory that it takes."""
+        """The size in memory."""
         return self._file.file.size
 
 
-_SMALL_FILES: LruCache[DataFile, _SmallFile] = LruCache(_MAX_KEPT_BYTES)
-_REMOTE: LruCache[DataFile, RemoteOrc] = LruCache(_MAX_KEPT_BYTES)
-_CONTENTS: LruCache[DataFile, OrcContent] = LruCache(_MAX_KEPT_BYTES)  # of files of this machine
+_SMALL_FILES: LruCache[DataFile, _SmallFile] = LruCache(_CACHE_BYTES)
+_REMOTE: LruCache[DataFile, RemoteOrc] = LruCache(_CACHE_BYTES)
+_CONTENTS: LruCache[DataFile, OrcContent] = LruCache(_CACHE_BYTES)  # of files of this machine
 
 
 def remote_orc(file: DataFile) -> RemoteOrc | None:
-    """The file, from this process's cache; None for one of this machine."""
+    """Return a file on another filesystem, from the process's cache if possible; None for a local file."""
     if local_path(file.path) is not None:
         return None
-    kept = _REMOTE.get(file)
-    if kept is None:
-        kept = RemoteOrc(file)
-        _REMOTE.put(file, kept)
-    return kept
+    cached = _REMOTE.get(file)
+    if cached is None:
+        cached = RemoteOrc(file)
+        _REMOTE.put(file, cached)
+    return cached
 
 
 def orc_content(file: DataFile) -> OrcContent:
-    """What a file has, from this process's cache when it has not changed since."""
+    """Return the metadata of a file, from the process's cache if the file has not changed since."""
     remote = remote_orc(file)
     if remote is not None:
         return remote.content
-    kept = _CONTENTS.get(file)
-    if kept is not None:
+    cached = _CONTENTS.get(file)
+    if cached is not None:
         check_unchanged(file)
-        return kept
+        return cached
     with InputFile(file) as source:
-        tail = read_tail(source, source)  # before pyarrow, which trusts what a tail says
+        tail = read_tail(
+            source, source
+        )  # before pyarrow opens the file, because pyarrow does not check the tail
         check_stripes(source, source, tail)
         content = OpenOrc(source, source.native).content(tail)
     _CONTENTS.put(file, content)
@@ -277,7 +283,7 @@ def orc_content(file: DataFile) -> OrcContent:
 
 @contextmanager
 def open_orc(file: DataFile) -> Iterator[LocalOrc | RemoteOrc]:
-    """The file, which is open inside of the block."""
+    """Open a file for the duration of a ``with`` block."""
     remote = remote_orc(file)
     if remote is not None:
         yield remote
@@ -288,7 +294,10 @@ def open_orc(file: DataFile) -> Iterator[LocalOrc | RemoteOrc]:
 
 
 def read_tail(source: InputFile, data: ByteReader) -> Tail | None:
-    """The tail of a file with these bytes; None for a codec that only pyarrow reads, SourceError where it is damaged."""
+    """Read the tail of a file from ``data``; None for a codec that only pyarrow reads.
+
+    Raises SourceError if the tail is damaged.
+    """
     try:
         return orc_tail(data, source.size())
     except ValueError as error:
@@ -296,7 +305,7 @@ def read_tail(source: InputFile, data: ByteReader) -> Tail | None:
 
 
 def check_stripe_footer(source: InputFile, data: ByteReader, tail: Tail, stripe: int) -> pb.StripeFooter:
-    """The footer of a stripe; SourceError where it is damaged."""
+    """Read the footer of a stripe; raises SourceError if it is damaged."""
     try:
         return stripe_footer(data, tail, stripe)
     except ValueError as error:
@@ -318,7 +327,7 @@ def check_stripe_data(
 
 
 def check_stripes(source: InputFile, data: ByteReader, tail: Tail | None) -> None:
-    """Check the footers of all stripes, which Spark reads even where it skips their rows."""
+    """Check the footers of all stripes. Spark reads them all, even those of stripes that it skips."""
     if tail is None:
         return
     for stripe in range(len(tail.footer.stripes)):
@@ -326,7 +335,7 @@ def check_stripes(source: InputFile, data: ByteReader, tail: Tail | None) -> Non
 
 
 class _End:
-    """The last bytes of a file, which are in memory; earlier ones are read from the file."""
+    """Holds the last bytes of a file in memory and reads earlier bytes from the file."""
 
     def __init__(self, source: ByteReader, start: int, data: bytes) -> None:
         self.start = start
@@ -338,23 +347,23 @@ class _End:
         """The number of bytes in memory."""
         return len(self._data)
 
-    def over(self, reader: ByteReader) -> KnownBytes:
-        """These bytes, with earlier ones from another reader."""
+    def with_earlier_bytes(self, reader: ByteReader) -> KnownBytes:
+        """Return a reader of these bytes, and of earlier bytes from another reader."""
         return KnownBytes(reader, [(self.start, self._data)])
 
     def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
-        """Exactly this number of bytes."""
-        return self.over(self._source).read_at(nbytes, offset)
+        """Read exactly ``nbytes`` bytes."""
+        return self.with_earlier_bytes(self._source).read_at(nbytes, offset)
 
 
 def _read_end(source: InputFile, nbytes: int) -> _End:
-    """Fetch the last bytes of a file, at most all."""
+    """Fetch the last ``nbytes`` bytes of a file, or all bytes of a smaller file."""
     start = max(source.size() - nbytes, 0)
     return _End(source, start, source.read_at(source.size() - start, start))
 
 
-def _streams(footer: pb.StripeFooter, start: int, numbers: set[int]) -> Iterator[ByteRange]:
-    """The streams of values of columns in a stripe, of which all streams lie one behind the other."""
+def _value_streams(footer: pb.StripeFooter, start: int, numbers: set[int]) -> Iterator[ByteRange]:
+    """Yield the positions of the streams of values of columns. The streams of a stripe are contiguous."""
     for stream in footer.streams:
         if stream.column in numbers and stream.kind not in INDEX_STREAMS:
             yield ByteRange(start, stream.length)

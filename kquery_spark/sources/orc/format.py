@@ -1,4 +1,4 @@
-"""The entry of ORC."""
+"""Registers the ORC format: how its files are opened, and how its settings and options are treated."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kquery_spark.sources.base import Source
 
-# ORC's library reads settings of its own, which Spark passes on with and without a prefix.
+# Settings of the ORC library. Spark passes them to the library with and without the prefix.
 _BY_POSITION = ("orc.force.positional.evolution", "spark.hadoop.orc.force.positional.evolution")
 _VECTORIZED = "spark.sql.orc.enableVectorizedReader"
 _WRITERS_OPTIONS = (

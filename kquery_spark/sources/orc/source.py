@@ -1,4 +1,4 @@
-"""ORC files: stripes are the splits; columns by name; days of the hybrid calendar are read as Spark reads them."""
+"""Scans ORC files: one split per stripe, columns found by name, and dates and times converted as in Spark."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.files import (
+    check_no_case_difference,
     constant,
-    differs_in_case,
     local_path,
     naming_file,
     partition_range,
@@ -30,7 +30,7 @@ from kquery_spark.sources.footers import of_each_file
 from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY, gregorian_days
 from kquery_spark.sources.orc.features import UNNAMED
 from kquery_spark.sources.orc.file import OrcContent, open_orc, orc_content, remote_orc
-from kquery_spark.sources.orc.footer import OrcFacts
+from kquery_spark.sources.orc.footer import OrcCalendar
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
@@ -38,7 +38,7 @@ from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s, from_arrow
 
 _TYPE_KEY = b"spark.sql.catalyst.type"
-_MISSING_DAYS = 10  # before 1582-10-15, which the hybrid calendar does not have
+_MISSING_DAYS = 10  # days before 1582-10-15 that the hybrid calendar skips
 _YEAR_1900_MICROS = -2_208_988_800_000_000
 _MAX_NANOS_MILLIS = 9_223_372_036_854  # milliseconds; pyarrow reads timestamps as nanoseconds
 _TWO_DAYS_MICROS = 2 * DAY_MICROS
@@ -48,9 +48,9 @@ _TWO_DAYS_MICROS = 2 * DAY_MICROS
 class OrcSource(Source):
     """ORC files with one table schema; partition columns come last, as in Spark.
 
-    zone: the time zone of the JVM that Spark would read with; ORC timestamps are wall-clock times of the
-    writer, which Spark takes for times in its own JVM's zone. defaults: the plain values of columns in rows of files that
-    lack them, where these are not NULL.
+    zone: the time zone of Spark's JVM. ORC timestamps are wall-clock times of the writer, which Spark interprets in its own
+    JVM's zone. defaults: the default values, as plain values, of columns that some files do not have; columns without an
+    entry are NULL in such files.
     """
 
     divisible: ClassVar[bool] = True
@@ -70,13 +70,13 @@ class OrcSource(Source):
 
     @cached_property
     def _contents(self) -> list[OrcContent]:
-        """What each file has."""
-        nothing = OrcContent(pa.schema([]))
-        return of_each_file(lambda file: orc_content(file) if file.size else nothing, self.files)
+        """The metadata of each file; Spark accepts empty files, which have no stripes."""
+        no_stripes = OrcContent(pa.schema([]))
+        return of_each_file(lambda file: orc_content(file) if file.size else no_stripes, self.files)
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:
-        """Looks at footers."""
+        """Check the footers of all files."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file, content in zip(self.files, self._contents, strict=True):
             if content.schema.names and _lacks_names(content.schema):
@@ -99,13 +99,13 @@ class OrcSource(Source):
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        """The bytes are shared out evenly over the columns."""
+        """Assume that all columns have the same size."""
         size = sum(content.stored_bytes for content in self._contents)
         return int(size * len(columns) / max(1, len(self.table_schema)))
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
-        """Statistics of stripes; of columns of floating-point numbers and times there are none."""
+        """Return statistics of the stripe. Columns of floating-point numbers and timestamps have none."""
         if column in self.partition_columns:
             return partition_range(self.files[split.file], self.partition_columns, column, split.rows)
         if len(split.pieces) != 1:
@@ -114,7 +114,7 @@ class OrcSource(Source):
         return ranges[split.pieces[0]] if ranges else None
 
     def _ranges(self, file: int, column: str) -> list[ColumnRange | None]:
-        """Of each stripe of a file; empty where the file does not say."""
+        """Return the statistics of each stripe of a file; empty if there are none."""
         tail = orc_content(self.files[file]).tail
         return [] if tail is None else tail.ranges(column, self.table_schema.field(column).type)
 
@@ -128,7 +128,7 @@ class OrcSource(Source):
                 yield self._batch(file, columns, names, opened.read(stripe, self._stored(schema, columns)))
 
     def _stored(self, schema: pa.Schema, columns: Sequence[str]) -> list[str]:
-        """What is read of a file's columns. Reading none loses the number of rows, so then one is read to count them."""
+        """Return the file's columns to read: at least one, because a read without columns loses the number of rows."""
         stored = [c for c in columns if c not in self.partition_columns and c in schema.names]
         return stored or [_narrowest(schema)]
 
@@ -147,7 +147,7 @@ class OrcSource(Source):
     def _batch(
         self, file: DataFile, columns: Sequence[str], names: set[str], stripe_batch: pa.RecordBatch
     ) -> Batch:
-        """The requested columns from a stripe or the file's partition values; their defaults where the file lacks them."""
+        """Build the requested columns from a stripe, partition values, or defaults for columns that the file lacks."""
         schema = pa.schema([self.table_schema.field(c) for c in columns])
         arrays = []
         for column in columns:
@@ -158,7 +158,7 @@ class OrcSource(Source):
             elif column in names:
                 arrays.append(self._convert(stripe_batch.column(column), dtype, column, file))
             else:
-                differs_in_case(column, names, file.path)
+                check_no_case_difference(column, names, file.path)
                 arrays.append(constant(dict(self.defaults).get(column), dtype, stripe_batch.num_rows))
         return Batch(schema, tuple(arrays), stripe_batch.num_rows)
 
@@ -184,7 +184,7 @@ class OrcSource(Source):
         micros = pc.divide(nanos, 1000)
         lowest = pc.min(micros).as_py()
         if lowest is not None and lowest < _TWO_DAYS_MICROS:
-            # Readers disagree about fractions of seconds before 1970, and about zones before 1900.
+            # Readers differ in how they read fractions of seconds before 1970, and in their zone rules before 1900.
             early = pc.less(micros, _TWO_DAYS_MICROS)
             whole = pc.equal(pc.multiply(pc.divide(micros, 1_000_000), 1_000_000), micros)
             if lowest < _YEAR_1900_MICROS or not pc.all(pc.or_kleene(pc.invert(early), whole)).as_py():
@@ -196,13 +196,13 @@ class OrcSource(Source):
 
 
 def _early_dates(data: pa.Array, file: DataFile, what: str) -> pa.Array:
-    """Dates of which some are before 1582-10-15, in the calendar that the file's footer names."""
-    facts = _facts(file)
-    if facts is None:
+    """Convert dates, some before 1582-10-15, from the calendar that the file's footer names."""
+    calendar = _calendar(file)
+    if calendar is None:
         raise SourceError(f"a date before 1582-10-15 in {what} is not supported with this compression")
     days, mask = zones.ints(data.view(pa.int32()).cast(pa.int64()))
-    if facts.proleptic:
-        # Java's reader goes through the hybrid calendar and takes days that it lacks for ten days later
+    if calendar.proleptic:
+        # Java's reader converts through the hybrid calendar and moves the days that it skips by ten days.
         days = np.where(
             (days < GREGORIAN_START_DAY) & (days >= GREGORIAN_START_DAY - _MISSING_DAYS), days + 10, days
         )
@@ -212,33 +212,33 @@ def _early_dates(data: pa.Array, file: DataFile, what: str) -> pa.Array:
 
 
 def _lacks_names(schema: pa.Schema) -> bool:
-    """Whether columns have only the names that Hive gives to those without one."""
+    """Return whether all columns have the placeholder names ``_col0``, ``_col1``, ... that old Hive wrote."""
     return all(name.startswith("_col") for name in schema.names)
 
 
 def _check_columns(file: DataFile, schema: pa.Schema, fields: Sequence[pa.Field]) -> None:
-    """Raise for columns of the table that a file has under two names or as another type."""
+    """Raise Unsupported for columns of the table that a file contains twice (ignoring case) or with another type."""
     names = set(schema.names)
     folded = Counter(name.lower() for name in schema.names)
     for field in fields:
         if folded[field.name.lower()] > 1:
-            raise Unsupported(f"{file.path} has two columns {field.name} but for upper and lower case")
+            raise Unsupported(f"{file.path} has two columns {field.name} that differ only in case")
         if field.name not in names:
-            differs_in_case(field.name, names, file.path)
+            check_no_case_difference(field.name, names, file.path)
         elif not _readable_as(schema.field(field.name), field.type):
             raise Unsupported(_mismatch(f"{field.name} of {file.path}", schema, field))
 
 
 def _check_times(file: DataFile, fields: Sequence[pa.Field]) -> None:
-    """Decline a file whose footer shows times that ``OrcSource`` cannot read exactly, or does not name its calendar."""
+    """Decline a file whose footer shows times that ``OrcSource`` cannot read exactly, or whose calendar is unknown."""
     timestamps = [f.name for f in fields if t.is_timestamp(f.type)]
     if not timestamps and not any(f.type == t.DATE for f in fields):
         return
-    facts = _facts(file)
-    if facts is None:
+    calendar = _calendar(file)
+    if calendar is None:
         raise Unsupported(f"dates and timestamps of {file.path} are not supported with this compression")
     for name in timestamps:
-        low, high = facts.timestamps.get(name, (0, 0))
+        low, high = calendar.timestamps.get(name, (0, 0))
         if not _reads_exactly(low, high):
             raise Unsupported(
                 f"ORC timestamps before 1900 (1970 if fractional) or after 2262 are not supported; {name} of {file.path} "
@@ -247,8 +247,8 @@ def _check_times(file: DataFile, fields: Sequence[pa.Field]) -> None:
 
 
 def _reads_exactly(low_ms: int, high_ms: int) -> bool:
-    """Whether all times between these can be read exactly."""
-    # writers count a fraction of the last second before 1970 as one of the first second after
+    """Return whether all times between two limits can be read exactly."""
+    # Some writers store a fraction of the last second before 1970 as a fraction of the first second after it.
     is_whole_second = low_ms % 1000 == 0
     return (
         low_ms >= _YEAR_1900_MICROS // 1000
@@ -257,9 +257,9 @@ def _reads_exactly(low_ms: int, high_ms: int) -> bool:
     )
 
 
-def _facts(file: DataFile) -> OrcFacts | None:
+def _calendar(file: DataFile) -> OrcCalendar | None:
     tail = orc_content(file).tail
-    return None if tail is None else tail.facts
+    return None if tail is None else tail.calendar
 
 
 def _is_wall_clock(dtype: pa.DataType) -> bool:
@@ -267,7 +267,7 @@ def _is_wall_clock(dtype: pa.DataType) -> bool:
 
 
 def _readable_as(field: pa.Field, dtype: pa.DataType) -> bool:
-    """Whether ``OrcSource`` converts a file's column to the type of the table's; see ``_convert``."""
+    """Return whether ``OrcSource._convert`` supports reading a file's column as the table's type."""
     declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode(errors="replace")
     if t.is_timestamp(dtype):
         return _is_wall_clock(field.type)
@@ -291,7 +291,7 @@ def _narrowest(schema: pa.Schema) -> str:
 
 
 def spark_field(field: pa.Field, tz: str) -> pa.Field:
-    """A column of an ORC file as Spark types it; Unsupported where that cannot be read exactly."""
+    """Return a column of an ORC file with Spark's type; raises Unsupported if it cannot be read exactly."""
     declared = (field.metadata or {}).get(_TYPE_KEY, b"").decode(errors="replace")
     if declared == "timestamp_ntz" and pa.types.is_int64(field.type):
         return pa.field(field.name, t.TIMESTAMP_NTZ)
@@ -299,23 +299,24 @@ def spark_field(field: pa.Field, tz: str) -> pa.Field:
         return pa.field(field.name, t.timestamp(tz))
     if declared.startswith(("interval", "char", "varchar", "variant", "time(")):
         raise Unsupported(f"the ORC column {field.name} of type {declared} is not supported")
-    return pa.field(field.name, _plain(field.name, field.type, top=True))
+    return pa.field(field.name, _supported_type(field.name, field.type, is_nested=False))
 
 
 def check_orc_type(name: str, dtype: pa.DataType) -> None:
     """Raise Unsupported for a column type that ORC files cannot be read into exactly."""
     if not t.is_timestamp(dtype) and dtype != t.TIMESTAMP_NTZ:
-        _plain(name, dtype, top=True)
+        _supported_type(name, dtype, is_nested=False)
 
 
-def _plain(name: str, dtype: pa.DataType, top: bool = False) -> pa.DataType:
+def _supported_type(name: str, dtype: pa.DataType, is_nested: bool = True) -> pa.DataType:
+    """Return the type without metadata of nested fields; raises Unsupported for types that cannot be read exactly."""
     if pa.types.is_struct(dtype):
-        return pa.struct([pa.field(f.name, _plain(name, f.type)) for f in dtype])
+        return pa.struct([pa.field(f.name, _supported_type(name, f.type)) for f in dtype])
     if pa.types.is_map(dtype):
-        return pa.map_(_plain(name, dtype.key_type), _plain(name, dtype.item_type))
+        return pa.map_(_supported_type(name, dtype.key_type), _supported_type(name, dtype.item_type))
     if pa.types.is_list(dtype):
-        return pa.list_(_plain(name, dtype.value_type))
-    if dtype == t.DATE and not top:
+        return pa.list_(_supported_type(name, dtype.value_type))
+    if dtype == t.DATE and is_nested:
         raise Unsupported(f"the ORC column {name} has dates inside of a nested type, which is not supported")
     if dtype in (t.BOOL, t.STRING, t.BINARY, t.DATE) or t.is_numeric(dtype):
         return dtype
@@ -323,7 +324,7 @@ def _plain(name: str, dtype: pa.DataType, top: bool = False) -> pa.DataType:
 
 
 def orc_source(paths: Sequence[str], tz: str = "UTC", zone: str | None = None) -> OrcSource:
-    """Describe ORC files, directories or globs; ``zone`` is the JVM's time zone, by default the session's."""
+    """Create the source of ORC files, directories or globs. zone: the JVM's time zone; by default the session's zone."""
     files, fields = partitioned_files(paths, tz)
     filled = [f for f in files if f.size]
     if not filled:

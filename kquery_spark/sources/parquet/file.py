@@ -296,7 +296,7 @@ class OpenFile:
         file = self._input
         try:
             if not file.is_local:
-                fetched = self._fetched.of(group, self._chunks.of(group, columns)).as_file()
+                fetched = self._fetched.fetched(group, self._chunks.of(group, columns)).as_file()
                 return self._read(group, columns, partial(self._open, fetched))
             table = self._read(group, columns, partial(self._reader_of_thread, file))
         except (pa.ArrowException, OSError, ValueError) as error:
@@ -330,7 +330,7 @@ class OpenFile:
 
     def _reader_of(self, group: int, parts: Sequence[ByteRange]) -> ByteReader:
         """What parts of a row group are read from by position."""
-        return self._input if self._input.is_local else self._fetched.of(group, parts)
+        return self._input if self._input.is_local else self._fetched.fetched(group, parts)
 
     def read_pages(self, group: int, columns: Sequence[PagedColumn]) -> list[pa.ChunkedArray]:
         """All rows of these pages, column by column."""

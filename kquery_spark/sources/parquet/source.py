@@ -17,8 +17,8 @@ from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Sou
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.files import (
+    check_no_case_difference,
     constant,
-    differs_in_case,
     local_path,
     naming_file,
     partition_range,
@@ -130,7 +130,7 @@ class ParquetSource(Source):
                     _check_type(opened, field, self.rebase)
                     _check_storage(opened, field.name)
                 else:
-                    differs_in_case(field.name, opened.names, file.path)
+                    check_no_case_difference(field.name, opened.names, file.path)
 
     def check_no_int96(self, columns: Sequence[str], *, by_parquet_java: bool = True) -> None:
         """Raise Unsupported for columns of INT96 times. by_parquet_java: also in files that Parquet's Java library wrote."""
@@ -319,7 +319,7 @@ class ParquetSource(Source):
                 value = opened.file.partition[self.partition_columns.index(column)]
                 arrays.append(constant(value, dtype, rows))
             elif column not in stored_columns:
-                differs_in_case(column, opened.names, opened.file.path)
+                check_no_case_difference(column, opened.names, opened.file.path)
                 arrays.append(constant(dict(self.defaults).get(column), dtype, rows))
             else:
                 arrays.append(self._array(opened, column, stored_columns[column]))

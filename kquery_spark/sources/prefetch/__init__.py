@@ -1,1 +1,1 @@
-"""Reading files on other filesystems ahead of their use."""
+"""Prefetches byte ranges of files on other filesystems, such as object stores."""

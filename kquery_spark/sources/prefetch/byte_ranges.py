@@ -1,4 +1,4 @@
-"""Byte ranges of a file, their readers, and the requests that fetch them from a remote filesystem."""
+"""Defines byte ranges of a file, readers by position, and the requests that fetch ranges from a remote filesystem."""
 
 from __future__ import annotations
 
@@ -7,24 +7,29 @@ from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 MAX_GAP_BYTES = 1 << 20
-"""A request takes longer to begin (some 30 ms) than these bytes take to arrive, so it is better to fetch them, too."""
+"""Two ranges with a gap up to this size are fetched by one request, including the gap.
+
+A request has a latency of about 30 ms, which is longer than the transfer of these bytes.
+"""
 
 MAX_REQUEST_BYTES = 16 << 20
-"""Stores serve one request at 50 to 100 MB/s, and several at the same time each as fast."""
+"""Larger ranges are split into several requests, because stores serve each of several concurrent requests as fast as a
+single one, at 50 to 100 MB/s."""
 
 
 class ByteReader(Protocol):
-    """Something whose bytes are read by position."""
+    """A file or a buffer whose bytes are read by position."""
 
     def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
-        """Read exactly this number of bytes."""
+        """Read exactly ``nbytes`` bytes from ``offset``."""
         ...
 
 
 class ReaderAsFile:
-    """Bytes that are read by position as a file of Python's, for ``pyarrow.PythonFile``.
+    """Wraps a ``ByteReader`` as a Python file object, for ``pyarrow.PythonFile``.
 
-    failure: the error of the last ``read``, if it failed. ORC's C++ library replaces it by one that contains a traceback.
+    failure: the error of the last ``read``, if it failed. ORC's C++ library raises another error instead, which contains a
+    traceback.
     """
 
     closed = False
@@ -36,7 +41,7 @@ class ReaderAsFile:
         self._at = 0
 
     def read(self, nbytes: int) -> bytes | memoryview:
-        """Up to so many bytes, fewer at the end."""
+        """Read up to ``nbytes`` bytes from the current position; fewer at the end of the file."""
         try:
             data = self._reader.read_at(min(nbytes, self._size - self._at), self._at)
         except Exception as error:
@@ -46,22 +51,22 @@ class ReaderAsFile:
         return data
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
-        """As of a file."""
+        """Change the current position."""
         self._at = offset + {os.SEEK_SET: 0, os.SEEK_CUR: self._at, os.SEEK_END: self._size}[whence]
         return self._at
 
     def tell(self) -> int:
-        """The position."""
+        """Return the current position."""
         return self._at
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: the owner of the reader closes it."""
 
 
 class KnownBytes:
-    """A reader that serves some bytes from memory and the others from another reader. Any thread may use it.
+    """A reader that serves some bytes from memory, and all others from another reader. Thread-safe.
 
-    known: pairs of a position and the bytes from there on.
+    known: pairs of a position and the bytes that begin there.
     """
 
     def __init__(self, reader: ByteReader, known: Iterable[tuple[int, bytes]]) -> None:
@@ -69,7 +74,7 @@ class KnownBytes:
         self._known = list(known)
 
     def read_at(self, nbytes: int, offset: int) -> bytes | memoryview:
-        """Exactly this number of bytes."""
+        """Read exactly ``nbytes`` bytes from ``offset``."""
         for start, data in self._known:
             if start <= offset and offset + nbytes <= start + len(data):
                 return memoryview(data)[offset - start : offset - start + nbytes]
@@ -77,25 +82,27 @@ class KnownBytes:
 
 
 class ByteRange(NamedTuple):
-    """Bytes of a file."""
+    """A range of consecutive bytes of a file."""
 
     start: int
     size: int
 
     @property
     def end(self) -> int:
-        """Where the next byte is."""
+        """The position after the last byte."""
         return self.start + self.size
 
-    def holds(self, other: ByteRange) -> bool:
-        """Whether all bytes of another range are in this one."""
+    def contains(self, other: ByteRange) -> bool:
+        """Return whether all bytes of another range are in this one."""
         return self.start <= other.start and other.end <= self.end
 
 
 def requests_for(ranges: Iterable[ByteRange]) -> list[list[ByteRange]]:
-    """The requests that fetch all of these, none of which is empty: near ones are fetched at once, large ones in parts.
+    """Plan the requests that fetch a set of ranges, which must not be empty.
 
-    One list for each run of bytes that is fetched whole, in the order of the file.
+    First, ranges with small gaps are merged to runs. Then each run is split into requests of at most MAX_REQUEST_BYTES.
+    Returns one list of requests per run, in the order of the file. Example in MiB: the ranges 0-2, 2.5-20 and 50-60 give the
+    runs 0-20 (the gap of 0.5 is fetched, too) and 50-60, and so the requests [0-16, 16-20] and [50-60].
     """
     runs: list[ByteRange] = []
     for part in sorted(ranges):

@@ -1,4 +1,4 @@
-"""Pieces of a file on another filesystem, row groups or stripes, whose columns are fetched before they are decoded."""
+"""Prefetches columns of a file's pieces, which are row groups or stripes, from another filesystem."""
 
 from __future__ import annotations
 
@@ -13,31 +13,36 @@ from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.sources.prefetch.fetched_ranges import FetchedRanges
 from kquery_spark.sources.prefetch.fetching import Release
 
-_MAX_BYTES_AHEAD = 64 << 20  # of a piece, beside what its reader has in memory
+_MAX_BYTES_AHEAD = 64 << 20  # prefetched bytes of one piece
 
 
 class FetchedPieces:
-    """What is fetched of a file's pieces, of each for as long as somebody holds it. Any thread may call any method."""
+    """The fetched byte ranges of a file's pieces, each cached as long as a caller holds it. Thread-safe."""
 
     def __init__(self, file: DataFile) -> None:
         self._file = file
-        self._held: dict[int, tuple[FetchedRanges, int]] = {}  # with the number of those who hold it
+        self._held: dict[
+            int, tuple[FetchedRanges, int]
+        ] = {}  # by piece: its ranges and the number of holders
         self._lock = threading.Lock()
 
     def hold(self, piece: int, parts: Sequence[ByteRange]) -> Release:
-        """Fetch parts of a piece for all who read it, as many as may be fetched ahead; gives what lets go of them."""
+        """Start to fetch parts of a piece and hold them for all readers.
+
+        At most the first _MAX_BYTES_AHEAD bytes are prefetched. Returns the function that ends the hold.
+        """
         with self._lock:
             fetched, holders = self._held.get(piece) or (self._new(), 0)
             self._held[piece] = fetched, holders + 1
         try:
-            fetched.fetch(_first(parts))
+            fetched.fetch(_prefetched_parts(parts))
         except BaseException:
             self._release(piece)
             raise
         return partial(self._release, piece)
 
-    def of(self, piece: int, parts: Sequence[ByteRange]) -> FetchedRanges:
-        """Parts of a piece, asked for now if they are not on their way; kept only while somebody holds it."""
+    def fetched(self, piece: int, parts: Sequence[ByteRange]) -> FetchedRanges:
+        """Return parts of a piece, and request those that are not requested yet. They are cached only while held."""
         with self._lock:
             held = self._held.get(piece)
         fetched = self._new() if held is None else held[0]
@@ -54,7 +59,7 @@ class FetchedPieces:
                 self._held[piece] = fetched, holders - 1
 
 
-def _first(parts: Sequence[ByteRange]) -> list[ByteRange]:
-    """As many of the parts as may be fetched ahead."""
+def _prefetched_parts(parts: Sequence[ByteRange]) -> list[ByteRange]:
+    """Return the first parts with at most _MAX_BYTES_AHEAD bytes together."""
     totals = accumulate(part.size for part in parts)
     return [part for part, total in zip(parts, totals, strict=True) if total <= _MAX_BYTES_AHEAD]

@@ -1,7 +1,7 @@
-"""Ranges of a file on another filesystem, which threads fetch, several at the same time, before they are read.
+"""Fetches byte ranges of a file on another filesystem with concurrent requests, before they are read.
 
-A request to an object store takes some 30 ms to begin, and its bytes arrive more slowly than they are decoded. So whoever
-reads asks for all ranges that it needs at once, and for those that it needs next while it is at work.
+A request to an object store has a latency of about 30 ms, and its bytes arrive more slowly than they are decoded. So a
+reader requests all ranges that it needs at the same time, and while it decodes them, those that it needs next.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kquery_spark.sources.prefetch.read_counts import count_read
 
 
 class FetchedRanges:
-    """Ranges of an open file that are here or on their way. Any thread may call any method."""
+    """Ranges of an open file that have arrived or are requested. Thread-safe."""
 
     def __init__(self, file: InputFile) -> None:
         self._file = file
@@ -29,50 +29,54 @@ class FetchedRanges:
         self._lock = threading.Lock()
 
     def fetch(self, ranges: Iterable[ByteRange]) -> None:
-        """Ask for the bytes of ranges that nobody asked for before; SourceError for one that is not in the file."""
+        """Request those of the ranges that are not requested yet; raises SourceError for a range outside of the file."""
         size = self._file.size()
         with self._lock:
             missing = [part for part in ranges if part.size and self._fetch_of(part) is None]
             for part in missing:
                 if min(part) < 0 or part.end > size:
                     raise SourceError(
-                        f"{self._file.file.path} has {size} bytes, and none from {part.start} to {part.end}"
+                        f"{self._file.file.path} has only {size} bytes, but bytes {part.start} to {part.end} are needed"
                     )
             if missing:
                 self._fetches.append(_Fetch(self._file, requests_for(missing)))
 
     def read_at(self, nbytes: int, offset: int) -> memoryview:
-        """Wait for exactly this number of bytes of the planned version of the file, or raise SourceError.
+        """Wait for exactly ``nbytes`` bytes of the planned version of the file, or raise SourceError.
 
-        Bytes that nobody asked for are read now.
+        Bytes that were not requested are read now.
         """
-        wanted = ByteRange(offset, nbytes)
+        required = ByteRange(offset, nbytes)
         with self._lock:
-            fetch = self._fetch_of(wanted)
-        return memoryview(self._file.read_at(nbytes, offset)) if fetch is None else fetch.bytes_of(wanted)
+            fetch = self._fetch_of(required)
+        return memoryview(self._file.read_at(nbytes, offset)) if fetch is None else fetch.bytes_of(required)
 
     def as_file(self) -> pa.PythonFile:
-        """A file for a reader of Arrow's; one reader, in one thread, may use it."""
+        """Return a file object for one pyarrow reader in one thread."""
         return pa.PythonFile(ReaderAsFile(self, self._file.size()), "r")
 
-    def _fetch_of(self, wanted: ByteRange) -> _Fetch | None:
-        return next((fetch for fetch in self._fetches if fetch.run_of(wanted)), None)
+    def _fetch_of(self, required: ByteRange) -> _Fetch | None:
+        return next((fetch for fetch in self._fetches if fetch.run_of(required)), None)
 
 
 class _Run(NamedTuple):
-    """Bytes that follow each other, and the requests for them, in their order."""
+    """A range of consecutive bytes, and the requests for its parts, in their order."""
 
     range: ByteRange
     parts: Sequence[Future[bytes]]
 
 
 class _Fetch:
-    """Requests that were made at the same time. What they fetch is used when all have ended."""
+    """A batch of requests that start together. Their bytes are used after all of them have ended.
+
+    The check that the file has not changed takes a request of its own. So it is made once per batch, by the last request
+    that ends: its result holds for all bytes that arrived before.
+    """
 
     def __init__(self, file: InputFile, requests: Sequence[Sequence[ByteRange]]) -> None:
         self._file = file
         self._lock = threading.Lock()
-        self._left = sum(map(len, requests))
+        self._unfinished = sum(map(len, requests))
         self._is_counted = False
         self._runs = [
             _Run(
@@ -83,15 +87,15 @@ class _Fetch:
         ]
 
     def _fetch(self, part: ByteRange) -> bytes:
-        """The bytes of one request. The last one to end asks if the file is as planned, so that readers need not."""
+        """Make one request. The last request to end checks that the file has not changed since planning."""
         try:
             data = self._file.read_unchecked(part.size, part.start)
         except SourceError:
-            self._file.check_unchanged()  # as the reason may be that it is another one by now
+            self._file.check_unchanged()  # the cause may be that the file has changed
             raise
         with self._lock:
-            self._left -= 1
-            is_last = self._left == 0
+            self._unfinished -= 1
+            is_last = self._unfinished == 0
         if is_last or len(data) < part.size:
             self._file.check_unchanged()
         if len(data) < part.size:
@@ -100,19 +104,19 @@ class _Fetch:
             )
         return data
 
-    def run_of(self, wanted: ByteRange) -> _Run | None:
-        return next((run for run in self._runs if run.range.holds(wanted)), None)
+    def run_of(self, required: ByteRange) -> _Run | None:
+        return next((run for run in self._runs if run.range.contains(required)), None)
 
-    def bytes_of(self, wanted: ByteRange) -> memoryview:
+    def bytes_of(self, required: ByteRange) -> memoryview:
         fetched = [[part.result() for part in run.parts] for run in self._runs]
         self._count([len(data) for parts in fetched for data in parts])
         for run, parts in zip(self._runs, fetched, strict=True):
-            if run.range.holds(wanted):
-                return _slice(parts, wanted.start - run.range.start, wanted.size)
-        raise AssertionError("asked for bytes of another fetch")
+            if run.range.contains(required):
+                return _slice(parts, required.start - run.range.start, required.size)
+        raise AssertionError("the bytes belong to another fetch")
 
     def _count(self, sizes: Sequence[int]) -> None:
-        """Count the requests for whoever is the first to use what they fetched."""
+        """Count the requests for the first thread that uses their bytes, because counts are per thread."""
         with self._lock:
             is_counted, self._is_counted = self._is_counted, True
         if not is_counted:
@@ -121,7 +125,7 @@ class _Fetch:
 
 
 def _slice(parts: Sequence[bytes], start: int, size: int) -> memoryview:
-    """Some bytes of parts that follow each other; copied only where they are in several."""
+    """Return some bytes of consecutive parts; copies only if they lie in several parts."""
     pieces = []
     for part in parts:
         if start < len(part) and size > 0:

@@ -1,4 +1,4 @@
-"""Threads that wait for other filesystems, so that what a task needs is on its way before it is read."""
+"""Runs requests to other filesystems in background threads, so that bytes arrive before a task needs them."""
 
 from __future__ import annotations
 
@@ -10,60 +10,60 @@ from typing import Generic, TypeVar
 
 from kquery_spark.sources.prefetch.read_counts import ReadCounts, count_read, read_counts
 
-_MAX_REQUESTS_AT_ONCE = 32  # of this process
+_MAX_CONCURRENT_REQUESTS = 32  # of this process
 
 T = TypeVar("T")
 
 Release = Callable[[], None]
-"""Lets go of what was fetched; to be called once."""
+"""A function that releases fetched bytes. Call it once."""
 
 
 def nothing_to_release() -> None:
-    """The ``Release`` of a source that fetches nothing."""
+    """Do nothing; the ``Release`` of a source that does not prefetch."""
 
 
 @cache
 def fetching_threads() -> ThreadPoolExecutor:
-    """This process's threads for requests. What they run must not wait for one of them."""
-    return ThreadPoolExecutor(_MAX_REQUESTS_AT_ONCE, thread_name_prefix="kquery-fetch")
+    """Return this process's pool of threads for requests. A request must not wait for another one, to avoid deadlocks."""
+    return ThreadPoolExecutor(_MAX_CONCURRENT_REQUESTS, thread_name_prefix="kquery-fetch")
 
 
-if hasattr(os, "register_at_fork"):  # a child has none of its parent's threads
+if hasattr(os, "register_at_fork"):  # a forked child does not have its parent's threads
     os.register_at_fork(after_in_child=fetching_threads.cache_clear)
 
 
 class InBackground(Generic[T]):
-    """A value that a thread finds while others go on. Who first asks for it has made the reads that it took."""
+    """A value that a background thread computes. Its reads are counted for the first thread that uses the value."""
 
-    def __init__(self, find: Callable[[], T]) -> None:
-        self._found: Future[tuple[T, ReadCounts]] = fetching_threads().submit(_find, find)
+    def __init__(self, compute: Callable[[], T]) -> None:
+        self._future: Future[tuple[T, ReadCounts]] = fetching_threads().submit(_compute, compute)
         self._is_counted = False
 
     @property
     def is_done(self) -> bool:
-        """Whether ``result`` waits for nothing."""
-        return self._found.done()
+        """Whether ``result`` returns without waiting."""
+        return self._future.done()
 
     def result(self) -> T:
-        """The value once it is there; raises what finding it raised."""
-        value, read = self._found.result()
+        """Wait for the value; raises the error that its computation raised."""
+        value, read = self._future.result()
         if not self._is_counted:
             self._is_counted = True
             count_read(read.nbytes, read.reads)
         return value
 
     def abandon(self, dispose: Callable[[T], None]) -> None:
-        """Do without the value, which is disposed of if it was found, or is so later; waits for nothing."""
+        """Give up the value without waiting for it; ``dispose`` is called with it if it is computed nevertheless."""
 
-        def dispose_found(found: Future[tuple[T, ReadCounts]]) -> None:
-            if found.exception() is None:
-                dispose(found.result()[0])
+        def dispose_value(future: Future[tuple[T, ReadCounts]]) -> None:
+            if future.exception() is None:
+                dispose(future.result()[0])
 
-        if not self._found.cancel():
-            self._found.add_done_callback(dispose_found)
+        if not self._future.cancel():
+            self._future.add_done_callback(dispose_value)
 
 
-def _find(find: Callable[[], T]) -> tuple[T, ReadCounts]:
-    """What is found, and what this thread read to find it."""
+def _compute(compute: Callable[[], T]) -> tuple[T, ReadCounts]:
+    """Compute a value; returns it with the reads of this thread that it needed."""
     before = read_counts()
-    return find(), read_counts().since(before)
+    return compute(), read_counts().since(before)

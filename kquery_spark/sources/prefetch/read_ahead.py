@@ -1,4 +1,4 @@
-"""A file on another filesystem that is read from a position on, as text files are: what follows is fetched before."""
+"""Reads a file on another filesystem sequentially, as for CSV and JSON, and prefetches the bytes that follow."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from kquery_spark.sources.prefetch.fetching import fetching_threads
 from kquery_spark.sources.prefetch.read_counts import count_read
 
 _REQUEST_BYTES = 4 << 20
-_AHEAD_BYTES = 24 << 20  # fetched or on their way, behind what is read
-_BEYOND_BYTES = 64 << 10  # of a request for what is behind the expected end, such as the rest of a line
+_AHEAD_BYTES = 24 << 20  # requested bytes after the position that is being read
+_BEYOND_BYTES = 64 << 10  # size of a request after the expected end, for example for the rest of a line
 
 
 class ReadAhead:
-    """Reads from ``start`` on, mostly up to ``end``. One thread may use it."""
+    """Reads a file from ``start``, usually up to ``end``. Not thread-safe."""
 
     def __init__(self, file: InputFile, start: int, end: int) -> None:
         self._file = file
@@ -31,7 +31,7 @@ class ReadAhead:
         self._request_up_to(start)
 
     def read_at(self, nbytes: int, offset: int) -> bytes:
-        """So many bytes that were not forgotten, or those up to the end of the file, as they were when planned."""
+        """Read ``nbytes`` bytes of the planned version of the file, fewer at its end. They must not be released yet."""
         stop = min(offset + nbytes, self._size)
         self._request_up_to(stop)
         pieces = []
@@ -42,24 +42,24 @@ class ReadAhead:
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
     def forget(self, before: int) -> None:
-        """Let go of the bytes before a position."""
+        """Release the bytes before a position."""
         while self._requests and self._requests[0].part.end <= before:
             self._requests.popleft()
 
     def check_unchanged(self) -> None:
-        """Each request did."""
+        """Do nothing: each request has checked that the file has not changed."""
 
     def stream(self) -> pa.PythonFile:
-        """The whole file, to be read once, from its start to its end."""
+        """Return the whole file as a file object that can be read once, from start to end."""
         return pa.PythonFile(_Stream(self, self._size), "r")
 
     def close(self) -> None:
-        """Let go of all that is on its way."""
+        """Cancel and release all requests."""
         while self._requests:
             self._requests.pop().cancel()
 
     def _request_up_to(self, position: int) -> None:
-        """Ask for all before a position, and for what follows it as far as may be on its way."""
+        """Request all bytes before a position, and up to _AHEAD_BYTES after it."""
         while self._requested < min(position + _AHEAD_BYTES, self._end):
             self._request(min(_REQUEST_BYTES, self._end - self._requested))
         while self._requested < position:
@@ -71,7 +71,7 @@ class ReadAhead:
 
 
 class _Stream(ReaderAsFile):
-    """What was read of it is forgotten."""
+    """Releases bytes after they have been read."""
 
     def __init__(self, reader: ReadAhead, size: int) -> None:
         super().__init__(reader, size)
@@ -85,19 +85,19 @@ class _Stream(ReaderAsFile):
 
 
 class _Request:
-    """Bytes on their way, which are counted when they are first read."""
+    """One request in a background thread. Its bytes are counted for the thread that reads them first."""
 
     def __init__(self, file: InputFile, part: ByteRange) -> None:
         self.part = part
         self._file = file
-        self._found: Future[bytes] = fetching_threads().submit(self._fetch)
+        self._future: Future[bytes] = fetching_threads().submit(self._fetch)
         self._is_counted = False
 
     def _fetch(self) -> bytes:
         try:
             data = self._file.read_unchecked(self.part.size, self.part.start)
         finally:
-            self._file.check_unchanged()  # the reason of an error, too, may be that it is another one by now
+            self._file.check_unchanged()  # after errors, too, because their cause may be that the file has changed
         if len(data) < self.part.size:
             raise SourceError(
                 f"{self._file.file.path} ends at byte {self.part.start + len(data)}, which is too early"
@@ -105,11 +105,11 @@ class _Request:
         return data
 
     def result(self) -> bytes:
-        data = self._found.result()
+        data = self._future.result()
         if not self._is_counted:
             self._is_counted = True
             count_read(len(data))
         return data
 
     def cancel(self) -> None:
-        self._found.cancel()
+        self._future.cancel()

@@ -1,7 +1,7 @@
-"""Counts what a thread reads of data files: bytes as they are stored, and read calls.
+"""Counts the bytes and read calls with which a thread reads data files.
 
-Readers count where they read; a scan compares the counts before and after to know what its task read. A thread has counts
-of its own, as several tasks may run in one process.
+Readers add to the counts, and a scan compares the counts before and after a read to get the metrics of its task. Each thread
+has its own counts, because several tasks may run in one process.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from typing import NamedTuple
 
 
 class ReadCounts(NamedTuple):
-    """Bytes of files, compressed as they are, and the reads that fetched them (of an object store: requests)."""
+    """The number of stored (compressed) bytes, and the number of reads, which are requests for an object store."""
 
     nbytes: int
     reads: int
 
     def since(self, before: ReadCounts) -> ReadCounts:
-        """What was read after the counts were ``before``."""
+        """Return the difference to earlier counts."""
         return ReadCounts(self.nbytes - before.nbytes, self.reads - before.reads)
 
 
@@ -36,5 +36,5 @@ def count_read(nbytes: int, reads: int = 1) -> None:
 
 
 def read_counts() -> ReadCounts:
-    """What this thread has read since it began."""
+    """Return the counts of this thread since it started."""
     return ReadCounts(_counts.nbytes, _counts.reads)

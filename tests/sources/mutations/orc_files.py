@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pyarrow import orc
 
-from kquery_spark.sources.orc.footer import footer_of_stripe, orc_tail
+from kquery_spark.sources.orc.footer import orc_tail, stripe_footer_range
 from tests.sources.mutations.formats import MutatedFormat, Mutation, Pristine
 from tests.sources.mutations.mutate import Region, mutated
 
@@ -96,7 +96,7 @@ def _regions(data: bytes) -> dict[str, list[Region]]:
     tail = orc_tail(_InMemory(data), len(data))
     assert tail is not None
     stripes = list(tail.footer.stripes)
-    footers = [footer_of_stripe(stripe) for stripe in stripes]
+    footers = [stripe_footer_range(stripe) for stripe in stripes]
     return {
         "tail": [Region("tail", footers[-1].end, len(data))],
         "stripe footer": [Region(f"footer of stripe {i}", f.start, f.end) for i, f in enumerate(footers)],
