@@ -116,9 +116,7 @@ def _rows(table: pa.Table) -> list[Row]:
     return [row(*values) for values in zip(*columns, strict=True)]
 
 
-def _different_rows(
-    expected: Sequence[Row], actual: Sequence[Row]
-) -> tuple[list[Any], list[Any]]:
+def _different_rows(expected: Sequence[Row], actual: Sequence[Row]) -> tuple[list[Any], list[Any]]:
     """Return the rows that differ, in pairs: those that the other side lacks, sorted so that similar rows form a pair.
 
     If both sides have the same rows in different orders, these are the rows whose positions differ. None fills up the side
