@@ -27,7 +27,7 @@ def settings_tables() -> str:
             _table(described_settings(EngineConfig, PREFIX)),
             "### The cost model",
             "",
-            'What `when="auto"` weighs, in seconds. Only the proportions matter; `kquery-spark calibrate` measures them.',
+            "What decides where a query runs: seconds, and limits. `kquery-spark calibrate` measures the seconds.",
             "",
             _table(described_settings(CostModel, COST_PREFIX)),
             "### Spark",
