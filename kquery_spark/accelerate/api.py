@@ -17,6 +17,8 @@ from kquery_spark.spark_bridge.relations.catalog_snapshot import unplanned_copy
 from kquery_spark.spark_bridge.session.bridge import bridge, check_frame
 from kquery_spark.spark_bridge.session.failures import warn_user
 
+__all__ = ["Fallback", "When", "check_options", "kquery_plan"]
+
 
 def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = "auto") -> DataFrame:
     """Run as much of a query as possible in the engine.

@@ -150,8 +150,9 @@ def _install() -> None:
     with _install_lock:
         if _installed:
             return
-        actions = [(ClassicDataFrame, name, run) for name, run in _ACTIONS.items()]
-        for owner, name, run in (*actions, (SparkSession, "sql", _sql)):
+        runs: list[tuple[type, str, Callable[..., Any]]] = [(SparkSession, "sql", _sql)]
+        runs += [(ClassicDataFrame, name, action) for name, action in _ACTIONS.items()]
+        for owner, name, run in runs:
             original = getattr(owner, name, None)
             if original is None:  # PySpark 3.5 has no toArrow
                 continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 from pyspark.sql import DataFrame
 
@@ -94,6 +95,18 @@ class ExplainedStage:
         return head
 
 
+class Section(NamedTuple):
+    """A titled section of an explanation; the title may be empty.
+
+    is_query: it lists the nodes of the query, which a notebook shows in color instead. is_open: unfolded in a notebook.
+    """
+
+    title: str
+    text: str
+    is_query: bool = False
+    is_open: bool = False
+
+
 @dataclass(frozen=True, repr=False)
 class Explanation:
     """The explanation of one query; ``str`` prints it, a notebook shows it as HTML.
@@ -144,30 +157,35 @@ class Explanation:
             for i, part in enumerate(self.planned.parts)
         )
 
-    def sections(self) -> list[tuple[str, str]]:
-        """The explanation as titles and strings."""
-        sections = [("", f"Coverage: {self.coverage:.0%} of the plan's nodes can run in the engine")]
+    def sections(self) -> list[Section]:
+        """The explanation as sections, in the order in which ``str`` prints them."""
+        sections = [Section("", f"Coverage: {self.coverage:.0%} of the plan's nodes can run in the engine")]
         if not self.planned.config.enabled:
-            sections.append(("", "The engine is switched off: spark.kquery.enabled is false"))
+            sections.append(Section("", "The engine is switched off: spark.kquery.enabled is false"))
         if self.nodes:
-            sections.append(("Query (* engine, - Spark, > handed over to the engine)", _lines(self.nodes)))
+            title = "Query (* engine, - Spark, > handed over to the engine)"
+            sections.append(Section(title, _lines(self.nodes), is_query=True))
         for i, (part, decision) in enumerate(zip(self.planned.parts, self.decisions, strict=True)):
             which = f" of part {i + 1}" if len(self.planned.parts) > 1 else ""
-            sections.append((f"Decision{which}", str(decision)))
-            sections.append((f"Logical plan{which}", format_plan(part.compiled.logical)))
+            sections.append(Section(f"Decision{which}", str(decision), is_open=True))
+            sections.append(Section(f"Logical plan{which}", format_plan(part.compiled.logical)))
             if self.trace:
                 sections += [
-                    (f"Rule {s.rule}{which}", format_plan(s.plan) if s.changed else "(no change)")
+                    Section(f"Rule {s.rule}{which}", format_plan(s.plan) if s.changed else "(no change)")
                     for s in part.compiled.steps
                 ]
-            sections.append((f"Optimized plan{which}", format_plan(part.compiled.optimized)))
-            sections.append((f"Stages{which}", _lines(self.stages[i])))
+            sections.append(Section(f"Optimized plan{which}", format_plan(part.compiled.optimized)))
+            sections.append(Section(f"Stages{which}", _lines(self.stages[i])))
         if self.reasons:
-            sections.append(("Left to Spark", _lines(f"{node}: {reason}" for node, reason in self.reasons)))
+            reasons = _lines(f"{node}: {reason}" for node, reason in self.reasons)
+            sections.append(Section("Left to Spark", reasons, is_open=True))
+        if self.trace:
+            settings = self.planned.cost.settings().items()
+            sections.append(Section("Cost model", _lines(f"{name}={value}" for name, value in settings)))
         return sections
 
     def __str__(self) -> str:
-        blocks = [f"== {title} ==\n{text}" if title else text for title, text in self.sections()]
+        blocks = [f"== {s.title} ==\n{s.text}" if s.title else s.text for s in self.sections()]
         return "\n\n".join(blocks)
 
     def __repr__(self) -> str:

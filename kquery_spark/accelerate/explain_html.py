@@ -32,11 +32,11 @@ def render(explanation: Explanation) -> str:
         parts.append(
             f'<details open><summary>Picture</summary><div style="{_PICTURE}">{picture}</div></details>'
         )
-    for title, text in explanation.sections():
-        if title and not title.startswith("Query"):
-            opened = " open" if title.startswith(("Decision", "Left")) else ""
+    for section in explanation.sections():
+        if section.title and not section.is_query:
+            opened, title = " open" if section.is_open else "", escape(section.title)
             parts.append(
-                f'<details{opened}><summary>{escape(title)}</summary><pre style="{_PRE}">{escape(text)}</pre></details>'
+                f'<details{opened}><summary>{title}</summary><pre style="{_PRE}">{escape(section.text)}</pre></details>'
             )
     return f'<div class="kquery-explain">{"".join(parts)}</div>'
 

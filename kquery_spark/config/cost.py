@@ -13,10 +13,10 @@ COST_PREFIX = "spark.kquery.cost."
 
 @dataclass(frozen=True)
 class CostModel:
-    """Costs and savings of running a part of a query in the engine, measured on two cores with Spark 4.3 and warm workers.
+    """The constants that decide where a query runs: limits, and seconds measured on two cores with Spark 4.3 and warm workers.
 
-    ``when="auto"`` runs a part in the engine if its savings exceed its costs. Only the proportions of the constants matter.
-    ``kquery-spark calibrate`` measures them on other machines.
+    ``when="auto"`` runs a part of a query in the engine if its savings exceed its costs. Only the proportions of the seconds
+    matter. ``kquery-spark calibrate`` measures them on other machines.
     """
 
     result_row_seconds: float = setting(1.5e-7, "Cost: to pass one row of the result from Arrow to Spark.")
@@ -72,6 +72,18 @@ class CostModel:
         8.0,
         "Rows of a group from which on the engine aggregates before Spark evaluates an expression that falls back to it.",
     )
+    driver_rows: float = setting(
+        1e6,
+        "The driver runs the last stage only if the result and each join are estimated to have fewer rows.",
+    )
+    threaded_bytes: float = setting(
+        3.15e6, "Bytes to decode from which on several threads of the driver are faster than one."
+    )
+    file_bytes_per_decoded_byte: float = setting(
+        0.75,
+        "File bytes of a decoded byte, at most: columns are larger than files, mostly by less than a factor of four.",
+    )
+    least_file_bytes_per_decoded_byte: float = setting(0.27, "File bytes of a decoded byte, at least.")
     arrow_result_seconds: float = setting(0.018, "Collecting to the driver as Arrow: fixed cost.")
     arrow_value_seconds: float = setting(2.0e-8, "Collecting to the driver as Arrow: saving per value.")
     arrow_string_byte_seconds: float = setting(

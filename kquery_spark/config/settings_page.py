@@ -27,8 +27,8 @@ def settings_tables() -> str:
             _table(described_settings(EngineConfig, PREFIX)),
             "### The cost model",
             "",
-            'The constants, in seconds, with which `when="auto"` compares costs and savings. Only the proportions matter; '
-            "`kquery-spark calibrate` measures them.",
+            'The seconds and limits with which `when="auto"` decides where a query runs. '
+            "Only the proportions of the seconds matter; `kquery-spark calibrate` measures them.",
             "",
             _table(described_settings(CostModel, COST_PREFIX)),
             "### Spark",

@@ -15,7 +15,6 @@ from pyspark.errors import ArithmeticException
 import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark import kquery_plan
-from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.compiler import placement
 from tests.accelerate.test_driver import IN_DRIVER, jobs
 from tests.conftest import exhaustive, settings
@@ -115,9 +114,8 @@ def test_settings_of_numbers_are_the_engines_in_every_thread(spark: Any):
 def test_tpch_is_the_same_by_threads(
     spark: Any, tables: Any, monkeypatch: pytest.MonkeyPatch, number: int
 ) -> None:
-    monkeypatch.setattr(part_module, "_THREADED_DECODE_BYTES", 0)
     monkeypatch.setattr(placement, "_MIN_THREADED_BYTES", 0)
-    with settings(spark, IN_DRIVER):
+    with settings(spark, {**IN_DRIVER, "spark.kquery.cost.threadedBytes": "0"}):
         frame = spark.sql(tpch.query(number))
         assert "by 2 threads" in str(kq.explain(frame))
         report = kq.verify(frame)

@@ -15,6 +15,7 @@ from kquery_spark.accelerate.planning.import_subtrees import (
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.compiler import compile_query
 from kquery_spark.compiler.placement import IN_ANY_ORDER, IN_TASK_ORDER
+from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import Declined
@@ -32,7 +33,7 @@ class CompiledParts:
     declined: tuple[DeclinedNode, ...]
 
 
-def compile_parts(plan: ImportedPlan, config: EngineConfig) -> CompiledParts:
+def compile_parts(plan: ImportedPlan, config: EngineConfig, costs: CostModel) -> CompiledParts:
     """Compile each imported subtree.
 
     Some conditions are known only here, such as the number of tasks that share a sort. A subtree that does not meet them
@@ -47,7 +48,7 @@ def compile_parts(plan: ImportedPlan, config: EngineConfig) -> CompiledParts:
             declined.append(found)
             continue
         try:
-            parts.append(_compile_subtree(found, config))
+            parts.append(_compile_subtree(found, config, costs))
             below = found.below
         except Unsupported as refused:
             declined.append((found.node, refused.reason))
@@ -59,7 +60,7 @@ def compile_parts(plan: ImportedPlan, config: EngineConfig) -> CompiledParts:
     return CompiledParts(tuple(parts), tuple(declined))
 
 
-def _compile_subtree(subtree: ImportedSubtree, config: EngineConfig) -> Part:
+def _compile_subtree(subtree: ImportedSubtree, config: EngineConfig, costs: CostModel) -> Part:
     """Compile an imported subtree.
 
     Raises Unsupported if a rule or an operator declines it, if its rows cannot be passed to Spark, or if one task would sort
@@ -73,7 +74,7 @@ def _compile_subtree(subtree: ImportedSubtree, config: EngineConfig) -> Part:
     if query.is_ordered and rows > config.sort_rows * tasks:
         where = "one task" if tasks == 1 else f"{tasks} tasks"
         raise Unsupported(f"sorting about {rows:,.0f} rows in {where} exceeds spark.kquery.sortRows")
-    return Part(position, subtree.node, imported, query)
+    return Part(position, subtree.node, imported, query, costs)
 
 
 def _check_crossing(plan: LogicalPlan) -> None:

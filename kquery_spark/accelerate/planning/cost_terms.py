@@ -36,6 +36,8 @@ from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.ranges import RangeSource
 from kquery_spark.types import names as t
 
+_LAST_SORT = "rows of the last sort"
+
 
 @dataclass(frozen=True)
 class CostTerm:
@@ -80,8 +82,7 @@ class PartCosts:
     def terms(self) -> tuple[CostTerm, ...]:
         """All terms that are not zero, the largest saving first."""
         model, tops = self._model, self._first_rows_in_an_order
-        crossing, handed = self.rows, self._values_handed_over
-        stages, exchanged = self.python_stages, self._exchanged_text_bytes
+        crossing, handed, stages = self.rows, self._values_handed_over, self.python_stages
         terms = [
             CostTerm("planning", 1, -model.planning_seconds),
             CostTerm("Python stages", stages, -stages * model.stage_seconds),
@@ -99,10 +100,8 @@ class PartCosts:
             ),
             CostTerm("first rows in an order", tops, tops * model.top_seconds),
             CostTerm("rows of the largest step", self._step_rows, self._step_rows * model.step_row_seconds),
-            CostTerm(
-                "bytes of long strings exchanged", exchanged, -exchanged * model.exchanged_string_byte_seconds
-            ),
-            CostTerm("rows of the last sort", *self._last_sort),
+            self.exchanged_strings,
+            self.last_sort,
         ]
         return tuple(sorted((term for term in terms if term.seconds), key=lambda term: -term.seconds))
 
@@ -110,10 +109,6 @@ class PartCosts:
     def saved_seconds(self) -> float:
         """Seconds saved by running the part in the engine; negative if Spark is faster."""
         return sum(term.seconds for term in self.terms)
-
-    def seconds_of(self, name: str) -> float:
-        """Return the seconds that the term with this name saves, 0 if there is none."""
-        return sum(term.seconds for term in self.terms if term.name == name)
 
     @property
     def decodes_cached_numbers(self) -> bool:
@@ -149,7 +144,14 @@ class PartCosts:
         return sum(self._estimator.estimate(child).rows for n in self._calls for child in n.children)
 
     @cached_property
-    def _exchanged_text_bytes(self) -> float:
+    def exchanged_strings(self) -> CostTerm:
+        """The term of long strings that are shuffled."""
+        exchanged = self._exchanged_string_bytes
+        cost = exchanged * self._model.exchanged_string_byte_seconds
+        return CostTerm("bytes of long strings exchanged", exchanged, -cost)
+
+    @property
+    def _exchanged_string_bytes(self) -> float:
         """Bytes of long strings that are shuffled, estimated from the string length of the scans; 0 for a sort."""
         width = self._text_width
         if width <= self._model.short_string_bytes:
@@ -169,14 +171,14 @@ class PartCosts:
         widths = [w for n in scans for f, w in zip(n.schema, stored_widths(n), strict=True) if _is_text(f)]
         return sum(widths) / max(len(widths), 1)
 
-    @property
-    def _last_sort(self) -> tuple[float, float]:
-        """Rows of an ordered result, and the seconds that sorting them in the engine saves; negative for wide rows.
+    @cached_property
+    def last_sort(self) -> CostTerm:
+        """The term of the rows of an ordered result; it is a cost for wide rows.
 
         All of Spark's tasks share a sort. In the engine it may be a single task, which pays for every value it moves.
         """
         if not self._query.is_ordered:
-            return 0.0, 0.0
+            return CostTerm(_LAST_SORT, 0.0, 0.0)
         model, result = self._model, self._query.graph.result
         cores = self._query.config.parallelism
         moved = (
@@ -184,7 +186,7 @@ class PartCosts:
             + sum(stored_widths(self._query.optimized)) * model.sort_byte_seconds
         )
         by_engine = (model.sort_row_seconds + moved) / min(cores, len(result.tasks))
-        return self.rows, self.rows * (model.spark_sort_row_seconds / cores - by_engine)
+        return CostTerm(_LAST_SORT, self.rows, self.rows * (model.spark_sort_row_seconds / cores - by_engine))
 
 
 def arrow_result_saves(plan: LogicalPlan, rows: float, model: CostModel) -> float:

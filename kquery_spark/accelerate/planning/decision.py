@@ -96,9 +96,9 @@ def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
     saved = costs.saved_seconds
     if saved < 0:
         sentence = "Not accelerated: too little work for the engine to win"
-        if costs.seconds_of("rows of the last sort") < 0:
+        if costs.last_sort.seconds < 0:
             sentence = "Not accelerated: Spark's tasks share the sort that one task of the engine would run"
-        elif saved - costs.seconds_of("bytes of long strings exchanged") >= 0:
+        elif saved - costs.exchanged_strings.seconds >= 0:
             sentence = "Not accelerated: shuffling wide strings costs more than the engine saves"
         return Decision(False, f"{sentence}: {numbers}.", terms=costs.terms)
     beyond = ""

@@ -23,9 +23,6 @@ _IN_DRIVER = frozenset(
 )
 # Nodes whose rows may reach the driver faster as Arrow.
 _COLLECTABLE_AS_ARROW = frozenset({"LogicalRelation", "Project", "Filter"})
-# Decoded columns are larger than their files, but mostly by less than a factor of four.
-_FILE_BYTES_PER_DECODED_BYTE = 0.75
-_LEAST_FILE_BYTES_PER_DECODED_BYTE = 0.27
 
 
 def nothing_to_win(link: Bridge, plan: Any) -> bool:
@@ -41,11 +38,11 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
         return True
     size = leaf_bytes(plan)
     config, costs = link.config_and_costs()
-    if size < config.driver_bytes * _FILE_BYTES_PER_DECODED_BYTE:
+    if size < config.driver_bytes * costs.file_bytes_per_decoded_byte:
         return False
     if passed:
         return not _COLLECTABLE_AS_ARROW.issuperset(nodes)
-    return size <= costs.min_top_k_bytes * _LEAST_FILE_BYTES_PER_DECODED_BYTE
+    return size <= costs.min_top_k_bytes * costs.least_file_bytes_per_decoded_byte
 
 
 def _first_of_a_file(nodes: list[str]) -> bool:

@@ -8,26 +8,29 @@ from functools import cached_property
 from kquery_spark.accelerate.planning.import_subtrees import Position
 from kquery_spark.compiler import CompiledQuery, Placement
 from kquery_spark.compiler.placement import IN_ANY_ORDER
+from kquery_spark.config.cost import CostModel
 from kquery_spark.config.processor import available_cores
 from kquery_spark.frontends.catalyst.importer import Imported
 from kquery_spark.logical import Generate, Join, walk_plan
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
-_FEW_ROWS = 1_000_000
-_THREADED_DECODE_BYTES = 3 << 20  # one thread takes at least 30 ms to decode these
 _MAX_REMEMBERED_PLANS = 1000
 _exceeding: dict[int, None] = {}  # hashes of the plans that exceeded the driver's limits, oldest first
 
 
 @dataclass(frozen=True)
 class Part:
-    """A maximal subtree of a query that the engine can run: Spark's plan, the imported plan, and the compiled stages."""
+    """A maximal subtree of a query that the engine can run: Spark's plan, the imported plan, and the compiled stages.
+
+    costs: the cost model, which limits what the driver may run.
+    """
 
     position: Position
     node: CatalystNode
     imported: Imported
     compiled: CompiledQuery
+    costs: CostModel
 
     @property
     def only_shared(self) -> bool:
@@ -52,7 +55,10 @@ class Part:
         """The stages as driver threads run them; None if the part has too little or too much work for threads."""
         config = self.compiled.config
         threads = min(config.parallelism, available_cores())
-        if threads < 2 or not _THREADED_DECODE_BYTES <= self.compiled.estimate.scanned < config.thread_bytes:
+        if (
+            threads < 2
+            or not self.costs.threaded_bytes <= self.compiled.estimate.scanned < config.thread_bytes
+        ):
             return None
         query = self.compiled.placed(Placement(keeps_task_order=False, threads=threads))
         return query if len(query.graph.stages) > 1 and len(query.graph.result.tasks) == 1 else None
@@ -79,5 +85,5 @@ class Part:
         estimator = Estimator()
         producers = (optimized, *(n for n in nodes if isinstance(n, Join)))
         return not any(n.calls_python or isinstance(n, Generate) for n in nodes) and all(
-            estimator.estimate(n).rows < _FEW_ROWS for n in producers
+            estimator.estimate(n).rows < self.costs.driver_rows for n in producers
         )

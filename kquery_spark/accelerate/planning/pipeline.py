@@ -96,7 +96,7 @@ def _find_parts(optimized: OptimizedFrame) -> PlannedQuery:
         return declined_query(frame, link, config, error.reason)
     imported = import_plan(query, query.tree)
     chosen = choose_parts(imported, query, costs)
-    compiled = compile_parts(chosen, config)
+    compiled = compile_parts(chosen, config, costs)
     parts, declined = compiled.parts, compiled.declined
     problem = worker_problem(link) if parts and config.enabled else None
     if problem is not None:
