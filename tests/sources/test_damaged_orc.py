@@ -226,6 +226,16 @@ def test_a_stripe_that_contradicts_itself_is_an_error(
         read_all(orc_source([str(path)]))
 
 
+def test_a_chunk_that_is_longer_than_its_stream_is_an_error(tmp_path: Path):
+    path = tmp_path / "t.orc"
+    data = bytearray(written(path, "zstd"))
+    start = stripes(bytes(data))[0].offset  # the row index of the root
+    data[start : start + 3] = (100 << 1 | 1).to_bytes(3, "little")
+    path.write_bytes(data)
+    with pytest.raises(SourceError, match=r"a compressed chunk ends \d+ bytes behind its stream"):
+        read_all(orc_source([str(path)]))
+
+
 @pytest.mark.parametrize("compression", ["uncompressed", "zstd"])
 def test_a_damaged_row_index_is_an_error_if_its_column_is_read(tmp_path: Path, compression: str):
     """Spark parses the row index if it filters rows."""

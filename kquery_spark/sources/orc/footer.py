@@ -262,8 +262,11 @@ def _decompressed(data: bytes, codec: int) -> bytes:
     offset = 0
     while offset < len(data):
         header = int.from_bytes(data[offset : offset + 3], "little")
-        chunk = data[offset + 3 : offset + 3 + (header >> 1)]
-        offset += 3 + (header >> 1)
+        end = offset + 3 + (header >> 1)
+        if end > len(data):
+            raise ValueError(f"a compressed chunk ends {end - len(data)} bytes behind its stream")
+        chunk = data[offset + 3 : end]
+        offset = end
         parts.append(chunk if header & 1 else _decompressed_chunk(chunk, codec))
     return b"".join(parts)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import resource
 import tempfile
 import time
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 SPARK, PLAN, ENABLE = "Spark", "kquery_plan", "kq.enable"
 _START_SECONDS = 400.0  # of a session
 _CASES_PER_SESSION = 500
+_OBJECT_NUMBER = re.compile(r"\bo\d+\.")  # of a Java object, in the messages of py4j
 _SIGNS_OF_A_SIGNAL = ("exited unexpectedly", "crashed")  # of a Python worker, in Spark's error
 
 Rows = list[tuple[object, ...]]
@@ -201,12 +203,21 @@ def _causes(error: Exception) -> str:
     return " / ".join(lines)[:900]
 
 
+def _is_same_error(ours: Exception, expected: Answer) -> bool:
+    """True if Spark raises the same error by itself, for example while it infers the schema, before the engine reads."""
+    if not isinstance(expected, Exception):
+        return False
+    messages = {_OBJECT_NUMBER.sub("", _causes(error)) for error in (ours, expected)}
+    return len(messages) == 1
+
+
 def _judged(case: Case, expected: Answer, ours: Answer, message: str) -> tuple[str, str]:
     if any(sign in message for sign in _SIGNS_OF_A_SIGNAL):
         return SIGNAL, ""
     if isinstance(ours, Exception):
         spark = _causes(expected) if isinstance(expected, Exception) else f"{len(expected)} rows"
-        return (NAMED if case.is_named_in(message) else UNNAMED), f"Spark gives {spark}"
+        is_named = case.is_named_in(message) or _is_same_error(ours, expected)
+        return (NAMED if is_named else UNNAMED), f"Spark gives {spark}"
     if isinstance(expected, Exception):
         return ROWS_FOR_ERROR, f"{len(ours)} rows, Spark raises {_causes(expected)}"
     if ours != expected:
