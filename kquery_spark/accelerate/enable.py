@@ -20,10 +20,10 @@ from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_pl
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.statements import run_write
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, text_of
+from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.session.bridge import bridge, session_identity
-from kquery_spark.spark_bridge.session.bypass import bypass, bypassed
+from kquery_spark.spark_bridge.session.bypass import bypass, is_bypassed
 from kquery_spark.spark_bridge.session.failures import warn_user
 
 
@@ -89,7 +89,7 @@ def disable_everywhere() -> None:
 
 def _options(subject: DataFrame | SparkSession) -> _Options | None:
     """The options for an action of a frame or for SQL of a session; None if PySpark runs it unchanged."""
-    if bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
+    if is_bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
         return None
     if isinstance(subject, SparkSession):
         return _sessions.get(session_identity(subject), _everywhere)
@@ -122,7 +122,7 @@ def _show(frame: DataFrame, options: _Options, n: int = 20, *args: Any, **kwargs
     """Spark shows n rows and asks for one more to know whether there are others."""
     valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
     fast = _engine_frame(frame.limit(n + 1) if valid else frame, options)
-    return NotImplemented if fast is None else text_of(fast, n, *args, **kwargs)
+    return NotImplemented if fast is None else show_string_of(fast, n, *args, **kwargs)
 
 
 def _count(frame: DataFrame, options: _Options) -> Any:

@@ -46,7 +46,7 @@ class AliasParser(TypeParser):
         if token.kind is not Kind.WORD or token.upper in OPERATOR_WORDS:
             return False
         if token.upper in CLAUSE_WORDS:
-            # SELECT a limit, b: what follows shows that it is no clause.
+            # SELECT a limit, b: the next token shows that it does not start a clause.
             return after.kind is Kind.OP and after.value == ","
         if token.upper == "WINDOW":
             return not (after.kind in (Kind.WORD, Kind.QUOTED) and self.peek(2).upper == "AS")
