@@ -20,10 +20,10 @@ from kquery_spark.accelerate.api import Fallback, When, check_options, kquery_pl
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.statements import run_write
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, text_of
+from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.session.bridge import bridge, session_identity
-from kquery_spark.spark_bridge.session.bypass import bypass, bypassed
+from kquery_spark.spark_bridge.session.bypass import bypass, is_bypassed
 from kquery_spark.spark_bridge.session.failures import warn_user
 
 
@@ -89,7 +89,7 @@ def disable_everywhere() -> None:
 
 def _options(subject: DataFrame | SparkSession) -> _Options | None:
     """The options for an action of a frame or for SQL of a session; None if PySpark runs it unchanged."""
-    if bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
+    if is_bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
         return None
     if isinstance(subject, SparkSession):
         return _sessions.get(session_identity(subject), _everywhere)
@@ -139,7 +139,7 @@ _SAME = ("collect", "toArrow", "toPandas", "toLocalIterator", "foreach", "foreac
 _ACTIONS: dict[str, _Action] = {
     **{name: _same_action(name) for name in _SAME},
     "take": _Action(lambda fast, num: fast.collect(), lambda frame, num: frame.limit(num)),
-    SHOW: _Action(text_of, _limited_to_shown),
+    SHOW: _Action(show_string_of, _limited_to_shown),
     "count": _Action(lambda fast: int(fast.collect()[0][0]), lambda frame: frame.groupBy().count()),
     "write": _Action(lambda fast: fast.write),
 }

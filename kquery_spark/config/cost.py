@@ -13,7 +13,7 @@ COST_PREFIX = "spark.kquery.cost."
 
 @dataclass(frozen=True)
 class CostModel:
-    """The constants that decide where a query runs: limits, and seconds measured on two cores with Spark 4.3 and warm workers.
+    """The constants that decide where a query runs: limits, and seconds measured on two cores with Spark 4.3.
 
     ``when="auto"`` runs a part of a query in the engine if its savings exceed its costs. Only the proportions of the seconds
     matter. ``kquery-spark calibrate`` measures them on other machines.

@@ -31,7 +31,7 @@ from kquery_spark.runtime.spark.frames import payload_frame, to_dataframe
 from kquery_spark.runtime.spark.probe import worker_problem, workers_have_hdfs_client
 from kquery_spark.sources.memory import MemorySource
 from kquery_spark.sources.object_stores.connections import bucket_of
-from kquery_spark.spark_bridge.frames.pyspark_names import frame_of, spark_schema_of
+from kquery_spark.spark_bridge.frames.pyspark_names import create_frame, spark_schema_of
 from kquery_spark.spark_bridge.hadoop.object_stores import SPARKS_SCHEMES
 from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS
@@ -147,7 +147,7 @@ def _compiled(
             if node in in_rounds and node.source.table.num_rows <= _MAX_ROWS_IN_ROUNDS:
                 return node
             source = node.source
-            frames.setdefault(source.token, frame_of(spark, source.table, spark_schema_of(source.schema)))
+            frames.setdefault(source.token, create_frame(spark, source.table, spark_schema_of(source.schema)))
             return Input(node.table, source.schema, source.token)
         return node
 

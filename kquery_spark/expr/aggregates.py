@@ -38,9 +38,9 @@ class AggregateCall(Expr):
         mode: EvalMode = EvalMode.ANSI,
         dtype: pa.DataType | None = None,
     ) -> AggregateCall:
-        """A call whose type the registry derives; PlanError for a wrong arity or argument type.
+        """Build a call whose type the registry derives; raises PlanError for a wrong arity or argument type.
 
-        An argument that can raise is not evaluated on rows that the condition leaves out, but for DISTINCT, as in Spark.
+        As in Spark, an argument that can raise is not evaluated for rows that the condition excludes, except for DISTINCT.
         """
         entry = aggregate_function(name)
         entry.check_arity(len(args))
@@ -68,7 +68,7 @@ class AggregateCall(Expr):
     def is_mergeable(self) -> bool:
         """True if the results of a group's parts, merged in any order, are the result of its rows, but for rounding.
 
-        False if the order of rows decides, also that of 0.0 and -0.0, of which min and max give the first.
+        False if the result depends on the order of rows, even only for 0.0 and -0.0 (MIN and MAX return the first one).
         """
         depends_on_order = self.entry.ordered or (bool(self.entry.extreme) and has_floats(self.args[0].dtype))
         return not depends_on_order and not self.can_lose_partial_sums

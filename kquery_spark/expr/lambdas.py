@@ -40,7 +40,7 @@ class HigherOrder(Expr):
         parameters: Sequence[Column],
         mode: EvalMode = EvalMode.ANSI,
     ) -> HigherOrder:
-        """A call; columns of ``body`` that are not parameters are those of the row. PlanError for wrong types."""
+        """Build a call; other columns of ``body`` than parameters belong to the row. Raises PlanError for wrong types."""
         types = [a.dtype for a in arguments]
         entry = _entry(function)
         entry.check(types, len(parameters), body.dtype)

@@ -39,7 +39,7 @@ class Expr:
 
     @property
     def default_alias(self) -> str | None:
-        """The name of the column that this becomes of its own accord; None where there is no plain one."""
+        """The automatic name of the column with this expression; None if there is no simple one."""
         return None
 
     @property
@@ -172,7 +172,7 @@ class Call(Expr):
         tz: str = "UTC",
         dtype: pa.DataType | None = None,
     ) -> Call:
-        """A call whose type the registry derives; PlanError for a wrong arity or type, Unsupported for a declined one."""
+        """Build a call whose type the registry derives; raises PlanError for a wrong arity or type, or Unsupported."""
         entry = function(name)
         entry.check_arity(len(args))
         values = _literals(args)

@@ -11,7 +11,7 @@ from kquery_spark.expr.user_calls import UserCall
 from kquery_spark.functions import casts
 from kquery_spark.functions.sql_form import Logic
 
-#: So many terms hang on each other in the order they are written; trees of more are balanced.
+#: Up to this number of terms, a conjunction is a left-deep chain; larger ones are balanced trees.
 _MAX_CHAINED_TERMS = 16
 
 
@@ -56,7 +56,7 @@ def is_null_literal(expr: Expr) -> bool:
 
 
 def is_constant(expr: Expr) -> bool:
-    """Whether the expression is Spark's ``foldable``: reads no column, always gives the same value, calls no user code."""
+    """Return whether Spark calls the expression ``foldable``: it reads no columns, is deterministic, and calls no UDF."""
     return all(map(_folds, walk(expr))) and is_deterministic(expr)
 
 

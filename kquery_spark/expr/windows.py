@@ -128,7 +128,7 @@ class WindowCall(Expr):
         dtype: pa.DataType | None = None,
         condition: Expr | None = None,
     ) -> WindowCall:
-        """A call whose type the registry derives; PlanError for a wrong arity or argument type.
+        """Build a call whose type the registry derives; raises PlanError for a wrong arity or argument type.
 
         condition: FILTER (WHERE condition) of an aggregate. first_value and last_value have it as their second argument;
         all other aggregates ignore rows whose arguments are NULL, so the others' arguments become NULL. Unsupported
@@ -139,7 +139,7 @@ class WindowCall(Expr):
         entry.check_arity(len(args))
         if condition is not None:
             if isinstance(entry, WindowFunction) and not is_frame_end:
-                raise PlanError(f"{name} is no aggregate function, so it takes no FILTER")
+                raise PlanError(f"{name} is not an aggregate function, so it cannot have a FILTER")
             if any(map(can_raise, args)):
                 raise Unsupported(
                     "FILTER over a window with an argument that may raise is not supported: Spark evaluates all rows"

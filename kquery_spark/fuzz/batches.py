@@ -21,7 +21,7 @@ from kquery_spark.fuzz.grammar import NESTED
 from kquery_spark.fuzz.queries import Item, Scan, Select
 from kquery_spark.fuzz.settings import LENIENT, TIME_ZONE, is_ansi
 from kquery_spark.fuzz.tables import GROUP, ID, FuzzTable, wide_table
-from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, OPTIMIZER_RULES
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, OPTIMIZER_RULES
 
 Shape = Literal["projected", "condition", "aggregate", "window"]
 _SHAPES: tuple[Shape, ...] = (
@@ -38,7 +38,7 @@ _SETTINGS = (*[SETTINGS[0]] * (len(SETTINGS) - 1) * 3, *SETTINGS[1:])
 """One batch in four by Spark's workers, as each query takes them ten times what it takes the driver."""
 _NOT_TOGETHER = ("listagg(", "DISTINCT ")
 """Spark fails to plan ordered lists beside several distinct aggregates."""
-_UNFOLDED = {EXCLUDED_RULES: f"{OPTIMIZER_RULES}ConstantFolding,{OPTIMIZER_RULES}NullPropagation"}
+_UNFOLDED = {EXCLUDED_RULES_SETTING: f"{OPTIMIZER_RULES}ConstantFolding,{OPTIMIZER_RULES}NullPropagation"}
 
 
 @dataclass(frozen=True)

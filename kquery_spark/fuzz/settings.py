@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from kquery_spark.config.engine import PREFIX, EngineConfig
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
-from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING
 
 LENIENT = {"spark.sql.ansi.enabled": "false"}
 TIME_ZONE = "spark.sql.session.timeZone"
@@ -45,5 +45,7 @@ def engine_config(settings: Mapping[str, str]) -> EngineConfig:
     own = {name: value for name, value in settings.items() if name.startswith(PREFIX)}
     config = EngineConfig(parallelism=2).with_settings(own)
     return (
-        replace(config, disabled_rules=(constant_folding.__name__,)) if EXCLUDED_RULES in settings else config
+        replace(config, disabled_rules=(constant_folding.__name__,))
+        if EXCLUDED_RULES_SETTING in settings
+        else config
     )

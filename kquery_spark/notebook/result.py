@@ -12,7 +12,7 @@ from pyspark.sql.types import NumericType
 from kquery_spark.frontends.dataframe import DataFrame as EngineDataFrame
 from kquery_spark.frontends.dataframe.text import table_text
 from kquery_spark.notebook.grid import Grid, read_grid
-from kquery_spark.spark_bridge.frames.lazy_dataframe import text_of
+from kquery_spark.spark_bridge.frames.lazy_dataframe import show_string_of
 from kquery_spark.types.names import is_numeric
 
 _NOTE = "font-size:0.85em;opacity:0.7;margin:0.2em 0"
@@ -48,7 +48,7 @@ class QueryResult:
 
 def spark_result(frame: DataFrame, count: int) -> QueryResult:
     """The first rows of a Spark DataFrame, by its ``show``."""
-    text = text_of(frame, count, truncate=False)
+    text = show_string_of(frame, count, truncate=False)
     numeric = [isinstance(f.dataType, NumericType) for f in frame.schema.fields]
     try:
         return QueryResult(frame, text, read_grid(text), numeric)

@@ -94,10 +94,10 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
 
 
 def sums_by_distinct_value(plan: Aggregate) -> bool:
-    """True if Spark adds up the sums of each distinct value, one of which may exceed 38 digits where the total does not.
+    """True if Spark adds up the sums of each distinct value. A partial sum may exceed 38 digits even if the total does not.
 
-    So it does beside DISTINCT calls of the same arguments without a FILTER (AggUtils.planAggregateWithOneDistinct); for
-    others it repeats the rows instead (RewriteDistinctAggregates).
+    Spark does so if all DISTINCT calls have the same arguments and no FILTER (AggUtils.planAggregateWithOneDistinct);
+    otherwise it repeats the rows instead (RewriteDistinctAggregates).
     """
     distinct = [call for call in plan.calls if call.is_distinct]
     arguments = {call.args for call in distinct}

@@ -159,7 +159,7 @@ def is_text_within(dtype: pa.DataType) -> bool:
 
 
 def has_distinct_fields(dtype: pa.DataType) -> bool:
-    """Return whether a type is not a struct that has no fields, or two of one name."""
+    """Return False for structs without fields or with two fields of the same name; True for all other types."""
     return not pt.is_struct(dtype) or len({field.name for field in dtype}) == dtype.num_fields > 0
 
 

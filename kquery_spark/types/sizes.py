@@ -66,7 +66,7 @@ def reserve_repeats(values: Sequence[Any], length: int) -> None:
 
 
 def reserve_rows(count: int, width: int = 1) -> None:
-    """Before an array of so many values of ``width`` bytes."""
+    """Reserve memory before building an array of ``count`` values of ``width`` bytes."""
     control = bounding_control()
     if control is not None:
         control.reserve(count * width)

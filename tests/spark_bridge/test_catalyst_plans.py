@@ -47,7 +47,7 @@ def plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkPlans:
 
 def mapped(plans: SparkPlans, child: Any, schema: StructType) -> Any:
     name = type(TASK).__name__  # which PySpark gives it, too
-    return plans.mapped(child, TASK, schema, plans.attributes(schema), name)
+    return plans.map_in_arrow(child, TASK, schema, plans.attributes(schema), name)
 
 
 def assert_same(made: DataFrame, public: DataFrame) -> None:
@@ -66,7 +66,7 @@ def test_one_stage_is_mapInArrow_over_a_range(spark: SparkSession, plans: SparkP
 @pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="repartitionById is of 4.1")
 def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: SparkPlans) -> None:
     inputs = [mapped(plans, plans.numbers(n), PAYLOAD) for n in (3, 2, 1)]
-    made = plans.frame(mapped(plans, plans.repartitioned(plans.union(inputs), 4, 1), RESULT))
+    made = plans.frame(mapped(plans, plans.repartition(plans.union(inputs), 4, 1), RESULT))
     first, second, third = (spark.range(0, n, 1, n).mapInArrow(TASK, PAYLOAD) for n in (3, 2, 1))
     rows = first.union(second).union(third).repartitionById(4, "partition")
     assert_same(made, rows.mapInArrow(TASK, RESULT))
@@ -74,16 +74,16 @@ def test_two_inputs_are_a_union_repartitioned_by_id(spark: SparkSession, plans: 
 
 def test_rows_of_spark_are_handed_over_as_they_are(spark: SparkSession, plans: SparkPlans) -> None:
     rows = spark.range(5).selectExpr("id", "id * 2 AS twice")
-    made = plans.frame(mapped(plans, plans.of(rows), RESULT))
+    made = plans.frame(mapped(plans, plans.plan_of(rows), RESULT))
     assert_same(made, rows.mapInArrow(TASK, RESULT))
 
 
 def test_one_shuffle_serves_two_stages_that_read_the_same(spark: SparkSession, plans: SparkPlans) -> None:
     read = mapped(plans, plans.numbers(3), PAYLOAD)
-    both = [mapped(plans, plans.repartitioned(read, 2, 1), PAYLOAD) for _ in range(2)]
+    both = [mapped(plans, plans.repartition(read, 2, 1), PAYLOAD) for _ in range(2)]
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     try:
-        made = plans.frame(mapped(plans, plans.repartitioned(plans.union(both), 2, 1), RESULT))
+        made = plans.frame(mapped(plans, plans.repartition(plans.union(both), 2, 1), RESULT))
         text = made._jdf.queryExecution().executedPlan().toString()
     finally:
         spark.conf.unset("spark.sql.adaptive.enabled")
@@ -110,7 +110,7 @@ def test_a_stage_too_long_for_a_task_is_broadcast_without_credentials(
     monkeypatch.setattr(spark.sparkContext, "broadcast", broadcast)
     store = S3Store("bucket", (("secret_key", SECRET),))
     task = replace(TASK, stage=b"a long stage", stores=(store,))
-    made = plans.mapped(plans.numbers(1), task, RESULT, plans.attributes(RESULT), "task")
+    made = plans.map_in_arrow(plans.numbers(1), task, RESULT, plans.attributes(RESULT), "task")
     assert written == [b"a long stage"], "Spark writes what it broadcasts to files"
     function = made.functionExpr().func()
     command = bytes(int(byte) % 256 for byte in function.command().mkString(",").split(","))

@@ -3,7 +3,7 @@
 import pytest
 
 from kquery_spark.config.memory import ContainerFacts
-from kquery_spark.spark_bridge.session.containers import container_facts, facts_of
+from kquery_spark.spark_bridge.session.containers import container_facts, container_facts_from_settings
 
 MB, GB = 1 << 20, 1 << 30
 
@@ -31,7 +31,7 @@ MB, GB = 1 << 20, 1 << 30
     ],
 )  # fmt: skip
 def test_facts_of_settings(master, settings, facts):
-    assert facts_of(settings, master, 3) == facts
+    assert container_facts_from_settings(settings, master, 3) == facts
 
 
 def test_facts_of_the_session(spark):

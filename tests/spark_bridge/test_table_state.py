@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from pyspark.cloudpickle import dumps
 
-from kquery_spark.spark_bridge.python.table_state import handler_of, keeps_state
+from kquery_spark.spark_bridge.python.table_state import keeps_state, load_handler
 
 
 def test_a_copy_leaves_the_class_as_it_is() -> None:
@@ -16,7 +16,7 @@ def test_a_copy_leaves_the_class_as_it_is() -> None:
         def eval(self, value: int) -> Any:
             yield (self.factor * value,)
 
-    copy = handler_of(dumps(Doubled))
+    copy = load_handler(dumps(Doubled))
     assert copy is not None
     assert copy is not Doubled
     assert not keeps_state(copy)
@@ -35,7 +35,7 @@ def test_no_base_hears_of_a_copy() -> None:
         def eval(self, value: int) -> Any:
             yield (value,)
 
-    assert handler_of(dumps(Function)) is None
+    assert load_handler(dumps(Function)) is None
     assert Registered.known == ["Function"]
 
 
@@ -47,4 +47,4 @@ def test_no_metaclass_hears_of_a_copy() -> None:
         def eval(self, value: int) -> Any:
             yield (value,)
 
-    assert handler_of(dumps(Function)) is None
+    assert load_handler(dumps(Function)) is None

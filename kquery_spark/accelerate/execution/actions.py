@@ -11,8 +11,8 @@ from typing_extensions import override
 
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.executor import Executor
-from kquery_spark.spark_bridge.frames.lazy_dataframe import text_of
-from kquery_spark.spark_bridge.frames.pyspark_names import frame_of
+from kquery_spark.spark_bridge.frames.lazy_dataframe import show_string_of
+from kquery_spark.spark_bridge.frames.pyspark_names import create_frame
 from kquery_spark.spark_bridge.frames.rows import makes_rows, rows_of
 from kquery_spark.spark_bridge.session.failures import unless_result_too_large
 
@@ -70,7 +70,7 @@ class FrameActions(Actions):
 
     @override
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
-        return text_of(self._frame(), n, truncate, vertical)
+        return show_string_of(self._frame(), n, truncate, vertical)
 
     @override
     def arrow_table(self) -> pa.Table | None:
@@ -164,7 +164,7 @@ class DriverActions(FrameActions):
 def _over_table(table: pa.Table, original: DataFrame, frame: Callable[[], DataFrame]) -> FrameActions:
     """PySpark's actions on rows in the driver; on ``frame`` if Arrow cannot give these to Spark."""
     try:
-        collected = frame_of(original.sparkSession, table, original.schema)
+        collected = create_frame(original.sparkSession, table, original.schema)
     except pa.ArrowInvalid:  # a NULL struct with fields that are not NULL
         return FrameActions(frame)
     return FrameActions(lambda: collected)

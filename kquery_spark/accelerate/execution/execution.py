@@ -23,8 +23,8 @@ from kquery_spark.logical import Projection, Scan, walk_plan
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.spark.executor import SparkExecutor
-from kquery_spark.spark_bridge.frames.lazy_dataframe import FrameRows, classic
-from kquery_spark.spark_bridge.ui.job_descriptions import described_jobs
+from kquery_spark.spark_bridge.frames.lazy_dataframe import FrameRows, as_classic_frame
+from kquery_spark.spark_bridge.ui.job_descriptions import job_description
 
 R = TypeVar("R")
 
@@ -149,7 +149,7 @@ class Execution(FrameRows):
         if not steps:  # the tables were planned again, and Spark alone runs the query
             return nullcontext()
         description = f"kquery: {', '.join(steps)}"[:_MAX_DESCRIPTION_LENGTH]
-        return described_jobs(self.original.sparkSession.sparkContext, description)
+        return job_description(self.original.sparkSession.sparkContext, description)
 
     def _renew_placement(self, action: str) -> None:
         """Plan again if tables have changed: before each action, but once for all actions on the DataFrame's own plan."""
@@ -181,7 +181,7 @@ class Execution(FrameRows):
 
     def frame(self) -> DataFrame:
         """The DataFrame of Spark's tasks whose rows an action takes, in the order of the tasks."""
-        return classic(self.base_frame) if self.cached else self.placement.in_order()
+        return as_classic_frame(self.base_frame) if self.cached else self.placement.in_order()
 
     @override
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:

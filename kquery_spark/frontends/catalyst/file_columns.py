@@ -13,16 +13,16 @@ INPUT_FILE_COLUMNS = {
     "InputFileBlockStart": (-2, metadata_column("file_block_start")),
     "InputFileBlockLength": (-3, metadata_column("file_block_length")),
 }
-"""Expressions that name the file being read: what stands for them among the expression ids of a scan's columns, of which
-none is negative, and the hidden column with their values."""
+"""Expressions that name the file being read. Each has a negative number, which stands for it among the expression ids of a
+scan's columns (these are never negative), and the hidden column with its values."""
 
-_MAX_FIELDS = 32  # of _metadata, which has 7 and in table formats some more
+_MAX_FIELDS = 32  # more fields than _metadata has: 7, and a few more in table formats
 _NAMING = frozenset({"Project", "Filter"})
 _PASSING = frozenset({"Filter", "SubqueryAlias", "View"})
 
 
 def field_id(attribute: CatalystNode, ordinal: int) -> int | None:
-    """What stands for a field of a ``_metadata`` attribute among the expression ids of a scan's columns."""
+    """Return the number that stands for a field of ``_metadata`` among the expression ids of a scan's columns."""
     if ordinal >= _MAX_FIELDS:
         return None
     expr_id: int = attribute["exprId"]
@@ -36,7 +36,7 @@ def input_file_expressions(node: CatalystNode) -> Iterator[str]:
 
 
 def named_relation(node: CatalystNode) -> CatalystNode | None:
-    """The files that such expressions in a plan node name: those right below; None if they may see other rows."""
+    """Return the relation directly below a plan node, whose files these expressions name; None if there may be others."""
     if node.cls not in _NAMING:
         return None
     below = node.children[0]
@@ -48,7 +48,7 @@ def named_relation(node: CatalystNode) -> CatalystNode | None:
 def tracked_rows(
     root: CatalystNode, tracks_rows: Callable[[CatalystNode], bool]
 ) -> tuple[CatalystNode, str] | None:
-    """A table with row tracking of which a query reads ``_metadata``, and why the query falls back to Spark.
+    """Find a table with row tracking whose ``_metadata`` a query reads; return it with the fallback reason.
 
     Delta's optimizer rule for such tables gives them a new ``_metadata`` with all fields. Run again over a part of
     an optimized plan, as the engine leaves parts to Spark, expressions find other fields at their positions in it.

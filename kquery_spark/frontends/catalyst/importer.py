@@ -1,8 +1,9 @@
-"""The Catalyst importer: Spark's optimized plan in, the engine's logical plan out, or the reason why not.
+"""Imports Spark's optimized plan: returns the engine's logical plan, or the reason why it cannot.
 
-What the engine cannot do falls back to Spark, by subtree. An unsupported subtree below becomes a hand-over:
-Spark computes its rows and feeds them to the engine. Below an unsupported node, the supported subtrees are
-accelerated one by one.
+Unsupported parts fall back to Spark, by subtree. If a subtree below a supported node is unsupported, it becomes a hand-over:
+Spark computes its rows and feeds them to the engine. If a node above is unsupported, the supported subtrees below it are
+accelerated one by one. For example, of ``Aggregate(Join(Scan a, ScalaUDF(Scan b)))`` the engine runs the aggregate, the join
+and the scan of a, and Spark computes the rows of the side with the Scala UDF.
 """
 
 from __future__ import annotations
@@ -43,13 +44,19 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
 from kquery_spark.spark_bridge.session.settings import (
     FORMAT_PREFIXES,
-    LEAVES_OUT_NULLS,
-    PRECISION_LOSS,
+    IGNORE_NULL_FIELDS_SETTING,
+    PRECISION_LOSS_SETTING,
     SessionSettings,
 )
 
 # Settings that matter to file scans or to some expressions: these are declined for them, not the query.
-_LOCAL_SETTINGS = (TIME_PARSER, PRECISION_LOSS, LEAVES_OUT_NULLS, "spark.sql.files.", *FORMAT_PREFIXES)
+_LOCAL_SETTINGS = (
+    TIME_PARSER,
+    PRECISION_LOSS_SETTING,
+    IGNORE_NULL_FIELDS_SETTING,
+    "spark.sql.files.",
+    *FORMAT_PREFIXES,
+)
 
 # Classes that are imported as scans, projections, filters and unions.
 PASS_ROWS_ON = frozenset(
@@ -106,7 +113,7 @@ class Importer:
         for name, value in self._settings.unexpected().items():
             if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
-        columns_read = RequiredColumns.of(node)
+        columns_read = RequiredColumns.collect(node)
         context = Context(
             self._facts, self._relations, self._settings, self._sources, columns_read, self._functions
         )
@@ -120,14 +127,14 @@ class Importer:
 
 
 def may_work(node: CatalystNode) -> bool:
-    """Return whether a subtree's plan may do more than pass rows on, judged without reading its relations."""
+    """Return whether a subtree may do more than scan and filter rows, decided without reading its relations."""
     below = list(node.walk())
     expressions = (part for n in below for top in n.expressions() for part in top.walk_all())
     return not PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
 
 
 def does_work(plan: LogicalPlan) -> bool:
-    """Return whether a plan does more than read, select, compute and pass on rows."""
+    """Return whether a plan does more than scan, filter and project rows."""
     return not all(node.is_row_wise for node in walk_plan(plan))
 
 

@@ -1,4 +1,4 @@
-"""Nondeterministic expressions that a query has at several places.
+"""Detects nondeterministic expressions that occur several times in a query.
 
 Spark computes a common table expression with such an expression once, however often the query reads it: its plan has a
 copy at each place, and Spark finds in the end that one exchange serves all of them. Whatever the engine runs below or
@@ -11,7 +11,7 @@ from kquery_spark.frontends.catalyst.partition_dependence import NONDETERMINISTI
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 Identity = tuple[object, ...]
-"""What a nondeterministic expression and its copies have in common."""
+"""A value that a nondeterministic expression shares with its copies."""
 
 
 def repeated_nondeterminism(root: CatalystNode) -> tuple[CatalystNode, str] | None:

@@ -1,6 +1,6 @@
-"""Expressions and operators whose answers depend on which partition a row is in, and on its place there.
+"""Expressions and operators whose results depend on the partition of a row and its position there.
 
-An accelerated part gives its rows in other partitions than Spark's own plan would, so there is none below of these.
+An accelerated part returns its rows in other partitions than Spark's plan, so it must not be below one of these.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
 
 
 def partition_dependence(node: CatalystNode) -> str | None:
-    """Why what is below a plan node has to keep Spark's partitions; None where it need not."""
+    """Return the reason why the rows below a plan node must stay in Spark's partitions; None if there is none."""
     if node.cls == "Sample":
         return f"A sample {_SEEDED}, so what is below it falls back to Spark."
     for top in node.expressions():

@@ -49,11 +49,11 @@ class RequiredColumns:
     """Columns and metadata that the plan needs from each leaf.
 
     ids: expression ids of the attributes that some node reads.
-    whole: leaves (by identity) of which all columns are read.
+    whole: leaves (by identity) whose columns are all read.
     metadata: for each ``_metadata`` attribute, the ordinals of the fields that are read; None stands for all fields.
     named: for each leaf (by identity), the classes of expressions such as ``input_file_name()`` that refer to its files.
     redistributed: nodes (by identity) whose partitioning is not observable.
-    conditions: for each leaf (by identity), the condition of the Filter directly above it.
+    conditions: for each leaf (by identity), the condition of the Filter directly above it
     filters: True if the plan has a Filter.
     null_filters: True if some Filter has a condition that NULL may pass although a value may not.
     """
@@ -68,7 +68,7 @@ class RequiredColumns:
     null_filters: bool = False
 
     @classmethod
-    def of(cls, root: CatalystNode) -> RequiredColumns:
+    def collect(cls, root: CatalystNode) -> RequiredColumns:
         """Collect what the plan needs to produce all of its output columns."""
         columns_read = cls()
         stack = [(root, True, False)]

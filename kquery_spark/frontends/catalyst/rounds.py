@@ -1,4 +1,4 @@
-"""Which parts of a recursive query mean nothing by themselves."""
+"""Finds parts of a recursive query that cannot run by themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 def reads_last_round(node: CatalystNode) -> bool:
-    """Whether a plan reads the last round of a recursive query that it is only a part of: Spark cannot run it alone."""
+    """Return whether a plan reads the last round of a recursive query around it, so that Spark cannot run it alone."""
     nodes = [below for below in node.walk_all() if below.cls in ("UnionLoop", "UnionLoopRef")]
     loops = {loop["id"] for loop in nodes if loop.cls == "UnionLoop"}
     return any(read["loopId"] not in loops for read in nodes if read.cls == "UnionLoopRef")

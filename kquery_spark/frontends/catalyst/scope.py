@@ -47,12 +47,12 @@ class Scope:
         """Engine names in Spark's output order; a name may repeat."""
         return tuple(name for _, name in self.output)
 
-    def over(self, plan: LogicalPlan) -> Scope:
-        """The same output of another plan, which has its columns."""
+    def with_plan(self, plan: LogicalPlan) -> Scope:
+        """Return the scope with another plan that has the same columns."""
         return Scope(plan, self.output)
 
     def filtered(self, plan: LogicalPlan) -> Scope:
-        """The same columns, hidden ones too, of a plan that has some of the rows."""
+        """Return the scope, with hidden columns, for a plan that has a subset of the rows."""
         return Scope(plan, self.output, self.hidden)
 
 
@@ -84,7 +84,7 @@ class Names:
 
 
 def exactly(scope: Scope, names: Iterable[str]) -> LogicalPlan:
-    """The scope's plan with just these columns in this order."""
+    """Project the scope's plan to these columns in this order."""
     output_names = list(names)
     if scope.plan.schema.names == output_names:
         return scope.plan

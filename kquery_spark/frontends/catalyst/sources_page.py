@@ -60,10 +60,10 @@ _CACHED = SourceSection(
     title="Rows in Spark's cache",
     introduction="""\
 `df.cache()`, `df.persist()`, `spark.catalog.cacheTable()`, `CACHE TABLE`. Spark takes about as long to decode its cache
-as to decode files, so the engine reads the files that the cached rows came from, where it can. They must be what they were
-when Spark read them; else Spark runs the query on its cache. Filling the cache is always Spark's. As nobody knows the
-settings under which that happened, columns that Spark reads in one way or another by its settings stay with it: old dates
-and times of files that do not name their calendar, for instance.""",
+as to decode files. So the engine reads the files that the cached rows came from, if they have not changed since Spark read
+them. Otherwise Spark runs the query on its cache. Spark always fills the cache itself. The settings at that time are not
+known, so columns whose values depend on settings fall back, such as old dates and times in files that do not name their
+calendar.""",
     features=(
         Feature(
             f"all rows of {_titles(entry for entry in FORMATS if entry.settings.strictest is not None)} files of this "

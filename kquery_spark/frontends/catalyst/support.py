@@ -1,6 +1,6 @@
-"""The tables of what is imported: a class's handler, how far the support goes, and why not further.
+"""Tables of supported Catalyst classes: the handler of each class, its support level, and the reason for limits.
 
-Explain prints the reasons and the documentation prints the tables, so both are written here once.
+``explain`` prints the reasons and the documentation prints the tables, so both have one source.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class Level(StrEnum):
-    """How far a Catalyst class is supported."""
+    """The support level of a Catalyst class."""
 
     FULL = "engine"
     PARTIAL = "engine, with conditions"
@@ -25,7 +25,7 @@ H = TypeVar("H", bound=Callable[..., object])
 
 @dataclass(frozen=True)
 class Entry(Generic[H]):
-    """One Catalyst class: ``handler`` imports it (None: Spark does it); ``note`` is a condition or reason."""
+    """One Catalyst class. ``handler`` imports it, None means that it falls back; ``note`` is a condition or reason."""
 
     cls: str
     family: str

@@ -1,6 +1,6 @@
-"""The documentation's page of what the engine supports, written from the support table.
+"""Generates the documentation's page of supported classes from the support table.
 
-``python -m kquery_spark.frontends.catalyst.support_page docs/support.md`` writes it anew.
+``python -m kquery_spark.frontends.catalyst.support_page docs/support.md`` writes the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kquery_spark.frontends.catalyst.support import Level, Row
 
-# The table's kinds in the order of the page, each with its heading and what its notes hold.
+# The kinds of classes in the order of the page, each with its heading and the meaning of its notes.
 _SECTIONS = {
     "plan": ("Plan nodes", "condition or reason"),
     "expression": ("Expressions", "name in the engine, condition or reason"),
@@ -25,8 +25,8 @@ Python: `kquery_spark.support_table()`.
 
 Classes are those of Spark's optimized plan. *engine*: over all types that it computes exactly as Spark does.
 *engine, with conditions*: the note says when. *Spark*: the node falls back to Spark for the reason in the note, and so
-does every class that is not listed; the rest of the query runs in the engine where it can. `kq.explain(df)` tells
-which it is for a query of yours.
+does every class that is not listed; the rest of the query runs in the engine where it can. `kq.explain(df)` shows
+what applies to a query.
 """
 
 

@@ -1,4 +1,4 @@
-"""Expressions that answer otherwise in other releases of Spark, or under a setting; the engine gives those of 4.3."""
+"""Expressions whose results differ between releases of Spark, or under a setting; the engine returns those of 4.3."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ from kquery_spark.sources.csv.format import CSV
 from kquery_spark.sources.json.format import JSON
 from kquery_spark.sources.text_format import EXCEPTION, TIME_PARSER
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
-from kquery_spark.spark_bridge.session.settings import LEAVES_OUT_NULLS, PRECISION_LOSS, SessionSettings
+from kquery_spark.spark_bridge.session.settings import (
+    IGNORE_NULL_FIELDS_SETTING,
+    PRECISION_LOSS_SETTING,
+    SessionSettings,
+)
 from kquery_spark.spark_bridge.session.versions import patch_version
 from kquery_spark.types import names as t
 
@@ -26,7 +30,7 @@ _PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
 _PRINTING = ("DateFormatClass", "FromUnixTime")
 # Those whose results are decimals of a type that a setting decides.
 _DECIMAL_ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod", "IntegralDivide")
-# The formats whose records are read from strings, too, and by what.
+# The file formats whose records can also be parsed from strings, and the classes that parse them.
 _READERS = (
     (JSON.title, "from_json", "JsonToStructs", JSON.settings.prefixes),
     (CSV.title, "from_csv", "CsvToStructs", CSV.settings.prefixes),
@@ -34,15 +38,15 @@ _READERS = (
 CORRUPT_RECORD = "_corrupt_record"
 """The column of malformed records, unless a setting names another, for which JSON strings fall back to Spark."""
 CAST = "cast"
-"""What stands for casts among the names of functions."""
+"""The name of casts among the names of functions."""
 
 
 @dataclass(frozen=True)
 class ChangedCall:
-    """A function that a release answers otherwise, for all calls or some, and why these stay with it.
+    """A function whose results differ in a release for some or all calls, and the reason why these fall back.
 
-    function: the engine's name, or CAST. classes: of Catalyst. concerns: as of VersionChange. raising_too: False where only
-    calls matter that give NULL for what they cannot parse, as Spark is asked again where they raise an error.
+    function: the engine's name, or CAST. classes: the Catalyst classes. concerns: as in VersionChange. raising_too: False if
+    only calls matter that return NULL for malformed input, since Spark runs the query again after an error.
     """
 
     function: str
@@ -63,7 +67,7 @@ class ChangedCall:
 
 @cache
 def _changes(version: str) -> Sequence[ChangedCall]:
-    """What Spark of a version answers otherwise than the engine."""
+    """Return the functions whose results differ between a version of Spark and the engine."""
     release = patch_version(version)
     assert release is not None  # others have no session
     entries: list[Function | AggregateFunction] = [*functions().values(), *aggregate_functions().values()]
@@ -78,15 +82,15 @@ def _changes(version: str) -> Sequence[ChangedCall]:
 
 
 def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, ...]]:
-    """The functions, by the engine's names, of which some calls stay with a Spark of this version and these settings."""
+    """Return functions, by the engine's names, with calls that fall back for this version of Spark and these settings."""
     changes = [call for call in _changes(settings.version) if call.concerns is not None]
     changes += _changes_by_time_parser(_time_parser(settings))
-    if settings.unexpected(PRECISION_LOSS):
-        reason = f"arithmetic of decimals is not supported while {PRECISION_LOSS} is false"
+    if settings.unexpected(PRECISION_LOSS_SETTING):
+        reason = f"arithmetic of decimals is not supported while {PRECISION_LOSS_SETTING} is false"
         for entry in filter(None, map(for_catalyst, _DECIMAL_ARITHMETIC)):
             changes.append(ChangedCall(entry.name, entry.catalyst, _computes_decimals, reason))
-    if settings.unexpected(LEAVES_OUT_NULLS):
-        reason = f"to_json is not supported while {LEAVES_OUT_NULLS} is false"
+    if settings.unexpected(IGNORE_NULL_FIELDS_SETTING):
+        reason = f"to_json is not supported while {IGNORE_NULL_FIELDS_SETTING} is false"
         changes.append(ChangedCall("to_json", (), None, reason))
     for title, function, cls, prefixes in _READERS:
         for name, value in _reader_settings(settings, prefixes).items():
@@ -99,7 +103,7 @@ def changed_calls(settings: SessionSettings) -> Mapping[str, tuple[ChangedCall, 
 
 
 def _changes_by_time_parser(policy: str | None) -> list[ChangedCall]:
-    """What parses or prints times otherwise under the value of the setting that the engine does not follow everywhere."""
+    """Return the functions that parse or print times differently under a value of the time parser policy."""
     if policy is None:
         return []
     changes = []
@@ -139,7 +143,7 @@ def _time_parser(settings: SessionSettings) -> str | None:
 
 
 def answered_otherwise(settings: SessionSettings) -> Mapping[str, str]:
-    """The expression classes that stay with a Spark of this version and these settings, each with the reason."""
+    """Return the expression classes that fall back for this version of Spark and these settings, each with the reason."""
     reasons: dict[str, str] = {}
     for call in _changes(settings.version):
         if call.concerns is None:

@@ -1,4 +1,4 @@
-"""The transformations that DataFrame and OpenPlan share: a query under construction, method by method."""
+"""The transformations that DataFrame and OpenPlan share. Each method returns a new query with a larger syntax tree."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ class Builder:
     # --- syntax -----------------------------------------------------------------------------------------
 
     def _core(self) -> q.Select:
-        """A SELECT of all columns to hang a clause on: the query's own while it has nothing that comes later."""
+        """Return a SELECT of all columns to add a clause to: the query's own SELECT if it has no later clause."""
         body = self.query.body
         only_body = self.query == q.Query(body)
         if only_body and isinstance(body, q.Select) and body == replace(body, **_BARE):
@@ -241,7 +241,7 @@ class Builder:
         return self.query.body if self.query == q.Query(self.query.body) else self.query
 
     def _unlimited(self) -> q.Query:
-        """The query to hang ORDER BY or OFFSET on: its own while it has no LIMIT and OFFSET, which come later."""
+        """Return the query to add ORDER BY or OFFSET to: this one if it has no LIMIT and OFFSET, which come later."""
         has_limit = self.query.limit is not None or self.query.offset is not None
         return self._nested() if has_limit else self.query
 
@@ -333,7 +333,7 @@ def _descending(item: ast.SortItem) -> ast.SortItem:
 
 
 def path_of(column: Column) -> tuple[str, ...]:
-    """The parts of the name that a column is."""
+    """Return the parts of a column's name; raises PlanError if the column is another expression."""
     if not isinstance(column.node, ast.Name):
-        raise PlanError(f"this is no column to drop: {column}")
+        raise PlanError(f"only columns can be dropped, not {column}")
     return column.node.parts

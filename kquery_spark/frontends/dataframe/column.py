@@ -1,4 +1,4 @@
-"""The user's column: operators and methods that build syntax trees; nothing is resolved here."""
+"""Columns in the DataFrame API: operators and methods that build syntax trees, which are resolved later."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class Column:
     # --- methods, with PySpark's names ------------------------------------------------------------------
 
     def alias(self, *names: str) -> Column:
-        """The same value under another name; several names for a generator of several columns (``posexplode``)."""
+        """Rename the column; a generator of several columns (``posexplode``) takes several names."""
         if len(names) == 1:
             return Column(ast.Aliased(self.node, names[0]))
         if not names:
@@ -133,7 +133,7 @@ class Column:
     name = alias
 
     def cast(self, dtype: Any) -> Column:
-        """Convert to a type given as SQL writes it (``"decimal(10,2)"``) or as one of PySpark's types."""
+        """Convert to a type, which is an SQL string (``"decimal(10,2)"``) or one of PySpark's types."""
         return Column(ast.Cast(self.node, parse_type(_type_text(dtype))))
 
     astype = cast
@@ -159,19 +159,19 @@ class Column:
         return self._binary("^", other)
 
     def isNaN(self) -> Column:
-        """Return whether the value is NaN."""
+        """True if the value is NaN."""
         return call("isnan", self)
 
     def isNull(self) -> Column:
-        """Return whether the value is NULL."""
+        """True if the value is NULL."""
         return Column(ast.IsNull(self.node))
 
     def isNotNull(self) -> Column:
-        """Return whether the value is not NULL."""
+        """True if the value is not NULL."""
         return Column(ast.IsNull(self.node, negated=True))
 
     def isin(self, *values: object) -> Column:
-        """Return whether the value is one of several, given one by one or as one list."""
+        """True if the value is one of several values, passed one by one or as one list."""
         items = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
         return Column(ast.InList(self.node, tuple(lit(v).node for v in items)))
 
@@ -188,19 +188,19 @@ class Column:
         return Column(ast.Like(self.node, lit(pattern).node, "ILIKE"))
 
     def rlike(self, pattern: str) -> Column:
-        """Return whether a regular expression matches somewhere."""
+        """True if a regular expression matches a part of the string."""
         return Column(ast.Like(self.node, lit(pattern).node, "RLIKE"))
 
     def startswith(self, other: object) -> Column:
-        """Return whether the string starts with another."""
+        """True if the string starts with another one."""
         return call("startswith", self, other)
 
     def endswith(self, other: object) -> Column:
-        """Return whether the string ends with another."""
+        """True if the string ends with another one."""
         return call("endswith", self, other)
 
     def contains(self, other: object) -> Column:
-        """Return whether the string contains another."""
+        """True if the string contains another one."""
         return call("contains", self, other)
 
     def substr(self, start: object, length: object) -> Column:
@@ -401,7 +401,7 @@ def _type_text(dtype: Any) -> str:
 def _decimal_literal(value: Decimal) -> ast.Expression:
     sign, digits, exponent = value.as_tuple()
     if not isinstance(exponent, int):
-        raise PlanError(f"{value} is no decimal number")
+        raise PlanError(f"{value} is not a finite decimal number")
     if exponent > decimals.MAX_PRECISION:
         raise PlanError(f"{value} has more than {decimals.MAX_PRECISION} digits")
     unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)

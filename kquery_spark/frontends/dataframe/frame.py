@@ -1,4 +1,4 @@
-"""DataFrame: a query over the tables of a context; nothing runs before an action."""
+"""The DataFrame API: a lazy query over the tables of a context. Only actions run it."""
 
 from __future__ import annotations
 
@@ -29,39 +29,39 @@ class Session(Protocol):
     """Resolves and runs the query of a DataFrame; the context provides it."""
 
     def bind(self, query: q.Query) -> q.Query:
-        """The query with each table bound to its current plan."""
+        """Bind each table of the query to its current plan."""
 
     def analyze(self, query: q.Query) -> Analyzed:
         """Resolve names and types."""
 
     def to_arrow(self, analyzed: Analyzed) -> pa.Table:
-        """Run."""
+        """Run a query and return an Arrow table."""
 
     def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        """Run batch by batch."""
+        """Run a query and return its batches as they become available."""
 
     def to_spark(self, analyzed: Analyzed) -> Any:
-        """As a Spark DataFrame."""
+        """Return a lazy Spark DataFrame of a query."""
 
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
-        """Plans and stages as text."""
+        """Return the plans and stages of a query as a string."""
 
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
-        """The first rows, every value as Spark shows it."""
+        """Return the first rows, with every value formatted as in Spark's ``show``."""
 
     def fold(self, name: str) -> str:
-        """The form of a column's name in which names are compared."""
+        """Return the form of a column name in which names are compared, which depends on case sensitivity."""
 
     def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
-        """Hold rows in memory as a table, its columns of this lineage; returns the table's name."""
+        """Register rows in memory as a table whose columns have these origins; return its name."""
 
     def register(self, name: str, analyzed: Analyzed) -> None:
-        """Make a query a table."""
+        """Register a query as a table."""
 
 
 @dataclass(frozen=True)
 class DataFrame(Builder):
-    """A query over the tables of an ``ExecutionContext``; wrong names and types are errors at once."""
+    """A query over the tables of an ``ExecutionContext``. Wrong names and types raise errors when it is built."""
 
     _session: Session = field(repr=False, compare=False)
 
@@ -138,11 +138,11 @@ class DataFrame(Builder):
         return lineage(self.plan, self.plan.schema.names[indices[0]]) if len(indices) == 1 else ""
 
     def withColumn(self, name: str, column: Column) -> Self:
-        """With a column added, or replaced in its place."""
+        """Add a column, or replace the one with this name at its position."""
         return self.withColumns({name: column})
 
     def withColumns(self, columns: Mapping[str, Column]) -> Self:
-        """With columns added, or replaced in their places; each is computed from this DataFrame's columns."""
+        """Add columns, or replace those with these names; each is computed from this DataFrame's columns."""
         same = self._session.fold
         for name, column in columns.items():
             if not isinstance(column, Column):
@@ -155,11 +155,11 @@ class DataFrame(Builder):
         return self.select(*own, *added.values())
 
     def withColumnRenamed(self, old: str, new: str) -> Self:
-        """With a column under another name; unknown names change nothing, as in PySpark."""
+        """Rename a column; unknown names are ignored, as in PySpark."""
         return self.withColumnsRenamed({old: new})
 
     def withColumnsRenamed(self, names: Mapping[str, str]) -> Self:
-        """With columns under other names; unknown ones change nothing, as in PySpark."""
+        """Rename columns; unknown names are ignored, as in PySpark."""
         same = self._session.fold
         new = {same(n): to for n, to in names.items()}
         if not any(same(n) in new for n in self.columns):
@@ -167,7 +167,7 @@ class DataFrame(Builder):
         return self.select(*(to_quoted(n).alias(new.get(same(n), n)) for n in self.columns))
 
     def toDF(self, *names: str) -> Self:
-        """The same columns under new names."""
+        """Rename all columns."""
         if len(names) != len(self.columns):
             raise PlanError(f"toDF() has {len(names)} name(s) for {len(self.columns)} column(s)")
         if len(set(self.columns)) < len(self.columns):
@@ -176,7 +176,7 @@ class DataFrame(Builder):
         return self.select(*(to_quoted(o).alias(n) for o, n in zip(self.columns, names, strict=True)))
 
     def drop(self, *columns: Column | str) -> Self:
-        """Without some columns; unknown names change nothing, as in PySpark."""
+        """Drop columns; unknown names are ignored, as in PySpark."""
         if any(_lineage_of(c) for c in columns):
             return self._without_origins(columns)
         same = self._session.fold
@@ -189,7 +189,7 @@ class DataFrame(Builder):
         return self._without(paths) if paths else self
 
     def _without_origins(self, columns: Sequence[Column | str]) -> Self:
-        """Without exactly these columns: others of the same names stay."""
+        """Drop exactly these columns, but not other columns with the same names."""
         dropped: set[int] = set()
         own = lineages(self.plan)
         for column in columns:
@@ -202,7 +202,7 @@ class DataFrame(Builder):
         return self.select(*(Column(ast.Name((self.columns[i],), own[i])) for i in retained))
 
     def dropDuplicates(self, subset: Sequence[str] | None = None) -> Self:
-        """Each different row once; with ``subset`` one row for each different value of these columns."""
+        """Remove duplicate rows; with ``subset``, return one row for each distinct combination of these columns."""
         if subset is None:
             return self.distinct()
         if isinstance(subset, str):
@@ -228,21 +228,21 @@ class DataFrame(Builder):
     def fillna(
         self, value: nulls.Value | Mapping[str, nulls.Value], subset: str | Sequence[str] | None = None
     ) -> Self:
-        """NULL and NaN replaced in the columns of the value's kind; a dict has a value for each column."""
+        """Replace NULL and NaN in the columns of the value's kind; a dict has one value per column."""
         values = self._spelled(value) if isinstance(value, Mapping) else value
         return self.select(*nulls.filled(self.schema, values, self._spelled(_names(subset))))
 
     def dropna(
         self, how: str = "any", thresh: int | None = None, subset: str | Sequence[str] | None = None
     ) -> Self:
-        """Without rows that have a NULL or NaN, only such (``all``), or fewer than ``thresh`` other values."""
+        """Drop rows that have a NULL or NaN, nothing but these (``all``), or fewer than ``thresh`` other values."""
         condition = nulls.complete_rows(self.schema, how, thresh, self._spelled(_names(subset)))
         return self if condition is None else self.filter(condition)
 
     def replace(
         self, to_replace: Any, value: Any = nulls.NO_VALUE, subset: str | Sequence[str] | None = None
     ) -> Self:
-        """Values replaced by others: one by one, a list by one or by a list, or a dict of both."""
+        """Replace values: one value by another, a list by a value or by a list, or the keys of a dict by its values."""
         if isinstance(to_replace, Mapping):
             changes = dict(to_replace)
         elif value is nulls.NO_VALUE:
@@ -256,7 +256,7 @@ class DataFrame(Builder):
         return self.select(*nulls.replaced(self.schema, changes, _names(subset)))
 
     def _spelled(self, names: Any) -> Any:
-        """Names of columns, in a list or as keys, in the spelling of this frame."""
+        """Replace column names, in a list or as keys of a dict, by their spelling in this DataFrame."""
         own = {self._session.fold(n): n for n in self.columns}
         if isinstance(names, Mapping):
             return {own.get(self._session.fold(n), n): v for n, v in names.items()}
@@ -266,7 +266,7 @@ class DataFrame(Builder):
         return [f.name for f in self.schema if is_numeric(f.type)]
 
     def cache(self) -> Self:
-        """Run now and hold the rows in memory; queries over the result read them instead of running again."""
+        """Run the query now and keep its rows in memory; queries over the result read these rows."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
         name = self._session.keep(self._session.to_arrow(table), lineages(self.plan))
         cached = self._with(table_query(name))
@@ -275,11 +275,11 @@ class DataFrame(Builder):
     persist = cache
 
     def createOrReplaceTempView(self, name: str) -> None:
-        """Let SQL of the same context read this query as a table."""
+        """Register the query as a view for the SQL of its context."""
         self._session.register(name, self.analyzed)
 
     def unionByName(self, other: Self, allowMissingColumns: bool = False) -> Self:
-        """All rows of both, columns by name; a column that one side lacks is an error, or NULL there if allowed."""
+        """Union by column name; a missing column is an error, or NULL with ``allowMissingColumns``."""
         if not allowMissingColumns:
             if len(self.columns) != len(other.columns):
                 raise PlanError(
@@ -296,15 +296,16 @@ class DataFrame(Builder):
         return side(self, mine).union(side(other, theirs))
 
     def to_arrow(self) -> pa.Table:
-        """Run and give an Arrow table."""
+        """Run the query and return an Arrow table."""
         return self._session.to_arrow(self.analyzed)
 
     toArrow = to_arrow
 
     def to_reader(self) -> pa.RecordBatchReader:
-        """The rows as record batches, each as soon as it is there, for results that need not be held whole.
+        """Run the query and return a reader of its record batches, which need not fit into memory together.
 
-        Closing the reader stops the query. On Spark the rows arrive together.
+        Each batch is available as soon as it is computed. Closing the reader stops the query. On Spark all rows arrive
+        together.
         """
         return self._session.stream(self.analyzed)
 
@@ -313,13 +314,13 @@ class DataFrame(Builder):
         return self.to_reader().__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
-        """Run and give a pandas DataFrame."""
+        """Run the query and return a pandas DataFrame."""
         return self.to_arrow().to_pandas()
 
     toPandas = to_pandas
 
     def collect(self) -> list[dict[str, Any]]:
-        """Run and give one dict a row."""
+        """Run the query and return one dict per row."""
         self._check_names()
         return list(replace_malformed_columns(self.to_arrow()).to_pylist())
 
@@ -332,7 +333,7 @@ class DataFrame(Builder):
             )
 
     def count(self) -> int:
-        """The number of rows."""
+        """Run the query and return the number of rows."""
         return int(self.count_rows().to_arrow().column(0)[0].as_py())
 
     def isEmpty(self) -> bool:
@@ -383,7 +384,7 @@ class DataFrame(Builder):
         return self._session.explain(self.analyzed, trace)
 
     def to_spark(self) -> Any:
-        """The same query as a lazy Spark DataFrame; needs an ``ExecutionContext(spark)``."""
+        """Return the query as a lazy Spark DataFrame; needs an ``ExecutionContext(spark)``."""
         return self._session.to_spark(self.analyzed)
 
     def __str__(self) -> str:
@@ -416,7 +417,7 @@ class NullFunctions:
 
 
 def _lineage_of(column: Column | str) -> str:
-    """The lineage of a column that a DataFrame gave; empty for others."""
+    """Return the origins of a column that was taken from a DataFrame; empty for other columns."""
     node = column.node if isinstance(column, Column) else None
     return node.origin if isinstance(node, ast.Name) else ""
 

@@ -35,7 +35,7 @@ def is_function(name: str) -> bool:
     return form is not None and not isinstance(form, CastFunction)
 
 
-def form_of(name: str) -> CallForm:
+def call_form_of(name: str) -> CallForm:
     """How a DataFrame writes calls of PySpark's function ``name``."""
     return call_form(name) if distinct_function(name) is None else ALL_COLUMNS
 
@@ -55,7 +55,7 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
     always_distinct = function != spelled
     if not is_function(function):
         return None
-    form = form_of(spelled)
+    form = call_form_of(spelled)
 
     def build(*arguments: object, distinct: bool = False, ignorenulls: bool = False) -> Column:
         if form.columns_from is not None:

@@ -34,10 +34,12 @@ def filled(
     else:
         value_of = dict.fromkeys(schema.names if subset is None else subset, value)
     _check(schema, value_of)
-    return [_filled(f, value_of[f.name], cast) if f.name in value_of else to_quoted(f.name) for f in schema]
+    return [
+        _fill_column(f, value_of[f.name], cast) if f.name in value_of else to_quoted(f.name) for f in schema
+    ]
 
 
-def _filled(field: pa.Field, value: Value, cast: bool) -> Column:
+def _fill_column(field: pa.Field, value: Value, cast: bool) -> Column:
     column = to_quoted(field.name)
     kind = _kind(value)
     if not cast and not _takes(field.type, kind):
@@ -62,14 +64,14 @@ def complete_rows(
     if needed <= 0 or not names:
         return None
     present = [_present(schema.field(n)) for n in names]
-    return _all_of(present) if needed == len(names) else _count_of(present) >= needed
+    return _conjunction(present) if needed == len(names) else _count_true(present) >= needed
 
 
-def _all_of(conditions: Sequence[Column]) -> Column:
+def _conjunction(conditions: Sequence[Column]) -> Column:
     return reduce(operator.and_, conditions)
 
 
-def _count_of(conditions: Sequence[Column]) -> Column:
+def _count_true(conditions: Sequence[Column]) -> Column:
     """How many of the conditions are true."""
     return reduce(operator.add, (when(condition, 1).otherwise(0) for condition in conditions), lit(0))
 
@@ -88,14 +90,14 @@ def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str
         raise PlanError("replace() takes values of one kind: numbers, strings or booleans")
     kind = next(iter(kinds), "")
     return [
-        _replaced(field, changes, kind)
+        _replace_in_column(field, changes, kind)
         if field.name in names and _takes(field.type, kind)
         else to_quoted(field.name)
         for field in schema
     ]
 
 
-def _replaced(field: pa.Field, changes: Mapping[Any, Any], kind: str) -> Column:
+def _replace_in_column(field: pa.Field, changes: Mapping[Any, Any], kind: str) -> Column:
     """The column with its values replaced; Spark compares numbers as doubles and gives the column's type back."""
     column = to_quoted(field.name)
     case = None

@@ -1,4 +1,4 @@
-"""OpenPlan: transformations whose input is still to come."""
+"""OpenPlan: transformations without an input, to be applied to DataFrames later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``arrow_udf``: functions of the user's own in columns and, registered, in SQL."""
+"""``arrow_udf``: user-defined functions over Arrow arrays, for columns and, after registration, for SQL."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ NOT_A_COLUMN = frozenset(
     ELSE BETWEEN""".split()  # noqa: SIM905
 )
 
-#: Set operators; MINUS is Spark's other name of EXCEPT.
+#: Set operators; MINUS is another name of EXCEPT in Spark.
 SET_OPERATORS = frozenset({"UNION", "INTERSECT", "EXCEPT", "MINUS"})
 
 #: Words that only continue an expression or close one, so never an alias without AS.

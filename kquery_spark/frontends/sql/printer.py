@@ -191,20 +191,20 @@ def _(node: r.Renamed) -> str:
 
 @render.register
 def _(node: r.Lateral) -> str:
-    return f"LATERAL {_joined(node.relation)}"
+    return f"LATERAL {_right_side(node.relation)}"
 
 
 @render.register
 def _(node: r.Join) -> str:
     left = f"({render(node.left)})" if _takes_alias(node.left) else render(node.left)
-    text = f"{left} {'NATURAL ' if node.natural else ''}{node.kind} JOIN {_joined(node.right)}"
+    text = f"{left} {'NATURAL ' if node.natural else ''}{node.kind} JOIN {_right_side(node.right)}"
     if node.condition is not None:
         return f"{text} ON {render(node.condition)}"
     return f"{text} USING ({names_to_sql(node.using)})" if node.using else text
 
 
-def _joined(node: r.Relation) -> str:
-    """The right side of a join: another join there, or a pivot, was written in parentheses."""
+def _right_side(node: r.Relation) -> str:
+    """Print the right side of a join; another join or a pivot needs parentheses there."""
     return f"({render(node)})" if isinstance(node, r.Join | r.Pivot | r.Unpivot) else render(node)
 
 

@@ -1,4 +1,4 @@
-"""What a name that nobody knows was probably meant to be."""
+"""Suggests a known name for an unknown one that is probably misspelled."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`` (did you mean fare?)`` of the known name that is spelled most like ``name``; empty if none is.
+    """Return `` (did you mean fare?)`` with the most similar known name; an empty string if there is none.
 
     Upper and lower case do not count, and the last part of a name with dots does by itself, too: ``t.fare`` is suggested for
     ``fair``.

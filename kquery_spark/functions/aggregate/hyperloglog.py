@@ -79,7 +79,7 @@ def _code(hashes: npt.NDArray[np.uint64], precision: int) -> Int64s:
 
 
 def precision_of_codes(register_codes: Int64s) -> int:
-    """Return the precision of codes, which the first one tells by its size; there must be at least one."""
+    """Return the precision of codes, which follows from the size of the first one; there must be at least one."""
     return int(register_codes[0]).bit_length() - 1 - _RANK_BITS
 
 

@@ -56,13 +56,13 @@ class _Tree:
     terms: tuple[Expr, ...]
     columns: dict[str, Expr]
 
-    def of(self, expr: Expr) -> Expr:
+    def over_scans(self, expr: Expr) -> Expr:
         """Express ``expr``, which is over the output columns, over the columns of the scans."""
         return substitute(expr, self.columns)
 
     def with_terms(self, terms: Sequence[Expr]) -> _Tree:
         """Add conditions over the output columns to the tree."""
-        return replace(self, terms=(*self.terms, *map(self.of, terms)))
+        return replace(self, terms=(*self.terms, *map(self.over_scans, terms)))
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _member(plan: LogicalPlan) -> _Member | None:
     tree = _tree(below.child)
     if tree is None:
         return None
-    calls = {a.name: tree.of(a.expr) for a in below.aggregates}
+    calls = {a.name: tree.over_scans(a.expr) for a in below.aggregates}
     if not all(map(is_pure, (*tree.terms, *calls.values()))):
         return None
     own = tuple(Named(a.column, a.name) for a in below.aggregates)
@@ -157,7 +157,7 @@ def _tree(plan: LogicalPlan, first: int = 0) -> _Tree | None:
             return _Tree((bare,), tuple(substitute(f, columns) for f in plan.filters), columns)
         case Projection():
             below = _tree(plan.child, first)
-            return below and replace(below, columns={e.name: below.of(e.expr) for e in plan.exprs})
+            return below and replace(below, columns={e.name: below.over_scans(e.expr) for e in plan.exprs})
         case Filter():
             below = _tree(plan.child, first)
             return below and below.with_terms(conjuncts(plan.condition))

@@ -63,7 +63,7 @@ def to_dataframe(
     # restores names and ids, and converts the types that cannot be sent to a worker.
     own = _with_own_names(schema)
     plan = _Builder(plans, graph, own, config, inputs or {}, meter, plans.attributes(own)).plan(graph.result)
-    return plans.frame(plans.renamed(plan, attributes, converted_columns(schema)))
+    return plans.frame(plans.rename_columns(plan, attributes, converted_columns(schema)))
 
 
 def _crosses_unchanged(schema: StructType) -> bool:
@@ -205,7 +205,7 @@ class _Builder:
         child, calls = self._input(stage), list(_python_calls(stage.plan))
         broadcasts = dict.fromkeys(variable for call in calls for variable in call.broadcasts)
         name = f"{STAGE_FUNCTION}{stage.stage_id}"
-        return self._plans.mapped(child, task, schema, output, name, bool(calls), broadcasts)
+        return self._plans.map_in_arrow(child, task, schema, output, name, bool(calls), broadcasts)
 
     def _limit_of(self, stage: Stage) -> int | None:
         """Return the bytes that each task of a stage may write; None unless only the last stage reads them."""
@@ -227,17 +227,17 @@ class _Builder:
             return self._spark_input(self._inputs[stage.inputs[0]])
         if len(stages) < len(stage.inputs):
             raise PlanError(f"{stage.stage_id} mixes Spark rows with stages: {', '.join(stage.inputs)}")
-        return self._plans.repartitioned(
+        return self._plans.repartition(
             self.input_rows(stage), len(stage.tasks), _PAYLOAD.names.index("partition")
         )
 
     def _spark_input(self, frame: DataFrame) -> Any:
         """Return the plan of a Spark input, with names and types that can be sent to a Python worker."""
-        plan, schema = self._plans.of(frame), frame.schema
+        plan, schema = self._plans.plan_of(frame), frame.schema
         if _crosses_unchanged(schema):
             return plan
         attributes = self._plans.attributes(_with_own_names(schema))
-        return self._plans.renamed(plan, attributes, converted_columns(schema))
+        return self._plans.rename_columns(plan, attributes, converted_columns(schema))
 
     def input_rows(self, stage: Stage) -> Any:
         """Return the plan of the payload rows that a stage reads from other stages."""

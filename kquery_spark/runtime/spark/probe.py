@@ -23,7 +23,7 @@ from kquery_spark.spark_bridge.plan.catalyst_plans import STAGE_FUNCTION, SparkP
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
-from kquery_spark.spark_bridge.ui.job_descriptions import described_jobs
+from kquery_spark.spark_bridge.ui.job_descriptions import job_description
 
 _VERSION = str(sys.modules["kquery_spark"].__version__)
 _MAX_PROBE_TASKS = 16  # the probe runs one task per core, up to this number
@@ -97,11 +97,11 @@ def _run_probe(link: Bridge) -> list[dict[str, str]]:
     plans = SparkPlans(link)
     numbers = plans.numbers(max(1, min(context.defaultParallelism, _MAX_PROBE_TASKS)))
     frame = plans.frame(
-        plans.mapped(
+        plans.map_in_arrow(
             numbers, versions_of_worker, _SCHEMA, plans.attributes(_SCHEMA), f"{STAGE_FUNCTION}probe"
         )
     )
-    with described_jobs(context, "kquery: versions of Python workers"):
+    with job_description(context, "kquery: versions of Python workers"):
         batches = collect_batches(frame)
     return [row for batch in batches for row in batch.to_pylist()]
 

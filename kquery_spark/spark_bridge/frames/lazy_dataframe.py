@@ -14,7 +14,7 @@ SHOW = "_show_string"
 
 
 class FrameRows(Protocol):
-    """Where a lazy DataFrame gets its JVM object and its rows."""
+    """Provides a lazy DataFrame with its JVM object and its rows."""
 
     @property
     def base_frame(self) -> DataFrame:
@@ -27,19 +27,19 @@ class FrameRows(Protocol):
         """The DataFrame whose rows ``toArrow`` and ``toPandas`` take if there is no table."""
 
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
-        """What ``show`` prints."""
+        """Return the string that ``show`` prints."""
 
 
 class LazyDataFrame(ClassicDataFrame):
-    """Gets what PySpark's methods ask for from ``_kquery``.
+    """A DataFrame whose JVM object and rows come from ``_kquery``.
 
-    That is its only name that PySpark's DataFrame does not have: any other would hide a column of that name.
+    That is its only attribute which PySpark's DataFrame does not have, as any other would hide a column of that name.
     """
 
     _kquery: FrameRows
 
     def __new__(cls, *_: Any, **__: Any) -> LazyDataFrame:
-        """That of PySpark 4.0 and 4.1 wants a JVM object."""
+        """Skip the method of PySpark 4.0 and 4.1, which requires a JVM object."""
         return object.__new__(cls)
 
     def __init__(self, rows: FrameRows, spark: SparkSession) -> None:
@@ -70,12 +70,12 @@ class LazyDataFrame(ClassicDataFrame):
         return self._kquery.show_text(n, truncate, vertical)
 
 
-def text_of(frame: DataFrame, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
-    """What ``show`` prints of a DataFrame."""
+def show_string_of(frame: DataFrame, n: int = 20, truncate: bool | int = True, vertical: bool = False) -> str:
+    """Return the string that ``show`` prints for a DataFrame."""
     shown: Any = frame
     return str(shown._show_string(n, truncate, vertical))
 
 
-def classic(frame: DataFrame) -> DataFrame:
+def as_classic_frame(frame: DataFrame) -> DataFrame:
     """A plain DataFrame of the same JVM object, whose actions are PySpark's own."""
     return ClassicDataFrame(frame._jdf, frame.sparkSession)

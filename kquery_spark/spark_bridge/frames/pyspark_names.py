@@ -32,8 +32,8 @@ __all__ = [
     "PythonEvalType",
     "arrow_schema_of",
     "arrow_table",
+    "create_frame",
     "error_condition",
-    "frame_of",
     "spark_schema_of",
     "to_arrow",
 ]
@@ -60,7 +60,7 @@ def spark_schema_of(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema, prefer_timestamp_ntz=True)
 
 
-def frame_of(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+def create_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
     """``spark.createDataFrame(table, schema)``, which PySpark takes Arrow's tables for from 4.0 on."""
     if HAS_TO_ARROW:
         return spark.createDataFrame(table, schema)

@@ -35,16 +35,16 @@ def makes_rows(schema: StructType) -> bool:
 
 
 def rows_of(table: pa.Table, schema: StructType) -> list[Row] | None:
-    """The rows; None where PySpark has to make them.
+    """Build the rows; None if PySpark has to build them.
 
-    Dates and times are made by PySpark's types of what they are inside, days and microseconds.
+    PySpark's types convert dates and times from their internal values, days and microseconds.
     """
     if not makes_rows(schema):
         return None
     types = [field.dataType for field in schema.fields]
     try:
         columns = [_values(c, t) for c, t in zip(table.columns, types, strict=True)]
-    except UnicodeDecodeError:  # the JVM replaces what is not UTF-8
+    except UnicodeDecodeError:  # the JVM replaces bytes that are not UTF-8
         return None
     names = schema.names
     return [_create_row(names, values) for values in zip(*columns, strict=True)]

@@ -1,4 +1,4 @@
-"""How Spark reaches containers of Azure: Hadoop's settings of ``abfss://``, put as what Arrow's filesystem takes.
+"""Translates Hadoop's settings for containers of Azure (``abfss://``) to options of Arrow's filesystem.
 
 Hadoop's documentation, "Hadoop Azure Support: ABFS", says what each setting means. A setting whose name ends with the
 container and its account, or with the account, overrules the one without.
@@ -35,7 +35,7 @@ _IDENTITY_VARIABLES = (
     "AZURE_CLIENT_SECRET",
     "AZURE_FEDERATED_TOKEN_FILE",
 )
-# Settings under which Arrow would read something else than Hadoop, or nothing; each with the values that do no harm.
+# Settings with which Arrow would read other data than Hadoop, or none; each with the values for which it does not.
 _HARMLESS = {
     "encryption.context.provider.type": ("",),
     "encryption.encoded.client-provided-key": ("",),

@@ -1,4 +1,4 @@
-"""How Spark reaches buckets of Google Cloud Storage: settings of a connector, put as what Arrow's filesystem takes.
+"""Translates Spark's settings for buckets of Google Cloud Storage to options of Arrow's filesystem.
 
 The connector is Google's or, since its release 3.5, Hadoop's own; the CONFIGURATION.md of each says what the settings mean.
 Google's has ``auth.type`` since its release 3; release 2 has ``auth.service.account.enable`` instead. Settings of ``fs.gs``
@@ -32,7 +32,7 @@ HADOOPS_CONNECTOR = "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"
 _RETRY_SECONDS = 120  # as long as the connector's ten attempts, about
 _GOOGLE = "https://storage.googleapis.com"
 _PREFIXES = ("fs.gs", "google.cloud")
-# Settings under which Arrow would read something else than Hadoop, or nothing; each with the values that do no harm.
+# Settings with which Arrow would read other data than Hadoop, or none; each with the values for which it does not.
 _HARMLESS = {
     "encryption.key": ("",),
     "requester.pays.mode": ("", "DISABLED"),
@@ -162,5 +162,5 @@ def _impersonated(settings: _Settings, options: dict[str, Any]) -> dict[str, Any
     if not account:
         return options
     if options.get("anonymous"):
-        raise GOOGLE_CREDENTIALS.declined(kind="a service account that nobody impersonates")
+        raise GOOGLE_CREDENTIALS.declined(kind="a service account without impersonation")
     return {**options, "target_service_account": account}

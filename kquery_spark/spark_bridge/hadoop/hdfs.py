@@ -1,4 +1,4 @@
-"""How Spark reaches clusters of HDFS: Hadoop's settings, put as what the client ``hdfs-native`` takes.
+"""Translates Hadoop's settings for clusters of HDFS to options of the client ``hdfs-native``.
 
 Hadoop's ``hdfs-default.xml`` says what each setting means.
 """
@@ -16,7 +16,7 @@ from kquery_spark.spark_bridge.hadoop.hdfs_features import (
     OTHER_SETTING,
     UNREACHABLE,
 )
-from kquery_spark.spark_bridge.hadoop.login import login
+from kquery_spark.spark_bridge.hadoop.login import login_for
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
@@ -64,7 +64,7 @@ class HdfsClusters:
         self._plain_directories: set[str] = set()
 
     def connect(self, path: str, authority: str) -> None:
-        """Have this process reach the cluster of a file as Spark does; Unsupported where the engine cannot read it so.
+        """Make this process connect to the cluster of a file as Spark does; raises Unsupported if it cannot.
 
         path: of a file, or a glob.
         """
@@ -93,7 +93,7 @@ class HdfsClusters:
             value = configuration.getTrimmed(name) or ""
             if value not in harmless:
                 raise OTHER_SETTING.declined(setting=name, value=value)
-        spark = login(self._jvm, configuration, system, authority)
+        spark = login_for(self._jvm, configuration, system, authority)
         settings = _settings(configuration, authority) + spark.settings
         return HdfsCluster(authority, settings, spark.user, complete=True, token=spark.token)
 
@@ -127,6 +127,6 @@ def _settings(configuration: Any, authority: str) -> tuple[tuple[str, str], ...]
 
 
 def _cause(error: BaseException) -> str:
-    """The line of Hadoop's error that says most."""
+    """Return the most specific line of Hadoop's error."""
     lines = [line for line in str(error).splitlines() if line.startswith(("Caused by: ", "java.", "org."))]
     return (lines or [str(error).partition("\n")[0]])[0][:300]

@@ -1,8 +1,8 @@
-"""As whom Spark reads a cluster of HDFS, and how the engine reads it as the same user.
+"""Finds the user as whom Spark reads a cluster of HDFS, and logs the engine in as the same user.
 
-On a cluster with Kerberos Spark's executors log in by delegation tokens that Spark gets, where it runs on YARN or
-Kubernetes; so do the workers of the engine and the driver's Python. Where Spark has none, the driver's Python and local
-workers log in by tickets.
+On YARN and Kubernetes, Spark gets delegation tokens for clusters with Kerberos, and its executors log in with them. The
+engine's workers and the driver's Python use the same tokens. If Spark has no tokens, the driver's Python and local workers
+log in with Kerberos tickets.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Login:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-def login(jvm: Jvm, configuration: Any, system: Any, authority: str) -> Login:
-    """As whom Spark reads the cluster of a Hadoop FileSystem; Unsupported where the engine would be somebody else."""
+def login_for(jvm: Jvm, configuration: Any, system: Any, authority: str) -> Login:
+    """Return the login for the cluster of a Hadoop FileSystem; raises Unsupported if the engine would be another user."""
     method = (configuration.getTrimmed(_AUTHENTICATION) or "simple").lower()
     is_secure = bool(jvm.call(_USERS, "isSecurityEnabled"))
     if is_secure != (method == "kerberos") or method not in ("simple", "kerberos"):
@@ -63,7 +63,7 @@ def _simple_user(jvm: Jvm, current: Any) -> str:
 
 
 def _check_driver(jvm: Jvm, configuration: Any, current: Any, service: Any) -> None:
-    """Raise Unsupported where the driver's Python would log in as somebody else than its JVM, or not at all."""
+    """Raise Unsupported if the driver's Python would log in as another user than its JVM, or not at all."""
     user = str(current.getUserName())
     file = os.environ.get(TOKEN_FILE)
     if file and Path(file).is_file():  # tokens come before tickets

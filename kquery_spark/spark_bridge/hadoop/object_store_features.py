@@ -1,4 +1,4 @@
-"""Hadoop's settings of object stores: those that the engine applies, and those that leave a table to Spark."""
+"""Hadoop's settings of object stores: those that the engine applies, and those for which a table falls back to Spark."""
 
 from __future__ import annotations
 

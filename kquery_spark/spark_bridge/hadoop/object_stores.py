@@ -1,4 +1,4 @@
-"""Which object store each scheme of Spark's paths is, and what finds out how Spark reaches it."""
+"""Maps the scheme of a path to an object store, and finds out how Spark connects to it."""
 
 from __future__ import annotations
 

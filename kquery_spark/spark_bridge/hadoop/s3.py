@@ -1,4 +1,4 @@
-"""How Spark reaches buckets of S3: Hadoop's settings of ``s3a://``, put as what Arrow's filesystem takes.
+"""Translates Hadoop's settings for buckets of S3 (``s3a://``) to options of Arrow's filesystem.
 
 Hadoop's documentation, "Hadoop-AWS module", says what each setting means and how a bucket overrules it.
 """
@@ -56,7 +56,7 @@ _DEFAULT_CHAIN = frozenset(
         ),
     }
 )
-# Settings under which Arrow would read something else than Hadoop, or nothing; each with the values that do no harm.
+# Settings with which Arrow would read other data than Hadoop, or none; each with the values for which it does not.
 _HARMLESS = {
     "encryption.algorithm": ("", "AES256", "SSE-S3", "SSE-KMS", "DSSE-KMS"),
     "server-side-encryption-algorithm": ("", "AES256", "SSE-S3", "SSE-KMS", "DSSE-KMS"),

@@ -65,15 +65,15 @@ def mounts(table: str, entries: Mapping[str, str]) -> dict[str, str]:
     found = {}
     for entry, address in entries.items():
         if entry.startswith(_LINK):
-            found[entry.removeprefix(_LINK).rstrip("/")] = _plain(address)
+            found[entry.removeprefix(_LINK).rstrip("/")] = _plain_path(address)
         elif entry == _FALLBACK:
-            found[""] = _plain(address)
+            found[""] = _plain_path(address)
         elif entry != _HOME:
             raise OTHER_MOUNTS.declined(table=table, entry=entry)
     return dict(sorted(found.items(), key=lambda mount: -len(mount[0])))
 
 
-def _plain(address: str) -> str:
+def _plain_path(address: str) -> str:
     """The path of an address, in which nothing is escaped; without a scheme where it is of the default filesystem."""
     parts = urlsplit(address)
     root = f"{parts.scheme}://{parts.netloc}" if parts.scheme else ""

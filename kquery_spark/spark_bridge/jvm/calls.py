@@ -90,10 +90,10 @@ class Jvm(JvmFunctions):
 
     def column_strings(self, rows: Any, position: int, spark: Any) -> list[str | None]:
         """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as of ``data_type``."""
-        strings = self.strings(self.mapped(rows, self.row_value(position, spark)))
+        strings = self.strings(self.map_sequence(rows, self.row_value(position, spark)))
         if "null" not in strings:  # only a string may read so without being NULL
             return [*strings]
-        nulls = self.strings(self.mapped(rows, self.row_is_null(position)))
+        nulls = self.strings(self.map_sequence(rows, self.row_is_null(position)))
         return [None if null == "true" else text for null, text in zip(nulls, strings, strict=True)]
 
     def row_is_null(self, position: int) -> Any:
@@ -125,11 +125,11 @@ class Jvm(JvmFunctions):
         """Spark's version, like ``4.3.0``."""
         return str(self._gateway.jvm.org.apache.spark.package.SPARK_VERSION())
 
-    def mapped(self, sequence: Any, function: Any) -> Any:
+    def map_sequence(self, sequence: Any, function: Any) -> Any:
         """``sequence.map(function)`` of a Scala sequence."""
         return sequence.map(function, *self._builders())
 
-    def flat_mapped(self, sequence: Any, function: Any) -> Any:
+    def flat_map_sequence(self, sequence: Any, function: Any) -> Any:
         """``sequence.flatMap(function)`` of a Scala sequence."""
         return sequence.flatMap(function, *self._builders())
 
@@ -184,19 +184,19 @@ class Jvm(JvmFunctions):
             for i, text in enumerate(strings):
                 array[i] = text
             sequence = self._functions[key] = self._gateway.jvm.scala.Predef.wrapRefArray(array)
-        return self.strings(self.mapped(sequence, function), len(strings))
+        return self.strings(self.map_sequence(sequence, function), len(strings))
 
     def java_map(self, scala_map: Any) -> dict[str, str]:
         """A Scala ``Map[String, String]`` as a dict."""
         pairs = scala_map.toIndexedSeq()
-        strings = self.strings(self.flat_mapped(pairs, self.getter("scala.Tuple2", "productIterator")))
+        strings = self.strings(self.flat_map_sequence(pairs, self.getter("scala.Tuple2", "productIterator")))
         return dict(zip(strings[::2], strings[1::2], strict=True))
 
     def entries(self, java_map: Any) -> dict[str, str]:
         """A ``java.util.Map`` of strings as a dict; nothing may change it meanwhile."""
         entries = self.list_of(java_map.entrySet().toArray())
         keys, values = (
-            self.strings(self.mapped(entries, self.getter("java.util.Map$Entry", part)))
+            self.strings(self.map_sequence(entries, self.getter("java.util.Map$Entry", part)))
             for part in ("getKey", "getValue")
         )
         return dict(zip(keys, values, strict=True))

@@ -1,9 +1,9 @@
 """CASE in the JSON of a plan, which would double with each CASE inside of another.
 
 ``toJSON`` prints the branches and the ELSE of a CaseWhen twice, as its children and as its fields: 20 nested
-CASEs make a million copies and 30 more than the JVM has memory for. So the JSON is taken of a copy of the plan
-where every CaseWhen is a hash function of the same children, which prints them once, and whose seed nobody
-else uses. The copy serves for nothing else.
+CASEs would print a million copies, and 30 more than the JVM has memory for. So the JSON is taken from a copy of the plan in
+which every CaseWhen is replaced by a hash function of the same children, which prints them once. Its seed identifies it, as
+no other function uses that seed. The copy has no other purpose.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STAND_IN = f"{_EXPRESSIONS}XxHash64"
 _SEED = -8_271_563_391_254_701_911
 
 
-def without_case(jvm: Jvm, plan: Any) -> Any:
+def replace_case(jvm: Jvm, plan: Any) -> Any:
     """The plan itself when it has no CASE, else a copy for ``toJSON`` alone."""
     if not plan.containsPattern(jvm.static("org.apache.spark.sql.catalyst.trees.TreePattern", "CASE_WHEN")):
         return plan

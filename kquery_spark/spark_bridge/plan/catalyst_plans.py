@@ -1,9 +1,8 @@
-"""Spark's plan of a stage graph, assembled from Spark's own nodes.
+"""Builds the Spark plan of a stage graph directly from Catalyst nodes.
 
-The public way, a DataFrame for each of ``range``, ``mapInArrow``, ``union`` and ``repartitionById``, makes Spark analyze
-the plan so far at every step and asks the JVM the same things for every stage: most of the time that planning took.
-What is made here is what those methods make; it has types and expression ids from the start, so there is nothing
-left to analyze.
+The public way would be a DataFrame for each ``range``, ``mapInArrow``, ``union`` and ``repartitionById``. Then Spark would
+analyze the whole plan again at every step, with many JVM calls per stage, which took most of the planning time. This module
+builds the same nodes as these methods. They have types and expression ids from the start, so Spark need not analyze them.
 """
 
 from __future__ import annotations
@@ -26,15 +25,15 @@ from kquery_spark.spark_bridge.session.containers import container_facts
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 
 ArrowFunction = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-"""What ``mapInArrow`` takes."""
+"""The type of the function that ``mapInArrow`` takes."""
 
 
 class SharedBytes(Protocol):
-    """Bytes that Spark delivers to each executor once, beside the tasks."""
+    """Bytes that Spark sends to each executor once, separately from the tasks: a broadcast variable."""
 
     @property
     def value(self) -> bytes:
-        """The bytes, in a worker."""
+        """The bytes, as seen by a worker."""
 
 
 @runtime_checkable
@@ -42,11 +41,11 @@ class DivisibleTask(Protocol):
     """A task that can be sent in two parts."""
 
     def with_shared_part(self, share: Callable[[bytes], SharedBytes]) -> ArrowFunction:
-        """The task whose large part is shared. That part has no secrets, as Spark writes it to files."""
+        """Return the task with its large part shared. That part must not contain secrets, as Spark writes it to files."""
 
 
 STAGE_FUNCTION = "kquery "
-"""How the names of the engine's own functions begin in Spark's plans; no name of a Python function has a space."""
+"""The prefix of the names of the engine's functions in Spark's plans. Names of users' functions never have a space."""
 _SQL = "org.apache.spark.sql."
 _PLANS = f"{_SQL}catalyst.plans.logical."
 _EXPRESSIONS = f"{_SQL}catalyst.expressions."
@@ -56,9 +55,9 @@ _MAX_COMMAND_BYTES = 1 << 20  # as in PySpark, which broadcasts longer commands
 
 
 class SparkPlans:
-    """Makes nodes of Catalyst plans in one session; all have names, types and ids, as after analysis.
+    """Builds nodes of Catalyst plans for one session. All nodes have names, types and ids, as after analysis.
 
-    broadcasts: the JVM's broadcast variables that functions of the user's may refer to, by id.
+    broadcasts: the JVM's broadcast variables that users' functions may refer to, by id.
     """
 
     def __init__(self, link: Bridge, broadcasts: Mapping[int, Any] = NO_BROADCASTS) -> None:
@@ -69,19 +68,19 @@ class SparkPlans:
         self.container = container_facts(link.spark.sparkContext)
 
     def numbers(self, count: int) -> Any:
-        """``spark.range(0, count, 1, count)``: one number a partition."""
+        """Build ``spark.range(0, count, 1, count)``, which has one number per partition."""
         return self._jvm.call(f"{_PLANS}Range$", "apply", 0, count, 1, count)
 
-    def of(self, frame: DataFrame) -> Any:
-        """The plan of a DataFrame."""
+    def plan_of(self, frame: DataFrame) -> Any:
+        """Return the analyzed plan of a DataFrame."""
         return frame._jdf.queryExecution().analyzed()
 
     def attributes(self, schema: StructType) -> Any:
-        """New attributes, each with an expression id of its own."""
+        """Create attributes for a schema, each with a new expression id."""
         data_type = self._jvm.data_type(schema.jsonValue())
         return self._jvm.call(f"{_SQL}catalyst.types.DataTypeUtils", "toAttributes", data_type)
 
-    def mapped(
+    def map_in_arrow(
         self,
         child: Any,
         task: ArrowFunction,
@@ -91,11 +90,11 @@ class SparkPlans:
         for_functions: bool = False,
         broadcasts: Iterable[int] = (),
     ) -> Any:
-        """``child.mapInArrow(task, schema)``; ``output``: the attributes of the schema.
+        """Build ``child.mapInArrow(task, schema)``.
 
-        name: of the task in Spark's plans and its UI. for_functions: whether the task calls functions of the user's, which
-        it does in workers of their own. broadcasts: ids of the variables that these refer to, which Spark then delivers to
-        the workers.
+        output: the attributes of the schema. name: the name of the task in Spark's plans and its UI. for_functions: whether
+        the task calls users' functions, which run in separate workers. broadcasts: the ids of the broadcast variables that
+        these functions refer to, so that Spark sends them to the workers.
         """
         jvm = self._jvm
         function = jvm.new(
@@ -112,13 +111,16 @@ class SparkPlans:
         return jvm.new(self._api.map_in_arrow, function, output, child, False, *profile)
 
     def union(self, children: Sequence[Any]) -> Any:
-        """All rows of plans with the same columns."""
+        """Build a UNION ALL of plans with the same columns."""
         if len(children) == 1:
             return children[0]
         return self._jvm.new(f"{_PLANS}Union", self._jvm.sequence(children), False, False)
 
-    def repartitioned(self, child: Any, count: int, position: int) -> Any:
-        """The rows by the column at a position: numbers of partitions, or keys that hash to them if ``hash_partitioned``."""
+    def repartition(self, child: Any, count: int, position: int) -> Any:
+        """Build an exchange that sends each row to the partition which the column at ``position`` determines.
+
+        The column contains partition numbers, or, if ``hash_partitioned``, keys whose hashes are these numbers.
+        """
         jvm = self._jvm
         column = child.output().apply(position)
         if not self.hash_partitioned:
@@ -129,13 +131,13 @@ class SparkPlans:
 
     @property
     def hash_partitioned(self) -> bool:
-        """Whether Spark sends a row to the partition that a column hashes to, as it cannot be told the partition."""
+        """True for releases of Spark that can only partition by the hash of a column, not by a partition number."""
         return not self._api.direct_partition_ids
 
-    def renamed(self, plan: Any, output: Any, converted: Sequence[int] = ()) -> Any:
-        """A plan under a projection that gives its columns the names and expression ids of ``output``.
+    def rename_columns(self, plan: Any, output: Any, converted: Sequence[int] = ()) -> Any:
+        """Add a projection that gives the columns of a plan the names and expression ids of ``output``.
 
-        converted: the positions of columns that also get another type, one with the same values in the JVM.
+        converted: the positions of columns whose type also changes, to one that has the same values in the JVM.
         """
         jvm, new = self._jvm, plan.output()
         items = []
@@ -149,14 +151,14 @@ class SparkPlans:
         return jvm.new(f"{_PLANS}Project", jvm.sequence(items), plan)
 
     def frame(self, plan: Any) -> DataFrame:
-        """The lazy DataFrame of a plan."""
+        """Return a lazy DataFrame of a plan."""
         return self._frame(plan, self._spark._jsparkSession)
 
     def frame_of_large_rows(self, plan: Any) -> DataFrame:
-        """The lazy DataFrame of a plan whose rows take megabytes: each comes to the driver as an Arrow batch of its own.
+        """Return a lazy DataFrame of a plan with rows of megabytes; each row is sent to the driver as one Arrow batch.
 
-        Spark puts ten thousand rows into a batch, whatever they take. It reads that setting when it runs the plan, so the
-        plan belongs to a copy of the session.
+        By default Spark puts ten thousand rows into a batch, whatever their size. It reads that setting when it runs the
+        plan, so the DataFrame belongs to a copy of the session with another value.
         """
         session = self._spark._jsparkSession.cloneSession()
         session.conf().set("spark.sql.execution.arrow.maxRecordsPerBatch", "1")
@@ -169,7 +171,7 @@ class SparkPlans:
     def _function(
         self, task: ArrowFunction, schema: StructType, for_functions: bool, broadcasts: Iterable[int]
     ) -> Any:
-        """The task as the JVM keeps Python functions."""
+        """Wrap a task in the JVM's representation of Python functions; a large task is sent as a broadcast variable."""
         context = self._spark.sparkContext
         interpreter = interpreter_of(context)
         pickler: Any = CloudPickleSerializer
@@ -182,7 +184,7 @@ class SparkPlans:
                 return broadcast
 
             command = pickler().dumps((task.with_shared_part(share), schema))
-            # pickling notes each broadcast there, for PySpark to deliver it with its own next function
+            # Pickling registers each broadcast there, and PySpark would attach it to its own next function.
             context._pickled_broadcast_vars.clear()
         environment = interpreter.environment_with(context.environment, for_functions)
         includes: list[str] = context._python_includes or []

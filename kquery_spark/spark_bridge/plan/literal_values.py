@@ -18,7 +18,7 @@ from kquery_spark.types import names as t
 
 
 def from_text(text: str, arrow: pa.DataType) -> Any:
-    """An internal value (days, microseconds, a number, a string) from what its ``toString`` prints."""
+    """Parse an internal value (days, microseconds, a number, a string) from its ``toString``."""
     if pa.types.is_boolean(arrow):
         return {"true": True, "false": False}[text]
     if pa.types.is_floating(arrow):
@@ -39,7 +39,7 @@ def from_text(text: str, arrow: pa.DataType) -> Any:
 def _nanoseconds(text: str) -> int:
     nanos = parse_time(text)
     if nanos is None:
-        raise Unsupported(f"{text} is no time that the engine can read")
+        raise Unsupported(f"{text} cannot be parsed as a time")
     return nanos
 
 

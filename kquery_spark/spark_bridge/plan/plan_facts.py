@@ -1,9 +1,9 @@
-"""Facts that the JSON of a plan loses, read from the plan's JVM objects.
+"""Reads facts that are missing in the JSON of a plan from the plan's JVM objects.
 
 ``toJSON`` prints ``null`` for enumerations, sets, characters, relations and rows. Some of them decide the
 answer: the same ``Add`` overflows with an error, to NULL or silently, depending on a field that is not
-printed. Nothing here guesses: a fact that cannot be had, or a JVM object that is not the one the JSON
-showed, raises Unsupported.
+printed. Nothing is guessed: if a fact cannot be read, or if a JVM object is not the one that the JSON
+shows, Unsupported is raised.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.spark_bridge.jvm.calls import Jvm
-from kquery_spark.spark_bridge.plan.case_json import without_case
+from kquery_spark.spark_bridge.plan.case_json import replace_case
 from kquery_spark.spark_bridge.plan.expected_rows import UNKNOWN_ROWS, expected_rows
 from kquery_spark.spark_bridge.plan.literal_values import from_text
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, parse_expression, parse_plan
@@ -36,7 +36,7 @@ _CONTEXT = f"{_EXPRESSIONS}NumericEvalContext"
 _CONTEXT_PREFIX = "NumericEvalContext("
 _ENUM = "scala.Enumeration$Value toString"
 _DATA_TYPE = "org.apache.spark.sql.types.DataType"
-_DEFAULT = "CURRENT_DEFAULT"  # in the metadata of a column, which the JSON of a plan loses
+_DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
 _MAX_CONSTANT_ELEMENTS = 1000
 
 # Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
@@ -54,19 +54,19 @@ class Facts(Protocol):
     """Facts about a plan's nodes that are not in its JSON; raises Unsupported if Spark has no answer."""
 
     def eval_mode(self, node: CatalystNode) -> EvalMode:
-        """What Cast, arithmetic, Sum and Average do on overflow, division by zero and malformed input."""
+        """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
 
     def allows_precision_loss(self, node: CatalystNode) -> bool:
-        """Whether arithmetic was made to give up decimal places of decimals; True in releases that ask the session."""
+        """Whether decimal arithmetic may give up decimal places; True in releases that read a session setting instead."""
 
     def follow_zone(self, name: str) -> None:
-        """Have the engine take a time zone for what Spark's JVM takes it for."""
+        """Make the engine use the rules of Spark's JVM for a time zone."""
 
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
         """The internal values of an InSet over values of this type, None for NULL."""
 
     def writes_nulls(self, node: CatalystNode) -> bool:
-        """Return whether TO_JSON writes NULLs of its argument, as it does of columns with a default; node: its evaluator."""
+        """Return whether TO_JSON writes NULL fields, as it does for columns with a default; node: its evaluator."""
 
     def escape_char(self, node: CatalystNode) -> str:
         """The escape character of Like (or ILike)."""
@@ -93,7 +93,7 @@ class Facts(Protocol):
         """A field that is a ``Seq`` of internal values of this type, None for NULL."""
 
     def output(self, node: CatalystNode) -> list[CatalystNode]:
-        """The attributes a plan node puts out, for nodes whose constructor does not say."""
+        """Return the output attributes of a plan node, for nodes whose constructor does not contain them."""
 
     def data_type(self, node: CatalystNode) -> Any:
         """The type, in JSON, of an expression whose own JSON does not say it."""
@@ -105,7 +105,7 @@ class Facts(Protocol):
         """About how many rows Spark expects of a plan node."""
 
     def jvm_object(self, node: CatalystNode) -> Any:
-        """The py4j object of a node: a relation to look into, a subtree to leave to Spark."""
+        """Return the py4j object of a node: a relation to inspect, or a subtree that Spark runs."""
 
 
 class _PlanIndex:
@@ -116,13 +116,13 @@ class _PlanIndex:
         self.nodes = plan.map(jvm.identity())
         below = jvm.mapper(_TREE, "map", jvm.identity())
         expressions = jvm.steps("expressions", (_PLAN, "expressions"), jvm.map_step("flatMap", below))
-        self.expressions = jvm.mapped(self.nodes, expressions)
-        self.counts = [int(n) for n in jvm.strings(jvm.mapped(self.expressions, _length(jvm)))]
+        self.expressions = jvm.map_sequence(self.nodes, expressions)
+        self.counts = [int(n) for n in jvm.strings(jvm.map_sequence(self.expressions, _length(jvm)))]
 
     @cached_property
     def flat(self) -> Any:
         """All expressions."""
-        return self._jvm.flat_mapped(self.expressions, self._jvm.identity())
+        return self._jvm.flat_map_sequence(self.expressions, self._jvm.identity())
 
 
 def _length(jvm: Jvm) -> Any:
@@ -132,8 +132,8 @@ def _length(jvm: Jvm) -> Any:
 _F = TypeVar("_F", bound=Callable[..., Any])
 
 
-def _fetching(method: _F) -> _F:
-    """Turns whatever goes wrong between Python and the JVM into a reason to leave the node to Spark."""
+def _declines_on_error(method: _F) -> _F:
+    """Decorate a method so that errors between Python and the JVM become Unsupported, a reason to fall back."""
 
     @functools.wraps(method)
     def fetch(self: Any, node: CatalystNode, *arguments: Any) -> Any:
@@ -166,11 +166,11 @@ class FactFetcher(Facts):
     def parse(self) -> CatalystNode:
         """The plan as a tree."""
         if self._tree is None:
-            shown = without_case(self._jvm, self._plan)
+            shown = replace_case(self._jvm, self._plan)
             self._tree = parse_plan(self._jvm.long_text(shown, _TREE, "toJSON"))
         return self._tree
 
-    @_fetching
+    @_declines_on_error
     @override
     def eval_mode(self, node: CatalystNode) -> EvalMode:
         mode = self._eval_context(node).partition(",")[0]
@@ -178,7 +178,7 @@ class FactFetcher(Facts):
             return cast(EvalMode, mode)
         raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
 
-    @_fetching
+    @_declines_on_error
     @override
     def allows_precision_loss(self, node: CatalystNode) -> bool:
         return self._eval_context(node).partition(",")[2] != "false"
@@ -213,7 +213,7 @@ class FactFetcher(Facts):
         context = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
         return context.removeprefix(_CONTEXT_PREFIX).removesuffix(")")
 
-    @_fetching
+    @_declines_on_error
     @override
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
         if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
@@ -226,48 +226,48 @@ class FactFetcher(Facts):
         internal = [from_text(text, arrow) for text in strings]
         return [*internal, None] if has_null else internal
 
-    @_fetching
+    @_declines_on_error
     @override
     def writes_nulls(self, node: CatalystNode) -> bool:
         schema = self.jvm_object(node).value().inputSchema()
         return _DEFAULT in self._jvm.text(schema, _DATA_TYPE, "json")
 
-    @_fetching
+    @_declines_on_error
     @override
     def escape_char(self, node: CatalystNode) -> str:
         return str(self.jvm_object(node).escapeChar())
 
-    @_fetching
+    @_declines_on_error
     @override
     def patterns(self, node: CatalystNode) -> list[str | None]:
-        return [_internal(value, "string") for value in _few(self.jvm_object(node).patterns())]
+        return [_internal(value, "string") for value in _check_few_elements(self.jvm_object(node).patterns())]
 
-    @_fetching
+    @_declines_on_error
     @override
     def literal_value(self, node: CatalystNode) -> Any:
         return _internal(self.jvm_object(node).value(), node["dataType"])
 
-    @_fetching
+    @_declines_on_error
     @override
     def has_options(self, node: CatalystNode) -> bool:
         return not self.jvm_object(node).options().isEmpty()
 
-    @_fetching
+    @_declines_on_error
     @override
     def options(self, node: CatalystNode) -> dict[str, str]:
         return self._jvm.java_map(self.jvm_object(node).options())
 
-    @_fetching
+    @_declines_on_error
     @override
     def integers(self, node: CatalystNode, field: str) -> list[int]:
         return [int(text) for text in self._jvm.strings(getattr(self.jvm_object(node), field)())]
 
-    @_fetching
+    @_declines_on_error
     @override
     def strings(self, node: CatalystNode, field: str) -> list[str]:
         return self._jvm.strings(getattr(self.jvm_object(node), field)())
 
-    @_fetching
+    @_declines_on_error
     @override
     def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
         values = getattr(self.jvm_object(node), field)()
@@ -277,24 +277,26 @@ class FactFetcher(Facts):
             raise Unsupported(f"the {field} of {node.cls} have both NULL and the word for it")
         return [None if has_null and text == "null" else from_text(text, arrow) for text in strings]
 
-    @_fetching
+    @_declines_on_error
     @override
     def output(self, node: CatalystNode) -> list[CatalystNode]:
         return parsed_expressions(self.jvm_object(node).output().toIndexedSeq(), self._jvm)
 
-    @_fetching
+    @_declines_on_error
     @override
     def data_type(self, node: CatalystNode) -> Any:
         return json.loads(self.jvm_object(node).dataType().json())
 
-    @_fetching
+    @_declines_on_error
     @override
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
         rows = self.jvm_object(node).projections()
         expressions = iter(
-            parsed_expressions(self._jvm.flat_mapped(rows, self._jvm.identity()).toIndexedSeq(), self._jvm)
+            parsed_expressions(
+                self._jvm.flat_map_sequence(rows, self._jvm.identity()).toIndexedSeq(), self._jvm
+            )
         )
-        widths = [int(n) for n in self._jvm.strings(self._jvm.mapped(rows, _length(self._jvm)))]
+        widths = [int(n) for n in self._jvm.strings(self._jvm.map_sequence(rows, _length(self._jvm)))]
         return [[next(expressions) for _ in range(width)] for width in widths]
 
     @override
@@ -308,7 +310,7 @@ class FactFetcher(Facts):
             self._rows[node] = rows
         return rows
 
-    @_fetching
+    @_declines_on_error
     @override
     def jvm_object(self, node: CatalystNode) -> Any:
         if not node.path:
@@ -358,7 +360,7 @@ class FactFetcher(Facts):
 
 def parsed_expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
     """The expressions in a Scala sequence, without the facts that the JSON loses."""
-    strings = jvm.strings(jvm.mapped(sequence, jvm.getter(_TREE, "toJSON")))
+    strings = jvm.strings(jvm.map_sequence(sequence, jvm.getter(_TREE, "toJSON")))
     return [parse_expression(text) for text in strings]
 
 
@@ -369,7 +371,7 @@ def _context_getter(jvm: Jvm, family: str) -> Any:
     return jvm.getter(family, "evalMode", _ENUM)
 
 
-def _few(sequence: Any) -> Sequence[Any]:
+def _check_few_elements(sequence: Any) -> Sequence[Any]:
     count = sequence.length()
     if count > _MAX_CONSTANT_ELEMENTS:
         raise Unsupported(f"a constant of {count} elements is not supported")

@@ -31,8 +31,8 @@ _MISSING = object()
 class CatalystNode:
     """One Catalyst plan node or expression.
 
-    ``cls`` is the simple class name of Spark's own classes (a case object without its ``$``) and the whole
-    name of anybody else's, so that a stranger named ``Add`` is never taken for Spark's. ``fields`` are the
+    ``cls`` is the simple class name of Spark's own classes (a case object without its ``$``) and the full
+    name of all other classes, so that a foreign class ``Add`` is never taken for Spark's. ``fields`` are the
     constructor arguments in their order: scalars, child indexes, parsed trees (of a plan node's expressions
     and of subquery plans), lists of these, names of case objects, ints for ``ExprId``. An absent key is
     Scala's ``None``; a ``None`` is a value the JSON does not carry.
@@ -140,8 +140,8 @@ def parse_expression(text: str) -> CatalystNode:
 def case_parts(node: CatalystNode) -> tuple[list[tuple[CatalystNode, CatalystNode]], CatalystNode | None]:
     """The (condition, value) pairs of a CaseWhen and its ELSE.
 
-    They are taken from the children, where each has its own place: in ``branches`` two that print alike, such
-    as ``try_add(a, 1)`` and ``a + 1``, could not be told apart.
+    They are taken from the children, where each has its own position. In ``branches``, two expressions with the same
+    string, such as ``try_add(a, 1)`` and ``a + 1``, could not be distinguished.
     """
     paired = len(node.children) // 2 * 2
     pairs = [(node.children[i], node.children[i + 1]) for i in range(0, paired, 2)]

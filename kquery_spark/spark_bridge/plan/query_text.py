@@ -1,4 +1,4 @@
-"""Tells queries from other SQL statements, which ``spark.sql`` runs at once."""
+"""Distinguishes queries from other SQL statements, which ``spark.sql`` runs immediately."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def is_query(spark: SparkSession, text: str) -> bool:
 
 
 def check_query(spark: SparkSession, text: str) -> None:
-    """Raise PlanError for a statement that ``spark.sql`` would run at once; Spark's error for text that is not SQL."""
+    """Raise PlanError for a statement that ``spark.sql`` would run immediately; Spark's error for invalid SQL."""
     if not is_query(spark, text):
         raise PlanError("only queries can be explained or verified; Spark would run this statement at once")

@@ -1,4 +1,4 @@
-"""Which expressions raise an error over a table's rows, evaluated by Spark's own expressions without a job for each."""
+"""Finds the expressions that raise an error for a row, by Spark's own evaluation without a job for each expression."""
 
 from __future__ import annotations
 

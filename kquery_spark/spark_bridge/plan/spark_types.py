@@ -52,7 +52,7 @@ _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
 @dataclass(frozen=True)
 class VariantPath:
-    """A value that a scan takes out of a variant: what ``variant_get`` is told."""
+    """A value that a scan extracts from a variant: the arguments of ``variant_get``."""
 
     path: str
     type: Any
@@ -66,7 +66,7 @@ def is_year_month(spark: Any) -> bool:
 
 
 def is_exact_in_arrow(spark: Any) -> bool:
-    """Return whether Arrow's type says all of a Spark type in JSON: of intervals it says no units, of times no precision."""
+    """Return whether the Arrow type of a Spark type in JSON loses nothing; intervals lose units, times their precision."""
     if isinstance(spark, dict):
         return all(is_exact_in_arrow(part) for part in _parts_of(spark))
     exact = (_NAMES[t.DAY_TIME], _NAMES[t.TIME])
@@ -123,11 +123,11 @@ def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
         return t.YEAR_MONTH
     if _TIME.fullmatch(spark):
         return t.TIME
-    raise Unsupported(_why_not(spark))
+    raise Unsupported(_unsupported_reason(spark))
 
 
 def is_variant(spark: Any) -> bool:
-    """Whether a Spark type in JSON is a variant, or what a scan makes of one: a struct of the values at some paths."""
+    """Return whether a Spark type in JSON is a variant, or the struct of values at some paths that a scan extracts."""
     if isinstance(spark, dict):
         fields = spark.get("fields", ())
         return bool(fields) and all(_VARIANT in (field.get("metadata") or {}) for field in fields)
@@ -135,7 +135,7 @@ def is_variant(spark: Any) -> bool:
 
 
 def variant_path(spark: Any, ordinal: int) -> VariantPath | None:
-    """What a field of such a struct has of the variant; None for a variant that is whole."""
+    """Return the path of a field of such a struct; None if the field is the whole variant."""
     if not isinstance(spark, dict):
         return None
     field = spark["fields"][ordinal]
@@ -245,7 +245,7 @@ def _spark_field(field: pa.Field) -> dict[str, Any]:
     return {"name": field.name, "type": spark_type(field.type), "nullable": field.nullable, "metadata": {}}
 
 
-def _why_not(spark: str) -> str:
+def _unsupported_reason(spark: str) -> str:
     if spark.startswith("string collate"):
         return f"{spark.removeprefix('string ')} needs collation-aware comparison"
     if spark == "interval":

@@ -15,9 +15,9 @@ class PythonFunction:
 
 @dataclass(frozen=True)
 class PythonCall:
-    """One call: functions of which each gets the value of the one before, the first one the arguments.
+    """One call of chained functions: the first one gets the arguments, each other one the result of the previous one.
 
-    offsets: of the arguments among the columns. names: of the arguments, "" without one.
+    offsets: the positions of the arguments among the columns. names: the names of the arguments, "" for positional ones.
     """
 
     functions: tuple[PythonFunction, ...]

@@ -38,8 +38,8 @@ Pair = tuple[Sequence[pa.RecordBatch], Sequence[pa.RecordBatch]]
 class PythonEvaluation:
     """The functions of one of Spark's nodes, all of one evaluation type; a callable, pickled into the plan.
 
-    settings: those that Spark's JVM sends to workers. arguments: in Spark's types. results: in the engine's.
-    pickling: of ``@udf`` without Arrow.
+    settings: the settings that Spark's JVM sends to workers. arguments: the schema in Spark's types. results: the schema in
+    the engine's types. pickling: how values of ``@udf`` without Arrow are pickled.
     """
 
     eval_type: int
@@ -58,7 +58,7 @@ class PythonEvaluation:
 
         message = self.eval_type, self.calls, self.settings, json.dumps(spark_schema(self.arguments))
         function, inputs, dump = read_functions(worker, *message)
-        shown = (as_seen(batch, self.arguments) for batch in arguments)
+        shown = (as_function_sees(batch, self.arguments) for batch in arguments)
         if self.eval_type == PICKLED:
             yield from self._of_rows(function, shown)
             return
@@ -120,7 +120,7 @@ class _TableEvaluation(Generic[T]):
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """A batch of arguments as PySpark's worker reads it."""
-        named = as_seen(batch, self.arguments)
+        named = as_function_sees(batch, self.arguments)
         if not self._kind.takes_rows:
             return named
         struct = pa.StructArray.from_arrays(named.columns, fields=list(self.arguments))
@@ -157,8 +157,8 @@ class CogroupsEvaluation(_TableEvaluation[Pair]):
     def _items(self, inputs: Inputs, arguments: Iterator[Pair]) -> Iterator[Any]:
         for left, right in arguments:
             yield from inputs.cogroup(
-                [as_seen(batch, self.arguments) for batch in left],
-                [as_seen(batch, self.right) for batch in right],
+                [as_function_sees(batch, self.arguments) for batch in left],
+                [as_function_sees(batch, self.right) for batch in right],
             )
 
 
@@ -180,7 +180,7 @@ def with_query_errors(
 
 
 class _Arguments(Iterator[T], Generic[T]):
-    """Arguments from the engine; ``error`` is what computing them raised, which is not an error of the user's function."""
+    """Arguments from the engine; ``error`` is an error of computing them, to distinguish it from errors of the function."""
 
     def __init__(self, arguments: Iterator[T]) -> None:
         self._arguments = arguments
@@ -196,7 +196,7 @@ class _Arguments(Iterator[T], Generic[T]):
             raise
 
 
-def as_seen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+def as_function_sees(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """A batch of arguments with the names and types that functions see."""
     if not batch.num_columns:
         return batch
@@ -205,7 +205,7 @@ def as_seen(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def fields_of(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """The columns of results that cross as one struct, of which Spark reads the fields whatever the struct's validity."""
+    """Return the fields of results that are sent as one struct column; like Spark, ignore the struct's validity."""
     struct = batch.column(0)
     columns = [struct.field(i) for i in range(struct.type.num_fields)]
     return pa.RecordBatch.from_arrays(columns, names=[f"_{i}" for i in range(len(columns))])

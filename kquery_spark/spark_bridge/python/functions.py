@@ -34,7 +34,7 @@ from kquery_spark.spark_bridge.python.pickled_values import PICKLED, Pickling, h
 from kquery_spark.spark_bridge.python.streams import counts_groups
 from kquery_spark.spark_bridge.python.table_call import TableCall
 from kquery_spark.spark_bridge.python.table_evaluation import TableEvaluation
-from kquery_spark.spark_bridge.python.table_state import handler_of
+from kquery_spark.spark_bridge.python.table_state import load_handler
 from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 from kquery_spark.spark_bridge.session.setting_values import is_true
@@ -47,26 +47,29 @@ _RUNNER = "org.apache.spark.sql.execution.python.ArrowPythonRunner$"
 _MAX_BATCH_ROWS = "spark.sql.execution.arrow.maxRecordsPerBatch"
 _BINARY_AS_BYTES = "spark.sql.execution.pyspark.binaryAsBytes"
 _FIRST_WITH_BYTES = (4, 1)
-"""The release from which on that setting says how binary values are pickled."""
+"""The first release in which that setting decides how binary values are pickled."""
 _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 _FRAME_SETTINGS = ("window_bound_types", "pandas_window_bound_types")
-"""Says for each call whether its frame is the whole partition: the name since 4.1, and the one before."""
+"""Settings that say for each call whether its frame is the whole partition: the name since 4.1, and the earlier one."""
 
 _FIRST_WITH_TABLES = (4, 0)
-"""The release from which on table functions have partitions of their TABLE argument, and a method ``analyze``."""
+"""The first release in which table functions can partition their TABLE argument and have a method ``analyze``."""
 _COALESCING = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
 
 _Evaluation = PythonEvaluation | GroupsEvaluation | CogroupsEvaluation | BatchesEvaluation
 EvaluationCode = tuple[bytes, int, tuple[int, ...]]
-"""A pickled evaluation, the most rows of a batch of its arguments (0: any number), the broadcast variables it needs."""
+"""A pickled evaluation, the maximum rows per batch of arguments (0: no limit), and the ids of its broadcast variables."""
 
 
 class PythonFunctions:
-    """Reads the functions of one plan in a session.
+    """Reads the Python functions of one plan and builds the engine's evaluations of them.
 
-    broadcasts: the JVM's broadcast variables that the functions read so far refer to, by id. PySpark makes one of each
-    function that is larger than 1 MiB, too.
+    The engine's workers must call a function exactly as Spark's would. So ``function`` declines functions with another
+    Python, environment or set of files; the methods that build evaluations decline types whose conversion differs.
+
+    broadcasts: the JVM's broadcast variables that the functions read so far refer to, by id. PySpark also creates one for
+    each function that is larger than 1 MiB.
     """
 
     def __init__(self, facts: Facts, link: Bridge) -> None:
@@ -75,15 +78,15 @@ class PythonFunctions:
         self.broadcasts: dict[int, Any] = {}
 
     def function(self, node: CatalystNode) -> PythonFunction:
-        """The function of a PythonUDF; Unsupported if tasks of the engine cannot call it as Spark does."""
+        """Read the function of a PythonUDF; raises Unsupported if the engine's tasks cannot call it as Spark does."""
         if node["name"].startswith(STAGE_FUNCTION):
-            raise Unsupported("a stage of the engine is no function of the user's")
+            raise Unsupported("a stage of the engine is not a Python UDF")
         if self._profiled:
-            raise Unsupported("Python UDFs run in Spark while they are profiled")
+            raise Unsupported("Python UDFs are not supported while they are profiled")
         function = self._facts.jvm_object(node).func()
         jvm = self._link.jvm
         if jvm.class_name(function) != _FUNCTION:
-            raise Unsupported("a Python UDF of another kind than PySpark's own runs in Spark")
+            raise Unsupported("Python UDFs that are not PySpark's own kind are not supported")
         self._check_surroundings(function)
         command = bytes(function.command().toArray(jvm.call("scala.reflect.ClassTag", "Byte")))
         broadcasts = {int(variable.id()): variable for variable in function.broadcastVars()}
@@ -91,22 +94,24 @@ class PythonFunctions:
         return PythonFunction(command, tuple(broadcasts))
 
     def _check_surroundings(self, function: Any) -> None:
-        """Raise Unsupported for a function that needs anything which the engine's workers lack."""
+        """Raise Unsupported if a function needs another interpreter, environment or files than the engine's workers have."""
         context: Any = self._link.spark.sparkContext
         if function.pythonVer() != context.pythonVer or not self._runs_in_engine(str(function.pythonExec())):
             raise Unsupported(
-                "a Python UDF for another Python than that of the engine's workers runs in Spark"
+                "Python UDFs for another interpreter than that of the engine's workers are not supported"
             )
         if dict(function.envVars()) != dict(context.environment):
-            raise Unsupported("a Python UDF with another environment than the session's runs in Spark")
+            raise Unsupported(
+                "Python UDFs with an environment that differs from the session's are not supported"
+            )
         if not set(function.pythonIncludes()) <= set(context._python_includes or ()):
-            raise Unsupported("a Python UDF with Python files that the session lacks runs in Spark")
+            raise Unsupported("Python UDFs with Python files that the session lacks are not supported")
 
     def _runs_in_engine(self, executable: str) -> bool:
         """Return whether an executable is the one that the engine's workers run."""
         interpreter = interpreter_of(self._link.spark.sparkContext)
-        ours = interpreter.environment.get(WORKER_INTERPRETER, interpreter.executable)
-        return ours == executable or ours == shutil.which(executable)
+        engine_executable = interpreter.environment.get(WORKER_INTERPRETER, interpreter.executable)
+        return engine_executable == executable or engine_executable == shutil.which(executable)
 
     @cached_property
     def _profiled(self) -> bool:
@@ -116,13 +121,13 @@ class PythonFunctions:
 
     @cached_property
     def _settings(self) -> Mapping[str, str]:
-        """The settings that the JVM sends to workers of functions with Arrow."""
+        """The settings that the JVM sends to workers of functions that exchange Arrow batches."""
         jvm = self._link.jvm
         try:
             return jvm.java_map(jvm.call(_RUNNER, "getPythonRunnerConfMap", self._link.conf))
-        except Exception as error:  # py4j's: a Spark whose runner is another
+        except Exception as error:  # a py4j error: this Spark has another runner class
             raise Unsupported(
-                "this Spark does not say what it tells Python workers of the session"
+                "the settings that this version of Spark sends to Python workers are not known"
             ) from error
 
     def evaluation(
@@ -132,34 +137,34 @@ class PythonFunctions:
         arguments: pa.Schema,
         results: pa.Schema,
     ) -> EvaluationCode:
-        """The evaluation of calls for single rows.
+        """Build the evaluation of calls for single rows.
 
-        Unsupported for types whose values the engine does not convert exactly as Spark does.
+        Raises Unsupported for types whose values the engine does not convert exactly as Spark does.
         """
-        kind = _known(eval_type)
+        kind = _known_kind(eval_type)
         pickled = eval_type == PICKLED
         is_supported = is_picklable if pickled else _crosses_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
         pickling = self._pickling(results) if pickled else Pickling()
         evaluation = PythonEvaluation(eval_type, tuple(calls), settings, arguments, results, pickling)
-        return _code(evaluation, 0 if pickled else self._batch_rows)
+        return _pickled_evaluation(evaluation, 0 if pickled else self._batch_rows)
 
     def groups(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
-        """The evaluation of calls for whole groups."""
+        """Build the evaluation of calls for whole groups."""
         settings = self._table_settings(eval_type, [arguments], results)
         evaluation = GroupsEvaluation(eval_type, tuple(calls), settings, arguments, results)
-        return _code(evaluation, self._group_batch_rows)
+        return _pickled_evaluation(evaluation, self._group_batch_rows)
 
     def cogroups(
         self, eval_type: int, call: PythonCall, left: pa.Schema, right: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
-        """The evaluation of a call for pairs of groups."""
+        """Build the evaluation of a call for pairs of groups."""
         settings = self._table_settings(eval_type, [left, right], results)
         evaluation = CogroupsEvaluation(eval_type, (call,), settings, left, results, right)
-        return _code(evaluation, self._group_batch_rows)
+        return _pickled_evaluation(evaluation, self._group_batch_rows)
 
     def windows(
         self,
@@ -169,29 +174,29 @@ class PythonFunctions:
         arguments: pa.Schema,
         results: pa.Schema,
     ) -> EvaluationCode:
-        """The evaluation of calls for partitions of a window.
+        """Build the evaluation of calls for partitions of a window.
 
-        are_whole: for each call, whether its frame is always the partition, and not given by bounds.
+        are_whole: for each call, whether its frame is always the whole partition, so that it has no bounds.
         """
-        over = type_over_windows(eval_type)
-        if over is None:
-            raise Unsupported("a Python function of this kind over a window runs in Spark")
-        settings = self._table_settings(over, [arguments], results)
+        window_type = type_over_windows(eval_type)
+        if window_type is None:
+            raise Unsupported("Python functions of this kind over windows are not supported")
+        settings = self._table_settings(window_type, [arguments], results)
         frames = ",".join("unbounded" if is_whole else "bounded" for is_whole in are_whole)
         settings.update(dict.fromkeys(_FRAME_SETTINGS, frames))
-        evaluation = GroupsEvaluation(over, tuple(calls), settings, arguments, results)
-        return _code(evaluation, self._group_batch_rows)
+        evaluation = GroupsEvaluation(window_type, tuple(calls), settings, arguments, results)
+        return _pickled_evaluation(evaluation, self._group_batch_rows)
 
     def batches(
         self, eval_type: int, calls: Sequence[PythonCall], arguments: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
-        """The evaluation of a call for all batches of a task."""
+        """Build the evaluation of a call for all batches of a task."""
         settings = self._table_settings(eval_type, [arguments], results)
         evaluation = BatchesEvaluation(eval_type, tuple(calls), settings, arguments, results)
-        return _code(evaluation, self._batch_rows)
+        return _pickled_evaluation(evaluation, self._batch_rows)
 
     def table_function(self, node: CatalystNode, call: PythonCall) -> TableFunction:
-        """The call of a table function as its PythonUDTF describes it."""
+        """Read the call of a table function from its PythonUDTF."""
         udtf = self._facts.jvm_object(node)
         indexes: tuple[int, ...] = ()
         analyzed = None
@@ -210,14 +215,14 @@ class PythonFunctions:
             )
         returns = str(udtf.elementSchema().json())
         described = (int(node["evalType"]), call, str(node["name"]), returns)
-        return TableFunction(TableCall(*described, indexes, analyzed, tables), handler_of(call.commands[0]))
+        return TableFunction(TableCall(*described, indexes, analyzed, tables), load_handler(call.commands[0]))
 
     def table(
         self, function: TableFunction, by_row: bool, arguments: pa.Schema, results: pa.Schema
     ) -> EvaluationCode:
-        """The evaluation of a table function. by_row: each row by itself."""
+        """Build the evaluation of a table function. by_row: each row is evaluated independently."""
         call = function.call
-        kind, pickled = _known(call.eval_type), call.eval_type == PICKLED_TABLE
+        kind, pickled = _known_kind(call.eval_type), call.eval_type == PICKLED_TABLE
         is_supported = is_picklable if pickled else _crosses_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
@@ -228,14 +233,14 @@ class PythonFunctions:
 
     @property
     def empties_no_task(self) -> bool:
-        """Whether Spark makes no task of a shuffle's empty partitions, unless all of them are."""
+        """True if Spark runs no tasks for empty partitions of a shuffle, unless all partitions are empty."""
         return all(is_true(self._link.conf.getConfString(name)) for name in _COALESCING)
 
     def _table_settings(
         self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
     ) -> dict[str, str]:
-        """The settings for workers of functions that see more than single rows; Unsupported for what Spark has to call."""
-        kind = _known(eval_type)
+        """Return the settings for workers of functions that see several rows; raises Unsupported for unsupported schemas."""
+        kind = _known_kind(eval_type)
         for schema in arguments:
             if not len(schema):
                 raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
@@ -259,7 +264,7 @@ class PythonFunctions:
 
     @cached_property
     def _oversizes_put_all(self) -> bool:
-        """See ``Pickling``: releases of Java that do make room for 6 entries where three are put."""
+        """``Pickling.oversizes_put_all`` of the JVM, which makes room for 6 entries when three are put."""
         jvm = self._link.jvm
         put, read = jvm.new("java.util.HashMap"), jvm.new("java.util.HashMap")
         for key in (4, 1, 2):
@@ -290,17 +295,17 @@ def _integers(values: Any) -> tuple[int, ...]:
     return tuple(int(value) for value in str(values.mkString(",")).split(",") if value)
 
 
-def _code(evaluation: _Evaluation, batch_rows: int) -> EvaluationCode:
+def _pickled_evaluation(evaluation: _Evaluation, batch_rows: int) -> EvaluationCode:
     functions = (function for call in evaluation.calls for function in call.functions)
     broadcasts = dict.fromkeys(variable for function in functions for variable in function.broadcasts)
     return pickle.dumps(evaluation), batch_rows, tuple(broadcasts)
 
 
-def _known(eval_type: int) -> PythonKind:
+def _known_kind(eval_type: int) -> PythonKind:
     """The kind of an evaluation type; Unsupported if the engine does not know it."""
     kind = kind_of(eval_type)
     if kind is None:
-        raise Unsupported("a Python UDF of a kind that the engine does not know runs in Spark")
+        raise Unsupported("Python UDFs of this kind are not supported")
     return kind
 
 

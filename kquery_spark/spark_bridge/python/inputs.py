@@ -19,7 +19,7 @@ PLAIN_SERIALIZERS = ("ArrowStreamSerializer", "ArrowStreamGroupSerializer", "Arr
 
 @dataclass(frozen=True)
 class Inputs:
-    """Makes of Arrow batches the items that PySpark's function maps.
+    """Converts Arrow batches to the items that PySpark's function maps.
 
     deserializer: PySpark's, which reads items from a stream. counts_groups: whether each group is a stream of its own, after
     the number of its tables; otherwise it is a batch of the one stream.
@@ -34,14 +34,14 @@ class Inputs:
 
     def batch(self, batch: pa.RecordBatch) -> Iterator[Any]:
         """The items of a batch."""
-        return iter((_unsliced(batch),)) if self._is_plain else self.copied(batch)
+        return iter((_without_slices(batch),)) if self._is_plain else self.copied(batch)
 
     def group(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
         """The item of a group: one by one its batches, if PySpark's function takes them so."""
         if self._is_plain:
-            return iter((map(_unsliced, batches),))
+            return iter((map(_without_slices, batches),))
         if self.counts_groups:
-            return self._loaded(_counted(_stream(batches)))
+            return self._loaded(_group_header(_stream(batches)))
         batch = next(batches)
         if next(batches, None) is not None:
             raise KQueryError("a group of rows does not fit one Arrow batch")
@@ -50,8 +50,8 @@ class Inputs:
     def cogroup(self, left: Sequence[pa.RecordBatch], right: Sequence[pa.RecordBatch]) -> Iterator[Any]:
         """The item of two groups with the same key, each of at least one batch."""
         if self._is_plain:
-            return iter((([*map(_unsliced, left)], [*map(_unsliced, right)]),))
-        return self._loaded(_counted(_stream(left), _stream(right)))
+            return iter((([*map(_without_slices, left)], [*map(_without_slices, right)]),))
+        return self._loaded(_group_header(_stream(left), _stream(right)))
 
     @property
     def _is_plain(self) -> bool:
@@ -62,15 +62,15 @@ class Inputs:
         return items
 
 
-def _unsliced(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch whose nested columns are no slices, so that their parts are those of its own rows, as of one that was sent."""
+def _without_slices(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Copy nested columns that are slices, so that their children have the rows of the batch only, as after a transfer."""
     if not any(map(pa.types.is_nested, batch.schema.types)):
         return batch
     return pa.ipc.open_stream(_stream((batch,))).read_next_batch()
 
 
 def _stream(batches: Iterable[pa.RecordBatch]) -> bytes:
-    """Batches, that exists at least one, as PySpark reads them from Spark's socket."""
+    """Serialize one or more batches as PySpark reads them from Spark's socket."""
     source = iter(batches)
     first = next(source)
     sink = io.BytesIO()
@@ -80,6 +80,6 @@ def _stream(batches: Iterable[pa.RecordBatch]) -> bytes:
     return sink.getvalue()
 
 
-def _counted(*tables: bytes) -> bytes:
+def _group_header(*tables: bytes) -> bytes:
     """The tables of one group after their number, and the end of all groups."""
     return b"".join([struct.pack("!i", len(tables)), *tables, struct.pack("!i", 0)])

@@ -85,7 +85,7 @@ def text_hash(text: str) -> int:
 
 def argument_order(hashes: Sequence[int]) -> list[int]:
     """The positions of a map's entries in the order in which a function gets them."""
-    return _iterated(hashes, range(len(hashes)), _table_size(len(hashes)))
+    return _iteration_order(hashes, range(len(hashes)), _table_size(len(hashes)))
 
 
 def result_order(hashes: Sequence[int], oversizes_put_all: bool) -> list[int]:
@@ -96,12 +96,12 @@ def result_order(hashes: Sequence[int], oversizes_put_all: bool) -> list[int]:
     n = len(hashes)
     if n > MAX_PICKLED_ENTRIES:
         raise KQueryError(f"only Spark knows the order of more than {MAX_PICKLED_ENTRIES} map entries")
-    popped = _iterated(hashes, range(n)[::-1], _FIRST_CAPACITY)  # from a stack
+    popped = _iteration_order(hashes, range(n)[::-1], _FIRST_CAPACITY)  # from a stack
     room = int(n / 0.75 + 1) if oversizes_put_all else math.ceil(n / 0.75)
-    return _iterated(hashes, popped, _table_size(room))
+    return _iteration_order(hashes, popped, _table_size(room))
 
 
-def _iterated(hashes: Sequence[int], inserted: Sequence[int], capacity: int) -> list[int]:
+def _iteration_order(hashes: Sequence[int], inserted: Sequence[int], capacity: int) -> list[int]:
     """Positions of entries in the order of a map that got them in the order ``inserted``; KQueryError if it has trees."""
     while len(inserted) > _limit(capacity):
         _check_chains(hashes, inserted[: _limit(capacity) + 1], capacity)

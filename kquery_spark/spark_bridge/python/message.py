@@ -1,4 +1,4 @@
-"""The message by which Spark tells a Python worker which functions to call, as PySpark's own worker of the release reads it.
+"""Builds the message with the functions to call that Spark sends to a Python worker, in the format of its release.
 
 Spark 4.3 sends one message with all of it; earlier releases sent the parts one after the other, so that their
 ``read_udfs`` reads a stream.

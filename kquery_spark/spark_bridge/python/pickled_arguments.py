@@ -19,7 +19,7 @@ from kquery_spark.types import names as t
 
 @dataclass(frozen=True)
 class PickledArguments:
-    """Converts arguments; KQueryError for maps of which only Spark knows what becomes of them."""
+    """Converts arguments; raises KQueryError for maps whose conversion depends on details of the JVM."""
 
     pickling: Pickling
 

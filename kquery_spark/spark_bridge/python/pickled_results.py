@@ -22,7 +22,7 @@ from kquery_spark.spark_bridge.python.pickled_values import Pickling
 from kquery_spark.types import names as t
 
 _NONE = type(None)
-# Classes of which the Java object that Spark unpickles is known.
+# Classes with a known Java class, to which Spark unpickles their values.
 _KNOWN = frozenset({_NONE, bool, int, float, str, Decimal})
 _CONTAINERS: tuple[tuple[Any, frozenset[type]], ...] = (
     (pa.types.is_list, frozenset({list, tuple})),
@@ -120,7 +120,7 @@ class PickledResults:
 
 
 def _with_lengths(values: Sequence[Any], dtype: pa.DataType, child: pa.Array) -> pa.Array:
-    """Lists or maps as long as ``values``, None of which is NULL, of the elements or entries one after the other."""
+    """Build lists or maps with the lengths of ``values`` (None becomes NULL) from consecutive elements or entries."""
     lengths = [0, *(0 if value is None else len(value) for value in values)]
     offsets = pa.array(np.cumsum(lengths, dtype=np.int64)).cast(pa.int32())
     is_valid = pa.array([value is not None for value in values], t.BOOL)

@@ -11,7 +11,7 @@ from kquery_spark.types.labels import relabeled
 
 
 def checked_results(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """The columns of results by position; KQueryError for what Spark would answer in a way of its own."""
+    """Return the columns of results by position; raises KQueryError for results that only Spark handles."""
     if batch.num_columns != len(schema):
         raise KQueryError(f"{batch.num_columns} columns for {len(schema)}, which only Spark knows to read")
     columns = []
@@ -24,39 +24,42 @@ def checked_results(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 def _as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     """An array in the engine's type, which may differ by names of nested fields, time zone or offset width."""
-    if not _are_one_to_spark(array.type, dtype):
+    if not _is_same_spark_type(array.type, dtype):
         raise KQueryError(f"a function gave values of {array.type} for {dtype}")
     return relabeled(array, dtype)
 
 
-def _are_one_to_spark(given: pa.DataType, wanted: pa.DataType) -> bool:
+def _is_same_spark_type(actual: pa.DataType, expected: pa.DataType) -> bool:
     """Return whether Spark reads two Arrow types as one type of its own."""
-    if given == wanted:
+    if actual == expected:
         return True
-    if pa.types.is_timestamp(wanted):
-        zones = pa.types.is_timestamp(given) and (given.tz is None) == (wanted.tz is None)
-        return bool(zones and given.unit == wanted.unit)
-    if pa.types.is_string(wanted):
-        return bool(pa.types.is_large_string(given))
-    if pa.types.is_binary(wanted):
-        return bool(pa.types.is_large_binary(given))
-    if pa.types.is_map(wanted):
-        return pa.types.is_map(given) and _are_parts_one(
-            [(given.key_field, wanted.key_field), (given.item_field, wanted.item_field)], are_named=False
+    if pa.types.is_timestamp(expected):
+        zones = pa.types.is_timestamp(actual) and (actual.tz is None) == (expected.tz is None)
+        return bool(zones and actual.unit == expected.unit)
+    if pa.types.is_string(expected):
+        return bool(pa.types.is_large_string(actual))
+    if pa.types.is_binary(expected):
+        return bool(pa.types.is_large_binary(actual))
+    if pa.types.is_map(expected):
+        return pa.types.is_map(actual) and _have_same_spark_types(
+            [(actual.key_field, expected.key_field), (actual.item_field, expected.item_field)],
+            are_named=False,
         )
-    if pa.types.is_list(wanted):
-        return pa.types.is_list(given) and _are_parts_one(
-            [(given.value_field, wanted.value_field)], are_named=False
+    if pa.types.is_list(expected):
+        return pa.types.is_list(actual) and _have_same_spark_types(
+            [(actual.value_field, expected.value_field)], are_named=False
         )
-    if pa.types.is_struct(wanted):
-        has_fields = pa.types.is_struct(given) and given.num_fields == wanted.num_fields
-        return has_fields and _are_parts_one(list(zip(given, wanted, strict=True)), are_named=True)
+    if pa.types.is_struct(expected):
+        has_fields = pa.types.is_struct(actual) and actual.num_fields == expected.num_fields
+        return has_fields and _have_same_spark_types(list(zip(actual, expected, strict=True)), are_named=True)
     return False
 
 
-def _are_parts_one(pairs: Sequence[tuple[pa.Field, pa.Field]], are_named: bool) -> bool:
+def _have_same_spark_types(pairs: Sequence[tuple[pa.Field, pa.Field]], are_named: bool) -> bool:
     """Return whether the parts of two types are one to Spark each, also in what may be NULL."""
     return all(
-        a.nullable == b.nullable and (a.name == b.name or not are_named) and _are_one_to_spark(a.type, b.type)
+        a.nullable == b.nullable
+        and (a.name == b.name or not are_named)
+        and _is_same_spark_type(a.type, b.type)
         for a, b in pairs
     )

@@ -1,4 +1,4 @@
-"""The stream in which Spark before 4.3 tells a Python worker which functions to call, a layout for each release."""
+"""Builds the stream with the functions to call that Spark before 4.3 sends to a Python worker, by release."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BATCHED = PythonEvalType.SQL_ARROW_BATCHED_UDF
 
 @dataclass(frozen=True)
 class StreamLayout:
-    """What a release writes beside offsets and commands.
+    """The parts that a release writes besides offsets and commands.
 
     settings: before the functions, if they cross as Arrow; otherwise the worker has them as an object. input_types: after
     these, for Arrow-optimized functions. profiled: whether they are profiled. named: whether each argument has a name;

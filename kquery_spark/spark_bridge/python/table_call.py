@@ -77,7 +77,7 @@ def read_table_function(
 
 
 def _evaluation(call: TableCall, schema: str) -> dict[str, str]:
-    """What workers are told of the arguments, by name."""
+    """Return the settings that describe the arguments to workers, by name."""
     if call.eval_type == PICKLED_TABLE:
         return {}
     if call.eval_type == BATCHED_TABLE:
@@ -86,7 +86,7 @@ def _evaluation(call: TableCall, schema: str) -> dict[str, str]:
 
 
 def _types(call: TableCall, schema: str, has_types: bool) -> bytes:
-    """What workers are told of the arguments after the settings."""
+    """Return the description of the arguments that follows the settings."""
     if not has_types:
         return b""
     return _integers(call.table_offsets) if call.eval_type == BATCHED_TABLE else text_bytes(schema)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.plan.spark_types import spark_schema
-from kquery_spark.spark_bridge.python.evaluation import as_seen, fields_of, with_query_errors
+from kquery_spark.spark_bridge.python.evaluation import as_function_sees, fields_of, with_query_errors
 from kquery_spark.spark_bridge.python.kinds import PICKLED_TABLE
 from kquery_spark.spark_bridge.python.pickled_arguments import PickledArguments
 from kquery_spark.spark_bridge.python.pickled_results import PickledResults
@@ -27,9 +27,10 @@ _FLUSHED_ROWS = 4096
 class TableEvaluation:
     """A call of a table function; a callable, pickled into the plan.
 
-    settings: those that Spark's JVM sends to workers. arguments: in Spark's types. results: in the engine's. pickling: of
-    functions without Arrow. by_row: each row's results come with its place among all rows, and depend on no other row.
-    Otherwise an instance of the function sees all rows of a partition, and results have no places.
+    settings: the settings that Spark's JVM sends to workers. arguments: the schema in Spark's types. results: the schema in
+    the engine's types. pickling: how functions without Arrow pickle values. by_row: the results of a row depend on no other
+    row, and come with its position among all rows. Otherwise one instance of the function sees all rows of a partition, and
+    results have no positions.
     """
 
     call: TableCall
@@ -48,14 +49,14 @@ class TableEvaluation:
 
         schema = json.dumps(spark_schema(self.arguments))
         function, inputs, dump = read_table_function(worker, self.call, self.settings, schema)
-        given = _Counted(as_seen(batch, self.arguments) for batch in arguments)
+        given = _CountingBatches(as_function_sees(batch, self.arguments) for batch in arguments)
         if self.call.eval_type == PICKLED_TABLE:
             pickled = PickledArguments(self.pickling)
             outputs = _Outputs(self._converted, self.by_row)
             for rows in function(0, (row for batch in given for row in pickled.rows(batch))):
                 yield from outputs.add(rows, len(rows))
         else:
-            outputs = _Outputs(_joined, self.by_row)
+            outputs = _Outputs(_concatenate, self.by_row)
             for output in function(0, (item for batch in given for item in inputs.copied(batch))):
                 for batch in dump(output):
                     yield from outputs.add(checked_results(fields_of(batch), self.results), batch.num_rows)
@@ -73,7 +74,7 @@ class TableEvaluation:
         arrays = [made.array(c, field.type) for c, field in zip(columns, self.results, strict=True)]
         return checked_results(_batch(arrays), self.results)
 
-    def _check(self, outputs: _Outputs, given: _Counted) -> None:
+    def _check(self, outputs: _Outputs, given: _CountingBatches) -> None:
         """Raise KQueryError where Spark's answer depends on how it spreads rows over tasks, or is an error of its own."""
         if self.by_row and (outputs.count != given.rows or next(given, None) is not None):
             raise KQueryError("only Spark knows which rows a table function skips")
@@ -81,7 +82,7 @@ class TableEvaluation:
             raise KQueryError("only Spark knows what becomes of rows that a table function gives for none")
 
 
-class _Counted(Iterator[pa.RecordBatch]):
+class _CountingBatches(Iterator[pa.RecordBatch]):
     """Batches; ``rows``: how many have been read so far."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
@@ -110,7 +111,7 @@ class _Outputs:
         self.rows = 0
 
     def add(self, output: Any, rows: int) -> Iterator[pa.RecordBatch]:
-        """The next output, of so many rows; gives a batch once there are enough."""
+        """Add the next output, which has ``rows`` rows; return a batch once there are enough."""
         self._held.append(output)
         self._sizes.append(rows)
         self._held_rows += rows
@@ -133,7 +134,7 @@ class _Outputs:
         yield batch
 
 
-def _joined(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
+def _concatenate(batches: list[pa.RecordBatch]) -> pa.RecordBatch:
     table = pa.Table.from_batches(batches).combine_chunks()
     return _batch([column.chunk(0) for column in table.columns])
 

@@ -1,7 +1,7 @@
-"""Whether a class of a Python table function passes anything from row to row, judged without making an instance.
+"""Decides from its code whether a Python table function keeps state from row to row, without creating an instance.
 
-Spark makes one instance for each partition of its rows, and the engine one for each of its tasks. Rows come out the same
-if no method writes to the instance, nor hands it on to code that might.
+Spark creates one instance for each partition of its rows, and the engine one for each of its tasks. The results are equal
+if no method writes to the instance, or passes it on to code that might.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _OF_VARIABLES = ("FAST", "DEREF", "CLOSURE", "CELL")
 """What the names of instructions that use local variables have in them."""
 
 
-def handler_of(command: bytes) -> type | None:
+def load_handler(command: bytes) -> type | None:
     """A copy of the class that a table function's command holds; None if it is not in the command, or cannot be read.
 
     Unlike ``pickle.loads``, this leaves the user's own class, which a copy would overwrite, as it is.
@@ -92,7 +92,7 @@ def _is_stateful(name: str, value: object, members: frozenset[str]) -> bool:
         return True
     code = value.__code__
     is_hidden = not code.co_argcount or "__class__" in code.co_freevars  # as super() reads it
-    return is_hidden or _writes(code) or _hands_on(code, code.co_varnames[0], members)
+    return is_hidden or _writes(code) or _passes_instance_on(code, code.co_varnames[0], members)
 
 
 def _writes(code: CodeType) -> bool:
@@ -107,7 +107,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
             yield from _codes(constant)
 
 
-def _hands_on(code: CodeType, instance: str, members: frozenset[str]) -> bool:
+def _passes_instance_on(code: CodeType, instance: str, members: frozenset[str]) -> bool:
     """Return whether a method does anything with the instance but read members of its class."""
     instructions = list(dis.get_instructions(code))
     for instruction, following in pairwise(instructions):

@@ -1,4 +1,4 @@
-"""The files that the rows in Spark's cache were read from, where they are nothing but columns of files."""
+"""Finds the files from which Spark's cache was filled, if the cached rows are plain columns of files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Tables of the catalog, of Delta and of Iceberg: planning does not fix their files, as it does those of plain paths.
+"""Detects whether tables of the catalog, of Delta and of Iceberg may have changed since a query was planned.
 
-INSERT, REFRESH, ALTER and commits change which files a DataFrame of Spark reads even after it was defined, up to the action.
+Spark fixes the files of plain paths when a DataFrame is defined. The files of tables can change until its action, by INSERT,
+REFRESH, ALTER or a commit.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _HIVE = "HiveTableRelation "
 _V2 = "RelationV2"  # Iceberg's, whose scan takes the snapshot at planning
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA_SETTINGS = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions")
-_STALE_SECONDS = 5.0  # seconds after which somebody else may have changed a table, too
+_STALE_SECONDS = 5.0  # seconds after which another application may have changed a table, too
 
 
 @dataclass(frozen=True)
@@ -98,14 +99,14 @@ def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
     except Unsupported:  # a name with a control character
         return False
     return all(
-        _is_unchanged(text, some.apply(number), link.jvm)
+        _is_newest_or_plain(text, some.apply(number), link.jvm)
         for some, its_strings in zip(leaves, strings, strict=True)
         for number, text in enumerate(its_strings)
         if text.startswith((_HIVE, _V2, _RELATION))
     )
 
 
-def _is_unchanged(text: str, leaf: Any, jvm: Jvm) -> bool:
+def _is_newest_or_plain(text: str, leaf: Any, jvm: Jvm) -> bool:
     """Return whether a relation is a Delta table at its newest version, or files by path."""
     if not text.startswith(_RELATION) or jvm.class_name(leaf.relation()) != _FILES:
         return False
@@ -119,7 +120,7 @@ def _leaves(plan: Any, jvm: Jvm) -> list[Any]:
     """The leaves of a plan, and those of its subqueries, each as a ``Seq`` of the JVM."""
     leaves = [plan.collectLeaves()]
     if has_subqueries(jvm, plan):
-        leaves.append(jvm.flat_mapped(plan.subqueriesAll(), jvm.getter(TREE, "collectLeaves")))
+        leaves.append(jvm.flat_map_sequence(plan.subqueriesAll(), jvm.getter(TREE, "collectLeaves")))
     return leaves
 
 
@@ -151,7 +152,7 @@ class CatalogSnapshot:
     def end_planning(self, optimized: Any) -> None:
         """Restart the snapshot now, unless a query other than planning's own may have changed a table since it was taken.
 
-        Delta plans by queries of its own, which cannot be told from others; then its tables' versions decide.
+        Delta plans by queries of its own, which cannot be distinguished from others; then the versions of tables decide.
         """
         last, self._query = self._query, self._number()
         own_queries = self._link.frames_made - self._frames

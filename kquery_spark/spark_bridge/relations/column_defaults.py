@@ -59,7 +59,7 @@ def _default(rows: Any, position: int, column: Any, dtype: pa.DataType, jvm: Jvm
         match = _TIMESTAMP.fullmatch(column["metadata"][_KEY])
         instant = None if match is None else parse_timestamp(match[1], dtype.tz)
         if instant is None:
-            raise Unsupported(f"the default of {column['name']} is no literal that the engine reads")
+            raise Unsupported(f"the default of {column['name']} is not a supported literal")
         return instant
     # Spark's vectorized readers fill in no wider decimals
     if t.is_decimal(dtype) and not decimals.is_narrow(dtype):

@@ -50,7 +50,7 @@ def stored_columns(columns: Sequence[Column], file_format: Any, jvm: Jvm) -> lis
 
 def tracks_rows(file_format: Any, jvm: Jvm) -> bool:
     """Return whether a relation's ``_metadata`` has the ids of its rows, given its FileFormat."""
-    names = jvm.mapped(file_format.metadataSchemaFields(), jvm.getter(_FIELD, "name"))
+    names = jvm.map_sequence(file_format.metadataSchemaFields(), jvm.getter(_FIELD, "name"))
     return _ROW_ID in jvm.strings(names)
 
 

@@ -54,7 +54,7 @@ def in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> t
 def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files of a Delta table, with the rows that are deleted in them."""
     files = files_of(directories, source, relation, jvm)
-    vectors = delta.deletion_vectors(partial(_of_files, directories, jvm=jvm), relation.roots[0], jvm)
+    vectors = delta.deletion_vectors(partial(_facts_of_files, directories, jvm=jvm), relation.roots[0], jvm)
     known = tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
     return in_reading_order(known, relation)
 
@@ -62,13 +62,15 @@ def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jv
 def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
     """The files of a ``Seq[PartitionDirectory]`` of a HadoopFsRelation, which is ``source``."""
     schema, seq = relation.partition_schema, jvm.scala.seq
-    facts = [text[1:-1].rsplit(",", 2) for text in _of_files(directories, jvm.triple(_FILE, *_FACTS), jvm)]
+    facts = [
+        text[1:-1].rsplit(",", 2) for text in _facts_of_files(directories, jvm.triple(_FILE, *_FACTS), jvm)
+    ]
     if not len(schema):
         partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)
     else:
         length = jvm.getter(_DIRECTORY, "files", f"{seq} length")
-        counts = jvm.strings(jvm.mapped(directories, length))
-        rows = jvm.mapped(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
+        counts = jvm.strings(jvm.map_sequence(directories, length))
+        rows = jvm.map_sequence(directories, jvm.getter(_DIRECTORY, "values")).toIndexedSeq()
         values = _partition_values(rows, source.partitionSchema(), schema, jvm)
         partitions = [row for row, n in zip(values, counts, strict=True) for _ in range(int(n))]
     return tuple(
@@ -77,12 +79,12 @@ def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) ->
     )
 
 
-def _of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
+def _facts_of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
     """A fact of each file of a ``Seq[PartitionDirectory]``, as Scala prints it; fact: a function of the file's status."""
     of_directory = jvm.steps(
         f"files {fact._get_object_id()}", (_DIRECTORY, "files"), jvm.map_step("map", fact)
     )
-    return jvm.strings(jvm.flat_mapped(directories, of_directory))
+    return jvm.strings(jvm.flat_map_sequence(directories, of_directory))
 
 
 def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> list[tuple[pa.Scalar, ...]]:

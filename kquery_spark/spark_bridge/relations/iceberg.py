@@ -53,11 +53,11 @@ def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
         f"{_SPARK}SparkPartitioningAwareScan", "taskGroups", _TO_ARRAY, _TO_SEQUENCE
     )
     tasks_of = jvm.steps("tasks of a group", (f"{_ICEBERG}ScanTaskGroup", "tasks"), _TO_ARRAY, _TO_SEQUENCE)
-    tasks = jvm.flat_mapped(groups.apply(scan), tasks_of)
+    tasks = jvm.flat_map_sequence(groups.apply(scan), tasks_of)
     if not tasks.forall(jvm.is_instance(_TASK)):
         raise INCREMENTAL.declined()
     to_json = jvm.static_function(f"{_ICEBERG}ScanTaskParser", "toJson", _TASK)
-    strings = jvm.strings(jvm.mapped(tasks, to_json))
+    strings = jvm.strings(jvm.map_sequence(tasks, to_json))
     if not strings:
         return IcebergScan("", (), ())
     table = jvm.private_function(_ANY_SCAN, "table", (_TABLE, "name")).apply(scan)

@@ -200,7 +200,7 @@ class RelationReader:
     def _cached(self, builder: Any) -> Relation:
         try:
             scan = cached_scan(builder, self._jvm)
-            described = _described_once(scan.source, self._jvm, self._time_zone)
+            described = _describe_cached(scan.source, self._jvm, self._time_zone)
             if isinstance(described, OtherRelation):
                 return described
             if described.from_log:
@@ -234,7 +234,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSna
     if not _has_files(kind):
         name = kind.rsplit(".", 1)[-1]
         return OtherRelation(name, f"{name} is read by Spark")
-    described = _described_once(source, jvm, time_zone)
+    described = _describe_cached(source, jvm, time_zone)
     if isinstance(described, OtherRelation):
         return described
     try:
@@ -251,12 +251,12 @@ def _reason(error: Unsupported | SourceError) -> str:
     return error.reason if isinstance(error, Unsupported) else f"files are read by Spark: {error}"
 
 
-def _described_once(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
+def _describe_cached(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
     """All of a relation but its files; equal relations have equal schemas and options, so these are read once."""
-    return jvm.remembered(source, time_zone, lambda: _described(source, jvm, time_zone))
+    return jvm.remembered(source, time_zone, lambda: _describe(source, jvm, time_zone))
 
 
-def _described(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
+def _describe(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
     format_class = jvm.getter(_FILES, "fileFormat", "java.lang.Object getClass", _NAME).apply(source)
     file_format = _FORMATS.get(format_class)
     if file_format is None:
@@ -274,7 +274,7 @@ def _described(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRel
         data_schema, unread = _schema_and_unread(columns, time_zone, file_format.reads_variants)
         if unread and not file_format.finds_by_name:
             return OtherRelation(name, next(iter(unread.values())))
-        data_schema, unread = _readable(file_format, data_schema, unread, jvm)
+        data_schema, unread = _readable_columns(file_format, data_schema, unread, jvm)
         defaults, without_default = existence_defaults(source.dataSchema(), table_columns, data_schema, jvm)
         if defaults and (from_log or not file_format.fills_defaults):
             raise OTHER_DEFAULTS.declined(title=file_format.title)
@@ -341,7 +341,7 @@ def _schema_and_unread(
     return pa.schema(fields), unread
 
 
-def _readable(
+def _readable_columns(
     file_format: Format, schema: pa.Schema, unread: dict[str, str], jvm: Jvm
 ) -> tuple[pa.Schema, dict[str, str]]:
     """The columns that the format's files can be read into exactly, and the reasons why the others cannot."""

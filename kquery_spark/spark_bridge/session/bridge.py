@@ -1,4 +1,7 @@
-"""A Spark session's JVM side: its plans, its settings, DataFrames of sub-plans, and plans with nodes replaced."""
+"""Access to the JVM side of a Spark session: plans, settings, DataFrames of parts of plans, and plans with replaced nodes.
+
+A ``Bridge`` is created once per session and caches everything that does not change during the life of the session.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +21,12 @@ from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.session.failures import warn_user
-from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, session_values
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, session_values
 from kquery_spark.spark_bridge.session.versions import spark_api
 
 _SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
 _FOLDING = "constant_folding"
-"""The engine's rule that is switched off with any of these of Spark's: each may keep an error from being raised."""
+"""The engine's rule that is also switched off if one of these Spark rules is, as each can prevent an error."""
 _FOLDING_RULES = (
     *("ConstantFolding", "NullPropagation", "BooleanSimplification", "SimplifyConditionals"),
     "SimplifyCaseConversionExpressions",
@@ -33,15 +36,15 @@ _NEXT_NUMBER = f"{_QUERY_EXECUTION}$$nextExecutionId".replace(
     ".", "$"
 )  # as Scala names what it keeps to a class
 _SETTINGS = (*EngineConfig().setting_names(), *CostModel().settings())
-_OWN_NAME = re.compile(rf"(?<=[\[ ]){re.escape(PREFIX)}[^,\]]*")  # in the string of a Java set
+_ENGINE_SETTING_NAME = re.compile(rf"(?<=[\[ ]){re.escape(PREFIX)}[^,\]]*")  # in the string of a Java set
 _identities: weakref.WeakKeyDictionary[SparkSession, str] = weakref.WeakKeyDictionary()
 _bridges: weakref.WeakKeyDictionary[SparkSession, Bridge] = weakref.WeakKeyDictionary()
 
 
 class Bridge:
-    """One session's JVM side; make it with ``bridge``. ``frames_made`` counts the DataFrames that it made.
+    """The JVM side of one session; ``bridge`` creates it. ``frames_made`` counts the DataFrames that it has created.
 
-    api: what differs by the version of Spark. last_config: the engine's settings as they were read last, if they were.
+    api: the names that depend on the version of Spark. last_config: the engine's settings at the last read, or None.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -66,21 +69,23 @@ class Bridge:
 
     @property
     def conf(self) -> Any:
-        """The session's SQLConf, which is one and the same for all of its life."""
+        """The session's SQLConf, which never changes during the life of the session."""
         if self._conf is None:
             self._conf = self.spark._jsparkSession.sessionState().conf()
         return self._conf
 
     def config(self) -> EngineConfig:
-        """The engine's settings as ``spark.kquery.*`` says now; parallelism is the cluster's unless set."""
+        """Read the engine's current settings (``spark.kquery.*``); parallelism is that of the cluster unless it is set."""
         return self.config_and_costs()[0]
 
     def config_and_costs(self) -> tuple[EngineConfig, CostModel]:
-        """The engine's settings and the cost model (``spark.kquery.cost.*``), read in one go.
+        """Read the engine's settings and the cost model (``spark.kquery.cost.*``) with one JVM call.
 
-        A setting with a value that is not allowed has its default, and the user a ConfigWarning, once.
+        A setting with an invalid value keeps its default, and the user gets one ConfigWarning.
         """
-        *values, excluded = session_values(self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES), unset="")
+        *values, excluded = session_values(
+            self.conf, self.jvm, (*_SETTINGS, EXCLUDED_RULES_SETTING), unset=""
+        )
         given = {name: value for name, value in zip(_SETTINGS, values, strict=True) if value != ""}
         config, costs = EngineConfig(parallelism=self._parallelism), CostModel()
         problems = self._unknown_settings()
@@ -98,17 +103,17 @@ class Bridge:
         return config, costs
 
     def _unknown_settings(self) -> list[str]:
-        """Sentences about misspelled settings, looked for only when the session has other settings than before."""
+        """Return warnings about misspelled settings; checked only if the names of settings have changed."""
         if self._names is None:
             self._names = self.conf.settings().keySet()
         names = int(self._names.hashCode())
         if names == self._checked_names:
             return []
         self._checked_names = names
-        return unknown_settings(_OWN_NAME.findall(str(self._names.toString())))
+        return unknown_settings(_ENGINE_SETTING_NAME.findall(str(self._names.toString())))
 
     def hadoop_configuration(self) -> Any:
-        """Hadoop's configuration with what the session says in it."""
+        """Return Hadoop's configuration, with the session's settings in it."""
         return self.spark._jsparkSession.sessionState().newHadoopConf()
 
     def warns_first_time(self, message: str) -> bool:
@@ -118,34 +123,34 @@ class Bridge:
         return not known
 
     def analyzed(self, frame: DataFrame) -> Any:
-        """Spark's analyzed plan of a DataFrame."""
+        """Return Spark's analyzed plan of a DataFrame."""
         return frame._jdf.queryExecution().analyzed()
 
     def optimized(self, frame: DataFrame) -> Any:
-        """Spark's optimized plan of a DataFrame, which Spark keeps."""
+        """Return Spark's optimized plan of a DataFrame, which Spark caches."""
         return frame._jdf.queryExecution().optimizedPlan()
 
     def optimized_without(self, frame: DataFrame, rule: str) -> Any:
-        """Spark's optimized plan of a DataFrame that Spark has not planned yet, made without one of the optimizer's rules.
+        """Return the optimized plan of a DataFrame that Spark has not planned yet, without one of the optimizer's rules.
 
-        rule: the name of its class. The setting that excludes it holds in this thread only, and for this plan.
+        rule: the name of its class. The setting that excludes the rule applies to this thread and this plan only.
         """
         conf = self.jvm.new(_SQL_CONF)
         conf.settings().putAll(self.conf.settings())
-        excluded = str(self.conf.getConfString(EXCLUDED_RULES, ""))
-        conf.setConfString(EXCLUDED_RULES, ",".join(filter(None, (excluded, rule))))
+        excluded = str(self.conf.getConfString(EXCLUDED_RULES_SETTING, ""))
+        conf.setConfString(EXCLUDED_RULES_SETTING, ",".join(filter(None, (excluded, rule))))
         plan = self.jvm.supplier(frame._jdf.queryExecution(), _QUERY_EXECUTION, "optimizedPlan")
         return self.jvm.call(_SQL_CONF, "withExistingConf", conf, plan)
 
     def next_query_number(self) -> int:
-        """The number of a new query: Spark counts all queries and commands of its JVM."""
+        """Return the number that Spark gives to a new query; it counts all queries and commands of its JVM."""
         return int(self.jvm.call(f"{_QUERY_EXECUTION}$", _NEXT_NUMBER))
 
     def frame(self, plan: Any) -> DataFrame:
-        """A DataFrame of an optimized Catalyst plan or of one made of parts of it.
+        """Return a DataFrame of an optimized Catalyst plan, or of a plan that consists of parts of one.
 
-        It is marked as analyzed: the optimizer leaves behind what the analyzer would not let through (a
-        row_number whose constant order is gone, say), and to analyze it again takes time.
+        The plan is marked as analyzed. Analyzing it again would take time, and could fail, as the optimizer produces plans
+        that the analyzer rejects (for example a row_number whose constant order was removed).
         """
         self.frames_made += 1
         plan.setAnalyzed()
@@ -159,7 +164,7 @@ class Bridge:
         return self.gateway.jvm.scala.Predef.wrapRefArray(array).toIndexedSeq()
 
     def columns(self, plan: Any, positions: Sequence[int]) -> Any:
-        """A Catalyst plan of some of another's output columns."""
+        """Return a Catalyst plan that projects some output columns of another plan."""
         output = plan.output()
         array = self._objects(len(positions))
         for i, position in enumerate(positions):
@@ -168,9 +173,9 @@ class Bridge:
         return self.gateway.jvm.org.apache.spark.sql.catalyst.plans.logical.Project(names, plan)
 
     def replaced(self, root: Any, replacements: Mapping[tuple[int, ...], DataFrame]) -> Any:
-        """The plan with the nodes at some positions replaced by DataFrames of the same columns and expression ids.
+        """Replace the nodes at some positions by DataFrames with the same columns and expression ids.
 
-        A position is the child indexes from the root.
+        A position is the list of child indexes from the root.
         """
         return self._replace(root, (), replacements)
 
@@ -192,7 +197,7 @@ class Bridge:
 
 
 def session_identity(spark: SparkSession) -> str:
-    """The JVM session's: PySpark may wrap one session in several objects."""
+    """Return an identity of the JVM session, which PySpark may wrap in several objects."""
     identity = _identities.get(spark)
     if identity is None:
         identity = _identities[spark] = str(spark._jsparkSession.sessionUUID())
@@ -200,7 +205,7 @@ def session_identity(spark: SparkSession) -> str:
 
 
 def same_plan(one: DataFrame, other: DataFrame) -> bool:
-    """Return whether two DataFrames are one object of Spark's."""
+    """Return whether two DataFrames have the same JVM object."""
     return one._jdf is other._jdf
 
 
@@ -212,7 +217,7 @@ _CONNECT = (
 
 
 def check_frame(frame: object, caller: str) -> None:
-    """Raise KQueryError for what is not a DataFrame of a classic session."""
+    """Raise KQueryError unless ``frame`` is a DataFrame of a classic session."""
     if type(frame).__module__.startswith(_CONNECT_MODULE):
         raise KQueryError(_CONNECT)
     if not isinstance(frame, DataFrame):
@@ -220,7 +225,10 @@ def check_frame(frame: object, caller: str) -> None:
 
 
 def bridge(spark: SparkSession) -> Bridge:
-    """The bridge of a session, made once; KQueryError for a Spark Connect session, which has no JVM, and an old Spark."""
+    """Return the bridge of a session, created once.
+
+    Raises KQueryError for a Spark Connect session, which has no JVM, and for an unsupported version of Spark.
+    """
     if not hasattr(spark, "_jsparkSession"):
         if type(spark).__module__.startswith(_CONNECT_MODULE):
             raise KQueryError(_CONNECT)

@@ -1,4 +1,4 @@
-"""A mark on the running thread: actions go to Spark as they are, whatever ``kq.enable`` says."""
+"""Marks the running thread so that Spark runs its actions unchanged, even after ``kq.enable``."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from contextvars import ContextVar
 _bypassed: ContextVar[bool] = ContextVar("kquery_spark_bypassed", default=False)
 
 
-def bypassed() -> bool:
+def is_bypassed() -> bool:
     """Return whether ``bypass`` is in force."""
     return _bypassed.get()
 
 
 @contextmanager
 def bypass() -> Iterator[None]:
-    """Leave DataFrames alone inside this block: what runs there has been decided on."""
+    """Do not accelerate DataFrames inside this block, since where they run has already been decided."""
     token = _bypassed.set(True)
     try:
         yield

@@ -1,4 +1,4 @@
-"""What Spark's settings say of the memory of the process tree that a task runs in."""
+"""Computes the memory limit of the process tree of a task from Spark's settings."""
 
 from __future__ import annotations
 
@@ -23,11 +23,13 @@ def container_facts(context: SparkContext) -> ContainerFacts:
     facts = _facts.get(context)
     if facts is None:
         settings = dict(context.getConf().getAll())
-        facts = _facts[context] = facts_of(settings, str(context.master), context.defaultParallelism)
+        facts = _facts[context] = container_facts_from_settings(
+            settings, str(context.master), context.defaultParallelism
+        )
     return facts
 
 
-def facts_of(settings: dict[str, str], master: str, parallelism: int) -> ContainerFacts:
+def container_facts_from_settings(settings: dict[str, str], master: str, parallelism: int) -> ContainerFacts:
     """The same by settings; ``parallelism``: threads of a local master.
 
     A value that cannot be read counts as Spark's default: Spark itself refuses it where it uses the setting.

@@ -1,4 +1,4 @@
-"""Telling apart what went wrong at run time: the query's own error, the engine's failure, anything else."""
+"""Classifies errors at run time: an error of the query, a failure of the engine, or any other error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 _CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 # What stopped on request must not start again.
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
-# Spark's side of a worker that died, could not begin, or wrote what is not a Arrow stream.
+# Spark's errors for a worker that died, could not start, or wrote bytes that are not an Arrow stream.
 _WORKER_FAILURES = (
     "Python worker exited unexpectedly",
     "No module named 'kquery_spark",
@@ -44,7 +44,7 @@ _TOO_LARGE_A_RESULT = "spark.driver.maxResultSize"
 
 
 def task_error_of(error: BaseException) -> TaskError | None:
-    """What a task of the engine raised, of an error of Spark's that came of it; None for other errors."""
+    """Extract the error that a task of the engine raised from the error that Spark raised; None for other errors."""
     return parse_task_error(str(error))
 
 
@@ -76,7 +76,7 @@ def engine_failure(error: BaseException) -> str | None:
     text = str(error)
     if isinstance(error, pa.ArrowException):  # of rows that came to the driver
         return f"{type(error).__name__}: {text}"
-    # first what a task says of itself: names of files in it, or strings of the query, may read like a cancellation
+    # Check the task's own error first, as file names or strings in it may look like a cancellation.
     raised = parse_task_error(text)
     if raised is not None:
         return None if raised.kind == "query" else f"{raised.name}: {raised.message}"
@@ -91,7 +91,7 @@ def _worker_failure(text: str) -> str | None:
 
 
 def unless_result_too_large(make: Callable[[], R]) -> R | None:
-    """What ``make`` gives, or None where Spark does not let the driver have so much at once."""
+    """Return the result of ``make``, or None if it exceeds Spark's limit for results in the driver."""
     try:
         return make()
     except SPARK_ERRORS as error:

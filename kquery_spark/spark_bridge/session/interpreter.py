@@ -1,4 +1,4 @@
-"""Which Python runs the engine's tasks, in worker processes that no function of the user's shares.
+"""Chooses the Python interpreter of the engine's tasks, whose worker processes are separate from those of users' functions.
 
 Spark keeps a pool of Python workers for each interpreter and environment. The engine's functions carry a mark in their
 environment, so what the engine does to its workers (how memory is allocated, what the garbage collector looks at,

@@ -1,4 +1,4 @@
-"""The session settings that decide answers, read in one go."""
+"""Reads all session settings that decide a query's result, with one JVM call."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 
 _CONF = "org.apache.spark.sql.internal.SQLConf"
 OPTIMIZER_RULES = "org.apache.spark.sql.catalyst.optimizer."
-"""What the names of Spark's optimizer rules begin with, as ``EXCLUDED_RULES`` takes them."""
+"""The prefix of the names of Spark's optimizer rules in ``EXCLUDED_RULES_SETTING``."""
 
-EXCLUDED_RULES = "spark.sql.optimizer.excludedRules"
-"""The rules of Spark's optimizer that are switched off, with commas between."""
+EXCLUDED_RULES_SETTING = "spark.sql.optimizer.excludedRules"
+"""The setting with the rules of Spark's optimizer that are switched off, separated by commas."""
 
-PRECISION_LOSS = "spark.sql.decimalOperations.allowPrecisionLoss"
-"""Decides the types of sums, products and quotients of decimals."""
+PRECISION_LOSS_SETTING = "spark.sql.decimalOperations.allowPrecisionLoss"
+"""The setting that decides the types of sums, products and quotients of decimals."""
 
-LEAVES_OUT_NULLS = "spark.sql.jsonGenerator.ignoreNullFields"
-"""Decides whether TO_JSON writes fields that are NULL."""
+IGNORE_NULL_FIELDS_SETTING = "spark.sql.jsonGenerator.ignoreNullFields"
+"""The setting that decides whether TO_JSON omits fields that are NULL."""
 
 # Settings that change what a supported query answers, beyond those with an attribute of their own, each with
 # the only value under which the engine's answer is known to be Spark's. Those of file formats decline a scan of the
@@ -36,8 +36,8 @@ LEAVES_OUT_NULLS = "spark.sql.jsonGenerator.ignoreNullFields"
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
         TIME_PARSER: CORRECTED,
-        PRECISION_LOSS: "true",
-        LEAVES_OUT_NULLS: "true",
+        PRECISION_LOSS_SETTING: "true",
+        IGNORE_NULL_FIELDS_SETTING: "true",
         "spark.sql.icu.caseMappings.enabled": "true",
         "spark.sql.legacy.allowNegativeScaleOfDecimal": "false",
         "spark.sql.legacy.charVarcharAsString": "false",
@@ -45,7 +45,7 @@ EXPECTED: Mapping[str, str] = MappingProxyType(
         **{name: value for entry in FORMATS for name, value in entry.settings.expected.items()},
     }
 )
-# Settings of file formats that look as if they decided what a scan gives, and do not; tests compare scans under each.
+# Settings of file formats that seem to change a scan's result, but do not; tests compare scans with each.
 IRRELEVANT: Mapping[str, str] = MappingProxyType(
     {
         "spark.sql.sources.partitionOverwriteMode": "read by writers only",
@@ -53,14 +53,14 @@ IRRELEVANT: Mapping[str, str] = MappingProxyType(
         **{name: reason for entry in FORMATS for name, reason in entry.settings.irrelevant.items()},
     }
 )
-# Settings that an option of the relation may overrule: each scan looks at them.
+# Settings that an option of the relation may override, so each scan checks them.
 IGNORE_CORRUPT_FILES = "spark.sql.files.ignoreCorruptFiles"
 IGNORE_MISSING_FILES = "spark.sql.files.ignoreMissingFiles"
-BUCKETING = "spark.sql.sources.bucketing.enabled"
-"""Whether Spark reads bucketed tables by their buckets."""
+BUCKETING_SETTING = "spark.sql.sources.bucketing.enabled"
+"""The setting that decides whether Spark reads bucketed tables by their buckets."""
 FORMAT_PREFIXES = tuple(prefix for entry in FORMATS for prefix in entry.settings.prefixes)
-"""What the names of settings begin with that decline a scan of some format, not the query."""
-# SQLConf refuses to say the value of a setting that has no default, unless one is given along.
+"""The prefixes of settings that decline a scan of some file format, not the whole query."""
+# SQLConf raises an error for a setting that has no value and no default, unless the call passes a default.
 _UNSET_BY_DEFAULT = frozenset(name for entry in FORMATS for name in entry.settings.unset)
 _MAP_KEYS = "spark.sql.mapKeyDedupPolicy"
 _MAX_PARTITION_BYTES = "spark.sql.files.maxPartitionBytes"
@@ -77,7 +77,7 @@ _OWN = (
     "spark.sql.columnNameOfCorruptRecord",
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
-    BUCKETING,
+    BUCKETING_SETTING,
     _MAX_PARTITION_BYTES,
     _OPEN_COST_BYTES,
     _MAP_KEYS,
@@ -123,29 +123,29 @@ class SessionSettings:
 
     @property
     def last_key_wins(self) -> bool:
-        """Of equal keys of a map the last one wins; else they are an error."""
+        """True if the last one of duplicate map keys wins; otherwise they are an error."""
         return str(self.values.get(_MAP_KEYS)).strip().upper() == "LAST_WIN"
 
     @property
     def recursion_levels(self) -> int | None:
-        """How many rounds a recursive query may have; None if any number."""
+        """The maximum number of rounds of a recursive query; None for no limit."""
         return _limit(self.values.get(_RECURSION_LEVELS))
 
     @property
     def recursion_rows(self) -> int | None:
-        """How many rows the rounds of a recursive query may have together; None if any number."""
+        """The maximum number of rows of all rounds of a recursive query; None for no limit."""
         return _limit(self.values.get(_RECURSION_ROWS))
 
     def text(self, name: str) -> str:
-        """The value of a setting that was read; Unsupported if this Spark does not know it."""
+        """Return the value of a setting that was read; raises Unsupported if this version of Spark does not have it."""
         return _text(self.values, name)
 
     def with_values(self, values: Mapping[str, str | None]) -> SessionSettings:
-        """The same settings with other values of some that were read."""
+        """Return these settings with other values for some of them."""
         return replace(self, values=MappingProxyType({**self.values, **values}))
 
     def unexpected(self, *prefixes: str) -> dict[str, str]:
-        """Settings below one of the prefixes (default: all) whose value the engine does not follow."""
+        """Return settings below one of the prefixes (default: all) with a value that the engine does not support."""
         return {
             name: str(self.values[name])
             for name, expected in EXPECTED.items()
@@ -156,7 +156,7 @@ class SessionSettings:
 
 
 def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
-    """Reads ``sessionState().conf()``, a SQLConf."""
+    """Read the settings of ``sessionState().conf()``, a SQLConf."""
     try:
         values = _values(conf, jvm)
     except Exception:  # py4j's: a setting that this Spark does not know was set in another session
@@ -175,7 +175,7 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
 
 
 def _values(conf: Any, jvm: Jvm) -> dict[str, str | None]:
-    """All settings that decide answers; None for one that is not set and has no default in this Spark."""
+    """Return all settings that decide results; None for one without a value and without a default in this Spark."""
     unknown = _unknown_names(conf, jvm)
     names = tuple(name for name in (*_OWN, *EXPECTED) if name not in unknown)
     strings = session_values(conf, jvm, names)
@@ -189,7 +189,7 @@ def _values(conf: Any, jvm: Jvm) -> dict[str, str | None]:
 
 
 def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | None = None) -> list[str]:
-    """The values of settings in one go; ``unset`` for those that are not set, else Spark's defaults."""
+    """Return the values of settings with one JVM call; ``unset`` replaces Spark's defaults for those that are not set."""
     return jvm.map_strings(names, jvm.caller(conf, _CONF, "getConfString", unset))
 
 
@@ -202,12 +202,12 @@ def _unknown_names(conf: Any, jvm: Jvm) -> tuple[str, ...]:
         try:
             session_values(conf, jvm, required)
         except Exception:  # py4j's: this Spark is older or newer than the list
-            missing = [name for name in required if not _has_value(conf, name)]
+            missing = [name for name in required if not _has_default(conf, name)]
         known = _unknown[jvm] = (*missing, *(name for name in EXPECTED if name in _UNSET_BY_DEFAULT))
     return known
 
 
-def _has_value(conf: Any, name: str) -> bool:
+def _has_default(conf: Any, name: str) -> bool:
     try:
         conf.getConfString(name)
     except Exception:  # py4j's error for NoSuchElementException
@@ -223,5 +223,5 @@ def _text(values: Mapping[str, str | None], name: str) -> str:
 
 
 def _limit(text: str | None) -> int | None:
-    """The value of a limit, of which -1 is none; so is that of a Spark without the setting."""
+    """Parse a limit; None for -1 (no limit), and for versions of Spark without the setting."""
     return None if text is None or int(text) < 0 else int(text)

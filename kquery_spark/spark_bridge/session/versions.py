@@ -79,7 +79,7 @@ def patch_version(text: str) -> tuple[int, int, int] | None:
 
 
 def spark_api(version: str) -> SparkApi:
-    """What Spark of a version offers; Unsupported for one that is not known."""
+    """Return the names and features of a version of Spark; raises Unsupported for an unknown version."""
     minor = minor_version(version)
     api = None if minor is None else _APIS.get(minor)
     if api is None:

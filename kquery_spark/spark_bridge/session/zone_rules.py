@@ -1,4 +1,4 @@
-"""Time zones as Spark's JVM knows them, which may be another release of the time zone database than this machine has.
+"""Reads the rules of time zones from Spark's JVM, whose time zone database may differ from that of this machine.
 
 Since release 2022b the database gives dozens of zones, Europe/Amsterdam among them, the history of a neighbor before 1970;
 distributions of Linux keep their own.
@@ -34,7 +34,7 @@ _followed: set[str] = set()
 
 
 def follow_zone(jvm: Jvm, name: str) -> None:
-    """Have the engine take a time zone for what the JVM takes it for; the two are compared once a process."""
+    """Make the engine use the JVM's rules of a time zone; the two databases are compared once per process."""
     if name in _followed:
         return
     try:
@@ -42,26 +42,26 @@ def follow_zone(jvm: Jvm, name: str) -> None:
     except Unsupported:  # what needs the zone is declined where it does
         is_region = False
     if is_region:
-        _follow(jvm, name)
+        _adopt_jvm_rules(jvm, name)
     _followed.add(name)
 
 
-def _follow(jvm: Jvm, name: str) -> None:
+def _adopt_jvm_rules(jvm: Jvm, name: str) -> None:
     try:
         rules = jvm.call("java.time.ZoneId", "of", name).getRules()
     except SPARK_ERRORS:
         raise Unsupported(f"Spark's JVM does not know the time zone {name}") from None
-    machine, known = table_of_this_machine(name), _recorded(jvm, rules, name)
+    machine, known = table_of_this_machine(name), _listed_transitions(jvm, rules, name)
     last = known.moments[-1] if known.moments else _LONG_AGO
     is_same_later = all(
-        _next(jvm, rules, moment) == machine.next_after(moment) for moment in (last, *_SAMPLES)
+        _next_transition(jvm, rules, moment) == machine.next_after(moment) for moment in (last, *_SAMPLES)
     )
     if is_same_later and machine.until(last) == known:
         return
-    adopt_tables(known.followed_by(machine) if is_same_later else _whole(jvm, rules, known))
+    adopt_tables(known.followed_by(machine) if is_same_later else _all_transitions(jvm, rules, known))
 
 
-def _recorded(jvm: Jvm, rules: Any, name: str) -> ZoneTable:
+def _listed_transitions(jvm: Jvm, rules: Any, name: str) -> ZoneTable:
     """The changes that the JVM has a list of; later ones follow rules."""
     first = rules.getOffset(jvm.call("java.time.Instant", "ofEpochSecond", _LONG_AGO)).getTotalSeconds()
     moments, offsets = [], [first]
@@ -78,7 +78,7 @@ def _seconds(offset: str) -> int:
     return seconds
 
 
-def _next(jvm: Jvm, rules: Any, moment: int) -> tuple[int, int] | None:
+def _next_transition(jvm: Jvm, rules: Any, moment: int) -> tuple[int, int] | None:
     """The first change after a moment and the offset from then on; None if there is none before 2500."""
     change = rules.nextTransition(jvm.call("java.time.Instant", "ofEpochSecond", moment))
     if change is None or change.toEpochSecond() >= END:
@@ -86,12 +86,12 @@ def _next(jvm: Jvm, rules: Any, moment: int) -> tuple[int, int] | None:
     return change.toEpochSecond(), change.getOffsetAfter().getTotalSeconds()
 
 
-def _whole(jvm: Jvm, rules: Any, known: ZoneTable) -> ZoneTable:
+def _all_transitions(jvm: Jvm, rules: Any, known: ZoneTable) -> ZoneTable:
     """All changes until 2500, asked for one by one."""
     moments, offsets = list(known.moments), list(known.offsets)
-    change = _next(jvm, rules, moments[-1] if moments else _LONG_AGO)
+    change = _next_transition(jvm, rules, moments[-1] if moments else _LONG_AGO)
     while change is not None:
         moments.append(change[0])
         offsets.append(change[1])
-        change = _next(jvm, rules, change[0])
+        change = _next_transition(jvm, rules, change[0])
     return ZoneTable(known.name, tuple(moments), tuple(offsets))

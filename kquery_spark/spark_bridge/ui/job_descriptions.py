@@ -1,4 +1,4 @@
-"""What Spark shows of jobs: their descriptions in its UI and event log, and bars on the terminal."""
+"""Controls how Spark shows jobs: their descriptions in its UI and event log, and progress bars on the terminal."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def draws_progress(context: SparkContext) -> bool:
 
 
 @contextmanager
-def described_jobs(context: SparkContext, description: str) -> Iterator[None]:
-    """Jobs that this thread starts meanwhile have the description, unless the user gave them one."""
+def job_description(context: SparkContext, description: str) -> Iterator[None]:
+    """Give the jobs that this thread starts in this block a description, unless the user has set one."""
     if context.getLocalProperty(_PROPERTY) is not None:
         yield
         return

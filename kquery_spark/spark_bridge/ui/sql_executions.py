@@ -1,8 +1,8 @@
-"""SQL executions that Python adds to Spark's UI and event log.
+"""Adds SQL executions of the engine to Spark's UI and event log.
 
-Spark learns of executions by events on its listener bus. An execution whose start, metric values and end are posted after
-everything has run is complete from the start: no event of Spark's own comes between, and nothing is updated that Spark
-keeps. The events are made from JSON, as the history server makes them, so that a whole plan takes one py4j call.
+Spark's UI learns about executions from events on the listener bus. The engine posts the start, the metric values and the
+end of an execution together, after everything has run. So no event of Spark can come between them, and no state of Spark
+has to be updated. The events are built from JSON, as the history server does, so that a whole plan takes one py4j call.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.spark_bridge.session.setting_values import is_true
 
 MetricType = Literal["sum", "size", "timing"]
-"""How the UI shows a value: as a number, as bytes, as milliseconds."""
+"""The format of a metric in the UI: a number, bytes, or milliseconds."""
 
 _EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
 _SETTINGS = "org.apache.spark.sql.internal.SQLConf"
 _EVENT = "org.apache.spark.scheduler.SparkListenerEvent"
 _EVENTS = "org.apache.spark.sql.execution.ui.SparkListener"
 _FIRST_METRIC_ID = 1 << 52
-"""Above the ids of Spark's accumulators, which count from 0, and still exact as a number of JavaScript."""
+"""Larger than the ids of Spark's accumulators, which count from 0, and still exact as a JavaScript number."""
 _metric_ids = itertools.count(_FIRST_METRIC_ID)
 
 
 @dataclass(frozen=True)
 class PlanNode:
-    """A node of the graph that the UI draws: its title, its text, metrics (name, type, value) and the nodes below it."""
+    """A node of the graph that the UI draws: its title, its description, metrics (name, type, value) and children."""
 
     name: str
     text: str
@@ -46,7 +46,7 @@ class PlanNode:
 
 @dataclass(frozen=True)
 class FinishedExecution:
-    """An execution for the UI. root_id: the execution of Spark below which the UI lists it; None for one of its own."""
+    """A finished execution. root_id: Spark's execution under which the UI lists it; None for a top-level execution."""
 
     description: str
     plan: PlanNode
@@ -57,7 +57,7 @@ class FinishedExecution:
 
 
 def shows_executions(context: SparkContext) -> bool:
-    """Return whether anybody can see SQL executions: there is a UI, or an event log."""
+    """Return whether SQL executions are visible at all: in a UI or an event log."""
     if is_true(context.getConf().get("spark.eventLog.enabled", "false")):
         return True
     return context.uiWebUrl is not None
@@ -91,7 +91,7 @@ class SqlExecutions:
         return self._owner.getQueryExecution(execution_id) is not None
 
     def post(self, execution: FinishedExecution) -> int:
-        """Show an execution in the UI and the event log, under a new id of Spark's, which is returned."""
+        """Add an execution to the UI and the event log; return its new id."""
         execution_id = int(self._next_id.apply(self._owner))
         events = _events(execution_id, execution)
         self._post_lines.apply("\n".join(json.dumps(event) for event in events))
@@ -99,7 +99,7 @@ class SqlExecutions:
 
 
 def before_stop(context: SparkContext, callback: Callable[[], None]) -> None:
-    """Call ``callback`` once, before the context stops or this process exits; what it raises is dropped."""
+    """Call ``callback`` once, before the context stops or this process exits; its errors are ignored."""
     stop = context.stop
 
     @functools.cache
@@ -118,7 +118,7 @@ def before_stop(context: SparkContext, callback: Callable[[], None]) -> None:
 
 
 def _events(execution_id: int, execution: FinishedExecution) -> Iterator[dict[str, Any]]:
-    """The events in the form of the event log; each version of Spark reads the fields that it knows."""
+    """Return the events in the JSON format of the event log; each version of Spark reads the fields that it knows."""
     values: list[tuple[int, int]] = []
     plan = _plan_info(execution.plan, values)
     yield {
@@ -150,7 +150,7 @@ def _events(execution_id: int, execution: FinishedExecution) -> Iterator[dict[st
 
 
 def _plan_info(node: PlanNode, values: list[tuple[int, int]]) -> dict[str, Any]:
-    """A ``SparkPlanInfo``; adds the values of its metrics by their ids."""
+    """Build a ``SparkPlanInfo`` in JSON, and add the values of its metrics to ``values`` by their ids."""
     metrics = []
     for name, kind, value in node.metrics:
         metric_id = next(_metric_ids)

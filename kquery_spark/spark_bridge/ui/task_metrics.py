@@ -1,4 +1,4 @@
-"""Spark's own metrics of a task, as far as its Python worker sends them."""
+"""Adds to Spark's own metrics of a task, those that Python workers can report."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from pyspark.sql import Window as SparkWindow
 import kquery_spark as kq
 from kquery_spark.errors import KQueryError, PlanError, SqlError
 from kquery_spark.frontends.dataframe import named_function
-from kquery_spark.frontends.dataframe.functions import form_of
+from kquery_spark.frontends.dataframe.functions import call_form_of
 from tests.frontends.sql.analyzer.engine import rows, same_type
 
 VIEWS = {
@@ -301,7 +301,7 @@ def test_strings_are_columns_where_they_are_in_pyspark():
                     rest = i
                 else:
                     places.append(i)
-        form = form_of(name)
+        form = call_form_of(name)
         if rest is not None:
             assert form.columns_from is not None, name
             assert rest - len(places) <= form.columns_from <= rest, name
@@ -357,7 +357,7 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
         (lambda p, s: p.dropna("some"), "'any' or 'all'"),
         (lambda p, s: p.toDF("a"), r"1 name\(s\) for 7 column"),
         (lambda p, s: p.sort("id", "name", ascending=[True]), "1 values for 2 sort keys"),
-        (lambda p, s: p.drop(kq.col("id") + 1), "no column to drop"),
+        (lambda p, s: p.drop(kq.col("id") + 1), "only columns can be dropped"),
         (lambda p, s: p.filter(kq.col("id") > 1 and kq.col("id") < 3), "no truth value"),
         (lambda p, s: 1 in kq.col("id"), "no 'in'"),
         (lambda p, s: list(kq.col("id")), "cannot be iterated"),

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pyspark.sql import SparkSession
 
-from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES, OPTIMIZER_RULES
+from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, OPTIMIZER_RULES
 from tests.fuzz.sql_inputs.parse import SqlInput
 from tests.fuzz.sql_inputs.tables import POSTGRES_FUNCTIONS
 
@@ -25,7 +25,7 @@ _FOLDING = (
     "PropagateEmptyRelation",
     "FoldablePropagation",
 )
-UNFOLDED = {EXCLUDED_RULES: ",".join(OPTIMIZER_RULES + rule for rule in _FOLDING)}
+UNFOLDED = {EXCLUDED_RULES_SETTING: ",".join(OPTIMIZER_RULES + rule for rule in _FOLDING)}
 """Without these rules the engine computes what Spark's optimizer would otherwise have computed."""
 BASE = {"spark.sql.session.timeZone": "America/Los_Angeles", "spark.sql.shuffle.partitions": "4"}
 SKIPPED_DIRECTORIES = frozenset({"udaf", "udtf"})

@@ -2,7 +2,7 @@
 -- Tables: odd_rows
 
 -- try beside ANSI
-query context_declines(try_sum is no window function)
+query context_declines(try_sum is not a window function)
 SELECT try_add(k, 2147483647) a, k + 1 b, try_divide(k, 0) c, try_cast(s AS INT) d, try_sum(k) OVER () x FROM t
 
 -- decimals past 38 digits in a window

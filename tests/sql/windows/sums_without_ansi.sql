@@ -9,10 +9,10 @@ statement files=1
 CREATE TEMP VIEW longs AS
 SELECT * FROM VALUES (1, 9223372036854775807), (2, -1), (3, -5), (4, 9223372036854775807), (5, 9223372036854775807) AS v(i, x)
 
-query expect_fallback(the order of additions decides) context_declines(try_sum is no window function)
+query expect_fallback(the order of additions decides) context_declines(try_sum is not a window function)
 SELECT i, try_sum(x) OVER (ORDER BY i) AS s FROM nines ORDER BY i
 
-query expect_fallback(the order of additions decides) context_declines(try_sum is no window function)
+query expect_fallback(the order of additions decides) context_declines(try_sum is not a window function)
 SELECT i, try_sum(x) OVER (ORDER BY i ROWS BETWEEN 1 PRECEDING AND 1 FOLLOWING) AS s FROM nines ORDER BY i
 
 query

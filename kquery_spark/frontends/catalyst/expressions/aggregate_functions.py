@@ -20,7 +20,7 @@ from kquery_spark.functions.registry import EvalMode
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
-#: Where a typed aggregate keeps its state in Spark's buffers: nothing to do with its value.
+#: Fields with the position of a typed aggregate's state in Spark's buffers, which do not affect its value.
 IGNORED_FIELDS = ("mutableAggBufferOffset", "inputAggBufferOffset")
 
 REASONS = {
@@ -44,7 +44,7 @@ CONDITIONS = {
     "PythonUDAF": "not of year-month intervals, beside no other aggregates",
 }
 
-# Their values depend on the order of rows, so they are Spark's where the query gives them one.
+# Their values depend on the order of rows, so they fall back if the query orders the rows.
 _ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg", "MaxMinByK"})
 
 
@@ -109,7 +109,7 @@ def _count(function: CatalystNode, entry: AggregateFunction, translate: Translat
 
 
 def _countable(expr: Expr) -> Expr:
-    """What is NULL where the expression is: of variants, which no aggregate takes, whether they are there."""
+    """Return an expression that is NULL exactly if ``expr`` is; for variants, which COUNT cannot read, a Boolean."""
     if expr.dtype != t.VARIANT:
         return expr
     return Case(((Call.of("isnotnull", expr), Literal(True, t.BOOL)),))
@@ -163,7 +163,7 @@ def _listagg(function: CatalystNode, entry: AggregateFunction, translate: Transl
 
 
 def _several_by(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
-    """The value, what orders the rows, and how many values to give."""
+    """Translate MAX_BY or MIN_BY with a count: the value, the key, and the number of values."""
     value, order, number = (translate(child) for child in function.children)
     if not isinstance(number, Literal) or number.value is None:
         raise Unsupported(f"{entry.calls.name_of(entry.name)} of a number that varies is not supported")

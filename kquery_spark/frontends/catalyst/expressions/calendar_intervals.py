@@ -14,7 +14,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 from kquery_spark.types.units import SECOND_MICROS
 
-# The units in Spark's text of an interval: which of the three counts each adds to, and how many of it one is.
+# The units in Spark's string of an interval: the count (months, days or microseconds) that each adds to, and its factor.
 _UNITS = {
     "years": (0, 12),
     "months": (0, 1),
@@ -36,9 +36,11 @@ def add_interval(node: CatalystNode, translate: Translator) -> Expr:
     """A timestamp and an interval."""
     start, interval = node.children
     if interval.cls == "MakeInterval":
-        counts = _made(interval, translate)
+        counts = _counts_of_fields(interval, translate)
     elif interval.cls == "UnaryMinus" and interval.children[0].cls == "MakeInterval":
-        counts = tuple(Call.of("negative", count) for count in _made(interval.children[0], translate))
+        counts = tuple(
+            Call.of("negative", count) for count in _counts_of_fields(interval.children[0], translate)
+        )
     elif interval.cls == "Literal" and interval["dataType"] == "interval":
         counts = _constant(str(interval["value"]))
     else:
@@ -47,8 +49,8 @@ def add_interval(node: CatalystNode, translate: Translator) -> Expr:
     return Call.of(calendar_intervals.ADDITION, translate(start), *counts, tz=translate.zone(node))
 
 
-def _made(node: CatalystNode, translate: Translator) -> tuple[Expr, ...]:
-    """The counts of an interval of fields; where they overflow, Spark's error or NULL is Spark's."""
+def _counts_of_fields(node: CatalystNode, translate: Translator) -> tuple[Expr, ...]:
+    """Return the counts of ``make_interval``; if they overflow, the query falls back for Spark's error or NULL."""
     translate.check_fields(node, "failOnError")
     years, months, weeks, days, *clock = map(translate, node.children)
     return (

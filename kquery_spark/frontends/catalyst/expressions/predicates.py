@@ -56,7 +56,7 @@ def like(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("LikeAll", "LikeAny", "NotLikeAll", "NotLikeAny", family="predicates")
 def like_many(node: CatalystNode, translate: Translator) -> Expr:
-    """LIKE ALL and LIKE ANY of constant patterns, one of which may be NULL."""
+    """LIKE ALL and LIKE ANY of constant patterns, including NULL."""
     text = translate(node.child("child"))
     conditions: list[Expr] = []
     for pattern in translate.facts.patterns(node):
@@ -66,26 +66,26 @@ def like_many(node: CatalystNode, translate: Translator) -> Expr:
         if can_raise(condition):
             raise Unsupported(f"LIKE with the malformed pattern {pattern!r} is not supported")
         conditions.append(Call.of("not", condition) if node.cls.startswith("Not") else condition)
-    return _joined("and" if node.cls.endswith("All") else "or", conditions)
+    return _fold_conditions("and" if node.cls.endswith("All") else "or", conditions)
 
 
 @EXPRESSIONS.handles("AtLeastNNonNulls", family="predicates")
 def at_least_n_non_nulls(node: CatalystNode, translate: Translator) -> Expr:
-    """``dropna``: so many columns are neither NULL nor NaN."""
+    """``dropna``: at least n columns are neither NULL nor NaN."""
     present = [_is_present(translate(child)) for child in node.child_list("children")]
     needed: int = node["n"]
     if needed <= 0:
         return Literal(True, t.BOOL)
     if needed == len(present):
-        return _joined("and", present)
+        return _fold_conditions("and", present)
     if needed == 1 and present:
-        return _joined("or", present)
+        return _fold_conditions("or", present)
     one, zero = Literal(1, t.INT), Literal(0, t.INT)
-    count = _joined("add", [Case(((condition, one),), zero) for condition in present] or [zero])
+    count = _fold_conditions("add", [Case(((condition, one),), zero) for condition in present] or [zero])
     return Call.of("gteq", count, Literal(needed, t.INT))
 
 
-def _joined(function: str, parts: Sequence[Expr]) -> Expr:
+def _fold_conditions(function: str, parts: Sequence[Expr]) -> Expr:
     first, *others = parts
     for other in others:
         first = Call.of(function, first, other)

@@ -132,7 +132,7 @@ def arrays_zip(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("Size", family="functions")
 def size(node: CatalystNode, translate: Translator) -> Expr:
-    """How many elements; -1 for NULL where Spark was told to, as it is without ANSI mode."""
+    """The number of elements; -1 for NULL if the node says so, as it does without ANSI mode."""
     count = translate.call(function("size"), node)
     return Call.of("coalesce", count, Literal(-1, t.INT)) if node["legacySizeOfNull"] else count
 

@@ -19,7 +19,7 @@ from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
-from kquery_spark.spark_bridge.session.settings import PRECISION_LOSS
+from kquery_spark.spark_bridge.session.settings import PRECISION_LOSS_SETTING
 from kquery_spark.types import names as t
 
 MODES = {"ANSI": EvalMode.ANSI, "TRY": EvalMode.TRY, "LEGACY": EvalMode.LEGACY}
@@ -156,7 +156,7 @@ class Translator:
             if _repeats(value, node.children[len(indexes) :]):
                 value = len(indexes)
             indexes.extend(value if type(value) is list else (value,))
-        # Equal children have the index of the first of them; a number that is not an index makes too many.
+        # Equal children all have the index of the first one; a number that is not an index makes the count too large.
         if len(indexes) != len(node.children) or any(
             type(index) is not int or not 0 <= index <= position for position, index in enumerate(indexes)
         ):
@@ -192,7 +192,7 @@ class Translator:
         keeps_context = any(name in node.fields for name in _MODE_FIELDS)
         if is_decimal and keeps_context and not self.facts.allows_precision_loss(node):
             raise Unsupported(
-                f"arithmetic of decimals that was made while {PRECISION_LOSS} was false is not supported"
+                f"arithmetic of decimals that was made while {PRECISION_LOSS_SETTING} was false is not supported"
             )
 
     def zone(self, node: CatalystNode) -> str:

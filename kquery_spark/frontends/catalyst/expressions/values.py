@@ -97,7 +97,7 @@ def as_literal(scalar: pa.Scalar) -> Literal:
 @EXPRESSIONS.handles("KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", family="values")
 @EXPRESSIONS.handles("KnownNotContainsNull", "PromotePrecision", family="values")
 def same(node: CatalystNode, translate: Translator) -> Expr:
-    """A name, or a promise about the value: only the value counts."""
+    """Translate a node that only names its child or asserts something about it: to the child."""
     return translate.with_variants(node.children[0])
 
 
@@ -115,7 +115,7 @@ def collate(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("ScalarSubquery", family="values", partly="uncorrelated")
 def scalar_subquery(node: CatalystNode, translate: Translator) -> Expr:
-    """The value of a subquery, as a column that a join brings."""
+    """The value of a subquery, as a column that a join adds."""
     if node.children:
         raise Unsupported("a correlated scalar subquery is not supported")
     if translate.subqueries is None:

@@ -1,4 +1,4 @@
-"""One import: where handlers find their children's plans, and where what falls back to Spark is written down."""
+"""The state of one import: gives handlers the plans of their children, and records the subtrees that fall back to Spark."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ class Context:
             try:
                 dtype = arrow_type(attribute["dataType"], self.settings.time_zone)
             except Unsupported:
-                continue  # who reads the column is told that it cannot be read
+                continue  # an expression that reads the column will find that it is missing
             name = self.names.fresh(attribute["name"])
             fields.append(pa.field(name, dtype, bool(attribute["nullable"])))
             output.append((attribute["exprId"], name))

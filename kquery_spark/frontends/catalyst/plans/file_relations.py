@@ -44,7 +44,7 @@ from kquery_spark.spark_bridge.relations.cached_rows import (
 )
 from kquery_spark.spark_bridge.relations.leaves import CACHE, CachedFiles, OtherRelation
 from kquery_spark.spark_bridge.session.settings import (
-    BUCKETING,
+    BUCKETING_SETTING,
     IGNORE_CORRUPT_FILES,
     IGNORE_MISSING_FILES,
     SessionSettings,
@@ -185,7 +185,7 @@ def _bucketing(
 ) -> Bucketing | None:
     """The buckets of the files; None where Spark does not look at them."""
     spec = relation.bucket_spec
-    if spec is None or not settings.is_on(BUCKETING):
+    if spec is None or not settings.is_on(BUCKETING_SETTING):
         return None
     return bucketed_files(spec, [file.path for file in files])
 

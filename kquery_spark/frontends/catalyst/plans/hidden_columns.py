@@ -72,7 +72,7 @@ def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, cont
 
 
 def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> Sequence[CatalystNode]:
-    """The ``_metadata`` columns of a leaf of which the query reads something."""
+    """Return the ``_metadata`` columns of a leaf that the query reads, entirely or in part."""
     return [a for a in node.trees("output") if is_metadata(a, relation) and context.required(node, a)]
 
 

@@ -18,21 +18,21 @@ def global_limit(node: CatalystNode, context: Context) -> Scope:
     if below.cls == "LocalLimit" and _number(below, "limitExpr") >= count + offset:
         below = below.children[0]
     child = context.subtree(below)
-    return child.over(Limit(child.plan, count, offset))
+    return child.with_plan(Limit(child.plan, count, offset))
 
 
 @PLANS.handles("LocalLimit", family="limits")
 def local_limit(node: CatalystNode, context: Context) -> Scope:
-    """A limit of each partition, pushed below a node under a GlobalLimit: so few rows do for all, too."""
+    """A limit per partition, which Spark pushes below a GlobalLimit; one limit for all rows is enough there."""
     child = context.subtree(node.children[0])
-    return child.over(Limit(child.plan, _number(node, "limitExpr")))
+    return child.with_plan(Limit(child.plan, _number(node, "limitExpr")))
 
 
 @PLANS.handles("Offset", family="limits")
 def offset(node: CatalystNode, context: Context) -> Scope:
     """OFFSET without LIMIT."""
     child = context.subtree(node.children[0])
-    return child.over(Limit(child.plan, None, _number(node, "offsetExpr")))
+    return child.with_plan(Limit(child.plan, None, _number(node, "offsetExpr")))
 
 
 def _number(node: CatalystNode, field: str) -> int:

@@ -29,11 +29,11 @@ def same(node: CatalystNode, context: Context) -> Scope:
     partly="below an aggregate, a join, a window or a sort of all rows, which distribute rows anew",
 )
 def repartition(node: CatalystNode, context: Context) -> Scope:
-    """A distribution of rows that nobody sees."""
+    """Omit a repartitioning whose effect the query cannot observe."""
     if id(node) not in context.required.redistributed:
         raise Unsupported("repartitioning is done by Spark")
     child = context.subtree(node.children[0])
-    return child.over(child.plan)  # without hidden columns, which only a Filter passes on
+    return child.with_plan(child.plan)  # without hidden columns, which only a Filter passes on
 
 
 @PLANS.handles("Project", family="projections")
@@ -84,7 +84,7 @@ def filter_(node: CatalystNode, context: Context) -> Scope:
 
 
 def _check_directories(plan: LogicalPlan, terms: list[Expr]) -> None:
-    """Leave to Spark what it raises an error for while it looks at directories, which may hold no row to raise it for."""
+    """Raise Unsupported if Spark may raise an error while it prunes directories, for which the engine may have no row."""
     names: dict[str, Expr] = {}
     if isinstance(plan, Projection):
         names, plan = {n.name: n.expr for n in plan.exprs}, plan.child

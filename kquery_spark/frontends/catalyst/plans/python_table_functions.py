@@ -84,7 +84,7 @@ def table_function(node: CatalystNode, context: Context) -> Scope:
 
 
 def _partitioned(node: CatalystNode) -> CatalystNode | None:
-    """The node by which Spark brings the rows of a TABLE argument's partitions together, if there is one below."""
+    """Return the node by which Spark collects the rows of each partition of a TABLE argument; None if there is none."""
     below = node.children[0] if node.cls == "Project" else node
     if below.cls == "Sort" and not below["global"]:
         below = below.children[0]

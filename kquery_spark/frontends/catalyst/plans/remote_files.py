@@ -1,4 +1,4 @@
-"""How many files of object stores and of HDFS the driver looks at while it plans."""
+"""Limits the number of files of object stores and of HDFS that the driver inspects while it plans."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.footers import MAX_BYTES
 
-# So many are always looked at, in about a second.
+# This number of files is always inspected, in about a second.
 _FEW = 500
-# Footers that the driver fetches in a second, 32 at a time, and what a core of Spark's reads of files meanwhile, at best.
+# Footers that the driver fetches per second, 32 at a time, and the bytes that a core of Spark reads per second, at best.
 _FOOTERS_PER_SECOND = 500
 _READ_BYTES_PER_SECOND = 100 << 20
-# What the look at files may take of the time in which Spark would read all of them.
+# The share of the time that Spark needs to read all files which planning may spend on inspecting them.
 _SHARE = 0.1
 _MEGABYTE = 1 << 20
 

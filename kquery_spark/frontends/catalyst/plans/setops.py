@@ -47,4 +47,4 @@ def distinct(node: CatalystNode, context: Context) -> Scope:
     keys = dict.fromkeys(child.names())
     for name in keys:
         check_key(child.plan.column(name).dtype)
-    return child.over(Aggregate(child.plan, tuple(Named(child.plan.column(n), n) for n in keys), ()))
+    return child.with_plan(Aggregate(child.plan, tuple(Named(child.plan.column(n), n) for n in keys), ()))

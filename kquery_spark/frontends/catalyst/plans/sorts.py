@@ -20,7 +20,9 @@ def sort(node: CatalystNode, context: Context) -> Scope:
     if not node["global"]:
         raise Unsupported("sorting within Spark's partitions is not supported")
     child = context.subtree(node.children[0])
-    return child.over(Sort(child.plan, sort_keys(node.trees("order"), context.translator(child.columns))))
+    return child.with_plan(
+        Sort(child.plan, sort_keys(node.trees("order"), context.translator(child.columns)))
+    )
 
 
 def sort_keys(orders: tuple[CatalystNode, ...], translate: Translator) -> tuple[SortKey, ...]:

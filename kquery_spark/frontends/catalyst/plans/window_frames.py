@@ -49,7 +49,7 @@ def _is_year_month(bound: CatalystNode) -> bool:
 def _frame_of_months(
     low: CatalystNode, high: CatalystNode, translate: Translator, order: tuple[SortKey, ...]
 ) -> Frame:
-    """A RANGE frame with year-month intervals for bounds, none of which is another interval."""
+    """A RANGE frame whose bounds are year-month intervals (or not intervals at all)."""
     if len(order) != 1:
         raise Unsupported("a RANGE frame over several ORDER BY keys is not supported")
     check_months(order[0].expr.dtype)

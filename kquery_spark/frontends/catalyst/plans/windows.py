@@ -88,7 +88,7 @@ def window_group_limit(node: CatalystNode, context: Context) -> Scope:
     function = window_for_catalyst(node.tree("rankLikeFunction").cls)
     if function is None or not function.cuts_groups:
         raise Unsupported(f"a limit by {node.tree('rankLikeFunction').cls} is not supported")
-    return child.over(WindowGroupLimit(child.plan, partition, order, function.name, node["limit"]))
+    return child.with_plan(WindowGroupLimit(child.plan, partition, order, function.name, node["limit"]))
 
 
 def _call(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> WindowCall:

@@ -1,4 +1,4 @@
-"""Whether the engine can evaluate an expression, known from the expression alone, before the plan is imported."""
+"""Decides whether the engine can evaluate an expression, from the expression alone, before the plan is imported."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _AnyAggregate(AggregateSink):
 
 
 class Expressible:
-    """Tells which expressions of one plan the engine can evaluate; it assumes so of an expression with a subquery."""
+    """Decides which expressions of one plan the engine can evaluate; it assumes that it can evaluate subqueries."""
 
     def __init__(self, facts: Facts, settings: SessionSettings) -> None:
         self._facts = facts

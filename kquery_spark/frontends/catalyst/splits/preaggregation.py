@@ -29,7 +29,7 @@ def preaggregate(
     node: CatalystNode, children: Sequence[Any], expressible: Expressible, builder: PlanBuilder
 ) -> Any | None:
     """``sum(x) BY declined(s)`` becomes ``sum(p) BY d`` over ``declined(s) AS d`` over ``sum(x) AS p BY s``."""
-    input_ = _Input.of(node.children[0], expressible)
+    input_ = _Input.match(node.children[0], expressible)
     keys, items = node.trees("groupingExpressions"), node.trees("aggregateExpressions")
     if input_ is None or not all(key.cls == "AttributeReference" for key in keys):
         return None
@@ -83,8 +83,8 @@ class _Input:
     depth: int
 
     @classmethod
-    def of(cls, node: CatalystNode, expressible: Expressible) -> _Input | None:
-        """None for another input, and for one that Spark cannot compute for groups of rows."""
+    def match(cls, node: CatalystNode, expressible: Expressible) -> _Input | None:
+        """Return the input of an Aggregate; None if it has another form, or if Spark cannot compute it for groups."""
         if node.cls != "Project":
             return None
         columns = node.trees("projectList")
@@ -134,7 +134,7 @@ class _Input:
 
 
 def _merges(call: CatalystNode, early: bool, expressible: Expressible) -> bool:
-    """Whether merging the call's values for groups gives its value for all rows, but for the last digits of float sums."""
+    """Return whether merging the values of groups gives the value for all rows, except for the last digits of float sums."""
     if call["mode"] != "Complete" or call["isDistinct"] or aggregate_filter(call) is not None:
         return False
     match call.children[0].cls:
@@ -152,7 +152,7 @@ def _never_raises(call: CatalystNode, expressible: Expressible) -> bool:
 
 
 def _sums_alike(function: CatalystNode, expressible: Expressible) -> bool:
-    """Whether a sum of sums is the sum: those of decimals have another type, and a part of bigints may overflow alone."""
+    """Return whether a sum of sums equals the sum; partial sums of decimals have another type, of bigints may overflow."""
     summed = expressible.translated(function.children[0])
     if summed is None or t.is_decimal(summed.dtype):
         return False
@@ -162,7 +162,7 @@ def _sums_alike(function: CatalystNode, expressible: Expressible) -> bool:
 
 
 def _has_one_zero(function: CatalystNode, expressible: Expressible) -> bool:
-    """False for fractions: of 0.0 and -0.0, min and max give the one that comes first."""
+    """Return False for fractions, since MIN and MAX of 0.0 and -0.0 return the one that comes first."""
     value = expressible.translated(function.children[0])
     return value is not None and not has_floats(value.dtype)
 

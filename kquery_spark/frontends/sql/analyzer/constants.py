@@ -1,4 +1,4 @@
-"""Constant folding where the analyzer needs a value: LIMIT, frame bounds, percentiles."""
+"""Evaluates constant expressions whose value the analyzer needs: LIMIT, frame bounds, percentiles."""
 
 from __future__ import annotations
 

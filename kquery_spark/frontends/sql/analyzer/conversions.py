@@ -19,7 +19,7 @@ from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMod
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import as_floats, common_type
 
-# Where a NULL without a type is not a condition, and Spark's class of error for what is none.
+# Clauses in which an untyped NULL is not a condition, with Spark's error class for expressions that are not conditions.
 _NEVER_NULL = frozenset({"WHERE", "ON", "FILTER", "WHEN"})
 _NOT_BOOLEAN = {
     "ON": "JOIN_CONDITION_IS_NOT_BOOLEAN_TYPE",
@@ -98,7 +98,7 @@ class Conversions:
         return call if dtype is None else build(dtype=dtype)
 
     def _session_type(self, call: Call) -> pa.DataType | None:
-        """The type of a call where the registry's rule does not know it: from NULLs inside or the session's zone."""
+        """Return the type of a call that depends on the nullability of arguments or on the session's time zone."""
         match call:
             case Call(function="array", args=[_, *_]):
                 return _array_type(call)
@@ -188,7 +188,7 @@ def _as_decimal_beside(expr: Expr, other: Expr) -> Expr:
 
 
 def _is_implicit(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether Spark's ANSI rules cast without being asked."""
+    """Return whether Spark's ANSI rules allow an implicit cast."""
     if source == t.NULL or (t.is_numeric(source) and t.is_numeric(target)):
         return True
     if t.is_nested(source) or t.is_nested(target):

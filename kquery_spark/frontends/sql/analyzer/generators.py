@@ -74,7 +74,7 @@ class GeneratorAnalyzer:
             relation, function.generator, keeps_row, view.arguments, view.columns, outer, view
         )
         qualified = tuple(replace(c, qualifier=(view.alias,)) for c in columns)
-        return ResolvedRelation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
+        return ResolvedRelation(plan, relation.scope.concat(Scope(qualified, relation.scope.facts)))
 
     def table_function(
         self, relation: ResolvedRelation, node: r.TableFunction, outer: OuterRow | None
@@ -88,7 +88,7 @@ class GeneratorAnalyzer:
         )
         qualifier = () if node.alias is None else (node.alias.name,)
         qualified = tuple(replace(column, qualifier=qualifier) for column in generated)
-        return ResolvedRelation(plan, relation.scope.joined(Scope(qualified, relation.scope.facts)))
+        return ResolvedRelation(plan, relation.scope.concat(Scope(qualified, relation.scope.facts)))
 
     def _plan(
         self,

@@ -135,7 +135,7 @@ class Grouping:
         key = next((key for key in keys if key.expr == session), None)
         if key is None:
             raise Unsupported(
-                "aggregates beside a session_window that is no key of GROUP BY are not supported"
+                "aggregates with a session_window that is not a key of GROUP BY are not supported"
             )
         calls = [call.expr for call in aggregates if isinstance(call.expr, AggregateCall)]
         if any(call.is_distinct or call.entry.ordered for call in calls):

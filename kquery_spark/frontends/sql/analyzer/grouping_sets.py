@@ -26,7 +26,7 @@ def grouping_sets(group_by: q.GroupBy, resolve: Resolve) -> Sets | None:
         for element in group_by.elements:
             assert isinstance(element, ast.Expression)
             resolve(element)
-        return [_resolved(group.expressions, resolve) for group in group_by.sets_of]
+        return [_resolve_nodes(group.expressions, resolve) for group in group_by.sets_of]
     if all(isinstance(e, ast.Expression) for e in group_by.elements):
         return None
     sets: Sets = [[]]
@@ -42,36 +42,38 @@ def _check_count(sets: int) -> None:
         raise Unsupported(f"more than {_MAX_SETS} grouping sets are not supported")
 
 
-def _resolved(nodes: Sequence[ast.Expression], resolve: Resolve) -> list[Expr]:
+def _resolve_nodes(nodes: Sequence[ast.Expression], resolve: Resolve) -> list[Expr]:
     return [resolve(node) for node in nodes]
 
 
 def _sets(element: q.GroupingElement | q.GroupingSet, resolve: Resolve) -> Sets:
     match element:
         case q.Rollup():
-            return _rollup([_resolved(keys, resolve) for keys in element.sets])
+            return _rollup([_resolve_nodes(keys, resolve) for keys in element.sets])
         case q.Cube():
-            return _cube([_resolved(keys, resolve) for keys in element.sets])
+            return _cube([_resolve_nodes(keys, resolve) for keys in element.sets])
         case q.GroupingSets():
             return [keys for inner in element.elements for keys in _sets(inner, resolve)]
         case q.GroupingSet():
-            return [_resolved(element.expressions, resolve)]
+            return [_resolve_nodes(element.expressions, resolve)]
     assert isinstance(element, ast.Expression)
     return [[resolve(element)]]
 
 
 def _rollup(groups: Sequence[list[Expr]]) -> Sets:
     """All the groups of keys, all but the last, and so on to none."""
-    return [_flat(groups[:length]) for length in range(len(groups), -1, -1)]
+    return [_flatten_keys(groups[:length]) for length in range(len(groups), -1, -1)]
 
 
 def _cube(groups: Sequence[list[Expr]]) -> Sets:
     """Every choice of the groups of keys, larger ones first."""
     _check_count(2 ** len(groups))
-    return [_flat(chosen) for size in range(len(groups), -1, -1) for chosen in combinations(groups, size)]
+    return [
+        _flatten_keys(chosen) for size in range(len(groups), -1, -1) for chosen in combinations(groups, size)
+    ]
 
 
-def _flat(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
+def _flatten_keys(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
     return [e for group in groups for e in group]
 
 

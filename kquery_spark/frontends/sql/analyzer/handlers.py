@@ -1,4 +1,4 @@
-"""Tables from a class of syntax tree nodes, or a function's name, to what handles it."""
+"""Tables that map a class of syntax tree nodes, or a function's name, to its handler."""
 
 from __future__ import annotations
 

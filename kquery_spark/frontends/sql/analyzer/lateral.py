@@ -1,4 +1,4 @@
-"""LATERAL: joins with a subquery or a table function that reads the rows to its left."""
+"""LATERAL: joins with a subquery or a table function that reads the rows of the left side."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Expr, transform, walk
 from kquery_spark.frontends.sql.analyzer.expressions.names import find_name
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
-from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, refreshed
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, refresh_nullability
 from kquery_spark.frontends.sql.ast import relations as ast
 from kquery_spark.functions.special_forms import generator_function
 from kquery_spark.logical import Filter, JoinKind, LateralJoin, LateralQuery
@@ -24,7 +24,7 @@ _KINDS = {"INNER": JoinKind.INNER, "CROSS": JoinKind.INNER, "LEFT": JoinKind.LEF
 def lateral_join(
     queries: QueryAnalyzer, left: ResolvedRelation, node: ast.Join, outer: OuterRow | None
 ) -> ResolvedRelation:
-    """The rows to the left, each beside the rows of what stands behind LATERAL."""
+    """Join each row of the left side with the rows that the right side of LATERAL returns for it."""
     assert isinstance(node.right, ast.Lateral)
     kind = _KINDS.get(node.kind)
     if kind is None:
@@ -40,7 +40,7 @@ def lateral_join(
         return _beside_generated(queries, left, node, relation, outer)
     row = _row(queries, left, outer)
     right = queries.relations.relation(relation, row)
-    scope = left.scope.joined(right.scope)
+    scope = left.scope.concat(right.scope)
     condition = _condition(queries, node, scope, left, right, outer)
     if not row.captured:
         return queries.relations.on(left, right, kind, condition)
@@ -49,7 +49,7 @@ def lateral_join(
         rows = Filter(rows, _over_query(condition, left, row))
     plan = LateralJoin(left.plan, LateralQuery(rows, row.captured_columns), kind)
     filtered = plan if condition is None or kind is JoinKind.LEFT else Filter(plan, condition)
-    return ResolvedRelation(filtered, refreshed(scope, plan))
+    return ResolvedRelation(filtered, refresh_nullability(scope, plan))
 
 
 def _row(queries: QueryAnalyzer, left: ResolvedRelation, outer: OuterRow | None) -> OuterRow:
@@ -76,7 +76,7 @@ def _condition(
 
 
 def _over_query(condition: Expr, left: ResolvedRelation, row: OuterRow) -> Expr:
-    """A condition over both sides as the query sees it: columns of the left side are those of the row around it."""
+    """Rewrite a condition over both sides for the subquery, to which columns of the left side are outer columns."""
     names = left.plan.column_names
     return transform(
         condition, lambda e: row.value(e, e.name) if isinstance(e, Column) and e.name in names else e

@@ -1,4 +1,4 @@
-"""The outer row of a subquery: how the subquery resolves names in it, and which of its values the subquery reads."""
+"""The outer row of a subquery: resolves names in it, and records the values that the subquery reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""PIVOT: columns for some values of others."""
+"""PIVOT: turns values of the pivot columns into columns.
+
+For ``SUM(x) FOR q IN (1, 2)`` over groups g there are two plans. If all results have simple types, Spark first aggregates
+by (g, q), and then each output column takes the one row of its value. Otherwise each output column is an aggregate over the
+rows of its value. The two differ for COUNT: a group without rows of a value has NULL in the first plan, 0 in the second.
+"""
 
 from __future__ import annotations
 
@@ -51,10 +56,10 @@ def pivoted(
     aggregates = [_aggregate(analyzer, item) for item in node.aggregates]
     read = {e for expr in (*keys, *(a.expr for a in aggregates)) for e in walk(expr) if isinstance(e, Column)}
     groups = [c for c in relation.scope.visible if c.value not in read]
-    if all(_is_kept_by_value(a.expr) for a in aggregates):
-        plan, columns = _of_grouped_values(queries, relation.plan, groups, keys, values, aggregates)
+    if all(_is_aggregated_by_value_first(a.expr) for a in aggregates):
+        plan, columns = _aggregate_by_value_first(queries, relation.plan, groups, keys, values, aggregates)
     else:
-        plan, columns = _of_conditions(queries, relation.plan, groups, keys, values, aggregates)
+        plan, columns = _aggregate_by_conditions(queries, relation.plan, groups, keys, values, aggregates)
     names = [v.name if len(aggregates) == 1 else f"{v.name}_{a.name}" for v in values for a in aggregates]
     scope = Scope(
         (
@@ -103,12 +108,12 @@ def _aggregate(analyzer: ExpressionAnalyzer, node: ast.Expression) -> _PivotAggr
     return _PivotAggregate(expr, output_name(node, allowing))
 
 
-def _is_kept_by_value(expr: Expr) -> bool:
+def _is_aggregated_by_value_first(expr: Expr) -> bool:
     """Return whether Spark aggregates by the pivot columns first, as it does for these types; a count may be NULL then."""
     return t.is_numeric(expr.dtype) or expr.dtype == t.BOOL
 
 
-def _of_grouped_values(
+def _aggregate_by_value_first(
     queries: QueryAnalyzer,
     plan: LogicalPlan,
     groups: Sequence[ScopeColumn],
@@ -116,7 +121,7 @@ def _of_grouped_values(
     values: Sequence[_PivotValue],
     aggregates: Sequence[_PivotAggregate],
 ) -> tuple[LogicalPlan, list[str]]:
-    """Aggregates by the groups and the pivot columns, of which each group takes those of the values."""
+    """Aggregate by the groups and the pivot columns; then each output column takes the result of its value."""
     if any(t.is_fractional(key.dtype) for key in keys):
         raise Unsupported("PIVOT by floating-point values is not supported")
     grouping = Grouping(queries.names)
@@ -135,7 +140,7 @@ def _of_grouped_values(
     return Aggregate(by_value, by_group, tuple(outputs)), [output.name for output in outputs]
 
 
-def _of_conditions(
+def _aggregate_by_conditions(
     queries: QueryAnalyzer,
     plan: LogicalPlan,
     groups: Sequence[ScopeColumn],
@@ -143,7 +148,7 @@ def _of_conditions(
     values: Sequence[_PivotValue],
     aggregates: Sequence[_PivotAggregate],
 ) -> tuple[LogicalPlan, list[str]]:
-    """Aggregates of what the arguments are in the rows of a value, NULL in others."""
+    """Aggregate once per value: the arguments are NULL in the rows of other values."""
     grouping = Grouping(queries.names)
     for column in groups:
         grouping.add_key(column.value)
@@ -151,14 +156,14 @@ def _of_conditions(
     for value in values:
         matches = _matches(keys, value)
         for aggregate in aggregates:
-            expr = transform(aggregate.expr, lambda e, on=matches: _restricted(e, on))  # type: ignore[misc]
+            expr = transform(aggregate.expr, lambda e, on=matches: _restrict_to_rows(e, on))  # type: ignore[misc]
             outputs.append(Named(grouping.rewrite(expr), queries.names.fresh(aggregate.name)))
     passed = tuple(Named(column, column.name) for column in (key.column for key in grouping.keys))
     return Projection(grouping.plan(plan), (*passed, *outputs)), [output.name for output in outputs]
 
 
-def _restricted(expr: Expr, matches: Expr) -> Expr:
-    """An aggregate of the rows that match."""
+def _restrict_to_rows(expr: Expr, matches: Expr) -> Expr:
+    """Restrict an aggregate to the rows that match a value."""
     if not isinstance(expr, AggregateCall):
         return expr
     if any(isinstance(arg, Literal) for arg in expr.args) or len(expr.args) > 1:

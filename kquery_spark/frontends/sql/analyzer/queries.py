@@ -1,4 +1,9 @@
-"""Whole queries: WITH, set operations, ORDER BY over them, LIMIT and OFFSET."""
+"""Analyzes whole queries: WITH, set operations, ORDER BY over them, LIMIT and OFFSET.
+
+``QueryAnalyzer`` holds the state that all parts of a query share; ``RelationAnalyzer`` (FROM), ``SelectAnalyzer`` (SELECT
+blocks) and ``ExpressionAnalyzer`` do the rest. A table of WITH is analyzed again at each use, so that the columns of each
+use have their own names. While its query is analyzed, only the tables that it could read at its definition are visible.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +47,7 @@ _CommonTables = Mapping[str, "_CommonTable | RecursiveTable"]
 
 @dataclass(frozen=True)
 class _CommonTable:
-    """A table of WITH. visible: the tables that its query sees. may_recur: whether its own name is one of them."""
+    """A table of WITH. visible: the tables that its query can read. may_recur: whether it can read itself."""
 
     table: q.CommonTable
     visible: _CommonTables
@@ -80,7 +85,7 @@ class QueryAnalyzer:
         )
 
     def common_table(self, name: str) -> ResolvedRelation | None:
-        """A table of WITH; resolved anew at each use, so that its columns get names of their own."""
+        """Return a table of WITH, analyzed again for each use so that its columns have unique names."""
         entry = self._ctes.get(self.facts.fold(name))
         if entry is None:
             return None
@@ -109,7 +114,7 @@ class QueryAnalyzer:
         return ResolvedRelation(relation.plan, relation.scope.renamed((table.name,), table.columns or None))
 
     def _recursive(self, table: q.CommonTable) -> ResolvedRelation:
-        """A table of WITH RECURSIVE that reads itself, whose query may have a WITH of its own."""
+        """Return a table of WITH RECURSIVE that reads itself; its query may have a WITH clause, too."""
         saved, self._ctes = self._ctes, self._with_tables(table.query)
         try:
             return recursive_relation(self, table)
@@ -119,7 +124,7 @@ class QueryAnalyzer:
     def with_table(
         self, name: str, table: RecursiveTable, analyze: Callable[[], ResolvedRelation]
     ) -> ResolvedRelation:
-        """What ``analyze`` gives while a table of WITH is the rows of its last round."""
+        """Call ``analyze`` while the name of a recursive table means the rows of its last round; return its result."""
         saved, self._ctes = self._ctes, {**self._ctes, self.facts.fold(name): table}
         try:
             return analyze()
@@ -127,7 +132,7 @@ class QueryAnalyzer:
             self._ctes = saved
 
     def _with_tables(self, node: q.Query) -> _CommonTables:
-        """The tables that a query sees: those around it and those of its WITH."""
+        """Return the tables of WITH that a query can read: those of enclosing queries and its own."""
         ctes, seen = self._ctes, set[str]()
         for table in node.ctes:
             key = self.facts.fold(table.name)
@@ -138,7 +143,7 @@ class QueryAnalyzer:
         return ctes
 
     def query(self, node: q.Query, outer: OuterRow | None) -> ResolvedRelation:
-        """A query with everything around its body."""
+        """Analyze a query: WITH, its body, ORDER BY, LIMIT and OFFSET."""
         saved, self._ctes = self._ctes, self._with_tables(node)
         try:
             if isinstance(node.body, q.Select):
@@ -150,7 +155,7 @@ class QueryAnalyzer:
             self._ctes = saved
 
     def body(self, node: q.QueryBody, outer: OuterRow | None) -> ResolvedRelation:
-        """A query without what is around its body."""
+        """Analyze the body of a query, without its WITH, ORDER BY, LIMIT and OFFSET."""
         match node:
             case q.Select():
                 return SelectAnalyzer(self, node, outer).analyze()
@@ -207,7 +212,7 @@ class QueryAnalyzer:
         return pairs
 
     def _as_nullable_as(self, plan: LogicalPlan, left_types: Sequence[pa.DataType]) -> LogicalPlan:
-        """The result's rows are rows of the left side: nested values without NULLs there have none in the result."""
+        """Restore the nullability of the left side: EXCEPT and the like return only rows of the left side."""
         exprs = []
         for name, dtype in zip(plan.schema.names, left_types, strict=True):
             column = plan.column(name)
@@ -219,7 +224,7 @@ class QueryAnalyzer:
         return Projection(plan, tuple(exprs)) if changed else plan
 
     def reshaped(self, relation: ResolvedRelation, values: Sequence[Expr]) -> LogicalPlan:
-        """The relation's plan with just these values as its columns."""
+        """Project the relation's plan to these values."""
         plan = relation.plan
         if _column_names(values) == plan.schema.names:
             return plan
@@ -257,7 +262,7 @@ class QueryAnalyzer:
         return ResolvedRelation(Sort(relation.plan, tuple(keys)), relation.scope)
 
     def sort_key(self, node: ast.Expression, analyzer: ExpressionAnalyzer) -> Expr:
-        """What ORDER BY sorts by; Spark takes no subqueries but scalar ones that do not read the outer row."""
+        """Analyze a key of ORDER BY; of subqueries, Spark allows only scalar ones that do not read the outer row."""
         node_types = {type(n) for n, _ in walk(node)}
         if node_types & {ast.Exists, ast.InSubquery}:
             self.fail(
@@ -298,14 +303,14 @@ class QueryAnalyzer:
         return int(value.value)
 
     def analyzed(self, relation: ResolvedRelation) -> Analyzed:
-        """The plan of just the visible columns, called as the user sees them where those names are unique."""
+        """Return the plan of the visible columns, with the user's names if these are unique."""
         visible = relation.scope.visible
         names = tuple(c.name for c in visible)
         return Analyzed(_output_plan(relation.plan, [c.value for c in visible], _unique_names(names)), names)
 
 
 def _unique_names(names: Sequence[str]) -> list[str]:
-    """The names, repeated ones with a number behind: ``a``, ``a_2``, ``a_3``."""
+    """Make names unique by a suffix: ``a``, ``a_2``, ``a_3``."""
     unique: list[str] = []
     used_names = set(names)
     for index, name in enumerate(names):
@@ -320,13 +325,13 @@ def _unique_names(names: Sequence[str]) -> list[str]:
 
 
 def _column_names(values: Sequence[Expr]) -> list[str] | None:
-    """The names of the columns that the values are; None if one of them is not a column."""
+    """Return the column names of values that are plain columns; None if one of them is not a column."""
     columns = [v for v in values if isinstance(v, Column)]
     return [c.name for c in columns] if len(columns) == len(values) else None
 
 
 def _output_plan(plan: LogicalPlan, values: Sequence[Expr], names: list[str]) -> LogicalPlan:
-    """The plan of these values under these names, without a Projection where the plan's own node can give them."""
+    """Project these values under these names; omit the Projection if the plan's top node can be renamed instead."""
     columns = _column_names(values)
     if plan.schema.names == names == columns:
         return plan

@@ -49,7 +49,7 @@ _WRONG_PLACES = (Filter, Join, Projection, Window)
 
 @dataclass(frozen=True)
 class RecursiveTable:
-    """What the table of WITH means inside its own query: the rows of the round before."""
+    """The meaning of a recursive table inside its own query: the rows of the previous round."""
 
     table: q.CommonTable
     key: str
@@ -71,7 +71,7 @@ def is_recursive(queries: QueryAnalyzer, table: q.CommonTable) -> bool:
 
 
 def _references(queries: QueryAnalyzer, table: q.CommonTable, node: Node) -> Iterator[r.Table]:
-    """Where the table is read below a node, but for queries that have another table of its name."""
+    """Return the references to the table below a node, except in queries with another table of that name."""
     fold = queries.facts.fold
     if isinstance(node, q.Query) and any(fold(own.name) == fold(table.name) for own in node.ctes):
         return
@@ -142,7 +142,7 @@ def _step(queries: QueryAnalyzer, union: q.SetQuery, last: RecursiveTable) -> Re
                 f"{t.spark_name(column.value.dtype)} then; CAST one of them",
                 union.right,
             )
-    refusing = _refusing(step.plan, last.key)
+    refusing = _find_refused_node(step.plan, last.key)
     if refusing is not None:
         # Spark lets a limit, DISTINCT and the like see the rows of a round
         is_wrong = (isinstance(refusing, Aggregate) and refusing.aggregates) or isinstance(
@@ -157,8 +157,8 @@ def _step(queries: QueryAnalyzer, union: q.SetQuery, last: RecursiveTable) -> Re
     return step
 
 
-def _refusing(plan: LogicalPlan, key: str) -> LogicalPlan | None:
-    """The node to which rows of the last round come that does not take each of them by itself; None if there is none."""
+def _find_refused_node(plan: LogicalPlan, key: str) -> LogicalPlan | None:
+    """Return a node that reads rows of the last round but is not row-wise, which Spark refuses; None if there is none."""
     if key not in unbound_rounds(plan) or isinstance(plan, LastRound):
         return None
     in_children = [key in unbound_rounds(child) for child in plan.children]
@@ -174,11 +174,13 @@ def _refusing(plan: LogicalPlan, key: str) -> LogicalPlan | None:
     )
     if in_subquery or any(read and not taken for read, taken in zip(in_children, takes, strict=True)):
         return plan
-    return next((found for child in plan.children if (found := _refusing(child, key)) is not None), None)
+    return next(
+        (found for child in plan.children if (found := _find_refused_node(child, key)) is not None), None
+    )
 
 
 def with_enough_rows(plan: LogicalPlan, count: int) -> LogicalPlan:
-    """The plan under a limit: a recursion right below it ends once it has so many rows, as in Spark."""
+    """Tell a recursion directly below a limit to stop once it has ``count`` rows, as Spark does."""
     match plan:
         case Projection():
             child = with_enough_rows(plan.child, count)

@@ -18,8 +18,8 @@ from kquery_spark.frontends.sql.analyzer.scope import (
     ResolvedRelation,
     Scope,
     ScopeColumn,
-    current,
-    refreshed,
+    current_column,
+    refresh_nullability,
 )
 from kquery_spark.frontends.sql.analyzer.unpivot import unpivoted
 from kquery_spark.frontends.sql.ast import relations as ast
@@ -136,7 +136,7 @@ class RelationAnalyzer:
         kind = _KINDS[node.kind]
         if node.natural or node.using:
             return self._using(left, right, kind, node)
-        scope = left.scope.joined(right.scope)
+        scope = left.scope.concat(right.scope)
         if node.condition is None:
             if kind is not JoinKind.INNER:
                 return self.on(left, right, kind, None)
@@ -160,8 +160,8 @@ class RelationAnalyzer:
     def _joined_scope(
         self, plan: LogicalPlan, left: ResolvedRelation, right: ResolvedRelation, kind: JoinKind
     ) -> Scope:
-        scope = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else left.scope.joined(right.scope)
-        return refreshed(scope, plan)
+        scope = left.scope if kind in (JoinKind.SEMI, JoinKind.ANTI) else left.scope.concat(right.scope)
+        return refresh_nullability(scope, plan)
 
     def _using(
         self, left: ResolvedRelation, right: ResolvedRelation, kind: JoinKind, node: ast.Join
@@ -177,13 +177,15 @@ class RelationAnalyzer:
             terms.append(convert.call("eq", a.value, b.value))
         plan = self.on(left, right, kind, conjunction(terms)).plan
         if kind in (JoinKind.SEMI, JoinKind.ANTI):
-            return ResolvedRelation(plan, refreshed(_keys_first(left.scope, [a for a, _ in pairs]), plan))
+            return ResolvedRelation(
+                plan, refresh_nullability(_keys_first(left.scope, [a for a, _ in pairs]), plan)
+            )
         used = {c for pair in pairs for c in pair}
         others = tuple(c for c in (*left.scope.columns, *right.scope.columns) if c not in used)
         columns = (
             *_hidden_keys(plan, pairs, kind),
             *(_using_key(plan, convert, a, b, kind) for a, b in pairs),
-            *refreshed(Scope(others, self._facts), plan).columns,
+            *refresh_nullability(Scope(others, self._facts), plan).columns,
         )
         if kind is JoinKind.FULL:
             return self._materialized(plan, columns)
@@ -246,10 +248,10 @@ def _using_key(
 ) -> ScopeColumn:
     """The visible column of a USING key: from the preserved side, or from either side for FULL."""
     if kind is JoinKind.FULL:
-        value = convert.call("coalesce", current(plan, left.value), current(plan, right.value))
+        value = convert.call("coalesce", current_column(plan, left.value), current_column(plan, right.value))
         return ScopeColumn(left.name, value)
     preserved = right if kind is JoinKind.RIGHT else left
-    return ScopeColumn(preserved.name, current(plan, preserved.value), preserved.qualifier)
+    return ScopeColumn(preserved.name, current_column(plan, preserved.value), preserved.qualifier)
 
 
 def _hidden_keys(
@@ -261,4 +263,6 @@ def _hidden_keys(
         hidden += [left for left, _ in pairs]
     if kind is not JoinKind.RIGHT:
         hidden += [right for _, right in pairs]
-    return [ScopeColumn(c.name, current(plan, c.value), c.qualifier, True) for c in hidden if c.qualifier]
+    return [
+        ScopeColumn(c.name, current_column(plan, c.value), c.qualifier, True) for c in hidden if c.qualifier
+    ]

@@ -1,4 +1,4 @@
-"""TABLESAMPLE, as far as it is not random."""
+"""TABLESAMPLE of a number of rows, or of all or no rows; random samples are not supported."""
 
 from __future__ import annotations
 

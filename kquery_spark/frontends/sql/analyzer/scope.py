@@ -64,7 +64,7 @@ class Scope:
         return tuple(c for c in self.columns if not c.hidden and not c.unlisted)
 
     def find(self, parts: tuple[str, ...], sql: str, position: int | None) -> ResolvedName | None:
-        """Spark's order: the longest qualifier that gives a match wins; what is left over are struct fields.
+        """Resolve a name as Spark does: the longest qualifier that matches wins, and the remaining parts are struct fields.
 
         Raises SqlError when several columns match equally well.
         """
@@ -108,8 +108,8 @@ class Scope:
         """The columns there are, for error messages."""
         return ", ".join(self.names()) or "(none)"
 
-    def joined(self, other: Scope) -> Scope:
-        """Both scopes side by side."""
+    def concat(self, other: Scope) -> Scope:
+        """Return a scope with the columns of this scope, then those of another one."""
         return Scope(self.columns + other.columns, self.facts)
 
     def renamed(self, qualifier: tuple[str, ...], names: Iterable[str] | None = None) -> Scope:
@@ -130,14 +130,14 @@ class ResolvedRelation:
     scope: Scope
 
 
-def current(plan: LogicalPlan, value: Expr) -> Expr:
-    """A column as it is in this plan: outer joins make columns nullable."""
+def current_column(plan: LogicalPlan, value: Expr) -> Expr:
+    """Return a column with its nullability in this plan, which outer joins change."""
     return plan.column(value.name) if isinstance(value, Column) else value
 
 
-def refreshed(scope: Scope, plan: LogicalPlan) -> Scope:
-    """The scope with its columns as they are in this plan."""
+def refresh_nullability(scope: Scope, plan: LogicalPlan) -> Scope:
+    """Return the scope with the nullability that its columns have in this plan."""
     return Scope(
-        tuple(replace(c, value=current(plan, c.value)) for c in scope.columns),
+        tuple(replace(c, value=current_column(plan, c.value)) for c in scope.columns),
         scope.facts,
     )

@@ -20,7 +20,7 @@ from kquery_spark.functions.aggregate_registry import (
 )
 from kquery_spark.types import names as t
 
-# Spark's class of error for an aggregate function in a clause that has none.
+# Spark's error class for an aggregate function in a clause that does not allow it.
 _NOT_ALLOWED = {
     "WHERE": "INVALID_WHERE_CONDITION",
     "FILTER": "INVALID_AGGREGATE_FILTER.CONTAINS_AGGREGATE",
@@ -137,7 +137,10 @@ def _without_flags(
 
 
 def _without_mode_flag(analyzer: ExpressionAnalyzer, node: ast.Call, args: list[Expr]) -> list[Expr]:
-    """Without the flag any of the most frequent values will do, with it the lowest: ours is always the lowest."""
+    """Remove the flag of MODE. Without it Spark may return any of the most frequent values, with it the lowest one.
+
+    The engine always returns the lowest one.
+    """
     if _flag_value(args[1]) is None:
         analyzer.fail(
             "[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] mode's second argument is TRUE or FALSE", node

@@ -41,7 +41,7 @@ def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 def _scalar_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
     if node.distinct or node.filter is not None:
         analyzer.fail(
-            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is no aggregate function", node
+            f"[INVALID_SQL_SYNTAX.FUNCTION_WITH_UNSUPPORTED_SYNTAX] {name} is not an aggregate function", node
         )
     if node.nulls is not None:
         analyzer.fail(

@@ -28,12 +28,12 @@ def higher_order(analyzer: ExpressionAnalyzer, entry: HigherOrderFunction, node:
     if len(lambdas) < len(functions) or not 1 <= len(lambdas) <= (2 if entry.finishes else 1):
         raise PlanError(f"{entry.name} takes {entry.arguments} argument(s) and a lambda")
     if entry.finishes:
-        return _folded(analyzer, entry, arguments, lambdas)
+        return _aggregate_lambda(analyzer, entry, arguments, lambdas)
     body, columns = _lambda(analyzer, lambdas[0], entry.parameters([a.dtype for a in arguments]))
     return HigherOrder.of(entry.name, arguments, body, columns, analyzer.facts.map_mode)
 
 
-def _folded(
+def _aggregate_lambda(
     analyzer: ExpressionAnalyzer,
     entry: HigherOrderFunction,
     arguments: list[Expr],

@@ -1,4 +1,4 @@
-"""Name resolution: columns by lineage or by name, aliases of the select list, columns of the outer query."""
+"""Resolves names: columns by lineage or by name, aliases of the select list, columns of the outer query."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Spark's automatic column names need of the analyzer: resolved names, types, windows, captured columns."""
+"""Provides automatic column names with facts from the analyzer: resolved names, types, windows, captured columns."""
 
 from __future__ import annotations
 

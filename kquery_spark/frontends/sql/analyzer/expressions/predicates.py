@@ -44,7 +44,7 @@ def in_list(analyzer: ExpressionAnalyzer, node: ast.InList) -> Expr:
 
 def _contains(analyzer: ExpressionAnalyzer, operand: Expr, items: Sequence[Expr]) -> Expr:
     if not items:
-        # false also of NULL, but of the operand's nullability
+        # The value is false even for NULL, but the result has the nullability of the operand.
         false = Literal(False, t.BOOL)
         return Case(((false, analyzer.call("eq", operand, operand)),), false)
     operand, *values = analyzer.convert.common([operand, *items], "IN")
@@ -61,7 +61,7 @@ def _literal_items(operand: Expr, values: Sequence[Expr]) -> tuple[Literal, ...]
     """The items of an InList; None if it cannot hold them or would differ from Spark in nullability."""
     constants = [constant_of(v) for v in values]
     literals = tuple(c for c in constants if c is not None)
-    # Spark goes by the casts of the list, of which those of strings may be NULL
+    # Spark's nullability follows the casts of the list, and a cast of a string may be NULL.
     may_be_null = any(
         v.nullable and c is not None and c.value is not None for v, c in zip(values, constants, strict=True)
     )

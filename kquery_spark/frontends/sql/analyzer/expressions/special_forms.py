@@ -1,4 +1,4 @@
-"""Special forms: calls that are written as functions and are no function of the registry."""
+"""Special forms: calls with the syntax of functions that are not entries of the function registry."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 
 def _by_pattern(analyzer: ExpressionAnalyzer, node: ast.Call, target: pa.DataType) -> Expr:
-    """``to_date`` and ``to_timestamp`` of a string by a pattern; of what is not a text the pattern decides nothing."""
+    """``to_date`` and ``to_timestamp`` of a string by a pattern; for other types the pattern is ignored."""
     operand, pattern = analyzer.arguments(node)
     if operand.dtype not in (t.STRING, t.NULL):
         return analyzer.convert.cast(operand, target, implicit=False)
@@ -139,7 +139,7 @@ def _struct(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 @CALLS.handles("arrays_zip")
 def _arrays_zip(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """The fields are called as columns and fields are, and others by their place, from 0."""
+    """ARRAYS_ZIP. Fields have the names of columns and struct fields; other arguments are named by position, from 0."""
     parts: list[Expr] = []
     for place, argument in enumerate(node.arguments):
         match argument:

@@ -15,7 +15,7 @@ from kquery_spark.functions.aggregate.windows import WindowFunction, window_func
 from kquery_spark.functions.aggregate_registry import has_aggregate, window_function_of
 from kquery_spark.types import names as t
 
-# Spark's class of error for a window function in a clause that has none.
+# Spark's error class for a window function in a clause that does not allow it.
 _NOT_ALLOWED = {
     "WHERE": "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
     "HAVING": "WINDOW_FUNCTION_NOT_ALLOWED_IN_CLAUSE",
@@ -69,7 +69,7 @@ def _check_call(analyzer: ExpressionAnalyzer, written_name: str, name: str, node
             node,
         )
     if window_function(name) is None and not has_aggregate(name):
-        analyzer.fail(f"[UNSUPPORTED_EXPR_FOR_WINDOW] {written_name} is no window function", node)
+        analyzer.fail(f"[UNSUPPORTED_EXPR_FOR_WINDOW] {written_name} is not a window function", node)
 
 
 def _window_spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec:

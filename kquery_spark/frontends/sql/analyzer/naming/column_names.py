@@ -24,7 +24,7 @@ def column_name(node: ast.Expression, context: NamingContext) -> str:
         case ast.Field() if _is_path(node.base):
             return node.name
         case ast.Cast(operand=ast.Name() as inner):
-            # A cast of a column keeps the column's name; a struct's field is not a column.
+            # A cast of a column keeps the column's name, but a cast of a struct field does not.
             text = context.name_text(inner)
             if "." not in text and "(" not in text:
                 return inner.parts[-1]

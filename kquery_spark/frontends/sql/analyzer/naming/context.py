@@ -1,4 +1,4 @@
-"""What an automatic column name depends on besides the string of the expression."""
+"""The facts besides the syntax of an expression on which its automatic column name depends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the clauses of one SELECT share."""
+"""The state that the clauses of one SELECT share."""
 
 from __future__ import annotations
 

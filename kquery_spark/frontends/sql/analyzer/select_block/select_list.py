@@ -16,7 +16,7 @@ from kquery_spark.frontends.sql.analyzer.select_block.context import SelectConte
 from kquery_spark.frontends.sql.ast import expressions as ast
 
 _MAX_NODES = 100_000
-"""Of an expression after an alias: ``a + a AS b, b + b AS c`` and so on doubles it with each item."""
+"""The maximum size of an expression with aliases: ``a + a AS b, b + b AS c`` and so on doubles it with each item."""
 
 
 def select_items(

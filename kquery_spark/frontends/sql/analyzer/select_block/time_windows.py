@@ -1,4 +1,4 @@
-"""``window(...)`` and ``session_window(...)``: windows of time, which are columns of the rows that a SELECT reads."""
+"""``window(...)`` and ``session_window(...)``: time windows, which become columns of the rows that a SELECT reads."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def with_time_window(
         add = _with_session if function.is_session else _with_window
         plan = add(analyzer, call, relation.plan, name)
     column = plan.column(name)
-    scope = relation.scope.joined(
+    scope = relation.scope.concat(
         Scope((ScopeColumn(function.name, column, unlisted=True),), relation.scope.facts)
     )
     session = column if function.is_session else None
@@ -101,7 +101,7 @@ def _with_window(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPlan
     if count == 1:
         passed = tuple(Named(column, column.name) for column in inputs)
         return Projection(Filter(plan, is_known), (*passed, Named(windows[0], name)))
-    # windows that overlap are nullable in Spark
+    # Spark declares overlapping windows nullable
     projections = tuple((*inputs, Case(((is_known, window),))) for window in windows)
     expanded = Expand(plan, projections, (*plan.schema.names, name))
     if width % step == 0:
@@ -140,7 +140,7 @@ def _with_session(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPla
     time = _time(analyzer, call.arguments[0])
     gap = constant_of(analyzer.expr(call.arguments[1]))
     if gap is None or gap.dtype != t.STRING or gap.value is None:
-        raise Unsupported("a session_window whose gap is no constant text is not supported")
+        raise Unsupported("a session_window whose gap is not a constant text is not supported")
     interval = _interval(gap.value)
     if interval.start == "DAY" and pa.types.is_timestamp(time.dtype) and time.dtype.tz not in (None, "UTC"):
         raise Unsupported("a session_window whose gap has days is not supported in this time zone")
