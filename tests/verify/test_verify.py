@@ -21,10 +21,10 @@ def _tables(spark, tpch_dir):
 @pytest.fixture
 def planted(monkeypatch):
     """``planted(change)``: the engine's result is changed before it is compared."""
-    real = module.accelerate
+    real = module.assemble
 
     def plant(change):
-        monkeypatch.setattr(module, "accelerate", lambda planned, parts: change(real(planned, parts)))
+        monkeypatch.setattr(module, "assemble", lambda planned, parts: change(real(planned, parts)))
 
     return plant
 
