@@ -330,7 +330,7 @@ def test_a_query_is_planned_once_where_nothing_happened(spark, table, numbers, m
     for query in (spark.table(name).groupBy("k").count(), uuids):
         accelerated = fast(query)
         with monkeypatch.context() as patched:
-            patched.setattr(api, "_planned", lambda *_: pytest.fail("planned again"))
+            patched.setattr(api, "plan_and_assemble", lambda *_: pytest.fail("planned again"))
             accelerated.collect()
 
 
