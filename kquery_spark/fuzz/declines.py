@@ -26,7 +26,7 @@ def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
     facts = FactFetcher(link.jvm, plan)
     root = facts.parse()
     relations = RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration)
-    context = Context(facts, relations, settings, NodeMap(), RequiredColumns.of(root))
+    context = Context(facts, relations, settings, NodeMap(), RequiredColumns.collect(root))
     columns = context.subtree(root.children[0]).columns
     reasons = {}
     for position, column in enumerate(root.trees("projectList")):

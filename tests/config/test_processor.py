@@ -22,7 +22,7 @@ INTEL = "vendor_id\t: GenuineIntel\ncpu family\t: 6\nflags\t\t: fpu avx2 avx512f
     ("text", "expected"),
     [(ZEN_4, True), (ZEN_3, False), (ZEN_5, False), (INTEL, False), ("processor: 0", False)],
 )
-def test_zen_4_is_told_by_its_family_and_avx512(tmp_path, text, expected):
+def test_zen_4_is_recognized_by_its_family_and_avx512(tmp_path, text, expected):
     path = tmp_path / "cpuinfo"
     path.write_text(f"processor\t: 0\n{text}\n\nprocessor\t: 1\n{ZEN_4}\n")
     assert processor.is_zen_4(path) is expected
@@ -48,7 +48,7 @@ print(features[next(n for n in ("X86_V4", "AVX512F") if n in features)], np.sort
 
 
 @pytest.mark.parametrize("own", [None, ""])
-def test_a_process_of_ours_sorts_without_avx512_unless_told_otherwise(own):
+def test_a_process_of_ours_sorts_without_avx512_unless_set_otherwise(own):
     environment = {k: v for k, v in os.environ.items() if k != "NPY_DISABLE_CPU_FEATURES"}
     if own is not None:
         environment["NPY_DISABLE_CPU_FEATURES"] = own

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SECONDS = float(os.environ.get("KQUERY_FUZZ_SECONDS", "300"))
 SEEDS = (1, 2, 3, 4)
-#: The same cases each time, so that a change is told from luck; make fuzz has others.
+#: The same cases each time, so that a change can be distinguished from luck; make fuzz has others.
 CASES = int(os.environ.get("KQUERY_FUZZ_CASES", "2500"))
 
 

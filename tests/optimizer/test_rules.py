@@ -102,11 +102,11 @@ def test_a_rule_makes_the_plan_of_its_fixture_and_changes_no_row(rule: str, sql:
     expected = next(c for c in _read(file) if c[0] == sql)
     assert (str(before), str(after)) == expected[1:]
     assert after.schema.names == before.schema.names
-    got, wanted = rows(execute(after)), rows(execute(_finished(before, rule)))
+    actual, reference = rows(execute(after)), rows(execute(_finished(before, rule)))
     if "limit" in sql.lower() and "order by" not in sql.lower():
-        assert len(got) == len(wanted)
+        assert len(actual) == len(reference)
     else:
-        assert sorted(map(repr, got)) == sorted(map(repr, wanted))
+        assert sorted(map(repr, actual)) == sorted(map(repr, reference))
 
 
 def test_every_rule_has_a_fixture_that_it_changes():

@@ -1,4 +1,4 @@
-"""Finding event logs and reading their lines: what is no log, where it ends, what cannot be read."""
+"""Finding event logs and reading their lines: what is not a log, where it ends, what cannot be read."""
 
 from __future__ import annotations
 

@@ -245,7 +245,7 @@ class Attack:
                 ("plan", "flight sql", "sql", "action", "header", "raw"), (40, 20, 20, 8, 8, 4)
             )[0]
             begun = time.monotonic()
-            state = self._one(kind, number)
+            state = self._send_request(kind, number)
             report.add(state, kind, number, time.monotonic() - begun)
             if number % check_every == check_every - 1 and not server.answers():
                 report.findings.append(f"no answer after request {number}: {server.log()[-2000:]}")
@@ -268,7 +268,7 @@ class Attack:
             report.findings.append("the token is in the log")
         return report
 
-    def _one(self, kind: str, number: int) -> str:
+    def _send_request(self, kind: str, number: int) -> str:
         name = kind
         try:
             name = getattr(self, "_" + kind.replace(" ", "_"))()

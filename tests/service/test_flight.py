@@ -37,8 +37,8 @@ def test_tables_are_listed_and_read_by_name(client: flight.FlightClient):
     assert list(infos) == ["employee", "states"]
     assert infos["employee"].schema.equals(EMPLOYEES.schema)
     assert client.do_get(infos["employee"].endpoints[0].ticket).read_all().equals(EMPLOYEES)
-    one = client.get_flight_info(flight.FlightDescriptor.for_path("states"))
-    assert client.do_get(one.endpoints[0].ticket).read_all().num_rows == 2
+    flight_info = client.get_flight_info(flight.FlightDescriptor.for_path("states"))
+    assert client.do_get(flight_info.endpoints[0].ticket).read_all().num_rows == 2
 
 
 def test_a_large_answer_comes_in_many_batches(client: flight.FlightClient):
@@ -94,7 +94,7 @@ def test_actions_are_listed_and_unknown_ones_refused(client: flight.FlightClient
         list(client.do_action(flight.Action("Fly", b"")))
 
 
-def test_only_who_brings_the_token_is_let_in(context: kq.ExecutionContext):
+def test_only_a_client_with_the_token_is_let_in(context: kq.ExecutionContext):
     with (
         kq.QueryService(context, token="secret") as service,
         flight.FlightClient(f"grpc://127.0.0.1:{service.port}") as client,
@@ -109,9 +109,9 @@ def test_only_who_brings_the_token_is_let_in(context: kq.ExecutionContext):
 def test_many_clients_at_once_get_their_own_answers(place: str):
     from concurrent.futures import ThreadPoolExecutor
 
-    def one(number: int) -> int:
+    def request(number: int) -> int:
         with flight.FlightClient(place) as client:
             return int(ask(client, f"SELECT {number} + sum(id) AS s FROM employee")["s"][0].as_py())
 
     with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(one, range(24))) == [10 + n for n in range(24)]
+        assert list(pool.map(request, range(24))) == [10 + n for n in range(24)]

@@ -68,13 +68,13 @@ def test_mutated_requests_are_refused_and_the_service_lives(server: Server, seed
 
 
 def test_two_hundred_clients_at_once(server: Server):
-    def one(number: int) -> int:
+    def request(number: int) -> int:
         with flight.FlightClient(server.location) as client:
             ticket = flight.Ticket(f"SELECT {number} + count(*) AS n FROM items".encode())
             return int(client.do_get(ticket, server.options(120)).read_all()["n"][0].as_py())
 
     with ThreadPoolExecutor(200) as pool:
-        assert list(pool.map(one, range(200))) == [1000 + n for n in range(200)]
+        assert list(pool.map(request, range(200))) == [1000 + n for n in range(200)]
 
 
 def test_rows_are_not_taken_however_many_they_are(server: Server):
@@ -91,7 +91,7 @@ def test_rows_are_not_taken_however_many_they_are(server: Server):
     assert server.answers()
 
 
-def test_clients_that_do_not_read_keep_nobody_out():
+def test_clients_that_do_not_read_do_not_block_others():
     limits = ServiceLimits(running_queries=2, unread_seconds=1, waiting_seconds=60)
     with kq.QueryService(small_context(), limits=limits) as service, contextlib.ExitStack() as closed:
         place = f"grpc://127.0.0.1:{service.port}"
@@ -199,7 +199,7 @@ def test_errors_do_not_show_the_credentials_of_a_path(
     assert "K:S" not in str(raised.value) and b"K:S" not in raised.value.extra_info
 
 
-def test_errors_that_nobody_foresaw_show_nothing_of_the_inside(
+def test_unforeseen_errors_show_nothing_of_the_inside(
     client: flight.FlightClient, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ):
     def broken(self: object, text: str) -> None:

@@ -36,7 +36,7 @@ def parts(data: bytes) -> tuple[bytes, pb.Footer, pb.PostScript]:
     return data[:start], pb.Footer.FromString(data[start:-length]), post
 
 
-def joined(body: bytes, footer: pb.Footer, post: pb.PostScript) -> bytes:
+def orc_file(body: bytes, footer: pb.Footer, post: pb.PostScript) -> bytes:
     """A file of these parts. Fields that ``orc_footer_pb2`` does not know stay in the messages."""
     end = footer.SerializeToString()
     post.footer_length = len(end)
@@ -106,7 +106,7 @@ def test_a_tail_that_contradicts_itself_is_an_error(
     path = tmp_path / "t.orc"
     body, footer, post = parts(written(path))
     damage(footer, post)
-    path.write_bytes(joined(body, footer, post))
+    path.write_bytes(orc_file(body, footer, post))
     with pytest.raises(SourceError, match=r"cannot read .*t\.orc as ORC: its tail is damaged"):
         orc_source([str(path)])
 
@@ -124,7 +124,7 @@ def test_parts_that_are_joined_again_are_the_file(tmp_path: Path):
     path = tmp_path / "t.orc"
     body, footer, post = parts(written(path))
     before = read_all(orc_source([str(path)]))
-    path.write_bytes(joined(body, footer, post))
+    path.write_bytes(orc_file(body, footer, post))
     assert read_all(orc_source([str(path)])).equals(before)
 
 
@@ -199,6 +199,6 @@ def test_a_stripe_that_contradicts_itself_is_an_error(
     changed = described.SerializeToString()
     body = body[:start] + changed + body[start + stripe.footer_length :]
     stripe.footer_length = len(changed)
-    path.write_bytes(joined(body, footer, post))
+    path.write_bytes(orc_file(body, footer, post))
     with pytest.raises(SourceError, match=r"t\.orc as ORC: the footer of stripe \d+ is damaged"):
         read_all(orc_source([str(path)]))

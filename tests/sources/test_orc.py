@@ -212,8 +212,8 @@ def test_days_of_the_julian_calendar(calendar: str, codec: str, spark, tmp_path)
 def test_every_julian_day_is_the_date_that_spark_makes_of_it(spark, tmp_path):
     days = np.arange(-735_600, -141_300, dtype=np.int32)
     orc.write_table(pa.table({"d": pa.array(days).view(pa.date32())}), tmp_path / "t.orc")
-    wanted = spark.read.orc(str(tmp_path)).selectExpr("unix_date(d) AS n").toArrow().column("n").to_numpy()
-    assert (gregorian_days(days.astype(np.int64)) == np.sort(wanted)).all()
+    expected = spark.read.orc(str(tmp_path)).selectExpr("unix_date(d) AS n").toArrow().column("n").to_numpy()
+    assert (gregorian_days(days.astype(np.int64)) == np.sort(expected)).all()
 
 
 def test_early_days_of_a_footer_that_is_not_understood_are_an_error(spark, tmp_path, monkeypatch):
