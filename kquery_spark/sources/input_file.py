@@ -148,8 +148,8 @@ class InputFile:
     def _limited(self, request: Callable[[], R]) -> R:
         return request() if self.is_local else within_limit(self.file.path, request)
 
-    def opened_as(self, format_name: str, opening: Callable[[], R], *, checked: bool = False) -> R:
-        """What ``opening`` makes of this file; SourceError where that is no file of the format, or not the planned one.
+    def open_reader(self, format_name: str, opening: Callable[[], R], *, checked: bool = False) -> R:
+        """Open this file with the reader of a format; raises SourceError if it is malformed or not the planned file.
 
         checked: it only looks at bytes that ``read_at`` gave, which are as planned.
         """

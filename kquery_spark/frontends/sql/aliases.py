@@ -41,7 +41,7 @@ class AliasParser(TypeParser):
         return TableAlias(name, columns, pos=pos)
 
     def _is_free_word(self) -> bool:
-        """Whether a word stands here that cannot continue the query."""
+        """Return whether the next token is a word that cannot continue the query."""
         token, after = self.token, self.peek()
         if token.kind is not Kind.WORD or token.upper in OPERATOR_WORDS:
             return False
@@ -53,7 +53,7 @@ class AliasParser(TypeParser):
         return CLAUSE_PAIRS.get(token.upper, "-") != after.upper
 
     def _is_table_clause(self) -> bool:
-        """Whether a clause that can follow a table starts here: sampling, pivoting, time travel."""
+        """Return whether a clause that can follow a table starts here: sampling, pivoting, time travel."""
         if self.at_any(("TABLESAMPLE", "PIVOT", "UNPIVOT")) and self.at_op("(", ahead=1):
             return True
         return self._is_time_travel() or (
@@ -61,7 +61,7 @@ class AliasParser(TypeParser):
         )
 
     def _is_time_travel(self) -> bool:
-        """Whether ``FOR VERSION AS`` or ``VERSION AS OF`` starts here."""
+        """Return whether ``FOR VERSION AS`` or ``VERSION AS OF`` starts here."""
         if self.at_word("FOR"):
             return self.at_any(_VERSIONS, ahead=1) and self.peek(2).upper == "AS"
         return self.at_any(_VERSIONS) and self.peek().upper == "AS" and self.peek(2).upper == "OF"
