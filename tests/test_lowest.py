@@ -17,5 +17,5 @@ def test_the_constraints_are_the_lower_bounds() -> None:
     lowest = dict(line.split("==") for line in lines if not line.startswith("#"))
     assert lowest.keys() == bounds.keys()
     for name, version in lowest.items():
-        wanted = bounds[name].split(".")
-        assert version.split(".")[: len(wanted)] == wanted, name
+        expected = bounds[name].split(".")
+        assert version.split(".")[: len(expected)] == expected, name

@@ -1,4 +1,4 @@
-"""Errors of tasks travel as one line of JSON, and are told apart by what it says."""
+"""Errors of tasks travel as one line of JSON, and are distinguished by it."""
 
 from __future__ import annotations
 
@@ -32,12 +32,16 @@ def text_of(error: Exception) -> str:
 
 @pytest.mark.parametrize("kind", RAISED)
 def test_an_error_survives_its_way_as_text(kind: str) -> None:
-    found = parse_task_error(text_of(RAISED[kind]))
-    assert found is not None
-    assert (found.kind, found.name, found.message) == (kind, type(RAISED[kind]).__name__, str(RAISED[kind]))
-    assert found.error_class == ("DIVIDE_BY_ZERO" if kind == "query" else None)
+    actual = parse_task_error(text_of(RAISED[kind]))
+    assert actual is not None
+    assert (actual.kind, actual.name, actual.message) == (
+        kind,
+        type(RAISED[kind]).__name__,
+        str(RAISED[kind]),
+    )
+    assert actual.error_class == ("DIVIDE_BY_ZERO" if kind == "query" else None)
     expected = type(RAISED[kind]) if isinstance(RAISED[kind], KQueryError) else KQueryError
-    assert found.original_class is expected
+    assert actual.original_class is expected
 
 
 def test_other_strings_have_none() -> None:
@@ -47,9 +51,9 @@ def test_other_strings_have_none() -> None:
 def test_a_text_that_was_cut_is_the_engines() -> None:
     text = text_of(RAISED["query"])
     cut = text[: text.rindex("DIVIDE")]
-    found = parse_task_error(cut)
-    assert found is not None
-    assert found.kind == "engine"
+    actual = parse_task_error(cut)
+    assert actual is not None
+    assert actual.kind == "engine"
 
 
 def test_a_task_error_can_be_pickled_and_is_not_wrapped_twice() -> None:

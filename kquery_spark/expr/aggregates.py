@@ -121,7 +121,7 @@ class AggregateCall(Expr):
 
 
 def _sum_fits(dtype: pa.DataType) -> bool:
-    """Whether the sum of any rows has a value: whole numbers below bigint, floats, decimals with ten digits to spare."""
+    """Return whether the sum of any rows has a value: integers below bigint, floats, decimals with ten spare digits."""
     if t.is_decimal(dtype):
         return bool(dtype.precision <= MAX_PRECISION - 10)
     return dtype in (t.BYTE, t.SHORT, t.INT) or t.is_fractional(dtype)

@@ -1,1 +1,1 @@
-"""Where queries come in: SQL text, DataFrames, and the optimized plans of Spark."""
+"""The inputs of the engine: SQL, DataFrames, and the optimized plans of Spark."""

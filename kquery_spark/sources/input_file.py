@@ -154,8 +154,8 @@ class InputFile:
     def _limited(self, request: Callable[[], R]) -> R:
         return request() if self.is_local else within_limit(self.file.path, request)
 
-    def opened_as(self, format_name: str, opening: Callable[[], R], *, checked: bool = False) -> R:
-        """Return the reader that ``opening`` creates for this file.
+    def open_reader(self, format_name: str, opening: Callable[[], R], *, checked: bool = False) -> R:
+        """Open this file with the reader of a format.
 
         Raises SourceError if the file does not have the format, or is not the planned version. checked: ``opening`` reads
         only through ``read_at``, which checks the version itself.

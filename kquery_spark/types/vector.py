@@ -99,7 +99,7 @@ def decode(data: Data) -> Data:
 
 
 def gather(values: pa.Array, indices: pa.Array) -> pa.Array:
-    """What a dictionary's values became, for its rows: ``values.take(indices)``, with less work for flags."""
+    """Map the result for a dictionary's values to its rows: ``values.take(indices)``, with less work for Booleans."""
     if not pa.types.is_boolean(values.type) or values.null_count or len(indices) < len(values):
         reserve_gather([values], indices)
         return values.take(indices)
@@ -157,7 +157,7 @@ def widen(data: Data, dtype: pa.DataType) -> Data:
 
 
 def own_bitmap(data: pa.Array) -> tuple[pa.Buffer | None, int]:
-    """Which values of a slice are not NULL, and how many bits in it belong to rows before the slice."""
+    """Return the validity of a slice's values, and the number of bits in it that belong to rows before the slice."""
     if not data.null_count:
         return None, 0
     start, skipped = divmod(data.offset, 8)

@@ -42,7 +42,7 @@ def tables(spark, tpch_dir) -> Path:
 
 @pytest.fixture
 def same(spark) -> Callable:
-    """``same(frame or SQL)``: the engine runs what it can, and the answer is Spark's; gives the report."""
+    """``same(frame or SQL)``: the engine runs what it can, and the answer equals that of Spark; gives the report."""
 
     def check(query, accelerated=True):
         frame = spark.sql(query) if isinstance(query, str) else query

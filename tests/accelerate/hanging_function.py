@@ -104,12 +104,12 @@ def cancelled(spark: SparkSession, frame: DataFrame, name: str, cancel: Callable
     ended = time.monotonic() - moment[0]
     thread.join()
     workers = until(lambda: not any(map(is_alive, pids())))
-    told = {"cancel": name, "error": error, "seconds": round(ended, 2), "worker_seconds": workers}
-    print(json.dumps({**told, "alive": sum(map(is_alive, pids()))}), flush=True)
+    outcome = {"cancel": name, "error": error, "seconds": round(ended, 2), "worker_seconds": workers}
+    print(json.dumps({**outcome, "alive": sum(map(is_alive, pids()))}), flush=True)
 
 
 def main() -> None:
-    """Cancel in four ways, the last of which is to stop the session."""
+    """Cancel in four ways; the last one stops the session."""
     builder = kq.configure(SparkSession.builder).master("local[2]").config("spark.ui.enabled", "false")
     spark = builder.config("spark.sql.shuffle.partitions", "2").getOrCreate()
     spark.sparkContext.setLogLevel("OFF")

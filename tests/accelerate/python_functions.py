@@ -72,7 +72,7 @@ def shown(rows: list[Any]) -> list[str]:
 
 
 def check(query: DataFrame, whole: bool = True) -> None:
-    """The engine runs the query, all of it if ``whole``, and its answer is Spark's, without an attempt that failed."""
+    """The engine runs the query, all of it if ``whole``, and its answer equals that of Spark, without an attempt that failed."""
     fast = query.transform(kquery_plan, when="always")
     explained = kq.explain(query)
     assert explained.coverage == 1.0 if whole else explained.coverage < 1.0, str(explained)

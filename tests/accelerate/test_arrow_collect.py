@@ -44,11 +44,11 @@ def large(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Spar
     [
         "SELECT * FROM large_numbers",
         "SELECT n, c1, c2 % 7 AS c, c3, c4, c5, c6, c7 FROM large_numbers",
-        "SELECT * FROM large_numbers WHERE c1 % 1000 = 7",  # of which Spark decodes all columns
+        "SELECT * FROM large_numbers WHERE c1 % 1000 = 7",  # Spark decodes all columns
         "SELECT n, c1 FROM large_numbers",
     ],
 )
-def test_rows_are_brought_in_the_order_of_the_file(large: SparkSession, query: str) -> None:
+def test_rows_are_collected_in_the_order_of_the_file(large: SparkSession, query: str) -> None:
     frame = large.sql(query)
     fast: Any = kquery_plan(frame)
     assert fast is not frame
@@ -95,9 +95,9 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
         frame = large.sql(query)
         fast: Any = kquery_plan(frame, when="always", fallback="error")
         assert fast._kquery.placement.spark._payloads is not None
-        found, expected = fast.toArrow(), frame.toArrow()
-        assert found.schema == expected.schema
-        assert found.sort_by("n").equals(expected.sort_by("n"))
+        actual, expected = fast.toArrow(), frame.toArrow()
+        assert actual.schema == expected.schema
+        assert actual.sort_by("n").equals(expected.sort_by("n"))
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_pieces_of_many_sizes(large: SparkSession) -> None:
         "SELECT n, concat('customer ', n % 50000) AS s, t FROM strings ORDER BY s, n LIMIT 1000",
     ],
 )
-def test_a_context_on_spark_brings_its_rows_as_arrow(
+def test_a_context_on_spark_collects_its_rows_as_arrow(
     large: SparkSession, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     context = kq.ExecutionContext(large)

@@ -266,7 +266,7 @@ def foreign_file(path, int96):
 
 
 def test_settings_of_when_the_cache_was_filled(spark, tmp_path, cached):
-    """Old dates of files that do not name their calendar: nobody knows any more which one Spark took."""
+    """Old dates of files that do not name their calendar: it is not known which one Spark used."""
     path = foreign_file(tmp_path / "old.parquet", int96=False)
     with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}):
         frame = cached(spark.read.parquet(path))

@@ -128,9 +128,9 @@ def test_directories_of_all_types(spark, tmp_path, kind):
     key = values.get(kind, "id % 2 = 1" if kind == "boolean" else f"CAST(CAST(id AS STRING) AS {kind})")
     spark.sql(f"SELECT id, {key} AS k FROM range(3)").write.partitionBy("k").parquet(str(tmp_path / "t"))
     frame = spark.read.schema(f"id bigint, k {kind}").parquet(str(tmp_path / "t"))
-    wanted = spark.sql(f"SELECT {key} AS k FROM range(1, 2)").collect()[0][0]
-    check(frame.where(frame.k == wanted).selectExpr("sum(id)"), coverage=1.0)
-    check(frame.where(frame.k != wanted).selectExpr("sum(id)"), coverage=1.0)
+    expected = spark.sql(f"SELECT {key} AS k FROM range(1, 2)").collect()[0][0]
+    check(frame.where(frame.k == expected).selectExpr("sum(id)"), coverage=1.0)
+    check(frame.where(frame.k != expected).selectExpr("sum(id)"), coverage=1.0)
 
 
 def test_joins_of_different_directories_of_one_table(spark, tmp_path):

@@ -1,4 +1,4 @@
-"""The last stage in the driver, or its rows brought there as Arrow: Spark's in every action's own form."""
+"""The last stage in the driver, or its rows collected there as Arrow: Spark's in every action's own form."""
 
 from __future__ import annotations
 

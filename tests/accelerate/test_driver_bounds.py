@@ -144,7 +144,7 @@ def test_a_query_that_left_the_driver_stays_with_spark(spark: Any, monkeypatch: 
 
 
 def test_the_first_rows_do_not_need_the_others(spark: Any):
-    """36 million rows of a join, of which the driver makes a few."""
+    """36 million rows of a join; the driver computes a few."""
     with settings(spark, IN_DRIVER):
         fast = in_driver(spark, "SELECT a.v, b.text FROM skewed AS a JOIN skewed AS b ON a.k = b.k")
         assert jobs(spark, lambda: (fast.take(5), fast.first(), fast.isEmpty(), fast._show_string(3))) == 0

@@ -1,4 +1,4 @@
-"""All of a query by threads of the driver, where an action brings its rows there and its tables are not large."""
+"""All of a query by threads of the driver, where an action collects its rows and its tables are not large."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _table(frame, save):
         spark.sql("DROP TABLE IF EXISTS enabled_target")
 
 
-def _seen(frame, act):
+def _accumulated(frame, act):
     total = frame.sparkSession.sparkContext.accumulator(0)
     act(total)
     return total.value
@@ -120,8 +120,8 @@ ACTIONS = {
     "toPandas": lambda f, _: f.toPandas().to_dict("list"),
     "toArrow": lambda f, _: f.toArrow().to_pylist(),
     "toLocalIterator": lambda f, _: list(f.toLocalIterator(prefetchPartitions=True)),
-    "foreach": lambda f, _: _seen(f, lambda total: f.foreach(lambda row: total.add(len(row)))),
-    "foreachPartition": lambda f, _: _seen(f, lambda n: f.foreachPartition(lambda rows: n.add(len(list(rows))))),
+    "foreach": lambda f, _: _accumulated(f, lambda total: f.foreach(lambda row: total.add(len(row)))),
+    "foreachPartition": lambda f, _: _accumulated(f, lambda n: f.foreachPartition(lambda rows: n.add(len(list(rows))))),
     "write": lambda f, files: _written(f, files, lambda w, path: w.mode("overwrite").parquet(path)),
     "save": lambda f, files: _written(f, files, lambda w, path: w.format("parquet").save(path)),
     "noop": lambda f, _: f.write.format("noop").mode("append").save(),

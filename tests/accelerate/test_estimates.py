@@ -81,8 +81,8 @@ def test_estimates_near_the_thresholds(spark: SparkSession, bits: int) -> None:
     rows = f"SELECT k, explode(sequence(1, k * {most} div 5 + 1)) AS v FROM (SELECT explode(sequence(1, 40)) AS k)"
     sql = f"SELECT k, approx_count_distinct(v * 1000 + k, {error:.6f}) AS n FROM ({rows}) GROUP BY k"
     want = spark.sql(sql).orderBy("k").collect()
-    got = spark.sql(sql).transform(kquery_plan, when="always").orderBy("k").collect()
-    assert [r["n"] for r in got] == [r["n"] for r in want]
+    actual = spark.sql(sql).transform(kquery_plan, when="always").orderBy("k").collect()
+    assert [r["n"] for r in actual] == [r["n"] for r in want]
     assert len({r["n"] for r in want}) > 20
 
 
@@ -121,9 +121,9 @@ def test_without_spark(spark: SparkSession, estimated: str, call: str) -> None:
     context.register_parquet("estimated", estimated)
     sql = f"SELECT g, {call} FROM estimated GROUP BY g ORDER BY g"
     want = spark.sql(sql).toArrow()
-    got = context.sql(sql).to_arrow()
-    assert got.column_names == want.column_names
-    assert got.to_pydict() == want.to_pydict()
+    actual = context.sql(sql).to_arrow()
+    assert actual.column_names == want.column_names
+    assert actual.to_pydict() == want.to_pydict()
 
 
 @pytest.mark.parametrize("error, sentence", [("0.5", "at most 0.39"), ("0.0D", "above 0"), ("n", "constant")])

@@ -1,4 +1,4 @@
-"""What Spark's optimizer is told not to fold, the engine does not fold either: an error of a row stays one."""
+"""The engine does not fold what Spark's optimizer must not fold: an error of a row stays one."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from tests.conftest import settings
 
 @pytest.fixture(scope="module")
 def rows(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> DataFrame:
-    """Zeros of both signs in three files, of which the last one by name is the largest and the second one the smallest."""
+    """Zeros of both signs in three files; the last one by name is the largest and the second one the smallest."""
     directory = tmp_path_factory.mktemp("files")
     for name, zero, count in (("a", -0.0, 40), ("b", 0.0, 2), ("c", 0.0, 2000)):
         ids = [f"{name}{i:05}" for i in range(count)]
@@ -54,5 +54,5 @@ def test_larger_files_come_first(spark: SparkSession, rows: DataFrame, name: str
         expected = query.collect()
     for driver_bytes in ("8m", "0"):
         with settings(spark, {"spark.kquery.driverBytes": driver_bytes}):
-            found = query.transform(kquery_plan, when="always", fallback="error").collect()
-        assert sorted(map(repr, found)) == sorted(map(repr, expected))
+            actual = query.transform(kquery_plan, when="always", fallback="error").collect()
+        assert sorted(map(repr, actual)) == sorted(map(repr, expected))

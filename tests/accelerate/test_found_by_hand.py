@@ -78,14 +78,14 @@ def test_sums_in_order_of_every_shape():
         (np.maximum(starts, rows - 5), np.minimum(ends, rows + 3)),
         (np.minimum(ends, rows + 2), np.minimum(ends, rows + 9)),
     ):
-        wanted = []
+        expected = []
         for a, b in zip(low, high, strict=True):
             total = 0.0
             for value in values[a:b].tolist():
                 total += value
-            wanted.append(total)
-        found = sums_in_order(values, low, high)
-        assert np.array_equal(found.view(np.int64), np.array(wanted).view(np.int64))
+            expected.append(total)
+        actual = sums_in_order(values, low, high)
+        assert np.array_equal(actual.view(np.int64), np.array(expected).view(np.int64))
 
 
 def test_columns_handed_over_may_share_a_name(spark, tmp_path):

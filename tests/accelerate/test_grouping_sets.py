@@ -71,7 +71,7 @@ def test_sets_are_made_of_finer_groups(
 @pytest.mark.parametrize(
     "query",
     [
-        f"SELECT region, shop, {CALLS} FROM sales GROUP BY GROUPING SETS ((region), (shop))",  # nobody asks for both
+        f"SELECT region, shop, {CALLS} FROM sales GROUP BY GROUPING SETS ((region), (shop))",  # no query asks for both
         "SELECT region, shop, count(DISTINCT note) AS n FROM sales GROUP BY ROLLUP (region, shop)",
     ],
 )

@@ -58,7 +58,7 @@ def cached(spark):
     return frame
 
 
-# how many rows may be expected of the side: a leaf that nobody knows anything about is taken to have a million
+# how many rows may be expected of the side: a leaf without statistics is taken to have a million
 SIDES = {
     from_list: (100, 2048),
     from_pandas: (NAMED, NAMED),
@@ -107,7 +107,7 @@ def test_limits_and_ranges_bound_what_is_handed_over(spark, facts):
 
 
 def test_handing_over_is_the_cost_where_little_else_is_done(spark, tmp_path):
-    """A million rows may come from the database, to meet a thousand: that is no work to hand them over for."""
+    """A million rows may come from the database, to meet a thousand: so handing them over does not pay."""
     spark.range(1000).selectExpr("id % 500 AS k").write.parquet(str(tmp_path / "small"))
     planned = plan_frame(from_jdbc(spark).join(spark.read.parquet(str(tmp_path / "small")), "k"))
     assert planned.parts and not any(decide(planned, part).accelerate for part in planned.parts)

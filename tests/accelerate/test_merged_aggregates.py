@@ -49,7 +49,7 @@ JOINED = "FROM visits v JOIN places p ON v.place = p.place"
 @pytest.mark.parametrize(
     ("sql", "scans"),
     [
-        # different conditions, one of which is NULL for some rows, one of which no row fulfils
+        # different conditions, one is NULL for some rows, one is true for no row
         (
             """SELECT * FROM (SELECT count(*) a, sum(paid) b FROM visits WHERE hour < 6 OR note = 'note 3'),
             (SELECT avg(paid) c, max(note) d FROM visits WHERE hour BETWEEN 6 AND 11),

@@ -159,5 +159,5 @@ def test_sessions_with_other_settings_at_once(spark: Any, numbers: str):
             for _ in range(5)
         ]
 
-    found = together([lambda s=s: answers(s) for s in sessions])  # type: ignore[misc]
-    assert found == [[one] * 5 for one in expected]
+    actual = together([lambda s=s: answers(s) for s in sessions])  # type: ignore[misc]
+    assert actual == [[one] * 5 for one in expected]

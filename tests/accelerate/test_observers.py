@@ -67,7 +67,7 @@ def test_what_stays_with_spark_has_its_reason(spark: Any, events: list[kq.QueryE
     assert passed_on.sentences
 
 
-def test_a_failure_of_the_engine_is_told(
+def test_a_failure_of_the_engine_is_reported(
     spark: Any, events: list[kq.QueryEvent], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(self: Any) -> Any:
@@ -82,7 +82,7 @@ def test_a_failure_of_the_engine_is_told(
     assert "made up" in str(events[-1].failure)
 
 
-def test_an_error_of_the_query_is_told_and_raised(spark: Any, events: list[kq.QueryEvent]) -> None:
+def test_an_error_of_the_query_is_reported_and_raised(spark: Any, events: list[kq.QueryEvent]) -> None:
     fast = kq.kquery_plan(
         spark.sql("SELECT k, sum(1 div (v - 1)) AS s FROM observed GROUP BY k"), when="always"
     )
@@ -124,7 +124,7 @@ def test_a_wrong_level_is_named(spark: Any) -> None:
         kq.kquery_plan(spark.sql(GROUPED), when="always")
 
 
-def test_writes_are_told(spark: Any, events: list[kq.QueryEvent], tmp_path: Path) -> None:
+def test_writes_are_reported(spark: Any, events: list[kq.QueryEvent], tmp_path: Path) -> None:
     kq.kquery_plan(spark.sql(GROUPED), when="always").write.parquet(str(tmp_path / "written"))
     assert [(e.kind, e.action) for e in events] == [("planned", ""), ("finished", "write")]
 

@@ -189,16 +189,16 @@ def test_globs_of_partition_directories(spark: Any, tmp_path: Path, kind: str, g
     register = getattr(context, f"register_{kind}")
     try:
         read = spark.read.option("header", True).option("inferSchema", True)
-        wanted = read.format(kind).load(str(tmp_path / "t" / glob)).toArrow()
+        expected = read.format(kind).load(str(tmp_path / "t" / glob)).toArrow()
     except Exception as error:
         assert "CONFLICTING_DIRECTORY_STRUCTURES" in str(error)
         with pytest.raises(SourceError, match="CONFLICTING_DIRECTORY_STRUCTURES"):
             register("t", tmp_path / "t" / glob)
         return
     register("t", tmp_path / "t" / glob)
-    found = context.table("t").to_arrow()
-    assert found.schema.names == wanted.schema.names
-    assert sorted(map(repr, found.to_pylist())) == sorted(map(repr, wanted.to_pylist()))
+    actual = context.table("t").to_arrow()
+    assert actual.schema.names == expected.schema.names
+    assert sorted(map(repr, actual.to_pylist())) == sorted(map(repr, expected.to_pylist()))
 
 
 def test_a_field_whose_path_is_the_name_of_another_column(spark: Any, tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def test_streams_are_left_alone(spark):
     assert "streaming" in str(kq.explain(frame).reasons)
 
 
-def test_a_column_nobody_reads_may_be_of_any_type(spark, tmp_path):
+def test_a_unread_column_may_be_of_any_type(spark, tmp_path):
     path = str(tmp_path / "types")
     spark.sql("SELECT id, id % 3 g, parse_json('1') v, INTERVAL 2 MONTH i FROM RANGE(10)").write.parquet(path)
     check(spark.read.parquet(path).groupBy("g").agg(F.sum("id")), coverage=1.0)

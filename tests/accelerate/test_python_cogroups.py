@@ -24,7 +24,7 @@ def text_of(frame: pd.DataFrame) -> str:
     return f"{frame.dtypes.to_dict()} {sorted(map(repr, frame.itertuples(index=False, name=None)))}"
 
 
-def seen(key: tuple[Any, ...], left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+def describe_group(key: tuple[Any, ...], left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"key": [repr(key)], "l": [text_of(left)], "r": [text_of(right)]})
 
 
@@ -44,7 +44,7 @@ def cogrouped(left: DataFrame, right: DataFrame, *keys: Any) -> Any:
 def test_each_type(rows: DataFrame) -> None:
     left = rows.where("id < 40").select("p", *TYPES)
     right = rows.where("id < 60").select("p", *reversed(TYPES))
-    check(cogrouped(left, right, "p").applyInPandas(seen, RETURNS))
+    check(cogrouped(left, right, "p").applyInPandas(describe_group, RETURNS))
 
 
 @with_tables
@@ -58,19 +58,19 @@ def test_each_arrow_type(rows: DataFrame) -> None:
 def test_keys_with_nulls_and_sides_without_rows(rows: DataFrame, key: str) -> None:
     left = rows.where("id < 90 AND id % 3 <> 0").select("id", key)
     right = rows.where("id > 60 AND id < 130").select(key, F.col("id").alias("other"), "byte")
-    check(cogrouped(left, right, key).applyInPandas(seen, RETURNS))
+    check(cogrouped(left, right, key).applyInPandas(describe_group, RETURNS))
 
 
 def test_keys_of_every_form(rows: DataFrame) -> None:
     left = rows.where("id < 30").select("id", "p", "byte")
     right = rows.where("id < 45").select("byte", "p", F.col("id").alias("id2"))
-    check(cogrouped(left, right, "p", "byte").applyInPandas(seen, RETURNS))
-    check(cogrouped(left, right, F.expr("byte % 7").alias("k")).applyInPandas(seen, RETURNS))
+    check(cogrouped(left, right, "p", "byte").applyInPandas(describe_group, RETURNS))
+    check(cogrouped(left, right, F.expr("byte % 7").alias("k")).applyInPandas(describe_group, RETURNS))
     check(cogrouped(left, right).applyInPandas(lengths, "l long, r long"))
-    check(left.groupBy("id").cogroup(right.groupBy("id2")).applyInPandas(seen, RETURNS))
-    check(cogrouped(left.where("id < 0"), right, "p").applyInPandas(seen, RETURNS))
+    check(left.groupBy("id").cogroup(right.groupBy("id2")).applyInPandas(describe_group, RETURNS))
+    check(cogrouped(left.where("id < 0"), right, "p").applyInPandas(describe_group, RETURNS))
     check(cogrouped(left.where("id < 0"), right.where("id2 < 0")).applyInPandas(lengths, "l long, r long"))
-    check(cogrouped(left, left, "p").applyInPandas(seen, RETURNS))
+    check(cogrouped(left, left, "p").applyInPandas(describe_group, RETURNS))
 
 
 @with_tables

@@ -340,7 +340,7 @@ def test_repartition_for_a_function_is_spark_s(rows: DataFrame) -> None:
 def test_what_functions_see_in_another_time_zone(rows: DataFrame, spark: SparkSession) -> None:
     returns = "schema string, seen string"
 
-    def seen(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def describe_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             values = [repr(row) for row in batch.to_pylist()]
             yield pa.RecordBatch.from_pydict({"schema": [batch.schema.to_string()] * len(values), "seen": values})  # fmt: skip
@@ -351,7 +351,7 @@ def test_what_functions_see_in_another_time_zone(rows: DataFrame, spark: SparkSe
     few = rows.where("id < 50").select("p", F.col("timestamp").alias("t"), "timestamp_ntz")
     spark.conf.set("spark.sql.session.timeZone", "America/New_York")
     try:
-        check(few.mapInArrow(seen, returns))
+        check(few.mapInArrow(describe_batches, returns))
         check(few.groupBy("p").applyInPandas(frame_seen, returns))
         check(few.mapInPandas(lambda frames: frames, "p string, t timestamp, timestamp_ntz timestamp_ntz"))
     finally:

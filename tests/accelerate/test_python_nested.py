@@ -111,18 +111,18 @@ def test_arrow_aggregates(nested: DataFrame) -> None:
 def test_tables_of_pandas(nested: DataFrame) -> None:
     few = nested.where("id < 40").select("p", *NESTED)
 
-    def seen(*frames: pd.DataFrame) -> pd.DataFrame:
+    def describe(*frames: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame({"c": [f"{frame.dtypes.to_dict()} {text_of(frame)}" for frame in frames]})
 
     names = [name for name in NESTED if name != "mixed" or SPARK_VERSION >= (4, 0)]
     schema = ", ".join(f"{name} {NESTED[name]}" for name in names)
     check(few.select("p", *names).groupBy("p").applyInPandas(lambda f: f, f"p string, {schema}"))
     check(few.select(*names).mapInPandas(lambda frames: frames, schema))
-    check(few.groupBy("p").applyInPandas(lambda f: seen(f), "c string"))
-    check(few.groupBy("p").cogroup(few.groupBy("p")).applyInPandas(lambda x, y: seen(x, y), "c string"))
+    check(few.groupBy("p").applyInPandas(lambda f: describe(f), "c string"))
+    check(few.groupBy("p").cogroup(few.groupBy("p")).applyInPandas(lambda x, y: describe(x, y), "c string"))
 
 
-def seen(*tables: pa.Table) -> pa.Table:
+def describe(*tables: pa.Table) -> pa.Table:
     return pa.table({"c": [t.schema.to_string() + str(sorted(map(repr, t.to_pylist()))) for t in tables]})
 
 
@@ -137,8 +137,8 @@ def test_tables_of_arrow(nested: DataFrame) -> None:
 def test_groups_of_arrow(nested: DataFrame) -> None:
     groups = nested.where("id < 40").select("p", *NESTED).groupBy("p")
     check(groups.applyInArrow(lambda table: table, f"p string, {SCHEMA}"))
-    check(groups.applyInArrow(lambda table: seen(table), "c string"))
-    check(groups.cogroup(groups).applyInArrow(lambda x, y: seen(x, y), "c string"))
+    check(groups.applyInArrow(lambda table: describe(table), "c string"))
+    check(groups.cogroup(groups).applyInArrow(lambda x, y: describe(x, y), "c string"))
 
 
 COMPUTED = (
@@ -264,7 +264,7 @@ def test_values_of_other_types_than_announced(nested: DataFrame, returns: str) -
 
 
 STRICT = StructType([StructField("a", IntegerType(), False)])
-# Functions of which only Spark knows what becomes of their values: it runs the query again.
+# Functions whose results only Spark can convert: it runs the query again.
 UNSURE: dict[str, tuple[Any, Any]] = {
     "struct of too few": (STRUCT, (1,)),
     "struct of too many": (STRUCT, (1, "x", 2)),

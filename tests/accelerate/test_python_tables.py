@@ -265,7 +265,7 @@ class Setting:
         yield (x,)
 
 
-class Seen:
+class RemembersRows:
     seen: list[int] = []  # noqa: RUF012
 
     def eval(self, x: int) -> Iterator[tuple[int]]:
@@ -294,7 +294,7 @@ class Ended:
 
 DECLINED: dict[str, tuple[type, str]] = {
     "attributes": (Setting, "may keep state"),
-    "members": (Seen, "may keep state"),
+    "members": (RemembersRows, "may keep state"),
     "handed on": (HandedOn, "may keep state"),
     "inherited": (Above, "may keep state"),
     "constructed": (Number, "may keep state"),

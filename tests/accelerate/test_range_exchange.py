@@ -57,11 +57,13 @@ def test_joins_give_sparks_rows(shuffled: SparkSession, kind: str, where: str) -
     frame = shuffled.sql(
         f"SELECT * FROM customers {kind} JOIN (SELECT * FROM visits WHERE {where}) v ON id = who"
     )
-    found, expected = accelerated(frame).collect(), frame.collect()
-    assert sorted(found, key=repr) == sorted(expected, key=repr)
+    actual, expected = accelerated(frame).collect(), frame.collect()
+    assert sorted(actual, key=repr) == sorted(expected, key=repr)
 
 
-def test_a_stage_without_rows_still_tells_every_task_which_files_are_its_own(shuffled: SparkSession) -> None:
+def test_a_stage_without_rows_still_informs_every_task_which_files_are_its_own(
+    shuffled: SparkSession,
+) -> None:
     """The few rows are groups made from a shuffle that carries nothing."""
     visits = "SELECT who, paid, count(*) AS n FROM visits WHERE paid * 2 < who - 100000 GROUP BY who, paid"
     frame = shuffled.sql(
@@ -77,8 +79,8 @@ def test_two_such_joins_feed_one_stage(shuffled: SparkSession) -> None:
     frame = shuffled.sql(
         f"SELECT a.name, a.paid, b.total FROM ({one}) a JOIN ({other}) b ON a.paid = b.total - a.paid"
     )
-    found, expected = accelerated(frame).collect(), frame.collect()
-    assert expected and sorted(found) == sorted(expected)
+    actual, expected = accelerated(frame).collect(), frame.collect()
+    assert expected and sorted(actual) == sorted(expected)
 
 
 def test_rows_sent_to_another_number_of_tasks_than_read_the_files_are_refused(shuffled: SparkSession) -> None:

@@ -155,7 +155,7 @@ def spark_field(name, dtype, field_id=None):
 
 @pytest.fixture
 def with_ids(tmp_path):
-    """A file of columns with ids, of which a struct's have some, too."""
+    """A file of columns with ids; fields of a struct have some, too."""
     pair = pa.struct([field("x", pa.int32(), 4), field("y", pa.int32(), 5)])
     fields = [field("a", pa.int32(), 1), field("b", pa.string(), 2), field("s", pair, 3)]
     columns = [[1, 2, 1], ["u", "v", "u"], [{"x": 1, "y": 2}, None, {"x": 3, "y": 4}]]

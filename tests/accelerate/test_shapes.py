@@ -1,4 +1,4 @@
-"""Frames of unusual shape: the answer is Spark's whatever part the engine runs; statements are in tests/sql."""
+"""Frames of unusual shape: the answer equals that of Spark whatever part the engine runs; statements are in tests/sql."""
 
 
 def test_case_sensitivity_follows_the_session(spark, tables, same):

@@ -148,7 +148,7 @@ def test_actions_keep_the_order_of_the_tasks(ordered: DataFrame, tmp_path: Path)
 
 
 def test_what_spark_makes_of_a_sorted_frame_finds_its_order_in_one_task(ordered: DataFrame) -> None:
-    """Spark does not keep the order of partitions where it brings some of their rows together."""
+    """Spark does not keep the order of partitions where it coalesces partitions."""
     expected = ordered.collect()
     frame = shared(ordered)
     assert frame.rdd.getNumPartitions() == 1
@@ -176,7 +176,7 @@ def _plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().optimizedPlan())
 
 
-def test_a_shared_sort_is_measured_and_told(ordered: DataFrame) -> None:
+def test_a_shared_sort_is_measured_and_reported(ordered: DataFrame) -> None:
     with settings(ordered.sparkSession, SHARED):
         explained = kq.explain(ordered, analyze=True)
     text = str(explained)
@@ -195,10 +195,10 @@ def test_rows_in_a_task_are_bounded_not_rows_in_all(sorted_tables: SparkSession)
 def test_a_context_on_spark_shares_sorts_as_well(ordered: DataFrame) -> None:
     context = kq.ExecutionContext(ordered.sparkSession, config=EngineConfig(small_bytes=0, driver_bytes=0))
     context.register_parquet("t", ordered.inputFiles())
-    found = context.sql("SELECT n, i, s FROM t ORDER BY i, n")
-    assert "-> range(#i) into 2" in found.explain()
-    assert found.to_arrow().equals(ordered.toArrow())
-    assert found.to_spark().rdd.getNumPartitions() == 1
+    actual = context.sql("SELECT n, i, s FROM t ORDER BY i, n")
+    assert "-> range(#i) into 2" in actual.explain()
+    assert actual.to_arrow().equals(ordered.toArrow())
+    assert actual.to_spark().rdd.getNumPartitions() == 1
 
 
 @pytest.mark.parametrize(
@@ -216,7 +216,7 @@ def test_aggregates_that_see_the_order_of_a_subquery(sorted_tables: SparkSession
     context = kq.ExecutionContext(config=EngineConfig(parallelism=2))
     (file,) = sorted_tables.table("sorting_narrow").inputFiles()
     context.register_parquet("narrow", file.removeprefix("file:"))
-    found = context.sql(query).to_arrow().to_pylist()
-    assert sorted(found, key=repr) == sorted(expected.toArrow().to_pylist(), key=repr)
+    actual = context.sql(query).to_arrow().to_pylist()
+    assert sorted(actual, key=repr) == sorted(expected.toArrow().to_pylist(), key=repr)
     report = kq.verify(expected)
     assert report.ok, str(report)

@@ -1,4 +1,4 @@
-"""The engine's operators in Spark's UI and event log: the right numbers, at the right place, and at nobody's expense."""
+"""The engine's operators in Spark's UI and event log: the right numbers, at the right place, and without cost for other queries."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class Ui:
         self._before = listing.last().executionId() if listing.size() else -1
 
     def of_the_engine(self, count: int) -> list[Shown]:
-        """The engine's executions, once there are so many."""
+        """The engine's executions, once there are ``count`` of them."""
         end = time.monotonic() + _WAIT_SECONDS
         while len(found := [one for one in self.all() if one.is_of_the_engine]) < count:
             assert time.monotonic() < end, found
@@ -212,7 +212,7 @@ def test_the_driver_has_executions_of_its_own(spark: Any, ui: Ui, threads: bool)
     assert not second.jobs
 
 
-def test_nothing_is_shown_to_nobody(spark: Any, ui: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_shown_without_a_ui(spark: Any, ui: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
     link = bridge(spark)
     with settings(spark, {**TASKS, "spark.kquery.uiMetrics": "false"}):
         assert reporter_module.ui_reporter(link, link.config()) is None

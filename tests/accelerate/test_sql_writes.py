@@ -76,7 +76,7 @@ def _text(value):
     return re.sub("sql_(plain|fast)", "", str(value))
 
 
-def _left(spark, name):
+def _table_rows(spark, name):
     """What a statement left: rows, description and number of files."""
     try:
         rows = sorted(map(repr, spark.table(name).collect()))
@@ -102,7 +102,7 @@ def _compare(spark, engine, setup, statement):
             raise
         except Exception as error:
             outcome = (type(error), error_class(error)), str(error)
-        outcomes.append((outcome[0], outcome[1] if outcome[0] == [] else None, _left(spark, name)))
+        outcomes.append((outcome[0], outcome[1] if outcome[0] == [] else None, _table_rows(spark, name)))
     assert outcomes[0] == outcomes[1]
     return engine.used(), outcome
 

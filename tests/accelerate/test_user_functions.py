@@ -86,12 +86,12 @@ def test_rows_that_a_condition_excludes_are_not_shown(trips: kq.ExecutionContext
         return x
 
     trips.register_function("picky", picky, "double")
-    wanted = [1.0, None, 3.0, None]
+    expected = [1.0, None, 3.0, None]
     for sql in (
         "SELECT CASE WHEN tip > 0 THEN picky(tip) END AS x FROM trips",
         "SELECT if(tip = 0, NULL, picky(tip)) AS x FROM trips",
     ):
-        assert trips.sql(sql).to_arrow()["x"].to_pylist() == wanted
+        assert trips.sql(sql).to_arrow()["x"].to_pylist() == expected
     assert trips.sql("SELECT count(*) AS n FROM trips WHERE tip > 0 AND picky(tip) > 1").collect() == [
         {"n": 1}
     ]
@@ -169,7 +169,7 @@ def test_only_a_deterministic_side_of_a_join_is_computed_by_every_task(tmp_path:
         assert ("ReplicateExec" in context.sql(sql).explain()) is deterministic
 
 
-def test_mistakes_are_told_at_once(trips: kq.ExecutionContext):
+def test_mistakes_are_reported_at_once(trips: kq.ExecutionContext):
     with pytest.raises(PlanError, match="what the function returns"):
         kq.arrow_udf(lambda x: x)  # type: ignore[call-overload]
     with pytest.raises(SqlError):
@@ -217,8 +217,8 @@ def test_workers_of_spark_run_it_and_give_what_spark_s_own_way_gives(spark: Spar
     theirs = spark.read.parquet(str(tmp_path / "rows")).withColumn(
         "x", (F.col("tip") + F.col("total")) * factor
     )
-    wanted = theirs.groupBy("total").agg(F.sum("x").alias("s"), F.count("*").alias("n")).orderBy("total")
-    assert ours == wanted.collect()
+    expected = theirs.groupBy("total").agg(F.sum("x").alias("s"), F.count("*").alias("n")).orderBy("total")
+    assert ours == expected.collect()
     # an open plan over a frame of Spark
     plan = kq.plan().select(kq.arrow_udf(scaled, "double")("tip", "total").alias("x"))
     assert rows.transform(plan).agg(F.sum("x")).collect() == theirs.agg(F.sum("x")).collect()

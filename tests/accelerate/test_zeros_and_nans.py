@@ -91,8 +91,8 @@ def test_the_same_zeros_and_nans_as_spark(query: str, spark: SparkSession, zeros
 
 
 def test_what_older_releases_of_spark_answer_otherwise_is_theirs() -> None:
-    assert not changed_calls(_of("4.3.0"))
-    changed = changed_calls(_of("3.5.9"))
+    assert not changed_calls(_settings_of("4.3.0"))
+    changed = changed_calls(_settings_of("3.5.9"))
 
     def stays(function: str, *args: Expr) -> bool:
         return any(call.applies_to(args, raising=True) for call in changed[function])
@@ -109,6 +109,6 @@ def test_what_older_releases_of_spark_answer_otherwise_is_theirs() -> None:
     assert not stays("collect_set", text)
 
 
-def _of(version: str) -> SessionSettings:
+def _settings_of(version: str) -> SessionSettings:
     """Settings of a session of that Spark, as the engine expects them."""
     return SessionSettings(version, True, "UTC", False, "_corrupt_record", dict(EXPECTED))

@@ -47,7 +47,7 @@ def test_a_query_is_verified_in_both_ways(spark: Any, tmp_path: Path) -> None:
     assert len(part.reasons) == 1
 
 
-def test_errors_and_differences_are_told() -> None:
+def test_errors_and_differences_are_reported() -> None:
     lines = [
         Line("1", 1.0, (), (Verdict(True, 1234), Verdict(True, 1234))),
         Line(

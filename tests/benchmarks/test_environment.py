@@ -6,7 +6,7 @@ from benchmarks.environment import told_settings
 
 
 def test_secrets_places_and_persons_are_left_out() -> None:
-    told = {
+    settings = {
         "java": "17.0.1", "spark.sql.ansi.enabled": "true", "spark.kquery.parallelism": "2", "spark.master": "local[2]",
     }  # fmt: skip
     hidden = {
@@ -17,4 +17,4 @@ def test_secrets_places_and_persons_are_left_out() -> None:
         "spark.sql.warehouse.dir": "/home/me", "spark.app.name": "me", "spark.sql.thing": "me@example",
         "spark.kquery.extra": "https://user:S3CR3T@host/",
     }  # fmt: skip
-    assert told_settings({**told, **hidden}) == dict(sorted(told.items()))
+    assert told_settings({**settings, **hidden}) == dict(sorted(settings.items()))

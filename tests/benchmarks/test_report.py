@@ -15,12 +15,12 @@ from kquery_spark.cli.failures import Exit, run
 def results(times, scale=1.0, cores=2, sha="a", memory=100 * 2**20):
     """``times``: query -> engine -> seconds, None for a wrong answer."""
 
-    def one(seconds):
+    def engine_result(seconds):
         if seconds is None:
             return EngineResult("wrong", "differs")
         return EngineResult("ok", warm_seconds=(seconds, seconds * 9, seconds / 9), memory={"total": memory})
 
-    queries = tuple(QueryResult(q, {e: one(s) for e, s in by.items()}) for q, by in times.items())
+    queries = tuple(QueryResult(q, {e: engine_result(s) for e, s in by.items()}) for q, by in times.items())
     engines = tuple(dict.fromkeys(e for by in times.values() for e in by))
     return Results(
         "tpch", scale, engines, "then", "now", {"cores": cores, "when": "auto"}, {"cores": cores}, {},
@@ -61,11 +61,11 @@ def test_the_table_of_changes_has_a_sign_and_totals():
     ]
 
 
-def test_other_data_machines_and_options_are_told():
+def test_other_data_machines_and_options_are_reported():
     assert report.unlike(BEFORE, AFTER) == []
     assert report.unlike(BEFORE, results({}, sha="b")) == ["the data files differ"]
-    told = report.unlike(BEFORE, results({}, scale=10.0, cores=8))
-    assert told == [
+    differences = report.unlike(BEFORE, results({}, scale=10.0, cores=8))
+    assert differences == [
         "tpch at scale 1 against tpch at scale 10",
         "cores: 2 against 8",
         "option cores: 2 against 8",
@@ -139,15 +139,15 @@ def test_compare_from_the_command_line(tmp_path, capsys):
 
 
 def test_sessions_are_merged(tmp_path, capsys):
-    one, two = (
+    one_result, two = (
         results({"1": {"spark": 2.0, "kquery": 1.0}}),
         results({"1": {"spark": 8.0, "kquery": 1.0}}, memory=7),
     )
-    whole = merged([one, two])
+    whole = merged([one_result, two])
     spark = whole.queries[0].engines["spark"]
     assert spark.warm_seconds == (2.0, 18.0, 2 / 9, 8.0, 72.0, 8 / 9)
     assert (spark.memory["total"], whole.options["sessions"], whole.ratios()) == (100 * 2**20, 2, {"1": 5.0})
-    one.write(tmp_path / "a.json")
+    one_result.write(tmp_path / "a.json")
     two.write(tmp_path / "b.json")
     files = [str(tmp_path / name) for name in ("a.json", "b.json")]
     assert run("bench", lambda: main(["merge", *files, "--json", str(tmp_path / "c.json")])) == Exit.OK
@@ -160,8 +160,8 @@ def test_a_wrong_answer_of_one_session_is_not_merged_away():
     assert whole.queries[0].engines["kquery"].status == "wrong"
     (query,) = results({"3": {"kquery": 1.0}}).queries
     more = replace(query, engines={"kquery": replace(query.engines["kquery"], rows=5)})
-    one = results({"3": {"kquery": 1.0}})
-    found = merged([one, replace(one, queries=(more,))]).queries[0].engines["kquery"]
+    one_result = results({"3": {"kquery": 1.0}})
+    found = merged([one_result, replace(one_result, queries=(more,))]).queries[0].engines["kquery"]
     assert (found.status, found.detail) == ("wrong", "rows differ from session to session: None, 5")
 
 

@@ -1,4 +1,4 @@
-"""The harness: a wrong answer is told, its time does not count, and a real run writes a file that can be read back."""
+"""The harness: a wrong answer is reported, its time does not count, and a real run writes a file that can be read back."""
 
 import json
 import os
@@ -75,7 +75,7 @@ def test_short_queries_are_run_more_often_but_not_for_ever(tmp_path):
     assert [len(found[name].warm_seconds) for name in ("spark", "kquery")] == [20, 20]
 
 
-def test_a_wrong_answer_is_told_and_has_no_time(tmp_path):
+def test_a_wrong_answer_is_reported_and_has_no_time(tmp_path):
     found = measured(tmp_path, Pretend("spark", A), Pretend("kquery", B))
     assert found["kquery"].status == "wrong"
     assert "row 3" in found["kquery"].detail
@@ -198,7 +198,7 @@ def test_memory_counts_a_process_and_keeps_the_largest(alone):
         assert sampler.peak().driver < held - size // 2
 
 
-def test_memory_of_what_a_process_started_is_told_apart(alone):
+def test_memory_of_what_a_process_started_is_distinguished(alone):
     pid, ask = alone
     ask("hold", 64 * 2**20)
     assert Family(os.getpid()).memory().workers >= Family(pid).memory().driver > 64 * 2**20
@@ -251,7 +251,7 @@ def test_a_real_query_runs_on_both_engines(in_session, name):
     json.dumps(record(found).as_json())
 
 
-def test_a_child_process_runs_duckdb_and_tells_why_it_cannot(in_session):
+def test_a_child_process_runs_duckdb_and_says_why_it_cannot(in_session):
     pytest.importorskip("duckdb")
     _, tables, engines = in_session
     child = OutsideEngine("duckdb", Settings(1, 1, "1g"))

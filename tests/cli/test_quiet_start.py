@@ -1,4 +1,4 @@
-"""What other processes print while Spark starts, and formats that nobody knows, which need no Spark."""
+"""What other processes print while Spark starts, and unknown formats, which need no Spark."""
 
 from __future__ import annotations
 

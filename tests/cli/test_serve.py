@@ -25,7 +25,7 @@ def table(tmp_path: Path) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_service_answers_until_it_is_told_to_end(table: str, tmp_path: Path, number: int):
+def test_a_service_answers_until_it_is_asked_to_end(table: str, tmp_path: Path, number: int):
     (tmp_path / "token").write_text("secret\n")
     (tmp_path / "token").chmod(0o600)
     options = ["--table", table, "--port", "0", "--token-file", str(tmp_path / "token")]

@@ -1,4 +1,4 @@
-"""Run by test_cluster.py: queries on a cluster of two executor processes, parts of which are killed while a task runs there.
+"""Run by test_cluster.py: queries on a cluster of two executor processes; one of them is killed while a task runs there.
 
 A task of the stage in question holds still (``held_daemon``) and says which process runs it, so every kill hits it. Prints
 one line of JSON for each fault: whether the rows are right, what Spark's event log says of the held task, of its stage and
@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.faults.held_daemon import HOLD_VARIABLE, MAP, REDUCE, held
-from tests.runtime.spilling import left
+from tests.runtime.spilling import remaining_scratch_files
 
 FILES, ROWS, GROUPS = 4, 200_000, 100_000
 _PROCESSES = (
@@ -218,7 +218,7 @@ def main(data: str, local: str, scratch: str) -> None:
         with killer.armed():
             rows = answer(engine)
         spark.sparkContext.setJobGroup("between", "between")
-        reports.append((name, killer, {"right": rows == expected, "left": left(local)}))
+        reports.append((name, killer, {"right": rows == expected, "left": remaining_scratch_files(local)}))
         print(name, killer.killed, killer.task, reports[-1][2], file=sys.stderr, flush=True)
     spark.stop()
     time.sleep(1)
@@ -226,7 +226,7 @@ def main(data: str, local: str, scratch: str) -> None:
     for name, killer, report in reports:
         facts = log.facts(killer.task, name) if killer.task else {}
         print(json.dumps({"fault": name, "killed": killer.killed, **report, **facts}), flush=True)
-    print(json.dumps({"fault": "stop", "left": left(local)}), flush=True)
+    print(json.dumps({"fault": "stop", "left": remaining_scratch_files(local)}), flush=True)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import KQueryError
 from kquery_spark.runtime.spark import driver
-from tests.runtime.spilling import left
+from tests.runtime.spilling import remaining_scratch_files
 
 ROWS = 60_000
 _MEGABYTE = 1 << 20
@@ -80,7 +80,7 @@ def report(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", kq.FallbackWarning)
         engine = outcome(fast.collect)
-    remaining = left(str(disk))
+    remaining = remaining_scratch_files(str(disk))
     said = [str(w.message) for w in caught if w.category is kq.FallbackWarning]
     say(name, engine=engine, spark=outcome(plain.collect), warnings=said, left=remaining)
 
@@ -115,7 +115,7 @@ def main(data: str, disk: Path, other: Path) -> None:
         said = str(context.sql(QUERY).to_arrow().to_pylist())
     except KQueryError as error:
         said = f"{type(error).__name__}: {error}"
-    say("full, in a context", engine=said, left=left(str(disk)))
+    say("full, in a context", engine=said, left=remaining_scratch_files(str(disk)))
     tempfile.tempdir = None
 
     report(spark, "removed", data, disk, lambda: shutil.rmtree(next(disk.glob("blockmgr-*"))))
@@ -129,7 +129,7 @@ def main(data: str, disk: Path, other: Path) -> None:
     report(spark, "read-only", data, disk, lambda: mount("-o", "remount,ro", str(disk)))
     mount("-o", "remount,rw", str(disk))
     spark.stop()
-    say("stop", left=left(str(disk)) + left(str(other)))
+    say("stop", left=remaining_scratch_files(str(disk)) + remaining_scratch_files(str(other)))
 
 
 if __name__ == "__main__":

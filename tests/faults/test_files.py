@@ -1,4 +1,4 @@
-"""Files that change, break or go away between planning and action: the outcome is Spark's, whatever it is."""
+"""Files that change, break or go away between planning and action: the outcome equals that of Spark, whatever it is."""
 
 from __future__ import annotations
 
@@ -120,9 +120,7 @@ def test_a_fault_between_plan_and_action_ends_as_in_spark(
 @pytest.mark.parametrize(
     "ignore", ["spark.sql.files.ignoreCorruptFiles", "spark.sql.files.ignoreMissingFiles"]
 )
-def test_faults_that_spark_is_told_to_ignore(
-    spark: Any, table: tuple[str, Path], fault: str, ignore: str
-) -> None:
+def test_faults_that_spark_must_ignore(spark: Any, table: tuple[str, Path], fault: str, ignore: str) -> None:
     kind, directory = table
     with settings(spark, {ignore: "true"}), warnings.catch_warnings():
         warnings.simplefilter("ignore", kq.FallbackWarning)

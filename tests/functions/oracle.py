@@ -90,7 +90,7 @@ class Oracle:
         try:
             frame, table = self._values(cases, strings, rows, errors, view)
         except Exception:
-            # an error nobody declared: look at every row of every case
+            # an undeclared error: look at every row of every case
             errors = self._errors(view, strings, cases, rows, True)
             frame, table = self._values(cases, strings, rows, errors, view)
         types = frame.schema

@@ -392,6 +392,6 @@ def _shifted(array: pa.Array) -> pa.Array:
 
 
 def dictionary(array: pa.Array) -> pa.Array:
-    """A dictionary column of few values, one of which no row refers to."""
+    """A dictionary column of few values; no row refers to one of them."""
     plain = pa.concat_arrays([pa.array(["\x00 unused"], t.STRING), array])
     return plain.dictionary_encode()[1:]

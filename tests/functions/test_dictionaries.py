@@ -29,15 +29,15 @@ def test_unknown_values_give_unknown_rows():
     assert gather(flags, codes).to_pylist() == [True, None, False, None, None] * 3
 
 
-@pytest.mark.parametrize("wanted", [("b",), ("a", "c"), ("x",), ("a", None), (None,)])
+@pytest.mark.parametrize("values", [("b",), ("a", "c"), ("x",), ("a", None), (None,)])
 @pytest.mark.parametrize("dictionary", [["a", "b", "c"], ["a", None, "c"], ["c", "c", "b"]])
 def test_in_lists_over_dictionaries_are_those_over_strings(
-    wanted: tuple[str | None, ...], dictionary: list[str | None]
+    values: tuple[str | None, ...], dictionary: list[str | None]
 ):
     codes = pa.array([0, 1, 2, None, 2, 1, 0, 0], pa.int32())
     held = pa.DictionaryArray.from_arrays(codes, pa.array(dictionary))
     schema = pa.schema([("s", pa.string())])
-    test = InList(Column("s", pa.string(), True), tuple(Literal(w, pa.string()) for w in wanted))
+    test = InList(Column("s", pa.string(), True), tuple(Literal(w, pa.string()) for w in values))
     found, expected = (
         Program([test], schema).run(Batch(schema, (data,), 8))[0].data
         for data in (held, held.cast(pa.string()))

@@ -134,13 +134,13 @@ def test_expressions_are_of_every_kind_and_rarely_constant():
 
 
 def test_a_batch_is_the_same_whatever_ran_before():
-    def told(seed, number):
+    def verdict(seed, number):
         batch = random_batch(seed, number)
         return batch.sql(), batch.settings, str(batch.table.data.to_pydict())
 
-    first = told(3, 7)
+    first = verdict(3, 7)
     _table.cache_clear()
-    assert told(3, 7) == first != told(4, 7)
+    assert verdict(3, 7) == first != verdict(4, 7)
     batches = [random_batch(1, number) for number in range(80)]
     assert {batch.shape for batch in batches} == {"projected", "condition", "aggregate", "window"}
     assert {batch.table.format for batch in batches} == set(FORMATS)
@@ -166,7 +166,7 @@ def test_a_table_of_each_format_reads_alike_everywhere(spark, store, table_forma
 
 
 @pytest.mark.parametrize("shape", ["projected", "condition", "aggregate", "window"])
-def test_outcomes_are_told_apart(spark, store, shape):
+def test_outcomes_are_distinguished(spark, store, shape):
     strings = {
         "projected": "{}",
         "condition": "({} IS NULL)",

@@ -157,7 +157,7 @@ def test_streaming_operators_answer_before_the_input_ends_and_blocking_ones_do_n
         next(running)
         assert (source.count < 10) is streams, name
         running.close()
-        assert source.closed, name  # being told to stop reaches every operator
+        assert source.closed, name  # the request to stop reaches every operator
 
 
 def test_an_error_reaches_the_reader_from_below_every_operator():
@@ -193,8 +193,8 @@ def test_the_sort_aggregate_holds_one_group():
 def test_the_build_side_s_keys_filter_the_probe_side_early():
     context = kq.ExecutionContext(config=EngineConfig(parallelism=1))
     context.register_arrow("orders", pa.table({"o_id": range(100_000), "price": range(100_000)}))
-    context.register_arrow("wanted", pa.table({"w_id": [5, 70_000, 200_000]}))
-    frame = context.sql("SELECT o_id, price FROM orders JOIN wanted ON o_id = w_id")
+    context.register_arrow("expected", pa.table({"w_id": [5, 70_000, 200_000]}))
+    frame = context.sql("SELECT o_id, price FROM orders JOIN expected ON o_id = w_id")
     physical = plan_query(optimize(frame.plan), EngineConfig(parallelism=1))
     (stage,) = build_stages(physical, EngineConfig()).stages
     task = TaskContext(EngineConfig(), splits=stage.tasks[0].as_dict())
@@ -217,7 +217,7 @@ def test_a_join_carries_only_what_is_needed():
 
 
 @pytest.mark.parametrize(
-    ("value", "target", "wanted", "tried"),
+    ("value", "target", "expected", "tried"),
     [
         ("'12'", "int", 12, 12), ("' 7 '", "bigint", 7, 7), ("'abc'", "int", "CAST_INVALID_INPUT", None),
         ("'1.5'", "int", "CAST_INVALID_INPUT", None), ("300", "tinyint", "CAST_OVERFLOW", None),
@@ -230,14 +230,14 @@ def test_a_join_carries_only_what_is_needed():
         ("'2023-02-29'", "date", "CAST_INVALID_INPUT", None), ("CAST(NULL AS string)", "int", None, None),
     ],
 )  # fmt: skip
-def test_casts_in_ansi_mode_and_tried(value: str, target: str, wanted: Any, tried: Any):
+def test_casts_in_ansi_mode_and_tried(value: str, target: str, expected: Any, tried: Any):
     context = kq.ExecutionContext()
     assert context.sql(f"SELECT try_cast({value} AS {target}) AS x").collect() == [{"x": tried}]
-    if isinstance(wanted, str) and wanted.isupper() and "_" in wanted:
-        with pytest.raises(ExecutionError, match=wanted):
+    if isinstance(expected, str) and expected.isupper() and "_" in expected:
+        with pytest.raises(ExecutionError, match=expected):
             context.sql(f"SELECT CAST({value} AS {target}) AS x").collect()
     else:
-        assert context.sql(f"SELECT CAST({value} AS {target}) AS x").collect() == [{"x": wanted}]
+        assert context.sql(f"SELECT CAST({value} AS {target}) AS x").collect() == [{"x": expected}]
 
 
 def test_the_data_frame_is_lazy():

@@ -23,16 +23,16 @@ def test_greater_or_equal_of_doubles():
     context = kq.ExecutionContext()
     a = [0.0, 1.0, sys.float_info.min, sys.float_info.max, math.nan]
     context.register_arrow("t", pa.table({"i": range(5), "a": a, "b": a[::-1]}))
-    found = context.sql("SELECT a >= b AS x FROM t ORDER BY i").collect()
-    assert [r["x"] for r in found] == [False, False, True, True, True]
+    actual = context.sql("SELECT a >= b AS x FROM t ORDER BY i").collect()
+    assert [r["x"] for r in actual] == [False, False, True, True, True]
 
 
 def test_a_null_string_is_not_the_text_null():
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"s": ["null", None, "x"]}))
     assert context.sql("SELECT s FROM t WHERE s = 'null'").collect() == [{"s": "null"}]
-    found = context.sql("SELECT s = 'null' AS a, s <=> NULL AS b, s <> 'x' AS c FROM t").collect()
-    assert [tuple(r.values()) for r in found] == [
+    actual = context.sql("SELECT s = 'null' AS a, s <=> NULL AS b, s <> 'x' AS c FROM t").collect()
+    assert [tuple(r.values()) for r in actual] == [
         (True, False, True),
         (None, True, None),
         (False, False, False),
@@ -44,10 +44,10 @@ def test_truth_tables_with_null():
     three = [True, False, None]
     pairs = [(a, b) for a in three for b in three]
     context.register_arrow("t", pa.table({"a": [a for a, _ in pairs], "b": [b for _, b in pairs]}))
-    found = context.sql("SELECT a AND b AS x, a OR b AS y, NOT a AS z FROM t").collect()
-    assert [r["x"] for r in found] == [True, False, None, False, False, False, None, False, None]
-    assert [r["y"] for r in found] == [True, True, True, True, False, None, True, None, None]
-    assert [r["z"] for r in found] == [False] * 3 + [True] * 3 + [None] * 3
+    actual = context.sql("SELECT a AND b AS x, a OR b AS y, NOT a AS z FROM t").collect()
+    assert [r["x"] for r in actual] == [True, False, None, False, False, False, None, False, None]
+    assert [r["y"] for r in actual] == [True, True, True, True, False, None, True, None, None]
+    assert [r["z"] for r in actual] == [False] * 3 + [True] * 3 + [None] * 3
     kept = context.sql("SELECT a FROM t WHERE a").collect()
     assert [r["a"] for r in kept] == [True] * 3  # a NULL predicate drops the row
 
@@ -55,13 +55,13 @@ def test_truth_tables_with_null():
 def test_hash_aggregate_of_two_groups():
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"k": ["a", "b", "a", "b"], "v": [1, 4, 2, 3]}))
-    found = context.sql("SELECT k, min(v), max(v), sum(v) FROM t GROUP BY k")
-    assert values(found) == [("a", 1, 2, 3), ("b", 3, 4, 7)]
+    actual = context.sql("SELECT k, min(v), max(v), sum(v) FROM t GROUP BY k")
+    assert values(actual) == [("a", 1, 2, 3), ("b", 3, 4, 7)]
 
 
 def test_highest_salary_by_state(context: kq.ExecutionContext):
-    found = context.sql("SELECT state, MAX(salary) FROM employee GROUP BY state")
-    assert values(found) == [(None, 11500.0), ("CA", 12000.0), ("CO", 11500.0)]
+    actual = context.sql("SELECT state, MAX(salary) FROM employee GROUP BY state")
+    assert values(actual) == [(None, 11500.0), ("CA", 12000.0), ("CO", 11500.0)]
     turned = context.sql("SELECT MAX(salary), state FROM employee GROUP BY state")
     assert values(turned) == [(11500.0, None), (11500.0, "CO"), (12000.0, "CA")]
 
@@ -74,8 +74,8 @@ def test_no_keys_and_no_rows_is_one_row(context: kq.ExecutionContext):
 def test_nan_and_the_zeros_are_one_group_each():
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"x": [0.0, -0.0, math.nan, -math.nan, None, None]}))
-    found = context.sql("SELECT x, count(*) AS n FROM t GROUP BY x").collect()
-    assert sorted((str(r["x"]), r["n"]) for r in found) == [("0.0", 2), ("None", 2), ("nan", 2)]
+    actual = context.sql("SELECT x, count(*) AS n FROM t GROUP BY x").collect()
+    assert sorted((str(r["x"]), r["n"]) for r in actual) == [("0.0", 2), ("None", 2), ("nan", 2)]
 
 
 def test_limit_and_offset(context: kq.ExecutionContext):
@@ -104,8 +104,8 @@ def test_pairs_of_a_hash_join():
     context = kq.ExecutionContext()
     context.register_arrow("l", pa.table({"x": range(4), "k": [10, 30, 20, 10]}))
     context.register_arrow("r", pa.table({"y": range(4), "k": [10, 20, 30, 10]}))
-    found = values(context.sql("SELECT y, x FROM l JOIN r ON l.k = r.k"))
-    assert found == sorted(zip([0, 0, 1, 2, 3, 3], [0, 3, 2, 1, 0, 3], strict=True))
+    actual = values(context.sql("SELECT y, x FROM l JOIN r ON l.k = r.k"))
+    assert actual == sorted(zip([0, 0, 1, 2, 3, 3], [0, 3, 2, 1, 0, 3], strict=True))
 
 
 N = (None, None, None)
@@ -115,10 +115,10 @@ RIGHT = [*BOTH, (*N, 30, 3, 6), (*N, 40, 4, 6)]
 
 
 @pytest.mark.parametrize(
-    ("kind", "wanted"),
+    ("kind", "expected"),
     [("INNER", BOTH), ("LEFT", LEFT), ("RIGHT", RIGHT), ("FULL", [*LEFT, *RIGHT[2:]])],
 )
-def test_residual_filters_count_for_matching(kind: str, wanted: list[tuple[Any, ...]]):
+def test_residual_filters_count_for_matching(kind: str, expected: list[tuple[Any, ...]]):
     context = kq.ExecutionContext()
     context.register_arrow("t1", pa.table({"a": [0, 1, 2, 2], "b": [4, 5, 7, 8], "c": [7, 8, 9, 1]}))
     context.register_arrow("t2", pa.table({"a": [10, 20, 30, 40], "b": [2, 2, 3, 4], "c": [7, 5, 6, 6]}))
@@ -126,9 +126,9 @@ def test_residual_filters_count_for_matching(kind: str, wanted: list[tuple[Any, 
         "SELECT t1.a AS a1, t1.b AS b1, t1.c AS c1, t2.a AS a2, t2.b AS b2, t2.c AS c2 "
         f"FROM t1 {kind} JOIN t2 ON t1.a = t2.b AND t1.c > t2.c"
     )
-    key = {row: number for number, row in enumerate(wanted)}
-    found = [tuple(r.values()) for r in frame.collect()]
-    assert sorted(found, key=lambda row: key.get(row, -1)) == wanted
+    key = {row: number for number, row in enumerate(expected)}
+    actual = [tuple(r.values()) for r in frame.collect()]
+    assert sorted(actual, key=lambda row: key.get(row, -1)) == expected
 
 
 def test_null_keys_never_match_and_an_empty_side_pads():
@@ -176,11 +176,11 @@ def test_subqueries(context: kq.ExecutionContext):
 
 
 def test_precedence_and_spellings():
-    found = kq.ExecutionContext().sql(
+    actual = kq.ExecutionContext().sql(
         "SELECT 1+2*3 AS a, 1*2+3 AS b, -2 * -3 AS c, CAST(.5 AS double) AS d, 'it''s' AS e, 7 % 4 AS f, 'a' || 'b' AS `g`,"
         " not true and false AS h, 2 <> 3 AS i, 5 between 1 and 5 AS j, 'abc' like 'a%' AS k, null is null AS l"
     )
-    assert values(found) == [(7, 5, 6, 0.5, "it's", 3, "ab", False, True, True, True, True)]
+    assert values(actual) == [(7, 5, 6, 0.5, "it's", 3, "ab", False, True, True, True, True)]
 
 
 @pytest.mark.parametrize(

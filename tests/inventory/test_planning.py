@@ -100,15 +100,15 @@ def test_a_limit_goes_down_and_takes_the_columns_along():
 def test_each_rule_is_shown_and_can_be_switched_off():
     text = "SELECT id FROM items WHERE price * qty > 5 AND 1 = 1"
     shown = shop().sql(text).explain(trace=True)
-    wanted = values(shop().sql(text))
-    assert wanted == [(1,), (3,)]
+    expected = values(shop().sql(text))
+    assert expected == [(1,), (3,)]
     for rule in RULES:
         assert f"== Rule {rule.__name__} ==" in shown
         context = shop(EngineConfig(disabled_rules=(rule.__name__,)))
         assert f"== Rule {rule.__name__} ==" not in context.sql(text).explain(trace=True)
-        assert values(context.sql(text)) == wanted
+        assert values(context.sql(text)) == expected
     unoptimized = shop(EngineConfig(disabled_rules=tuple(r.__name__ for r in RULES)))
-    assert values(unoptimized.sql(text)) == wanted
+    assert values(unoptimized.sql(text)) == expected
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
@@ -164,19 +164,19 @@ KINDS = {
 @pytest.mark.parametrize(
     "config", [EngineConfig(), SPREAD, SHUFFLES], ids=["one task", "replicated", "shuffled"]
 )
-@pytest.mark.parametrize(("kind", "wanted"), KINDS.items())
+@pytest.mark.parametrize(("kind", "expected"), KINDS.items())
 def test_every_kind_of_join_by_hash_and_by_nested_loop(
-    kind: str, wanted: list[tuple[Any, ...]], config: EngineConfig
+    kind: str, expected: list[tuple[Any, ...]], config: EngineConfig
 ):
     context = shop(config)
-    columns = "id" if len(wanted[0]) == 1 else "id, customer_id"
+    columns = "id" if len(expected[0]) == 1 else "id, customer_id"
     for on, way in (("id = customer_id", "on=["), ("id >= customer_id AND id <= customer_id", "condition=")):
         frame = context.sql(
             f"SELECT DISTINCT {columns} FROM customer {kind} JOIN orders ON {on}",
         )
         join = next(line for line in frame.explain().splitlines() if "JoinExec:" in line)
         assert way in join
-        assert values(frame) == sorted(wanted, key=repr)
+        assert values(frame) == sorted(expected, key=repr)
 
 
 def test_every_pair_of_a_cross_join():
@@ -331,7 +331,7 @@ def test_the_examples_that_travel_have_every_node_there_is():
     kinds = {name for name, kind in classes if isinstance(kind, type) and issubclass(kind, LogicalPlan)} - {
         "LogicalPlan"
     }
-    # an Input is Spark's rows, and Spark makes the WindowGroupLimit and what calls Python; tests/stages has all of them
+    # an Input has rows of Spark, and Spark makes the WindowGroupLimit and what calls Python; tests/stages has all of them
     by_spark = {"Input", "WindowGroupLimit"}
     assert {kind for kind in kinds - by_spark if not kind.endswith("Python")} <= found
 

@@ -107,8 +107,8 @@ def test_types_come_from_both_operands_and_names_from_the_expression(context: kq
         "(id + 1)",
         "(1.5 + id)",
     ]
-    wanted = [pa.int32(), pa.float64(), pa.float64(), pa.int32(), pa.int64(), pa.decimal128(12, 1)]
-    assert table.schema.types == wanted
+    expected = [pa.int32(), pa.float64(), pa.float64(), pa.int32(), pa.int64(), pa.decimal128(12, 1)]
+    assert table.schema.types == expected
 
 
 def test_two_aggregates_of_one_kind_have_names_of_their_own(context: kq.ExecutionContext):

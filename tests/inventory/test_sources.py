@@ -114,22 +114,22 @@ def test_a_source_of_ones_own_is_asked_for_the_columns_of_the_query():
 
 
 @pytest.mark.parametrize(
-    ("mode", "wanted"),
+    ("mode", "expected"),
     [
         ("PERMISSIVE", [{"id": 1, "name": "a"}, {"id": None, "name": "b"}, {"id": 3, "name": None}]),
         ("DROPMALFORMED", [{"id": 1, "name": "a"}]),
         ("FAILFAST", None),
     ],
 )
-def test_malformed_csv_rows_by_mode(mode: str, wanted: list[dict[str, Any]] | None, tmp_path: Path):
+def test_malformed_csv_rows_by_mode(mode: str, expected: list[dict[str, Any]] | None, tmp_path: Path):
     (tmp_path / "t.csv").write_text("id,name\n1,a\nx,b\n3\n")
     context = kq.ExecutionContext()
     context.register_csv("t", tmp_path / "t.csv", schema="id int, name string", mode=mode)
-    if wanted is None:
+    if expected is None:
         with pytest.raises(Exception, match="MALFORMED_RECORD"):
             context.table("t").collect()
     else:
-        assert context.table("t").collect() == wanted
+        assert context.table("t").collect() == expected
 
 
 @pytest.mark.parametrize("config", [EngineConfig(), MANY_TASKS], ids=["one task", "many tasks"])

@@ -58,25 +58,25 @@ def values(seed: int) -> Doubles:
 def test_functions_of_one_value_are_those_of_java(spark: Any, tmp_path: Any, sql: str, ours: Any):
     x = values(0)
     pq.write_table(pa.table({"x": x}), tmp_path / "x.parquet")
-    found = spark.read.parquet(str(tmp_path)).selectExpr("x", f"{sql} AS y").toArrow()
-    assert np.array_equal(found["x"].to_numpy().view(np.int64), x.view(np.int64))
+    actual = spark.read.parquet(str(tmp_path)).selectExpr("x", f"{sql} AS y").toArrow()
+    assert np.array_equal(actual["x"].to_numpy().view(np.int64), x.view(np.int64))
     with np.errstate(all="ignore"):
-        same(found["y"].combine_chunks(), ours(x))
+        same(actual["y"].combine_chunks(), ours(x))
 
 
 def test_the_angle_of_a_point_is_that_of_java(spark: Any, tmp_path: Any):
     x, y = values(0), values(1)
     pq.write_table(pa.table({"x": x, "y": y}), tmp_path / "x.parquet")
-    found = spark.read.parquet(str(tmp_path)).selectExpr("atan2(y, x) AS z").toArrow()
+    actual = spark.read.parquet(str(tmp_path)).selectExpr("atan2(y, x) AS z").toArrow()
     with np.errstate(all="ignore"):
-        same(found["z"].combine_chunks(), fdlibm.atan2(y + 0.0, x + 0.0))
+        same(actual["z"].combine_chunks(), fdlibm.atan2(y + 0.0, x + 0.0))
 
 
 def same(java: pa.Array, ours: Doubles) -> None:
     """Equal bits wherever Java has a value; any NaN is as good as another."""
     known = np.asarray(java.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     expected = java.fill_null(0.0).to_numpy()[known]
-    found = ours[known]
-    equal = (expected.view(np.int64) == found.view(np.int64)) | (np.isnan(expected) & np.isnan(found))
+    actual = ours[known]
+    equal = (expected.view(np.int64) == actual.view(np.int64)) | (np.isnan(expected) & np.isnan(actual))
     assert known.sum() > 50_000
-    assert equal.all(), list(zip(expected[~equal][:5], found[~equal][:5], strict=True))
+    assert equal.all(), list(zip(expected[~equal][:5], actual[~equal][:5], strict=True))

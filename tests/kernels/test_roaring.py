@@ -1,4 +1,4 @@
-"""Roaring bitmaps: the numbers that CRoaring wrote, and errors for whatever is no bitmap."""
+"""Roaring bitmaps: the numbers that CRoaring wrote, and errors for everything else."""
 
 import struct
 

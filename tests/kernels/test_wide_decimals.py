@@ -53,7 +53,7 @@ def column(values: list[Decimal | None], kind: Kind) -> Vector:
 
 
 def digits(precision: int) -> st.SearchStrategy[int]:
-    """Numbers of up to so many digits; many nines are where a quotient's digits are hardest to guess."""
+    """Numbers of up to ``digits`` digits; many nines are where a quotient's digits are hardest to guess."""
     many_nines = st.builds(
         lambda nines, zeros, rest: int("9" * nines + "0" * zeros + str(rest)) % 10**precision,
         st.integers(1, precision),

@@ -137,7 +137,7 @@ def test_a_projection_over_nothing_it_computes_is_gone_but_an_alias_is_not():
     assert text(optimize(Projection(t, (Named(t.column("a"), "x"),))))[0] == "Projection: #a AS x"
 
 
-def test_a_node_map_tells_equal_nodes_apart():
+def test_a_node_map_distinguishes_equal_nodes():
     one, other = scan(), scan()
     values: NodeMap[str] = NodeMap()
     values[one] = "one"

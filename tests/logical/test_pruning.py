@@ -52,7 +52,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> ParquetSource:
         (call("eq", X, lit(20)), [2]),
         (call("eq", X, lit(None)), []),
         (call("eq", D, lit(33, t.DATE)), [3]),
-        (call("eq", S, lit("3é", t.STRING)), [1, 3]),  # all NULL is no smallest and largest: it stays
+        (call("eq", S, lit("3é", t.STRING)), [1, 3]),  # all NULL has no smallest and largest: it stays
         (call("eq_null_safe", S, lit(None, t.STRING)), [1]),
         (call("isnull", S), [1]),
         (call("isnotnull", S), [0, 2, 3, 4]),

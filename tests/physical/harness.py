@@ -118,8 +118,8 @@ def _sort_key(row: tuple[Any, ...]) -> str:
     return repr(tuple(f"{v:.6g}" if isinstance(v, float) else v for v in row))
 
 
-def assert_same_rows(got: pa.Table, want: pa.Table, ordered: bool = False, note: str = "") -> None:
-    a, b = rows_of(got, ordered), rows_of(want, ordered)
+def assert_same_rows(actual: pa.Table, want: pa.Table, ordered: bool = False, note: str = "") -> None:
+    a, b = rows_of(actual, ordered), rows_of(want, ordered)
     assert len(a) == len(b), f"{note}: {len(a)} rows, not {len(b)}\n{a[:20]}\n{b[:20]}"
     for x, y in zip(a, b, strict=True):
         assert all(_close(p, q) for p, q in zip(x, y, strict=True)), (
@@ -127,14 +127,14 @@ def assert_same_rows(got: pa.Table, want: pa.Table, ordered: bool = False, note:
         )
 
 
-def assert_same_by(got: pa.Table, want: pa.Table, keys: Sequence[str]) -> None:
-    """As ``assert_same_rows``, where ``keys`` tell all rows apart: compares columns, so many rows take no time."""
-    assert got.schema == want.schema
-    assert got.num_rows == want.num_rows
+def assert_same_by(actual: pa.Table, want: pa.Table, keys: Sequence[str]) -> None:
+    """As ``assert_same_rows``, where ``keys`` identify all rows: compares columns, many rows take no time."""
+    assert actual.schema == want.schema
+    assert actual.num_rows == want.num_rows
     order = [(key, "ascending") for key in keys]
-    got, want = got.sort_by(order), want.sort_by(order)
+    actual, want = actual.sort_by(order), want.sort_by(order)
     assert want.select(list(keys)).group_by(list(keys)).aggregate([]).num_rows == want.num_rows
-    for name, a, b in zip(want.column_names, got.columns, want.columns, strict=True):
+    for name, a, b in zip(want.column_names, actual.columns, want.columns, strict=True):
         if not pa.types.is_floating(a.type):
             assert a.equals(b), f"{name}: {a} is not {b}"
             continue
@@ -168,9 +168,9 @@ def assert_like_spark(
     with uncompiled(spark):
         want = spark.sql(sql).toArrow()
     for number, config in enumerate(configs):
-        got = run(plan, config)
-        assert [_type(f.type) for f in got.schema] == [_type(f.type) for f in want.schema], sql
-        assert_same_rows(got, want, ordered, f"{sql} [config {number}]")
+        actual = run(plan, config)
+        assert [_type(f.type) for f in actual.schema] == [_type(f.type) for f in want.schema], sql
+        assert_same_rows(actual, want, ordered, f"{sql} [config {number}]")
 
 
 def _type(dtype: pa.DataType) -> str:

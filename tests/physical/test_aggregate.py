@@ -138,8 +138,10 @@ def test_nan_and_zero_are_one_group_each() -> None:
     child = scan(pa.table({"f": [0.0, -0.0, NAN, -NAN, None, 1.0]}), rows_each=1)
     plan = aggregate(child, ["f"], AggregateCall.of("count"))
     for config in CONFIGS:
-        got = run(plan, config)
-        assert sorted(map(str, rows_of(got))) == sorted(map(str, [(0.0, 2), ("NaN", 2), (None, 1), (1.0, 1)]))
+        actual = run(plan, config)
+        assert sorted(map(str, rows_of(actual))) == sorted(
+            map(str, [(0.0, 2), ("NaN", 2), (None, 1), (1.0, 1)])
+        )
 
 
 def test_of_equal_zeros_the_first_is_the_extreme() -> None:
@@ -153,9 +155,9 @@ def test_of_equal_zeros_the_first_is_the_extreme() -> None:
         rows_each=8,
     )
     calls = [AggregateCall.of(f, c(child, "f")) for f in ("min", "max")]
-    wanted = [(1, -0.0, -0.0), (2, 0.0, 0.0), (3, -0.0, -0.0), (4, -0.0, 5.0), (5, None, None)]
+    expected = [(1, -0.0, -0.0), (2, 0.0, 0.0), (3, -0.0, -0.0), (4, -0.0, 5.0), (5, None, None)]
     assert sorted(map(repr, rows_of(run(aggregate(child, ["k"], *calls), CONFIGS[0])))) == list(
-        map(repr, wanted)
+        map(repr, expected)
     )
     assert repr(rows_of(run(aggregate(child, [], *calls), CONFIGS[0]))) == "[(-0.0, 5.0)]"
 

@@ -23,10 +23,10 @@ def places(values, data):
     st.lists(st.one_of(st.none(), st.sampled_from(STRINGS), st.text(max_size=20)), max_size=20),
     st.integers(0, 3),
 )
-def test_places_are_those_of_arrow(values, wanted, skipped):
+def test_places_are_those_of_arrow(values, expected, skipped):
     for dtype in (pa.string(), pa.binary()):
         made = pa.array([v if dtype == pa.string() else v.encode() for v in values], dtype)
-        data = pa.array([w if w is None or dtype == pa.string() else w.encode() for w in wanted], dtype)
+        data = pa.array([w if w is None or dtype == pa.string() else w.encode() for w in expected], dtype)
         index = BytesIndex(made)
         for part in (data, data.slice(skipped)):
             assert index.lookup(part).tolist() == places(made, part)

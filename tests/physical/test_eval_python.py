@@ -33,7 +33,7 @@ Evaluate = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Rows(PhysicalPlan):
-    """Batches of so many rows each: ``a`` counts from 0."""
+    """Batches of ``rows`` rows each: ``a`` counts from 0."""
 
     sizes: tuple[int, ...]
 

@@ -74,7 +74,7 @@ def test_the_first_rows_of_the_whole_order(name: str, limit: int) -> None:
                 assert len(set(first["n"].to_pylist())) == limit
 
 
-def _found(
+def _first_rows(
     table: pa.Table, key: SortKey, limit: int, rows_each: int = 400
 ) -> tuple[pa.Table, TaskContext, ScanExec]:
     """What a task gives that sorts a scan, and the scan, of whose rows the task counted those that came out."""
@@ -88,14 +88,14 @@ def _found(
 @pytest.mark.parametrize("name", ["i", "f", "d", "m", "s"])
 def test_a_scan_gives_hardly_more_than_the_first_rows(name: str) -> None:
     key = SortKey(Column(name, TABLE.schema.field(name).type), True, False)
-    found, task, read = _found(TABLE, key, 10)
+    found, task, read = _first_rows(TABLE, key, 10)
     assert found.num_rows == 10
     # ten of each batch at most; ties of strings
     assert task.metrics_of(read).rows <= 10 * 8 + 20 * (name == "s")
 
 
 def test_rows_with_the_key_of_the_last_one_are_not_asked_for() -> None:
-    found, task, read = _found(TABLE, SortKey(Column("few", t.SHORT), True, True), 5)
+    found, task, read = _first_rows(TABLE, SortKey(Column("few", t.SHORT), True, True), 5)
     assert found.column("few").to_pylist() == [None] * 5
     assert task.metrics_of(read).rows == 5
 
@@ -220,7 +220,7 @@ QUERIES = [
 
 @pytest.fixture
 def times(spark, tmp_path):
-    """Rows in the order of their time, one of which would divide by zero."""
+    """Rows in the order of their time; one of them would divide by zero."""
     facts, names = str(tmp_path / "facts"), str(tmp_path / "names")
     columns = ("id", "timestamp_seconds(id) AS ts", "id * 7919 % 200000 AS r", "IF(id = 3, 0, 1) AS zero")
     rows = spark.range(200_000).selectExpr(*columns, "CAST(id AS STRING) AS s").coalesce(1)

@@ -60,11 +60,11 @@ def run(evaluate: object, child: PhysicalPlan, keys: tuple[Expr, ...], most: int
 @pytest.mark.parametrize("sizes", [(), (1,), (1,) * 9, (20,), (3, 4, 13, 1), (8, 6)])
 def test_groups_may_span_batches(sizes: tuple[int, ...]) -> None:
     tens = pa.array([i // 10 for i in range(sum(sizes))])
-    found = run(sums, Tens(sizes), (S,), 4, True)
+    actual = run(sums, Tens(sizes), (S,), 4, True)
     expected = (
         pa.table({"k": tens, "a": range(sum(sizes))}).group_by("k").aggregate([("a", "sum")]).to_pylist()
     )
-    assert found == [{"k0": str(row["k"]), "v": row["a_sum"]} for row in expected]
+    assert actual == [{"k0": str(row["k"]), "v": row["a_sum"]} for row in expected]
     whole = run(sums, Tens(sizes), (), 4, True)
     assert whole == ([{"v": sum(range(sum(sizes)))}] if sum(sizes) else [])
 
@@ -79,8 +79,8 @@ class Tens(Rows):
 
 
 def test_batches_of_a_group_are_full_but_the_last() -> None:
-    found = [row["v"] for row in run(sizes_of_batches, Tens((3, 9, 8)), (S,), 4, False)]
-    assert found == [4, 4, 2, 4, 4, 2]
+    actual = [row["v"] for row in run(sizes_of_batches, Tens((3, 9, 8)), (S,), 4, False)]
+    assert actual == [4, 4, 2, 4, 4, 2]
     assert [row["v"] for row in run(sizes_of_batches, Tens((3, 9, 8)), (S,), 0, False)] == [10, 10]
 
 
@@ -102,11 +102,11 @@ def test_a_map_is_called_without_rows_and_reads_lazily() -> None:
                 taken.append(batch.num_rows)
                 yield batch
 
-    for sizes, found, read in (((), 0, []), ((5, 5, 5), 5, [5, 5])):
+    for sizes, actual, read in (((), 0, []), ((5, 5, 5), 5, [5, 5])):
         taken.clear()
         calls = PythonCalls(pa.schema([VALUE]), ("f",), cloudpickle.dumps(first), 5)
         plan = MapPythonExec(Counted(sizes), (A,), calls, pa.schema([VALUE]))
-        assert [b.columns[0].to_pylist() for b in plan.run(TaskContext())] == [[found]]
+        assert [b.columns[0].to_pylist() for b in plan.run(TaskContext())] == [[actual]]
         assert taken == read
 
 

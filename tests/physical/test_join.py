@@ -205,10 +205,10 @@ def test_residual_tables_of_the_book() -> None:
     both = [(2, 7, 9, 10, 2, 7), (2, 7, 9, 20, 2, 5)]
     n = (None,) * 3
     for config in CONFIGS:
-        got = rows_of(run(Join(left, right, JoinKind.LEFT, keys, more), config))
-        assert set(got) == {*both, (0, 4, 7, *n), (1, 5, 8, *n), (2, 8, 1, *n)} and len(got) == 5
-        got = rows_of(run(Join(left, right, JoinKind.RIGHT, keys, more), config))
-        assert set(got) == {*both, (*n, 30, 3, 6), (*n, 40, 4, 6)} and len(got) == 4
+        actual = rows_of(run(Join(left, right, JoinKind.LEFT, keys, more), config))
+        assert set(actual) == {*both, (0, 4, 7, *n), (1, 5, 8, *n), (2, 8, 1, *n)} and len(actual) == 5
+        actual = rows_of(run(Join(left, right, JoinKind.RIGHT, keys, more), config))
+        assert set(actual) == {*both, (*n, 30, 3, 6), (*n, 40, 4, 6)} and len(actual) == 4
 
 
 def test_join_nullability() -> None:
@@ -259,18 +259,18 @@ def test_larger_joins_agree_with_python(form: str, kind: JoinKind) -> None:
         )
         for x in columns
     ]
-    got = both_builds(left.cast(cast[0]), right.cast(cast[1]), kind, keys, None)
+    actual = both_builds(left.cast(cast[0]), right.cast(cast[1]), kind, keys, None)
     by_key: dict[int, list[int]] = {}
     for j, v in enumerate(b.tolist()):
         by_key.setdefault(v, []).append(j)
     pairs = [(i, j) for i, v in enumerate(a.tolist()) for j in by_key.get(v, [])]
     lonely = [i for i, v in enumerate(a.tolist()) if v not in by_key]
     if kind is JoinKind.ANTI:
-        assert sorted(got["ra"].to_pylist()) == lonely
+        assert sorted(actual["ra"].to_pylist()) == lonely
         return
     want: list[tuple[int | None, int | None]] = list(pairs)
     if kind is JoinKind.FULL:
         have = set(a.tolist())
         want += [(i, None) for i in lonely] + [(None, j) for j, v in enumerate(b.tolist()) if v not in have]
-    found = list(zip(got["ra"].to_pylist(), got["rb"].to_pylist(), strict=True))
+    found = list(zip(actual["ra"].to_pylist(), actual["rb"].to_pylist(), strict=True))
     assert sorted(found, key=str) == sorted(want, key=str)

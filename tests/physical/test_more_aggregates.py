@@ -185,8 +185,8 @@ def test_collected_lists_and_sets(keys: list[str], spark: SparkSession) -> None:
     by = " GROUP BY g" if keys else ""
     want = spark.sql(f"SELECT {', '.join(strings)} FROM mixed{by}").toArrow()
     for config in CONFIGS:
-        got = run(aggregate(child, keys, *calls), config)
-        assert_same_rows(_in_order(got), _in_order(want))
+        actual = run(aggregate(child, keys, *calls), config)
+        assert_same_rows(_in_order(actual), _in_order(want))
 
 
 def _in_order(table: pa.Table) -> pa.Table:

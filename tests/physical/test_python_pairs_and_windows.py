@@ -37,7 +37,7 @@ def rows(name: str, pairs: list[tuple[str | None, int]], columns: tuple[str, str
     return Scan(name, memory_source(table))
 
 
-def seen(pairs: Iterator[Pair]) -> Iterator[pa.RecordBatch]:
+def describe_pairs(pairs: Iterator[Pair]) -> Iterator[pa.RecordBatch]:
     for pair in pairs:
         strings = []
         for batches in pair:
@@ -47,9 +47,11 @@ def seen(pairs: Iterator[Pair]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_arrays([[text] for text in strings], names=["_0", "_1"])
 
 
-def cogroup(left: LogicalPlan, right: LogicalPlan, keyed: bool = True) -> CogroupPython:
+def cogroup(left_scan: LogicalPlan, right: LogicalPlan, keyed: bool = True) -> CogroupPython:
     sides = [CogroupSide((k,) if keyed else (), (v,)) for k, v in ((K, A), (OTHER_K, B))]
-    return CogroupPython(left, right, *sides, PythonCalls(SEEN, ("f(#a, #b)",), cloudpickle.dumps(seen), 2))
+    return CogroupPython(
+        left_scan, right, *sides, PythonCalls(SEEN, ("f(#a, #b)",), cloudpickle.dumps(describe_pairs), 2)
+    )
 
 
 def executed(plan: LogicalPlan, config: EngineConfig) -> list[tuple[object, ...]]:
@@ -59,7 +61,7 @@ def executed(plan: LogicalPlan, config: EngineConfig) -> list[tuple[object, ...]
 
 
 @pytest.fixture
-def left() -> Scan:
+def left_scan() -> Scan:
     return rows("l", ROWS, ("k", "a"))
 
 
@@ -69,23 +71,23 @@ def right() -> Scan:
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_pairs_of_groups(left: Scan, right: Scan, config: EngineConfig) -> None:
+def test_pairs_of_groups(left_scan: Scan, right: Scan, config: EngineConfig) -> None:
     expected = [("[1, 4, 6]", "[40]"), ("[2]", "[10, 50]"), ("[3, 5]", "[30]"), ("[]", "[20]")]
-    assert executed(cogroup(left, right), config) == expected
+    assert executed(cogroup(left_scan, right), config) == expected
     whole = [("[1, 2, 3, 4, 5, 6]", "[10, 20, 30, 40, 50]")]
-    assert executed(cogroup(left, right, keyed=False), config) == whole
+    assert executed(cogroup(left_scan, right, keyed=False), config) == whole
 
 
-def test_rows_of_both_sides_are_sorted_in_one_task(left: Scan, right: Scan) -> None:
-    shown = format_plan(plan_query(optimize(cogroup(left, right)), CONFIGS[1]))
+def test_rows_of_both_sides_are_sorted_in_one_task(left_scan: Scan, right: Scan) -> None:
+    shown = format_plan(plan_query(optimize(cogroup(left_scan, right)), CONFIGS[1]))
     assert shown.count("ExchangeExec") == 2 and "SortExec" in shown and "UnionExec" in shown
-    assert "groupExpr=[#k = #k2], call=f(#a, #b)" in str(cogroup(left, right))
+    assert "groupExpr=[#k = #k2], call=f(#a, #b)" in str(cogroup(left_scan, right))
 
 
-def test_keys_of_a_pair_have_one_type(left: Scan, right: Scan) -> None:
+def test_keys_of_a_pair_have_one_type(left_scan: Scan, right: Scan) -> None:
     sides = CogroupSide((K,), (A,)), CogroupSide((B,), (B,))
     with pytest.raises(PlanError, match="compares string with bigint"):
-        CogroupPython(left, right, *sides, PythonCalls(SEEN, ("f",), b"code", 2))
+        CogroupPython(left_scan, right, *sides, PythonCalls(SEEN, ("f",), b"code", 2))
 
 
 def bounds_and_values(partitions: Iterator[Iterator[pa.RecordBatch]]) -> Iterator[pa.RecordBatch]:
@@ -103,10 +105,10 @@ def window(child: LogicalPlan, order: tuple[SortKey, ...], *frames: Frame) -> Wi
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_bounds_count_from_the_partition_s_first_row(left: Scan, config: EngineConfig) -> None:
+def test_bounds_count_from_the_partition_s_first_row(left_scan: Scan, config: EngineConfig) -> None:
     sliding = Frame(FrameUnit.ROWS, Literal(-1, t.INT), Literal(0, t.INT))
     ahead = Frame(FrameUnit.ROWS, Literal(2, t.INT), None)
-    found = executed(window(left, (SortKey(A),), sliding, ahead), config)
+    found = executed(window(left_scan, (SortKey(A),), sliding, ahead), config)
     assert found == [
         ("x", 1, "[0, 1, 2, 3, 1]"),
         ("x", 4, "[0, 2, 3, 3, 4]"),
@@ -118,16 +120,16 @@ def test_bounds_count_from_the_partition_s_first_row(left: Scan, config: EngineC
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_peers_and_whole_partitions(left: Scan, config: EngineConfig) -> None:
+def test_peers_and_whole_partitions(left_scan: Scan, config: EngineConfig) -> None:
     odd: Expr = Call.of("mod", A, Literal(2, t.LONG))
-    tied = Projection(left, (Named(K, "k"), Named(odd, "a")))
+    tied = Projection(left_scan, (Named(K, "k"), Named(odd, "a")))
     found = executed(window(tied, (SortKey(A),), UP_TO_PEERS), config)
     assert [row for row in found if row[0] == "x"] == [("x", 0, "[0, 2, 0]"), ("x", 0, "[0, 2, 0]"), ("x", 1, "[0, 3, 1]")]  # fmt: skip
-    assert {row[2] for row in executed(window(left, ()), config)} == {f"[{a}]" for _, a in ROWS}
+    assert {row[2] for row in executed(window(left_scan, ()), config)} == {f"[{a}]" for _, a in ROWS}
 
 
-def test_columns_that_nothing_reads_are_left_out(left: Scan) -> None:
-    plan = window(left, (SortKey(A),))
+def test_columns_that_nothing_reads_are_left_out(left_scan: Scan) -> None:
+    plan = window(left_scan, (SortKey(A),))
     only = Projection(plan, (Named(Column("w", t.STRING), "w"),))
     narrow = optimize(only)
     assert narrow.schema.names == ["w"]

@@ -39,8 +39,8 @@ def test_groups_in_order_come_out_as_they_end(rows: int) -> None:
     want, _ = execute(plan(False), {"t": table}, config, rows=3000)
     assert want.num_rows > 5
     node = plan(True)
-    got, task = execute(node, {"t": table}, config, rows=rows)
-    assert_same_rows(got, want)
+    actual, task = execute(node, {"t": table}, config, rows=rows)
+    assert_same_rows(actual, want)
     metrics = task.metrics_of(node)
     assert metrics.rows == want.num_rows and metrics.nbytes > 0
 

@@ -85,10 +85,10 @@ def plans() -> dict[str, PhysicalPlan]:
 def test_spilling_gives_the_same_rows(name: str) -> None:
     plan = plans()[name]
     want, _ = execute(plan, {"t": T}, ROOMY, rows=700)
-    got, task = execute(plan, {"t": T}, TINY, rows=700)
+    actual, task = execute(plan, {"t": T}, TINY, rows=700)
     if name == "sort":
-        assert got.equals(want)
-    assert_same_by(got, want, ["k", "s"] if name in ("aggregate", "distinct") else ["i"])
+        assert actual.equals(want)
+    assert_same_by(actual, want, ["k", "s"] if name in ("aggregate", "distinct") else ["i"])
     metrics = task.metrics_of(plan)
     assert metrics.extra["spilled_bytes"] > 0 and metrics.extra["spill_files"] > 1
     assert metrics.rows == want.num_rows
@@ -104,8 +104,8 @@ def test_joins_spill_both_sides(kind: JoinKind, build: BuildSide) -> None:
     plan = JoinExec(read(left, "l"), read(right, "r"), kind, keys, condition, build, schema)
     tables = {"l": left, "r": right}
     want, _ = execute(plan, tables, ROOMY, rows=700)
-    got, task = execute(plan, tables, TINY, rows=700)
-    assert_same_by(got, want, [c for c in want.column_names if c in ("i", "ri")])
+    actual, task = execute(plan, tables, TINY, rows=700)
+    assert_same_by(actual, want, [c for c in want.column_names if c in ("i", "ri")])
     assert task.metrics_of(plan).extra["spilled_bytes"] > 0
 
 
@@ -130,8 +130,8 @@ def test_nested_loops_spill_the_build_side(kind: JoinKind, build: BuildSide, con
         return  # the planner never asks for it
     plan, tables = nested(kind, build, condition)
     want, _ = execute(plan, tables, ROOMY, rows=180)
-    got, task = execute(plan, tables, NARROW, rows=180)
-    assert_same_by(got, want, [c for c in want.column_names if c in ("i", "ri")])
+    actual, task = execute(plan, tables, NARROW, rows=180)
+    assert_same_by(actual, want, [c for c in want.column_names if c in ("i", "ri")])
     assert task.metrics_of(plan).extra["spilled_bytes"] > 0
 
 
@@ -176,9 +176,9 @@ def test_not_in_spills(null: bool) -> None:
         null_aware=True,
     )
     want, _ = execute(plan, {"l": left, "r": right}, ROOMY, rows=700)
-    got, task = execute(plan, {"l": left, "r": right}, TINY, rows=700)
-    assert_same_by(got, want, ["i"])
-    assert (got.num_rows == 0) is null
+    actual, task = execute(plan, {"l": left, "r": right}, TINY, rows=700)
+    assert_same_by(actual, want, ["i"])
+    assert (actual.num_rows == 0) is null
     assert task.metrics_of(plan).extra["spilled_bytes"] > 0
 
 

@@ -280,10 +280,10 @@ def test_large_running_and_sliding_windows_agree_with_duckdb() -> None:
         "FROM big WINDOW p AS (PARTITION BY g ORDER BY i ROWS UNBOUNDED PRECEDING)"
     ).to_arrow_table()
     for config in CONFIGS[:2]:
-        got = run(plan, config).sort_by("i")
+        actual = run(plan, config).sort_by("i")
         expected = want.sort_by("i")
         for k in range(4, 8):
-            a = np.array([float(v) for v in got.column(k).to_pylist()])
+            a = np.array([float(v) for v in actual.column(k).to_pylist()])
             b = np.array([float(v) for v in expected.column(k).to_pylist()])
             assert np.allclose(a, b, rtol=1e-8, atol=1e-9), k
 

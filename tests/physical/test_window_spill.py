@@ -99,8 +99,8 @@ def check(calls: list[WindowCall], partition: list[Expr], order: tuple[SortKey, 
     named = tuple(Named(c, f"w{i}") for i, c in enumerate(calls))
     plan = WindowExec(read(T), named, tuple(partition), order)
     want, _ = execute(plan, {"t": T}, ROOMY, rows=500)
-    got, task = execute(plan, {"t": T}, TINY, rows=500)
-    assert_same_by(got, want, ["id"])
+    actual, task = execute(plan, {"t": T}, TINY, rows=500)
+    assert_same_by(actual, want, ["id"])
     metrics = task.metrics_of(plan)
     assert metrics.extra["spilled_bytes"] > T.nbytes // 2
 

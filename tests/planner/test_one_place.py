@@ -43,5 +43,5 @@ def test_stages_and_scans(sql: str, stages: int, scans: int) -> None:
     spread = frame(sql, TWO_TASKS)
     text = spread.explain().split("== Stages ==")[1]
     assert (text.count("task(s)"), text.count("ScanExec")) == (stages, scans)
-    wanted = sorted(map(repr, frame(sql, ONE_TASK).collect()))
-    assert wanted and sorted(map(repr, spread.collect())) == wanted
+    expected = sorted(map(repr, frame(sql, ONE_TASK).collect()))
+    assert expected and sorted(map(repr, spread.collect())) == expected

@@ -47,9 +47,9 @@ def frame(sql: str, directory: Path, config: EngineConfig) -> kq.DataFrame:
 def check(sql: str, directory: Path, config: EngineConfig = SHUFFLES) -> str:
     """The stages of the query, whose rows are those of a run in one task."""
     spread = frame(sql, directory, config)
-    wanted = frame(sql, directory, ONE_TASK).collect()
-    assert wanted
-    assert sorted(map(repr, spread.collect())) == sorted(map(repr, wanted))
+    expected = frame(sql, directory, ONE_TASK).collect()
+    assert expected
+    assert sorted(map(repr, spread.collect())) == sorted(map(repr, expected))
     return spread.explain().split("== Stages ==")[1]
 
 
@@ -95,7 +95,7 @@ def test_both_at_once_as_a_correlated_average_needs_them(directory: Path) -> Non
 @pytest.mark.parametrize(
     "sql",
     [
-        # an overflow of a group that nobody sees is Spark's error all the same
+        # an overflow of a group that no query reads raises the error of Spark all the same
         "SELECT id, s FROM parts JOIN (SELECT part, sum(total) s FROM sales GROUP BY part) ON id = part WHERE kind = 3",
         "SELECT id, s FROM parts JOIN (SELECT part, sum(CAST(price AS DECIMAL(38, 2))) s FROM sales GROUP BY part)"
         " ON id = part WHERE kind = 3",

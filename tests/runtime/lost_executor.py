@@ -1,4 +1,4 @@
-"""Run by test_lost_executor.py: a query on two executor processes, one of which is killed meanwhile.
+"""Run by test_lost_executor.py: a query on two executor processes; one of them is killed meanwhile.
 
 Prints one line of JSON: the engine's rows, the right ones, and how many executors were lost.
 """

@@ -1,6 +1,6 @@
 """Run by test_other_interpreter.py: a job with Python functions, by plain Spark or beside the engine.
 
-Prints one line of JSON: the answers, of which none may depend on the engine, and what the engine says for itself.
+Prints one line of JSON: the answers, which must not depend on the engine, and what the engine says for itself.
 """
 
 import json
@@ -33,7 +33,7 @@ def surroundings(_):
 
 
 def answers(spark, first, path):
-    """Queries with functions, some of which were made before the engine was first asked."""
+    """Queries with functions: some were made before the engine was first asked."""
     context = spark.sparkContext
     half = pandas_udf(lambda values: values / 2, "double")
     frame = spark.read.parquet(path)
@@ -51,7 +51,7 @@ def answers(spark, first, path):
 
 
 def further(frame):
-    """A query of which Spark makes more: nothing could run it again without the engine."""
+    """A query that Spark extends: nothing could run it again without the engine."""
     query = frame.groupBy("k").agg(F.sum("v").alias("s"))
     if "engine" not in sys.argv:
         return query

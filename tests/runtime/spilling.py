@@ -36,7 +36,7 @@ def scratch_files(directory):
     return found
 
 
-def left(directory):
+def remaining_scratch_files(directory):
     """What of scratch files is there once all tasks had time to end."""
     deadline = time.monotonic() + 20
     while True:
@@ -67,7 +67,7 @@ class Spilling:
             .getOrCreate()
         )
         frame = self.spark.read.parquet(data)
-        divisor = "(w - 1)"  # of which the last row alone is 1
+        divisor = "(w - 1)"  # 1 in the last row only
         window = "count(*) OVER (PARTITION BY v % 3 ORDER BY v, w)"
         self.good = self.planned(frame.selectExpr("v", f"{window} AS n").selectExpr("sum(n)", "max(v)"))
         self.bad = self.planned(
@@ -111,7 +111,7 @@ def main(directory, data):
     found = {}
 
     def note(name, spilled, said):
-        found[name] = {"spilled": spilled, "said": said, "left": left(directory)}
+        found[name] = {"spilled": spilled, "said": said, "left": remaining_scratch_files(directory)}
         print(name, found[name], file=sys.stderr, flush=True)
 
     note("success", *case.when_spilled(lambda _: None))

@@ -40,7 +40,7 @@ def test_spark_sends_a_key_to_its_partition(spark: Any, count: int) -> None:
 
 @pytest.fixture
 def hashing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A Spark that cannot be told the partition of a row, as before 4.1."""
+    """A Spark that cannot partition by a partition number, as before 4.1."""
     link = bridge(spark)
     monkeypatch.setattr(link, "api", replace(link.api, direct_partition_ids=False))
 

@@ -1,4 +1,4 @@
-"""Results batch by batch in this process: order, errors, and that what nobody reads is not made."""
+"""Results batch by batch in this process: order, errors, and that unread batches are not computed."""
 
 from __future__ import annotations
 

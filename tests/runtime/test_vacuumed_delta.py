@@ -28,7 +28,7 @@ def write(path: Path, first: int, mode: str) -> None:
 
 
 def overwritten(path: Path) -> None:
-    """A table of many files, all of which the newest version has replaced by one."""
+    """A table of many files; the newest version has replaced all of them by one."""
     for number in range(FILES):
         write(path, number * ROWS, "append")
     write(path, 10**9, "overwrite")

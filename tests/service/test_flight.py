@@ -37,8 +37,8 @@ def test_tables_are_listed_and_read_by_name(client: flight.FlightClient):
     assert list(infos) == ["employee", "states"]
     assert infos["employee"].schema.equals(EMPLOYEES.schema)
     assert client.do_get(infos["employee"].endpoints[0].ticket).read_all().equals(EMPLOYEES)
-    one = client.get_flight_info(flight.FlightDescriptor.for_path("states"))
-    assert client.do_get(one.endpoints[0].ticket).read_all().num_rows == 2
+    flight_info = client.get_flight_info(flight.FlightDescriptor.for_path("states"))
+    assert client.do_get(flight_info.endpoints[0].ticket).read_all().num_rows == 2
 
 
 def test_a_large_answer_comes_in_many_batches(client: flight.FlightClient):

@@ -1,6 +1,6 @@
 """Damaged files, each read in a child process: an error that names the file, or rows; never a signal.
 
-``python -m tests.sources.mutated_files 100000 --seed 1 --format parquet`` reads so many through ``ExecutionContext``. With
+``python -m tests.sources.mutated_files 100000 --seed 1 --format parquet`` reads that number of files through ``ExecutionContext``. With
 ``--spark`` those that give rows there are then read by Spark, ``kquery_plan`` and ``kq.enable``, too, and the rows compared.
 ``--only NUMBER`` repeats one case. The campaign ends after ``--run-seconds`` and reports what it has read.
 """

@@ -24,28 +24,28 @@ DDL = "i INT, d DOUBLE, s STRING, day DATE, m DECIMAL(10,2)"
 
 @pytest.fixture(scope="module")
 def kernels() -> ModuleType:
-    found = FILE_LOOPS.compile_now()
-    assert found is not None
-    return found
+    actual = FILE_LOOPS.compile_now()
+    assert actual is not None
+    return actual
 
 
 def cut(
-    block: bytes, options: CsvOptions, width: int, wanted: list[int], pruned: bool, kernels: ModuleType
+    block: bytes, options: CsvOptions, width: int, expected: list[int], pruned: bool, kernels: ModuleType
 ) -> list[pa.Array] | None:
     quoted = options.quote.encode() in block
-    return fields.cut(block, options, width, wanted, quoted, pruned, kernels)
+    return fields.cut(block, options, width, expected, quoted, pruned, kernels)
 
 
-def same(block: bytes, width: int, wanted: list[int], kernels: ModuleType, **options: str) -> bool:
+def same(block: bytes, width: int, expected: list[int], kernels: ModuleType, **options: str) -> bool:
     """Whether the kernels cut the block; then as Arrow does."""
     given = csv_options(options)
-    found = cut(block, given, width, wanted, True, kernels)
-    whole = blocks._parse(block, given, width, dict.fromkeys(wanted, t.STRING), quoted=False)
-    if found is None:
+    actual = cut(block, given, width, expected, True, kernels)
+    whole = blocks._parse(block, given, width, dict.fromkeys(expected, t.STRING), quoted=False)
+    if actual is None:
         return False
     assert whole is not None
-    assert [a.to_pylist() for a in found] == [a.to_pylist() for a in whole]
-    for array in found:
+    assert [a.to_pylist() for a in actual] == [a.to_pylist() for a in whole]
+    for array in actual:
         array.validate(full=True)
     return True
 
@@ -61,9 +61,9 @@ def test_the_same_as_arrow_or_nothing(kernels, lines, ended, width):
     block = "\n".join(",".join(line) for line in lines).encode() + (b"\n" if ended else b"")
     usual = bool(lines) and all(any(line) or width > 1 for line in lines)
     if block:
-        wanted = sorted({0, width - 1, width})
-        assert same(block, width, wanted, kernels) or not usual
-        assert same(block, width, wanted, kernels, nullValue="a") or not usual
+        expected = sorted({0, width - 1, width})
+        assert same(block, width, expected, kernels) or not usual
+        assert same(block, width, expected, kernels, nullValue="a") or not usual
 
 
 _QUOTED = st.text(st.sampled_from('a,"\\1é '), max_size=9)
@@ -83,11 +83,11 @@ def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended
     strings = [",".join(around + text + around for text, around in line) for line in lines]
     block = "\n".join(strings).encode() + (b"\n" if ended else b"")
     given = csv_options(options)
-    for wanted in ([0], [1], [0, 1]):
-        found = cut(block, given, 2, wanted, len(wanted) < 2, kernels)
-        if found is not None and block and not blocks._has_special_lines(block, given, 2):
-            slowly = text_columns(block, given, 2, dict.fromkeys(wanted, t.STRING), 2)
-            assert [a.to_pylist() for a in found] == [a.to_pylist() for a in slowly.columns]
+    for expected in ([0], [1], [0, 1]):
+        actual = cut(block, given, 2, expected, len(expected) < 2, kernels)
+        if actual is not None and block and not blocks._has_special_lines(block, given, 2):
+            slowly = text_columns(block, given, 2, dict.fromkeys(expected, t.STRING), 2)
+            assert [a.to_pylist() for a in actual] == [a.to_pylist() for a in slowly.columns]
             assert slowly.uneven is None
 
 
@@ -103,10 +103,10 @@ def test_quoted_values_as_line_by_line_or_nothing(kernels, lines, options, ended
     ],
 )
 def test_quotes_around_values_are_cut(kernels, block, options):
-    found = cut(block, csv_options(options), 2, [0, 1], False, kernels)
+    actual = cut(block, csv_options(options), 2, [0, 1], False, kernels)
     slowly = text_columns(block, csv_options(options), 2, {0: t.STRING, 1: t.STRING}, 2)
-    assert found is not None
-    assert [a.to_pylist() for a in found] == [a.to_pylist() for a in slowly.columns]
+    assert actual is not None
+    assert [a.to_pylist() for a in actual] == [a.to_pylist() for a in slowly.columns]
 
 
 @pytest.mark.parametrize(
@@ -198,11 +198,11 @@ def test_spark_reads_the_same(spark, tmp_path, monkeypatch, kernels):
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: kernels)
     for name in ("usual", "quoted", "odd"):
         frame = spark.read.csv(str(tmp_path / f"{name}.csv"), schema=DDL, nullValue="NA")
-        wanted = frame.toArrow()
+        expected = frame.toArrow()
         context = kq.ExecutionContext()
         context.register_csv("t", str(tmp_path / f"{name}.csv"), schema=DDL, header=False, nullValue="NA")
-        found = context.sql("SELECT * FROM t").to_arrow()
-        assert [repr(v) for v in found.to_pylist()] == [repr(v) for v in wanted.to_pylist()], name
+        actual = context.sql("SELECT * FROM t").to_arrow()
+        assert [repr(v) for v in actual.to_pylist()] == [repr(v) for v in expected.to_pylist()], name
     assert asked
 
 

@@ -145,7 +145,7 @@ class TestLiveRows:
 
     @pytest.fixture
     def source(self, tmp_path):
-        """Two files of four row groups, of which the first has deleted rows: of the first group all, of the last none."""
+        """Two files of four row groups; the first one has deleted rows: all of its first group, none of its last."""
         for name in ("a", "b"):
             table = pa.table(
                 {"x": range(self.ROWS), "s": [None if i % 7 == 0 else str(i % 5) for i in range(self.ROWS)]}

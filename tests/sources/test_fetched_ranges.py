@@ -23,7 +23,7 @@ CONTENT = bytes(i * 7 % 251 for i in range(10_000))
 
 
 class Far:
-    """A file of which reads can be made to wait for each other."""
+    """A file whose reads can be made to wait for each other."""
 
     def __init__(self, at_once: int = 1, changes: str = "", content: bytes = CONTENT) -> None:
         self.file = DataFile("s3://b/far", len(CONTENT), 0)
@@ -107,7 +107,7 @@ def test_requests_are_counted_for_who_reads_first():
     assert read_counts().since(before) == (250, 1)
 
 
-def test_bytes_that_nobody_asked_for_are_read_now():
+def test_unrequested_bytes_are_read_now():
     file = Far()
     fetched = ranges_of(file)
     fetched.fetch([ByteRange(0, 250)])
@@ -148,7 +148,7 @@ def test_what_fails_in_the_background_fails_where_it_is_asked_for():
         InBackground(find).result()
 
 
-def test_what_nobody_asks_for_is_disposed_of():
+def test_unrequested_data_is_disposed_of():
     disposed: list[int] = []
     begun, goes_on = threading.Semaphore(0), threading.Event()
 

@@ -1,4 +1,4 @@
-"""What lies between Arrow and the client of HDFS, with a client that does what it is told; real ones are in tests/table_formats."""
+"""What lies between Arrow and the client of HDFS, with a scripted client; real ones are in tests/table_formats."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def test_partitions_and_metadata_files(table: Any) -> None:
         count = expected.setdefault((row["p"], row["day"]), [0, Decimal(0)])
         count[0] += 1
         count[1] += row["m"]
-    found = rows(ctx, "SELECT p, day, count(*), sum(m) FROM t GROUP BY p, day")
-    assert {(p, day): [n, m] for p, day, n, m in found} == expected
+    actual = rows(ctx, "SELECT p, day, count(*), sum(m) FROM t GROUP BY p, day")
+    assert {(p, day): [n, m] for p, day, n, m in actual} == expected
     ctx.register_iceberg("same", table.metadata_location)
     assert rows(ctx, "SELECT count(*), sum(s.x) FROM same WHERE s.y = 'y1'") == [(50, 2500)]
 

@@ -104,7 +104,7 @@ def settings_without(setting: str) -> SessionSettings:
     return SessionSettings("3.5.9", True, "UTC", False, "_corrupt_record", values)
 
 
-#: Settings that the format reads and no value of which is expected.
+#: Settings that the format reads for which no value is expected.
 READ = {"spark.sql.parquet.int96AsTimestamp": "true"}
 
 

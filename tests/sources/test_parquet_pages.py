@@ -89,16 +89,16 @@ def write(path: Path, rows: pa.Table, **options: Any) -> ParquetSource:
 
 
 def paged(source: ParquetSource, split: Split, rows: Int64s) -> set[str]:
-    """The columns of which pages are read."""
+    """The columns whose pages are read."""
     opened = open_file(source.files[0])
     return {c for c in source.schema.names if opened.pages.holding(split.pieces[0], c, rows) is not None}
 
 
-def same(found: Batch, wanted: Batch) -> bool:
+def same(actual: Batch, expected: Batch) -> bool:
     """Whether all columns are equal, NaN to NaN."""
-    if found.schema != wanted.schema or found.num_rows != wanted.num_rows:
+    if actual.schema != expected.schema or actual.num_rows != expected.num_rows:
         return False
-    pairs = zip(found.to_arrow().columns, wanted.to_arrow().columns, strict=True)
+    pairs = zip(actual.to_arrow().columns, expected.to_arrow().columns, strict=True)
     return all(
         a.equals(b) or (t.is_fractional(a.type) and repr(a.to_pylist()) == repr(b.to_pylist()))
         for a, b in pairs
@@ -138,8 +138,8 @@ def test_some_rows_are_those_of_the_whole(tmp_path, codec, version, dictionaries
         (whole,) = source.read(split, columns)
         for numbers in SOME_ROWS:
             rows = np.array(numbers) if numbers != [-1] else np.array([split.rows - 1])
-            found, wanted = source.read_rows(split, columns, rows), pick(whole, rows)
-            assert same(found, wanted), numbers
+            actual, expected = source.read_rows(split, columns, rows), pick(whole, rows)
+            assert same(actual, expected), numbers
     check_places(source)
     flat = set(columns) - {"listed", "nested"}
     if not dictionaries and codec != "lz4":  # a chunk of a dictionary alone is one page
@@ -156,16 +156,16 @@ def check_places(source: ParquetSource) -> None:
         (group,) = split.pieces
         headers = opened.pages.headers(group, column)
         chunk = opened.metadata.row_group(group).column(leaf)
-        found = index.pages(group, leaf, range_of(chunk), split.rows)
+        actual = index.pages(group, leaf, range_of(chunk), split.rows)
         if headers is None:
             continue
-        wanted = placed(*headers, split.rows)
-        assert found is not None
-        assert wanted is not None
-        assert found.dictionary == wanted.dictionary
-        assert found.offsets.tolist() == wanted.offsets.tolist()
-        assert found.sizes.tolist() == wanted.sizes.tolist()
-        assert found.starts.tolist() == wanted.starts.tolist()
+        expected = placed(*headers, split.rows)
+        assert actual is not None
+        assert expected is not None
+        assert actual.dictionary == expected.dictionary
+        assert actual.offsets.tolist() == expected.offsets.tolist()
+        assert actual.sizes.tolist() == expected.sizes.tolist()
+        assert actual.starts.tolist() == expected.starts.tolist()
         compared += 1
     assert compared or "LZ4" in chunk.compression
 
@@ -215,8 +215,8 @@ def test_files_of_spark(spark, tmp_path):
     (split,) = source.splits()
     (whole,) = source.read(split, source.schema.names)
     for rows in (np.array([17]), np.arange(2500, 2600), np.array([0, ROWS - 1])):
-        found = source.read_rows(split, source.schema.names, rows)
-        assert same(found, pick(whole, rows))
+        actual = source.read_rows(split, source.schema.names, rows)
+        assert same(actual, pick(whole, rows))
     assert paged(source, split, np.array([17])) >= {"id", "d", "m18", "s", "day", "ts"}
     check_places(source)
     condition = Call.of("eq", Column("id", t.LONG), Literal(3456, t.LONG))
@@ -251,12 +251,12 @@ def test_what_pages_are_said_to_hold_is_in_them(tmp_path, dictionaries):
         for column, ranges in known.ranges.items():
             dtype = source.schema.field(column).type
             assert len(ranges) == len(known.starts) - 1
-            for (start, end), found in zip(pairwise(known.starts), ranges, strict=True):
+            for (start, end), actual in zip(pairwise(known.starts), ranges, strict=True):
                 part = rows.column(column).slice(start, end - start)
                 values = [comparable(v, dtype) for v in part.to_pylist() if v is not None and v == v]
-                assert found is not None and (found.nulls is None or found.nulls == part.null_count == 0)
-                assert found.low is None or not values or comparable(found.low, dtype) <= min(values)
-                assert found.high is None or not values or max(values) <= comparable(found.high, dtype)
+                assert actual is not None and (actual.nulls is None or actual.nulls == part.null_count == 0)
+                assert actual.low is None or not values or comparable(actual.low, dtype) <= min(values)
+                assert actual.high is None or not values or max(values) <= comparable(actual.high, dtype)
 
 
 TYPES = {"id": t.LONG, "day": t.DATE, "s": t.STRING, "m9": pa.decimal128(9, 2), "ts": t.timestamp("UTC")}
@@ -281,7 +281,7 @@ def clustered() -> pa.Table:
 
 
 @pytest.mark.parametrize(
-    ("conditions", "wanted"),
+    ("conditions", "expected"),
     [
         ([condition("id", "eq", 777)], range(777, 778)),
         ([condition("id", "lt", 200)], range(200)),
@@ -298,12 +298,12 @@ def clustered() -> pa.Table:
         ([condition("id", "gt", 10**6)], []),
     ],
 )
-def test_rows_that_can_pass(tmp_path, conditions, wanted):
+def test_rows_that_can_pass(tmp_path, conditions, expected):
     source = write(tmp_path / "f.parquet", clustered(), use_dictionary=False)
     split = source.splits()[0]
     rows = possible_rows(source, split, conditions)
-    assert rows is not None and set(wanted) <= set(rows.tolist())
-    assert len(rows) <= len(wanted) + 1200  # pages are of a hundred rows to six hundred
+    assert rows is not None and set(expected) <= set(rows.tolist())
+    assert len(rows) <= len(expected) + 1200  # pages are of a hundred rows to six hundred
     for sized in sized_splits(source, conditions, source.schema.names):
         assert sized.pieces != split.pieces or sized.nbytes < 0.4 * split.nbytes
 
@@ -327,8 +327,8 @@ def test_nulls_of_a_page_are_not_those_of_a_part_of_it(tmp_path):
     source = write(tmp_path / "f.parquet", rows, use_dictionary=False)
     present = Call.of("isnotnull", Column("n", t.LONG))
     first = Call.of("lt", Column("a", t.LONG), Literal(100, t.LONG))
-    found = possible_rows(source, source.splits()[0], [first, present])
-    assert found is not None and set(range(100)) <= set(found.tolist())
+    actual = possible_rows(source, source.splits()[0], [first, present])
+    assert actual is not None and set(range(100)) <= set(actual.tolist())
 
 
 def test_dates_and_times_of_literals_are_those_of_statistics(tmp_path):
@@ -369,7 +369,7 @@ KEYS = "SELECT id, n FROM facts JOIN dims ON k = dims.key WHERE dims.n = 'x'"
 
 @pytest.fixture
 def star(spark, tmp_path):
-    """Facts clustered by their key, one of which would divide by zero, and dimensions of which few are asked for."""
+    """Facts clustered by their key; one of them would divide by zero; and dimensions with few matches."""
     facts, dims = str(tmp_path / "facts"), str(tmp_path / "dims")
     columns = ("id", "id DIV 10 AS k", "IF(id = 3, 0, 1) AS zero", "CAST(id AS STRING) AS s")
     spark.range(300_000).selectExpr(*columns).coalesce(1).write.parquet(facts)

@@ -135,7 +135,7 @@ def chunk_of(path: str, group: int, column: int) -> ByteRange:
     return ByteRange(start, chunk.total_compressed_size)
 
 
-def seen(requests: list[ByteRange], *chunks: ByteRange) -> bool:
+def are_requested(requests: list[ByteRange], *chunks: ByteRange) -> bool:
     """Whether requests for all these chunks are made within 20 seconds."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
@@ -160,7 +160,7 @@ def test_the_next_row_group_is_fetched_while_one_is_read(far, stored, requests, 
     reading = prefetched_splits(far, splits, lambda split: PrefetchRequest(["id", "amount"]))
     for group in range(4):
         split = next(reading)
-        assert seen(requests, *chunks[group], *chunks[min(group + 1, 3)])
+        assert are_requested(requests, *chunks[group], *chunks[min(group + 1, 3)])
         made = len(requests)
         (batch,) = far.read(split, ["amount", "id"])
         assert batch.columns[1].to_pylist()[:2] == [group * GROUP_ROWS, group * GROUP_ROWS + 1]
@@ -176,9 +176,9 @@ def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, reques
         far, splits, lambda split: None if split.pieces in ((0,), (2,)) else PrefetchRequest(["id"])
     )
     assert next(reading) == splits[0]
-    assert seen(requests, chunks[1])
+    assert are_requested(requests, chunks[1])
     assert [next(reading), next(reading), next(reading)] == splits[1:]
-    assert seen(requests, chunks[3])
+    assert are_requested(requests, chunks[3])
     assert not any(request.holds(chunks[g]) for request in requests for g in (0, 2))
     reading.close()
     assert not held(far)
@@ -259,12 +259,12 @@ def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
     chunks = [chunk_of(stored[0], 0, c) for c in (0, 1, 3)]
     monkeypatch.setattr(fetched_pieces, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
     release = far.fetch(far.splits()[0], ["id", "few", "amount"])
-    assert seen(requests, *chunks[:2])
+    assert are_requested(requests, *chunks[:2])
     assert not any(request.holds(chunks[2]) for request in requests)
     (batch,) = far.read(far.splits()[0], ["amount"])
     release()
     assert batch.num_rows == GROUP_ROWS
-    assert seen(requests, chunks[2])
+    assert are_requested(requests, chunks[2])
 
 
 def test_a_reader_that_stops_lets_go(far):

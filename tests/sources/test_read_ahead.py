@@ -70,10 +70,10 @@ def test_blocks_are_those_of_a_local_file(tmp_path, monkeypatch, step, block_byt
     path.write_bytes(LINES)
     local = DataFile(str(path), len(LINES), path.stat().st_mtime_ns // 1_000_000)
     ranges = [(start, min(step, len(LINES) - start)) for start in range(0, len(LINES), step)]
-    wanted = [list(text.line_blocks(local, *part, block_bytes=block_bytes)) for part in ranges]
-    assert b"".join(block for blocks in wanted for block in blocks) == LINES
-    found = [far_blocks(monkeypatch, Far(LINES), *part, block_bytes=block_bytes) for part in ranges]
-    assert found == wanted
+    expected = [list(text.line_blocks(local, *part, block_bytes=block_bytes)) for part in ranges]
+    assert b"".join(block for blocks in expected for block in blocks) == LINES
+    actual = [far_blocks(monkeypatch, Far(LINES), *part, block_bytes=block_bytes) for part in ranges]
+    assert actual == expected
 
 
 @pytest.mark.parametrize(

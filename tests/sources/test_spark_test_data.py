@@ -52,11 +52,11 @@ def jar() -> Path | None:
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = jar()
-    if found is None:
+    actual = jar()
+    if actual is None:
         pytest.skip(f"{REPOSITORY} cannot be reached, or has no JAR of Spark's tests")
     target = tmp_path_factory.mktemp("spark")
-    with zipfile.ZipFile(found) as file:
+    with zipfile.ZipFile(actual) as file:
         file.extractall(target, [n for n in file.namelist() if n.startswith("test-data/")])
     return target / "test-data"
 
@@ -89,11 +89,11 @@ def compare(spark: Any, path: Path, kind: str, options: dict[str, str]) -> str |
     expected = outcome(frame)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", kq.FallbackWarning)
-        found = outcome(kquery_plan(frame, when="always"))
+        actual = outcome(kquery_plan(frame, when="always"))
     return (
         None
-        if found[0] == expected[0] and found[1] == expected[1]
-        else f"{path.name} {options}: {expected} {found}"
+        if actual[0] == expected[0] and actual[1] == expected[1]
+        else f"{path.name} {options}: {expected} {actual}"
     )
 
 

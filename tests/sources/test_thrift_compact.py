@@ -52,7 +52,7 @@ def test_as_others_write_it():
     assert [tc.integer(n) for n in (0, -1, 1, -2, 50399)] == [b"\0", b"\1", b"\2", b"\3", b"\xbe\x93\x06"]
     assert tc.struct([(1, tc.I32, tc.integer(1)), (3, tc.TRUE, b"")]) == b"\x15\x02\x21\x00"
     assert tc.listed(tc.I32, [b"\2"] * 15)[:2] == b"\xf5\x0f"
-    # a distance above fifteen is no part of the header: the id follows it
+    # a distance above fifteen is not a part of the header: the id follows it
     assert next(Cursor(b"\x05\x28\x02\x00").fields())[:2] == (20, tc.I32)
 
 

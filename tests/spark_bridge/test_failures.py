@@ -83,7 +83,7 @@ def test_a_damaged_row_group_is_named(spark, data):
     state = data.stat()
     with open(data, "r+b") as file:
         file.seek(200)
-        file.write(b"\xff" * 4000)  # a page header that nobody can read
+        file.write(b"\xff" * 4000)  # a malformed page header
         file.seek(4)
         file.write(b"\xff" * 100)
     os.utime(data, ns=(state.st_atime_ns, state.st_mtime_ns))
@@ -162,10 +162,10 @@ def test_many_threads_share_a_session(spark, tpch_dir):
     tpch.register(spark, tpch_dir)
     frame = spark.sql("SELECT l_returnflag, count(*) AS n FROM lineitem GROUP BY l_returnflag")
     expected = sorted(map(repr, frame.collect()))
-    found = []
+    actual = []
 
     def run():
-        found.append(
+        actual.append(
             sorted(map(repr, frame.transform(kq.kquery_plan, when="always", fallback="error").collect()))
         )
 
@@ -174,7 +174,7 @@ def test_many_threads_share_a_session(spark, tpch_dir):
         thread.start()
     for thread in threads:
         thread.join(120)
-    assert found == [expected] * 6
+    assert actual == [expected] * 6
 
 
 def test_a_failure_in_a_directory_of_that_name_is_no_cancellation():

@@ -39,7 +39,7 @@ def find(facts, cls):
     return [node for node in facts.parse().walk_all() if node.cls == cls]
 
 
-def test_try_and_ansi_are_told_apart_node_by_node(fetch, numbers):
+def test_try_and_ansi_are_distinguished_node_by_node(fetch, numbers):
     facts = fetch(
         f"""select try_add(i, 1) a, i + 2 b, try_subtract(i, 1) c, i - 2 d, try_multiply(i, 3) e, i * 4 f,
             try_divide(d, d) g, d / d h, i % 6 j, i div 7 k, pmod(i, 8) l, cast(s as int) m,
@@ -75,8 +75,8 @@ def test_modes_below_seq_valued_arguments(fetch, numbers):
             coalesce(try_add(i, 3), i + 3) b, concat(cast(i + 4 as string), cast(try_add(i, 4) as string)) c
             from {numbers}"""
     )
-    got = [mode for cls, mode in modes(facts) if cls in ("Add", "Multiply")]
-    assert got == ["TRY", "ANSI", "TRY", "TRY", "ANSI", "ANSI", "TRY"]
+    actual = [mode for cls, mode in modes(facts) if cls in ("Add", "Multiply")]
+    assert actual == ["TRY", "ANSI", "TRY", "TRY", "ANSI", "ANSI", "TRY"]
 
 
 def test_modes_of_aggregates(fetch, numbers):
@@ -129,7 +129,7 @@ def test_in_set_with_null_and_the_word_null(fetch, numbers):
     assert sorted(values[:-1]) == sorted([*"abcdefghijk", "null", "x y,z"])
 
 
-def test_in_set_of_strings_that_cannot_be_told_apart_is_declined(fetch, numbers):
+def test_in_set_of_strings_that_cannot_be_distinguished_is_declined(fetch, numbers):
     words = ", ".join(f"'{c}'" for c in "abcdefghijk")
     facts = fetch(f"select s in ({words}, '\\u001e') a from {numbers}")
     with pytest.raises(Unsupported, match="control character"):

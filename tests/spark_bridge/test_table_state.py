@@ -1,4 +1,4 @@
-"""Classes of Python table functions as the driver sees them: copies, of which the user's own code hears nothing."""
+"""Classes of Python table functions as the driver sees them: copies that the user's own code does not notice."""
 
 from __future__ import annotations
 

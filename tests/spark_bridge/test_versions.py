@@ -64,7 +64,7 @@ def test_another_version_is_declined_in_one_sentence(version: str) -> None:
 
 @pytest.fixture
 def unknown(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sessions of a Spark that nobody knows."""
+    """Sessions of an unknown version of Spark."""
     monkeypatch.setattr(session_module, "spark_api", lambda _: spark_api("5.0.0"))
     monkeypatch.setattr(session_module, "_bridges", {})
 

@@ -105,7 +105,7 @@ def _same(a: Any, b: Any, tolerance: float) -> bool:
         case float(), float():
             if tolerance and math.isfinite(a):
                 return math.isclose(a, b, rel_tol=tolerance)
-            return repr(a) == repr(b)  # tells 0.0 and -0.0 apart, and not NaNs
+            return repr(a) == repr(b)  # distinguishes 0.0 and -0.0, and not NaNs
         case (list() | tuple(), list() | tuple()):
             return _all_same(a, b, tolerance)
         case dict(), dict():

@@ -27,7 +27,7 @@ from tests.sql.engines import (
 from tests.sql.sql_file import TABLES, Query, SqlFile, Variant, read_sql_file
 
 DIRECTORY = Path(__file__).parent
-#: Queries of a file that run at the same time: Spark's latency, of each of which one core would wait.
+#: Queries of a file that run at the same time: Spark's latency, for which one core would wait each time.
 QUERIES_AT_ONCE = 4
 
 Opened = tuple[SqlFile, Variant]
@@ -86,7 +86,7 @@ def _first_words(sql: str) -> str:
 
 
 class Runs:
-    """The files' queries, of which those of one file run at the same time; a file is open until the next one's turn."""
+    """The files' queries; those of one file run at the same time; a file is open until the next one's turn."""
 
     def __init__(
         self, spark: SparkSession, directory: Path, selected: Sequence[tuple[Opened, Query, str]]

@@ -138,7 +138,7 @@ class Engines:
         try:
             frame = self.spark.sql(query.sql)
             expected, schema = _outcome(lambda: comparable_table(frame)), frame.schema
-        except ERRORS as error:  # Spark does not understand the query, and so nobody plans it
+        except ERRORS as error:  # Spark does not understand the query, and so it is not planned
             frame, expected, schema = None, Failure(error), None
         if query.error is None and isinstance(expected, Failure):
             return {run: Verdict([f"Spark raises {expected}"]) for run in runs}
@@ -212,7 +212,7 @@ def _accelerated(query: Query, frame: DataFrame) -> DataFrame:
     try:
         return kq.kquery_plan(frame, when="always", fallback="error")
     except Unsupported as declined:
-        # folding a constant raises: the error is Spark's own, whoever runs the query
+        # folding a constant raises: the error equals that of Spark, whoever runs the query
         if query.error is not None and "Spark cannot plan this query itself" in declined.reason:
             return frame
         raise
@@ -240,10 +240,10 @@ def _difference(engine: str, query: Query, expected: Outcome, actual: Outcome) -
     return found and f"{engine}: {found}"
 
 
-def _error_problem(engine: str, wanted: str, actual: Outcome) -> str | None:
+def _error_problem(engine: str, expected: str, actual: Outcome) -> str | None:
     if not isinstance(actual, Failure):
-        return f"{engine} gives {actual.num_rows} rows instead of {wanted}"
-    return None if actual.error_class == wanted else f"{engine} raises {actual} instead of {wanted}"
+        return f"{engine} gives {actual.num_rows} rows instead of {expected}"
+    return None if actual.error_class == expected else f"{engine} raises {actual} instead of {expected}"
 
 
 def _not_declined(words: str, actual: Outcome) -> str | None:

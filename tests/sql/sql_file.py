@@ -258,14 +258,14 @@ class _Parser:
             rest = rest.strip()
         return options
 
-    def _known(self, line: int, options: Mapping[str, str], *names: str) -> None:
+    def _check_known(self, line: int, options: Mapping[str, str], *names: str) -> None:
         for name in options:
             if name not in names:
                 raise self._error(line, f"unknown option {name!r}; there are {', '.join(names)}")
 
     def _view(self, block: _Block, options: Mapping[str, str]) -> View:
         line = block.directive_line
-        self._known(line, options, "files", "partitioned_by")
+        self._check_known(line, options, "files", "partitioned_by")
         found = _VIEW.fullmatch(block.sql)
         if found is None:
             raise self._error(line, "a statement is CREATE TEMP VIEW name AS query")
@@ -282,7 +282,7 @@ class _Parser:
 
     def _query(self, block: _Block, options: Mapping[str, str], versions: Versions) -> Query:
         line = block.directive_line
-        self._known(line, options, "tolerance", "expect_fallback", "expect_error", "context_declines")
+        self._check_known(line, options, "tolerance", "expect_fallback", "expect_error", "context_declines")
         if "expect_error" in options and "tolerance" in options:
             raise self._error(line, "a query that raises an error has no rows to compare within a tolerance")
         tolerance = options.get("tolerance", "0")

@@ -88,8 +88,8 @@ def test_partitioning_loses_and_repeats_no_row(count: int, payload_bytes: int):
     keys = (Column("k", pa.int64()),) if count > 1 else ()
     pieces = list(partitioned(iter(batches), Partitioning(keys, count), schema, payload_bytes))
     rows = [v for _, b in pieces for v in b.columns[0].to_pylist()]
-    wanted = [v for b in batches for v in b.columns[0].to_pylist()]
-    assert sorted(rows, key=repr) == sorted(wanted, key=repr)
+    expected = [v for b in batches for v in b.columns[0].to_pylist()]
+    assert sorted(rows, key=repr) == sorted(expected, key=repr)
     homes: dict[object, set[int]] = {}
     for target, batch in pieces:
         for value in batch.columns[0].to_pylist():

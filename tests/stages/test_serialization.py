@@ -55,7 +55,7 @@ from tests.stages.plans import CONFIGS, DOUBLE, INT, LOGICAL, LONG, MEMORY, STRI
 
 
 def same(left: Any, right: Any) -> bool:
-    """Equality that tells 0.0 from -0.0 and False from 0, and finds NaN equal to itself."""
+    """Equality that distinguishes 0.0 from -0.0 and False from 0, and finds NaN equal to itself."""
     if type(left) is not type(right):
         return False
     if isinstance(left, float):

@@ -23,7 +23,7 @@ def whole(spark: Any, sql: str) -> None:
 def check_appends(read: Callable[[], Any], append: Callable[[], Any]) -> None:
     """Actions of a DataFrame of groups by ``k`` see the rows that Spark's see, whenever rows are appended."""
 
-    def seen(frame: Any) -> list[int]:
+    def read_counts(frame: Any) -> list[int]:
         return [
             frame.count(),
             sum(row["count"] for row in frame.collect()),
@@ -35,9 +35,9 @@ def check_appends(read: Callable[[], Any], append: Callable[[], Any]) -> None:
         plain = read().groupBy("k").count()
         accelerated = read().groupBy("k").count().transform(kquery_plan, when="always", fallback="error")
         if act_first:
-            assert seen(accelerated) == seen(plain)
+            assert read_counts(accelerated) == read_counts(plain)
         append()
-        assert seen(accelerated) == seen(plain)
+        assert read_counts(accelerated) == read_counts(plain)
 
 
 def check_cache(spark: Any, table: str, reason: str) -> None:

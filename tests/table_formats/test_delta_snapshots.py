@@ -141,10 +141,10 @@ def test_a_schema_that_has_changed_since_is_sparks_error(spark, table):
     spark.sql(f"ALTER TABLE {name} DROP COLUMN s")
     with pytest.raises(Exception) as expected:
         frame.collect()
-    with pytest.raises(Exception) as found:
+    with pytest.raises(Exception) as actual:
         frame.transform(kquery_plan, when="always").collect()
-    assert type(found.value) is type(expected.value)
-    assert str(found.value)[:60] == str(expected.value)[:60]
+    assert type(actual.value) is type(expected.value)
+    assert str(actual.value)[:60] == str(expected.value)[:60]
 
 
 def test_explain_lists_nothing_anew(spark, table):

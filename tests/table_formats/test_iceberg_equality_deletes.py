@@ -1,4 +1,4 @@
-"""Iceberg tables of which rows are deleted by their values, as Flink deletes them; Iceberg's own library writes the files."""
+"""Iceberg tables with rows that are deleted by their values, as Flink deletes them; Iceberg's own library writes the files."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def test_other_logins_stay_with_spark(spark, logged_in, table, monkeypatch, tmp_
 
 
 def test_delegation_tokens(spark, logged_in, table, monkeypatch, tmp_path):
-    """As on YARN: Spark's login has tokens, and nobody has tickets any more, as if the driver had logged in by a keytab."""
+    """As on YARN: Spark's login has tokens, and there are no tickets any more, as if the driver had logged in by a keytab."""
     link = bridge(spark)
     hadoop = spark.sparkContext._jvm.org.apache.hadoop
     user = hadoop.security.UserGroupInformation.getCurrentUser()

@@ -67,7 +67,7 @@ def check_writes(
 
 
 def check_errors(spark: Any, monkeypatch: pytest.MonkeyPatch, table: str, source: str) -> None:
-    """An error of the data is Spark's own, and leaves the table as it was."""
+    """An error of the data is the same as in Spark, and leaves the table as it was."""
     failing = f"SELECT k, 1L AS n, sum(1 / (k - 3)) AS x FROM {source} GROUP BY k"
     before = spark.table(table).count()
     with settings(spark, {"spark.sql.ansi.enabled": "true"}):

@@ -36,7 +36,7 @@ def is_function(name: str) -> bool:
 
 
 def call_form_of(name: str) -> CallForm:
-    """How a DataFrame writes calls of PySpark's function ``name``."""
+    """Return how a DataFrame writes calls of PySpark's function ``name``."""
     return call_form(name) if distinct_function(name) is None else ALL_COLUMNS
 
 

@@ -72,7 +72,7 @@ def _conjunction(conditions: Sequence[Column]) -> Column:
 
 
 def _count_true(conditions: Sequence[Column]) -> Column:
-    """How many of the conditions are true."""
+    """Count the conditions that are true."""
     return reduce(operator.add, (when(condition, 1).otherwise(0) for condition in conditions), lit(0))
 
 

@@ -209,12 +209,12 @@ def _right_side(node: r.Relation) -> str:
 
 
 def _takes_alias(node: r.Relation) -> bool:
-    """Whether Spark would take the word before JOIN for the alias of the relation."""
+    """Return whether Spark would read the word before JOIN as the alias of the relation."""
     return isinstance(node, r.Pivot | r.Unpivot) and node.alias is None
 
 
 def _sampled(node: r.Relation) -> str:
-    """What TABLESAMPLE stands behind."""
+    """Print the relation that TABLESAMPLE applies to."""
     return render(node) if isinstance(node, r.Table | r.Derived) else f"({render(node)})"
 
 

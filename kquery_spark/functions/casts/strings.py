@@ -177,7 +177,7 @@ _NULL = decimal.Decimal("NaN")
 
 
 def parse_decimal(vector: Vector, context: CallContext, fast: Any, slow: Callable[[str], Any]) -> pa.Array:
-    """As ``parse``; out-of-range values are NULL without being malformed, and results are narrow where they fit."""
+    """Parse decimals as ``parse`` does; out-of-range values are NULL but not malformed. Results are narrow if they fit."""
 
     def checked(value: str) -> Any:
         number = slow(value)

@@ -37,7 +37,7 @@ CAST_CHANGES = (
         ),
     ),
 )
-"""What releases answer otherwise, by the types of the value and of the result."""
+"""Casts with other results in earlier releases, by the types of the value and of the result."""
 
 
 def family(dtype: pa.DataType) -> str:

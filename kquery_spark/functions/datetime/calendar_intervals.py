@@ -43,7 +43,7 @@ def _count_kernel(unit: int) -> Kernel:
 
 
 def _micros(args: Sequence[Vector], context: CallContext) -> Data:
-    """Of hours, minutes and seconds of six decimals."""
+    """Return the microseconds of hours, minutes and seconds with six decimals."""
     n = context.num_rows
     hours, minutes = (numbers(a, n) for a in args[:2])
     seconds = unscaled_digits(args[2], n)

@@ -87,7 +87,7 @@ class _Moments:
             raise Unsupported("dates outside the years 1 to 9999 are not formatted by the engine")
 
     def names(self, letter: str) -> Int64s:
-        """Which of the names of a field each time has."""
+        """Return the index of each time's name among the names of a field."""
         if letter == "E":
             return civil.weekday(self._days)
         return self._hour // 12 if letter == "a" else self.numbers(letter) - 1

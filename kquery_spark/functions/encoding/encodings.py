@@ -185,7 +185,7 @@ def _overlay_string(value: str, by: str, position: int, length: int = -1) -> str
 
 
 def _index(value: str, position: int) -> int:
-    """Where a position is, from 1 or, negative, from the end; it may be before the string."""
+    """Convert a position (1-based, or negative from the end) to an index, which may lie before the string."""
     return position - 1 if position > 0 else len(value) + position if position < 0 else 0
 
 

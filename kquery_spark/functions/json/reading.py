@@ -82,7 +82,7 @@ def _get_json_object(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _wildcard_matches(vector: Vector, steps: tuple[str | int, ...], context: CallContext) -> Data:
-    """What is after the wildcards of a path."""
+    """Return the matches of a path with wildcards."""
 
     def evaluate(text: str) -> str | None:
         document = json_documents.parse(text)

@@ -45,7 +45,7 @@ WHOLE_MINUTES = VersionChange(
     lambda types, _: _has_instants(types[0]),
     since=(4, 0),
 )
-"""Of what writes timestamps as strings with offsets."""
+"""Settings and releases that change how timestamps are written as strings with offsets."""
 
 
 def _to_json(args: Sequence[Vector], context: CallContext) -> Data:

@@ -105,7 +105,7 @@ def _libm_kernel(name: str) -> Callable[[Doubles], Doubles]:
 
 
 def _require_arrow_kernel(name: str) -> Callable[[Sequence[object]], None] | None:
-    """What declines calls of a function whose kernel the pyarrow that is installed lacks."""
+    """Build a check that declines calls of a function if the installed pyarrow does not have its kernel."""
     if hasattr(pc, name) or name not in _OF_NEWER_ARROW:
         return None
 

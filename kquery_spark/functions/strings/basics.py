@@ -159,7 +159,7 @@ def concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """What ``concat`` casts its arguments to."""
+    """Return the types to which ``concat`` casts its arguments."""
     return types if types and all(dtype == t.BINARY for dtype in types) else [t.STRING] * len(types)
 
 

@@ -45,7 +45,7 @@ class Directive:
         return self.padded(sign + digits)
 
     def sign(self, negative: bool) -> str:
-        """What stands before the digits of a number."""
+        """Return the characters before the digits of a number: its sign, or nothing."""
         return "-" if negative else "+" if "+" in self.flags else " " if " " in self.flags else ""
 
 

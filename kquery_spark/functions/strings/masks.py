@@ -32,7 +32,7 @@ _OTHER = 3
 
 
 class _Masks(dict[int, str]):
-    """What each character becomes, by code point, as ``str.translate`` asks for it; None keeps a kind of characters."""
+    """Maps code points to replacements, as ``str.translate`` requires; a replacement of None keeps the character."""
 
     def __init__(self, replacements: Sequence[str | None]) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Which Java regular expressions RE2 runs with the same meaning, and their translation.
+"""Translates Java regular expressions to RE2, and declines those that RE2 cannot run with the same meaning.
 
-RE2 and ``java.util.regex`` agree on much, not on all. The reader below accepts a conservative subset and rewrites the
-parts that are spelled or meant differently (``.`` stops at more line ends in Java, ``\\s`` has the vertical tab); what it
-does not know it declines.
+RE2 and ``java.util.regex`` differ in details. The reader accepts a conservative subset of the syntax and rewrites the parts
+with another spelling or meaning: in Java ``.`` stops at more kinds of line ends, and white space includes the vertical tab.
+It declines everything else.
 """
 
 from __future__ import annotations

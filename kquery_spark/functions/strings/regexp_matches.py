@@ -73,7 +73,7 @@ def _unused_mark(array: pa.Array) -> str:
 
 
 def _second_pieces(lists: pa.ListArray) -> pa.ListArray:
-    """Of each list the second element, the fourth and so on; lists have an odd number of elements, or are NULL."""
+    """Return the second element, the fourth and so on of each list; lists have an odd number of elements, or are NULL."""
     sizes = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     starts = np.cumsum(sizes) - sizes
     ordinals = np.arange(int(sizes.sum())) - np.repeat(starts, sizes)
@@ -103,7 +103,7 @@ def _instr(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _characters_before(raw: Bytes) -> Int64s:
-    """How many characters begin before each byte, and before the end."""
+    """Return the number of characters that begin before each byte, and before the end."""
     counts = np.zeros(len(raw) + 1, np.int64)
     np.cumsum((raw & 0xC0) != 0x80, out=counts[1:])
     return counts

@@ -79,7 +79,7 @@ class OpenOrc:
         checked = isinstance(data, ReaderAsFile)
         file = pa.PythonFile(data, "r") if checked else data
         with self._clear_errors():
-            self._reader = source.opened_as("ORC", lambda: pa_orc.ORCFile(file), checked=checked)
+            self._reader = source.open_reader("ORC", lambda: pa_orc.ORCFile(file), checked=checked)
 
     @property
     def schema(self) -> pa.Schema:

@@ -99,9 +99,9 @@ class OpenFile:
         file, footer = self._input, self._footer
         try:
             if footer is None:
-                file.opened_as("Parquet", lambda: pq.ParquetFile(file.native))
+                file.open_reader("Parquet", lambda: pq.ParquetFile(file.native))
                 raise ValueError("it has no plain footer")
-            return file.opened_as("Parquet", lambda: checked_reader(footer, file.size()), checked=True)
+            return file.open_reader("Parquet", lambda: checked_reader(footer, file.size()), checked=True)
         except ValueError as error:
             raise SourceError(f"cannot read {self.file.path} as Parquet: {error}") from None
 

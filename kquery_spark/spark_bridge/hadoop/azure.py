@@ -46,7 +46,7 @@ _SECRET_SETTINGS = frozenset({"encryption.encoded.client-provided-key", "client-
 
 
 def azure_store(configuration: Any, bucket: str, encrypted: bool) -> AzureStore:
-    """How to reach a container, ``container@account.dfs.core.windows.net``; Unsupported where Arrow does so otherwise.
+    """Return the options to connect to a container (``container@account.dfs...``); raises Unsupported if Arrow cannot.
 
     encrypted: whether the scheme says so, whatever settings say.
     """

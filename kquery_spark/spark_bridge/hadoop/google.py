@@ -60,7 +60,7 @@ _HEADERS = "storage.http.headers."
 
 
 def google_store(configuration: Any, bucket: str) -> GoogleStore:
-    """How to reach a bucket; Unsupported where Arrow cannot reach it as Google's connector does."""
+    """Return the options to connect to a bucket; raises Unsupported if Arrow cannot connect as Google's connector does."""
     settings = _Settings(configuration)
     _check_harmless(settings, _HARMLESS)
     if settings.any_below(_HEADERS):
@@ -137,7 +137,7 @@ def _credentials(settings: _Settings) -> dict[str, Any]:
 
 
 def _of_release_2(settings: _Settings) -> str:
-    """What release 2 of the connector does, as a value of ``auth.type``."""
+    """Translate the settings of release 2 of the connector to a value of ``auth.type``."""
     if settings.text("auth.access.token.provider.impl"):
         return "ACCESS_TOKEN_PROVIDER"
     enabled = settings.text("auth.service.account.enable") or settings.text("enable.service.account.auth")

@@ -27,7 +27,7 @@ _KIND = "HDFS_DELEGATION_TOKEN"
 
 @dataclass(frozen=True)
 class Login:
-    """How the engine logs in. user: on a cluster without Kerberos. token: on one with it. settings: Hadoop's, by name."""
+    """A login. user: for a cluster without Kerberos. token: for one with Kerberos. settings: Hadoop's settings by name."""
 
     user: str | None = None
     token: DelegationToken | None = None

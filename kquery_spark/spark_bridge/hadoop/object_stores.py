@@ -45,7 +45,7 @@ SPARKS_SCHEMES = frozenset(name for name, scheme in _SCHEMES.items() if scheme.i
 
 
 def object_store(configuration: Any, scheme: str, bucket: str) -> ObjectStore:
-    """How to reach a bucket; Unsupported where Arrow cannot reach it as Hadoop does.
+    """Return the options to connect to a bucket; raises Unsupported if Arrow cannot connect as Hadoop does.
 
     configuration: Hadoop's, of the session.
     """

@@ -69,7 +69,7 @@ _HARMLESS = {
 
 
 def s3_store(configuration: Any, bucket: str) -> S3Store:
-    """How to reach a bucket; Unsupported where Arrow cannot reach it as Hadoop does."""
+    """Return the options to connect to a bucket; raises Unsupported if Arrow cannot connect as Hadoop does."""
     settings = _Settings(configuration, bucket)
     for name, harmless in _HARMLESS.items():
         if settings.text(name) not in harmless:

@@ -32,7 +32,7 @@ class MountTables:
         self._mounts: dict[str, dict[str, str]] = {}
 
     def target(self, path: str) -> str:
-        """Where a path leads to, like ``hdfs://cluster/a b``; Unsupported where that is not sure.
+        """Return the target of a path, like ``hdfs://cluster/a b``; raises Unsupported if it is not certain.
 
         path: like ``viewfs://table/a b``, in which nothing is escaped; one without a table is of the default table.
         """

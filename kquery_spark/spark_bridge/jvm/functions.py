@@ -135,7 +135,7 @@ class JvmFunctions:
         return function
 
     def has_method(self, cls: str, name: str) -> bool:
-        """Whether a class has a public method of no arguments; the answer is cached, because a miss costs an exception."""
+        """Return whether a class has a public method without arguments; cached, because a miss costs an exception."""
         return self._is_found(("has", cls, name), lambda: self.handle(cls, name))
 
     def _is_found(self, key: tuple[Any, ...], look_up: Callable[[], Any]) -> bool:
@@ -274,7 +274,7 @@ class JvmFunctions:
 
     @cached_property
     def scala(self) -> ScalaApi:
-        """What differs by the version of Scala's library."""
+        """The names that depend on the version of Scala's library."""
         return scala_api(str(self.call("scala.util.Properties$", "versionNumberString")))
 
     def map_step(self, method: str, function: Any) -> tuple[Any, ...]:
@@ -283,7 +283,7 @@ class JvmFunctions:
         return (self.scala.seq, method, "scala.Function1", function, *builder)
 
     def _builders(self) -> tuple[Any, ...]:
-        """What ``map`` and ``flatMap`` take beside the function."""
+        """The second arguments of ``map`` and ``flatMap``."""
         if self.scala.builder is None:
             return ()
         return (self.static("scala.collection.immutable.IndexedSeq$", "canBuildFrom"),)

@@ -1,4 +1,4 @@
-"""What differs between the Scala libraries 2.12 and 2.13, which Spark 3.5 is built with either of."""
+"""The differences between Scala 2.12 and 2.13, since Spark 3.5 is built for both."""
 
 from __future__ import annotations
 

@@ -18,9 +18,9 @@ from kquery_spark.spark_bridge.plan.case_json import original_class
 
 _SPARK = "org.apache.spark.sql."
 EXPRESSION_CLASSES = f"{_SPARK}catalyst.expressions."
-"""What the names of Catalyst's expression classes begin with."""
+"""The prefix of the names of Catalyst's expression classes."""
 JAVA_METHOD_OWNERS = (EXPRESSION_CLASSES, f"{_SPARK}catalyst.util.DateTimeUtils")
-"""What the names of classes begin with whose methods Spark calls for functions."""
+"""The prefixes of the names of classes whose methods Spark calls for functions."""
 CHAR_UTILITIES = f"{_SPARK}catalyst.util.CharVarcharCodegenUtils"
 """The class whose methods pad CHAR columns."""
 _PLAN_PACKAGES = ("org.apache.spark.sql.catalyst.plans.logical.", "org.apache.spark.sql.execution.")

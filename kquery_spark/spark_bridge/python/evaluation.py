@@ -93,7 +93,7 @@ class _TableEvaluation(Generic[T]):
     results: pa.Schema
 
     def __call__(self, arguments: Iterator[T]) -> Iterator[pa.RecordBatch]:
-        """What the functions give for arguments, in their order."""
+        """Return the results of the functions for arguments, in their order."""
         return with_query_errors(arguments, self._evaluate)
 
     def _items(self, inputs: Inputs, arguments: Iterator[T]) -> Iterator[Any]:

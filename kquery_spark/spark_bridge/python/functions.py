@@ -257,7 +257,7 @@ class PythonFunctions:
         return dict(self._settings)
 
     def _pickling(self, results: pa.Schema) -> Pickling:
-        """How the session's JVM pickles values; the JVM is asked about maps only if there are any."""
+        """Read how the session's JVM pickles values; it asks about maps only if there are any."""
         chooses = (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
         as_bytes = chooses and is_true(self._link.conf.getConfString(_BINARY_AS_BYTES))
         return Pickling(as_bytes, any(map(has_maps, results.types)) and self._oversizes_put_all)

@@ -19,7 +19,7 @@ from kquery_spark.errors import KQueryError
 from kquery_spark.types import names as t
 
 MAX_PICKLED_ENTRIES = 1000
-"""Of the dictionaries that Python pickles, and Java reads, in one piece."""
+"""The maximum size of dictionaries that Python pickles, and Java reads, in one piece."""
 _INTEGERS = (t.BYTE, t.SHORT, t.INT, t.DATE)
 _FIRST_CAPACITY = 16  # of a map that is made without one
 _MAX_CHAIN = 8  # entries of a bucket; Java makes a tree of more

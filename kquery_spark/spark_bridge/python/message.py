@@ -55,7 +55,7 @@ def _read_message(
     settings: Mapping[str, str],
     schema: str,
 ) -> Any:
-    """What ``read_udfs`` of Spark 4.3 makes of the message."""
+    """Pass the message to ``read_udfs`` of Spark 4.3 and return its result."""
     from pyspark.worker_message import UDFInfo
 
     evaluation = {"input_type": schema} if eval_type == PythonEvalType.SQL_ARROW_BATCHED_UDF else {}

@@ -1,4 +1,4 @@
-"""Which types of arguments and results of ``@udf`` without Arrow, which Spark pickles, the engine converts as Spark does."""
+"""Decides which types the engine can convert exactly as Spark does for ``@udf`` without Arrow, whose values are pickled."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ def _message(call: TableCall) -> Any:
 
 
 def _stream(call: TableCall, has_names: bool) -> bytes:
-    """What releases before 4.3 write after the settings. has_names: of arguments, and all that came with 4.0."""
+    """Build the part after the settings for releases before 4.3. has_names: arguments have names, as from 4.0 on."""
     parts = [integer_bytes(len(call.call.offsets))]
     for offset, name in zip(call.call.offsets, call.call.names, strict=True):
         parts.append(integer_bytes(offset))

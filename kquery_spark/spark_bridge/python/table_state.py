@@ -20,12 +20,12 @@ _NO_MEMBERS = frozenset(
         *("__firstlineno__", "__static_attributes__", "__annotate__", "__annotate_func__", "__slotnames__"),
     }
 )
-"""What Python puts into the namespace of a class on its own account."""
+"""The names that Python itself adds to the namespace of a class."""
 _CONSTANTS = (int, float, complex, str, bytes, type(None))
 _WRITES = frozenset({"STORE_ATTR", "DELETE_ATTR", "STORE_GLOBAL", "DELETE_GLOBAL"})
 _READS = frozenset({"LOAD_ATTR", "LOAD_METHOD"})
 _OF_VARIABLES = ("FAST", "DEREF", "CLOSURE", "CELL")
-"""What the names of instructions that use local variables have in them."""
+"""Substrings of the names of instructions that use local variables."""
 
 
 def load_handler(command: bytes) -> type | None:

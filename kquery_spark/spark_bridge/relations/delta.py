@@ -21,7 +21,7 @@ DELTA_PACKAGE = "org.apache.spark.sql.delta."
 FORMAT_CLASS = f"{DELTA_PACKAGE}DeltaParquetFileFormat"
 """Delta's FileFormat."""
 RELATION_CLASSES = f"{DELTA_PACKAGE}DeltaLog$$anon$"
-"""What the names of Delta's own subclasses of HadoopFsRelation start with; when it prepares a scan, it makes a plain one."""
+"""The prefix of Delta's subclasses of HadoopFsRelation; when Delta prepares a scan, it makes a plain relation."""
 FILE_FORMAT = PARQUET
 """The format of Delta's data files."""
 LATEST, PREPARED = f"{DELTA_PACKAGE}files.TahoeLogFileIndex", f"{DELTA_PACKAGE}stats.PreparedDeltaFileIndex"
@@ -55,7 +55,7 @@ def tracks_rows(file_format: Any, jvm: Jvm) -> bool:
 
 
 def has_newest_snapshot(index: Any, jvm: Jvm) -> bool:
-    """Whether a prepared scan reads the newest version of its table that this JVM knows of; False for other indexes."""
+    """Return whether a prepared scan reads the newest version of its table in this JVM; False for other indexes."""
     if jvm.class_name(index) != PREPARED:
         return False
     return bool(index.preparedScan().version() == index.deltaLog().unsafeVolatileSnapshot().version())

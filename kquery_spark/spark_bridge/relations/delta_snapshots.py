@@ -18,7 +18,7 @@ from kquery_spark.spark_bridge.relations.delta import DELTA_PACKAGE, FORMAT_CLAS
 PREPARES_SCANS = f"{DELTA_PACKAGE}stats.PrepareDeltaScan"
 """The rule that lists files."""
 MAX_FILES = 100
-"""Of tables with more files, Delta's pruning by the statistics of its log saves more than its job costs."""
+"""For tables with more files, Delta's pruning by the statistics of its log saves more than its job costs."""
 _KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
 _MANY_FILES = "many files"
 _DATASOURCES = "org.apache.spark.sql.execution.datasources."
@@ -101,7 +101,7 @@ class DeltaSnapshots:
         return snapshot
 
     def _directories(self, index: Any, snapshot: Any) -> Any:
-        """What the index lists of a snapshot, as a ``Seq[PartitionDirectory]``, or ``_MANY_FILES``."""
+        """Return the files that an index lists for a snapshot, as a ``Seq[PartitionDirectory]``, or ``_MANY_FILES``."""
 
         def listed() -> Any:
             if int(snapshot.numOfFiles()) > MAX_FILES:

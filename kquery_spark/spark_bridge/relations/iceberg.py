@@ -44,7 +44,7 @@ def is_iceberg(scan: Any, jvm: Jvm) -> bool:
 
 
 def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
-    """What a scan plans; Unsupported where the engine cannot read that.
+    """Return the files that a scan plans; raises Unsupported if the engine cannot read them.
 
     Spark's input partitions hold the same tasks, but to make them Iceberg broadcasts the table to all executors, which takes
     longer than everything else here.

@@ -166,7 +166,7 @@ class RelationReader:
         return self._paths.engine_path(path)
 
     def read(self, node: CatalystNode) -> Relation:
-        """What a leaf of the plan reads."""
+        """Describe the relation that a leaf of the plan reads."""
         if node.fields.get("isStreaming"):
             return OtherRelation(node.cls, "streams are not supported")
         if node.cls == "OneRowRelation":

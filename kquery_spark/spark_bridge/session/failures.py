@@ -29,7 +29,7 @@ except ImportError:  # PySpark 3.5
 R = TypeVar("R")
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
-"""What a Spark action raises; PySpark turns most of the JVM's errors into its own and lets the others through."""
+"""The errors that a Spark action raises; PySpark converts most errors of the JVM, and the others come from py4j."""
 
 _CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 # What stopped on request must not start again.

@@ -23,5 +23,5 @@ def parse_bytes(text: str, unit: int = 1) -> int:
 
 
 def is_true(text: object) -> bool:
-    """Whether a switch is on: Spark ignores case and the spaces around it, and gives the value as the user wrote it."""
+    """Return whether a switch is on; Spark ignores case and spaces, and returns the value as the user wrote it."""
     return str(text).strip().lower() == "true"

@@ -27,7 +27,7 @@ from kquery_spark.types.names import spark_name
 
 
 @dataclass(frozen=True)
-class Taken:
+class TakenQuery:
     """A query with what is needed to import it."""
 
     spark: Any
@@ -59,7 +59,7 @@ class Taken:
             yield Batch.from_arrow(batch, handover.schema)
 
 
-def take(spark: Any, jvm: Jvm, query: Any) -> Taken:
+def take(spark: Any, jvm: Jvm, query: Any) -> TakenQuery:
     """The optimized plan of a query or a DataFrame, ready to be imported."""
     frame = spark.sql(query) if isinstance(query, str) else query
     settings = session_settings(spark._jsparkSession.sessionState().conf(), jvm)
@@ -67,7 +67,7 @@ def take(spark: Any, jvm: Jvm, query: Any) -> Taken:
     importer = Importer(
         facts, RelationReader(facts, jvm, settings.time_zone, spark._jsc.hadoopConfiguration), settings
     )
-    return Taken(spark, frame, facts, importer, facts.parse())
+    return TakenQuery(spark, frame, facts, importer, facts.parse())
 
 
 def assert_same_rows(ours: pa.Table, theirs: pa.Table, ordered: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""CSV relations are read by the engine with the session's options, or left to Spark with a reason."""
+"""CSV relations are read by the engine with the session's options, or falling back to Spark with a reason."""
 
 from __future__ import annotations
 

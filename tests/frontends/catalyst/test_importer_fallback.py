@@ -1,4 +1,4 @@
-"""What the engine leaves to Spark: hand-overs below, accelerated subtrees under unsupported parents, reasons."""
+"""What falls back to Spark: hand-overs below, accelerated subtrees under unsupported parents, reasons."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kquery_spark.frontends.catalyst.support_page import support_page
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from tests.conftest import settings
-from tests.frontends.catalyst.engine import Taken, assert_same_rows, take
+from tests.frontends.catalyst.engine import TakenQuery, assert_same_rows, take
 
 
 @pytest.fixture
-def taken(spark: Any, jvm: Jvm, zoo: None) -> Any:
+def take_query(spark: Any, jvm: Jvm, zoo: None) -> Any:
     return lambda query: take(spark, jvm, query)
 
 
@@ -39,7 +39,7 @@ def setting(spark: Any, name: str, value: str) -> Iterator[None]:
             spark.conf.set(name, before)
 
 
-def declined(query: Taken) -> str:
+def declined(query: TakenQuery) -> str:
     with pytest.raises(Unsupported) as error:
         query.whole()
     return error.value.reason
@@ -53,13 +53,13 @@ def declined(query: Taken) -> str:
     ],
 )
 def test_what_a_release_answers_otherwise_stays_with_it(
-    taken: Any, jvm: Jvm, query: str, name: str, monkeypatch: pytest.MonkeyPatch
+    take_query: Any, jvm: Jvm, query: str, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(vars(jvm), "spark_version", "4.3.0")
-    taken(query).whole()
+    take_query(query).whole()
     monkeypatch.setitem(vars(jvm), "spark_version", "4.2.1")
-    assert declined(taken(query)).startswith("Spark 4.2.1, unlike 4.3, ")
-    assert name in declined(taken(query))
+    assert declined(take_query(query)).startswith("Spark 4.2.1, unlike 4.3, ")
+    assert name in declined(take_query(query))
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ def test_what_a_release_answers_otherwise_stays_with_it(
     ],
 )
 def test_a_call_stays_with_releases_before_the_one_that_changed_it(
-    taken: Any, jvm: Jvm, query: str, release: str, first: str, monkeypatch: pytest.MonkeyPatch
+    take_query: Any, jvm: Jvm, query: str, release: str, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(vars(jvm), "spark_version", first)
-    taken(query).whole()
+    take_query(query).whole()
     monkeypatch.setitem(vars(jvm), "spark_version", release)
-    reason = declined(taken(query))
+    reason = declined(take_query(query))
     assert f"Spark {release}, unlike " in reason
     assert first.removesuffix(".0") in reason
 
@@ -101,10 +101,10 @@ def test_a_call_stays_with_releases_before_the_one_that_changed_it(
     ],
 )
 def test_calls_that_no_release_answers_otherwise_do_not_stay(
-    taken: Any, jvm: Jvm, query: str, monkeypatch: pytest.MonkeyPatch
+    take_query: Any, jvm: Jvm, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(vars(jvm), "spark_version", "3.5.6")
-    taken(query).whole()
+    take_query(query).whole()
 
 
 @pytest.mark.parametrize(
@@ -135,8 +135,8 @@ def test_calls_that_no_release_answers_otherwise_do_not_stay(
         ("select reflect('java.util.UUID', 'randomUUID') as r from t", "is not supported"),
     ],
 )
-def test_one_sentence_says_why(taken: Any, query: str, reason: str) -> None:
-    assert reason in declined(taken(query))
+def test_one_sentence_says_why(take_query: Any, query: str, reason: str) -> None:
+    assert reason in declined(take_query(query))
 
 
 def test_parts_of_files_are_known_to_spark(spark: Any, jvm: Jvm, zoo_dir: Any) -> None:
@@ -148,9 +148,9 @@ def test_parts_of_files_are_known_to_spark(spark: Any, jvm: Jvm, zoo_dir: Any) -
     )
 
 
-def test_the_first_node_that_is_unsupported_is_named(taken: Any) -> None:
+def test_the_first_node_that_is_unsupported_is_named(take_query: Any) -> None:
     """Nodes that only pass rows on let the reason of what is below them through."""
-    query = taken(
+    query = take_query(
         "select id + 1 as a from (select id from t tablesample (50 percent)) where id > 3 order by id"
     )
     with pytest.raises(Unsupported) as error:
@@ -158,20 +158,20 @@ def test_the_first_node_that_is_unsupported_is_named(taken: Any) -> None:
     assert error.value.node.cls == "Sample"  # type: ignore[attr-defined]
 
 
-def test_python_functions_stay_with_spark(spark: Any, taken: Any) -> None:
+def test_python_functions_stay_with_spark(spark: Any, take_query: Any) -> None:
     from pyspark.sql.functions import udf
 
     plus = udf(lambda x: None if x is None else x + 1, "long")
-    query = taken(spark.table("t").select(plus("id").alias("a")))
+    query = take_query(spark.table("t").select(plus("id").alias("a")))
     assert declined(query) == "a Python UDF runs in Spark"
 
 
-def test_an_unsupported_subtree_feeds_the_engine(spark: Any, taken: Any) -> None:
+def test_an_unsupported_subtree_feeds_the_engine(spark: Any, take_query: Any) -> None:
     from pyspark.sql.functions import udf
 
     text = udf(lambda x: f"<{x}>", "string")
     frame = spark.table("t").select("i", "m", "b", text("s").alias("x")).groupBy("x").sum("m")
-    query = taken(frame)
+    query = take_query(frame)
     imported = query.whole()
     (handover,) = imported.inputs
     assert handover.node.cls == "Project"
@@ -180,20 +180,20 @@ def test_an_unsupported_subtree_feeds_the_engine(spark: Any, taken: Any) -> None
     assert_same_rows(query.run(imported), frame.toArrow())
 
 
-def test_a_hand_over_keeps_only_the_columns_that_are_read(spark: Any, taken: Any) -> None:
+def test_a_hand_over_keeps_only_the_columns_that_are_read(spark: Any, take_query: Any) -> None:
     spark.range(100).sample(1.0, seed=1).selectExpr("id", "id + 1 as unread").createOrReplaceTempView("r")
-    query = taken("select k, count(*) as n from r join pt using (id) group by k")
+    query = take_query("select k, count(*) as n from r join pt using (id) group by k")
     imported = query.whole()
     assert [h.schema.names for h in imported.inputs] == [["id"]]
     assert_same_rows(query.run(imported), query.frame.toArrow())
 
 
-def test_a_cached_table_feeds_the_engine(spark: Any, taken: Any) -> None:
+def test_a_cached_table_feeds_the_engine(spark: Any, take_query: Any) -> None:
     cached = spark.sql("select i, m, s from t where i is not null").cache()
     cached.count()
     try:
         frame = cached.groupBy("i").sum("m")
-        query = taken(frame)
+        query = take_query(frame)
         imported = query.whole()
         assert [(n.cls, reason) for n, reason in imported.declined] == [
             ("InMemoryRelation", "cached rows are read by Spark")
@@ -203,8 +203,8 @@ def test_a_cached_table_feeds_the_engine(spark: Any, taken: Any) -> None:
         cached.unpersist()
 
 
-def test_below_an_unsupported_node_the_aggregate_is_accelerated(taken: Any) -> None:
-    query = taken(
+def test_below_an_unsupported_node_the_aggregate_is_accelerated(take_query: Any) -> None:
+    query = take_query(
         "select i, count(*) as n from t group by i having size(sentences(cast(count(*) as string))) > 1"
     )
     (part,) = plan_frame(query.frame).parts
@@ -212,8 +212,8 @@ def test_below_an_unsupported_node_the_aggregate_is_accelerated(taken: Any) -> N
     assert str(part.imported.plan).startswith("Aggregate: groupExpr=[#i], aggregateExpr=[COUNT(*) AS n]")
 
 
-def test_both_sides_of_an_unsupported_node_are_accelerated(taken: Any) -> None:
-    query = taken(
+def test_both_sides_of_an_unsupported_node_are_accelerated(take_query: Any) -> None:
+    query = take_query(
         """select * from (select i, count(*) n from t group by i) a
            full join (select k, count(*) n from pt group by k) b
            on a.i = b.k and size(sentences(cast(a.n + b.n as string))) > 1"""
@@ -223,8 +223,8 @@ def test_both_sides_of_an_unsupported_node_are_accelerated(taken: Any) -> None:
     assert [part.node.cls for part in plan_frame(query.frame).parts] == ["Aggregate", "Aggregate"]
 
 
-def test_a_scan_below_an_unsupported_node_is_not_worth_it(taken: Any) -> None:
-    query = taken("select id, rand() as r from t where i > 3")
+def test_a_scan_below_an_unsupported_node_is_not_worth_it(take_query: Any) -> None:
+    query = take_query("select id, rand() as r from t where i > 3")
     assert plan_frame(query.frame).parts == ()
 
 
@@ -233,19 +233,19 @@ def test_a_scan_below_an_unsupported_node_is_not_worth_it(taken: Any) -> None:
     ["select i, percentile_approx(m, 0.5) from t group by i", "select id, rand() as r from t where i > 3"],
 )
 def test_relations_of_what_stays_with_spark_are_looked_at_once_at_most(
-    taken: Any, monkeypatch: Any, query: str
+    take_query: Any, monkeypatch: Any, query: str
 ) -> None:
     asked: list[str] = []
     read = RelationReader.read
     monkeypatch.setattr(
         RelationReader, "read", lambda reader, node: (asked.append(node.cls), read(reader, node))[1]
     )
-    assert plan_frame(taken(query).frame).parts == ()
+    assert plan_frame(take_query(query).frame).parts == ()
     assert len(asked) == ("rand()" in query)
 
 
-def test_a_whole_query_is_its_own_root(taken: Any) -> None:
-    query = taken("select id from t where i > 3")
+def test_a_whole_query_is_its_own_root(take_query: Any) -> None:
+    query = take_query("select id from t where i > 3")
     (part,) = plan_frame(query.frame).parts
     assert part.position == ()
 
@@ -257,10 +257,10 @@ def test_a_whole_query_is_its_own_root(taken: Any) -> None:
     ],
 )
 def test_settings_that_change_answers_decline_the_query(
-    spark: Any, taken: Any, name: str, value: str
+    spark: Any, take_query: Any, name: str, value: str
 ) -> None:
     with setting(spark, name, value):
-        query = taken("select sum(m) as x from t")
+        query = take_query("select sum(m) as x from t")
         assert declined(query) == f"the engine does not follow the setting {name}={value}"
 
 
@@ -272,9 +272,9 @@ def test_settings_that_change_answers_decline_the_query(
         ("spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing", "true"),
     ],
 )
-def test_settings_of_files_make_spark_read_them(spark: Any, taken: Any, name: str, value: str) -> None:
+def test_settings_of_files_make_spark_read_them(spark: Any, take_query: Any, name: str, value: str) -> None:
     with setting(spark, name, value):
-        imported = taken("select i, count(*) as n from t group by i").whole()
+        imported = take_query("select i, count(*) as n from t group by i").whole()
     ((node, reason),) = imported.declined
     assert node.cls == "LogicalRelation"
     assert "files are read by Spark while" in reason

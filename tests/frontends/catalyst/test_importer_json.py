@@ -1,4 +1,4 @@
-"""JSON relations are read by the engine with the session's options, or left to Spark with a reason."""
+"""JSON relations are read by the engine with the session's options, or falling back to Spark with a reason."""
 
 from __future__ import annotations
 

@@ -66,9 +66,9 @@ def test_a_literal_is_what_spark_answers(spark, fetch, expression):
     node, facts = literal_of(fetch, expression)
     assert node.cls == "Literal"
     expected = spark.sql(f"select {expression} as x").toArrow()["x"][0]
-    found = literal(node, facts, "UTC")
-    assert found.type == expected.type
-    assert repr(found.as_py()) == repr(expected.as_py())
+    actual = literal(node, facts, "UTC")
+    assert actual.type == expected.type
+    assert repr(actual.as_py()) == repr(expected.as_py())
 
 
 @pytest.mark.parametrize("text", ["-0044-03-15", "0000-02-29", "+12345-01-01", "-290000-12-31"])

@@ -247,11 +247,11 @@ def tables(spark: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 @pytest.mark.parametrize("name", CASES)
 def test_the_same_text_gives_the_same_answer(name: str, tables: Any):
     theirs, ours = tables
-    wanted = CASES[name](theirs, spark_functions, SparkWindow)
-    got = CASES[name](ours, kq, kq.Window)
-    expected, table = wanted.toArrow(), got.to_arrow()
-    assert got.columns == wanted.columns
-    for field, other in zip(got.schema, expected.schema, strict=True):
+    reference = CASES[name](theirs, spark_functions, SparkWindow)
+    actual = CASES[name](ours, kq, kq.Window)
+    expected, table = reference.toArrow(), actual.to_arrow()
+    assert actual.columns == reference.columns
+    for field, other in zip(actual.schema, expected.schema, strict=True):
         assert same_type(field.type, other.type), f"{field.name}: {field.type} instead of {other.type}"
     if "sort" in name or "limit" in name:
         assert rows(table) == rows(expected)

@@ -157,7 +157,7 @@ def test_subqueries_stand_in_expressions() -> None:
     assert select("select ((select 1) + 2)").items == (e.Binary("+", e.ScalarSubquery(one), TWO),)
 
 
-def test_star_except_is_told_from_the_set_operation() -> None:
+def test_star_except_is_distinguished_from_the_set_operation() -> None:
     assert select("select * except (a) from b").items == (e.Star((), (("a",),)),)
     assert isinstance(parse_query("select * from a except (select 1)").body, q.SetQuery)
 

@@ -25,7 +25,7 @@ WIDE = Arg(t.DAY_TIME, (2**63 - 1, -(2**63), 7, -7, 5, -5, 2**62, 90061000001, -
 
 
 def _calendar_interval(part: str, stamps: Arg, fields: tuple[Arg, ...], first: int, tz: str) -> Case:
-    """A timestamp and ``make_interval`` of some of its seven fields, of which ``part`` makes one count."""
+    """A timestamp and ``make_interval`` of some of its seven fields; ``part`` selects one."""
     zeros = ["0"] * first
     sql = f"{{0}} + make_interval({', '.join([*zeros, *(f'{{{i + 1}}}' for i in range(len(fields)))])})"
 

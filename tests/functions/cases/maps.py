@@ -42,7 +42,7 @@ NESTED_KEYS = Arg(pa.list_(pa.list_(t.LONG)), ([[1, 2], [1]], [[None], [1, None]
 PAIR_STRINGS = Arg(t.STRING, ("", "a:1,b:2", "a,b:,:c", "a:1:2,b", ",b", "é:ü,x:", ":"))
 
 
-def _one(dtype: pa.DataType, value: Any) -> Arg:
+def _constant(dtype: pa.DataType, value: Any) -> Arg:
     return Arg(dtype, (value,), nulls=False)
 
 
@@ -59,12 +59,12 @@ def _build(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
 CASES: list[Case] = [
     _guarded(KEYS, v.SMALL), _guarded(KEYS, v.SMALL, OTHER_KEYS, v.SMALL), _guarded(v.SMALL, KEYS), _guarded(DOUBLE_KEYS, KEYS, OTHER_DOUBLES, KEYS),
     _guarded(v.DATES, LONGS), _guarded(v.DEC, v.DEC20), _guarded(LONGS, STRINGS),
-    *(_guarded(_one(t.DOUBLE, x), KEYS, _one(t.DOUBLE, y), KEYS) for x, y in ((0.0, -0.0), (math.nan, math.nan))),
-    _guarded(_one(t.STRING, "a"), KEYS, _one(t.STRING, "a"), KEYS), _guarded(_one(pa.list_(t.DOUBLE), [0.0]), KEYS, _one(pa.list_(t.DOUBLE), [-0.0]), KEYS),
+    *(_guarded(_constant(t.DOUBLE, x), KEYS, _constant(t.DOUBLE, y), KEYS) for x, y in ((0.0, -0.0), (math.nan, math.nan))),
+    _guarded(_constant(t.STRING, "a"), KEYS, _constant(t.STRING, "a"), KEYS), _guarded(_constant(pa.list_(t.DOUBLE), [0.0]), KEYS, _constant(pa.list_(t.DOUBLE), [-0.0]), KEYS),
     c("map_from_arrays", NUMBERS, NUMBERS), c("map_from_arrays", DOUBLES, NUMBERS), c("map_from_arrays", NESTED_KEYS, NESTED_KEYS),
-    *(c("map_from_arrays", _one(STRINGS.dtype, x), _one(LONGS.dtype, y)) for x, y in ((["a", "a"], [1, 2]), (["a", None], [1, 2]), (["a"], [1, 2]), ([], []))),
-    _guarded(_one(t.LONG, 1), _one(t.STRING, "a"), Arg(t.LONG, ()), _one(t.STRING, "a")), c("map_from_entries", DOUBLE_PAIRS), c("map_from_entries", PAIRS), *(c("map_from_entries", Arg(PAIRS.dtype, _pairs(x).values)) for x in WRONG_PAIRS),
-    c("map_concat", MAPS, MORE), c("map_concat", MAPS), c("map_concat", MAPS, MORE, _one(MORE.dtype, [("z", 0)])), c("map_concat", _one(MORE.dtype, [("z", 0)]), _one(MORE.dtype, [("z", 0)])),
+    *(c("map_from_arrays", _constant(STRINGS.dtype, x), _constant(LONGS.dtype, y)) for x, y in ((["a", "a"], [1, 2]), (["a", None], [1, 2]), (["a"], [1, 2]), ([], []))),
+    _guarded(_constant(t.LONG, 1), _constant(t.STRING, "a"), Arg(t.LONG, ()), _constant(t.STRING, "a")), c("map_from_entries", DOUBLE_PAIRS), c("map_from_entries", PAIRS), *(c("map_from_entries", Arg(PAIRS.dtype, _pairs(x).values)) for x in WRONG_PAIRS),
+    c("map_concat", MAPS, MORE), c("map_concat", MAPS), c("map_concat", MAPS, MORE, _constant(MORE.dtype, [("z", 0)])), c("map_concat", _constant(MORE.dtype, [("z", 0)]), _constant(MORE.dtype, [("z", 0)])),
     c("str_to_map", PAIR_STRINGS), c("str_to_map", PAIR_STRINGS, text(":")), c("str_to_map", Arg(t.STRING, ("xay ,z", "b ")), text("a"), text(" ")),
-    c("str_to_map", PAIR_STRINGS, text(","), text(":1")), c("str_to_map", _one(t.STRING, "a:1,a:2")),
+    c("str_to_map", PAIR_STRINGS, text(","), text(":1")), c("str_to_map", _constant(t.STRING, "a:1,a:2")),
 ]  # fmt: skip

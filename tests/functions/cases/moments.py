@@ -94,14 +94,14 @@ SECONDS = Arg(
 )
 
 
-def _made(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
+def _make_timestamp(args: list[Expr], mode: EvalMode, tz: str) -> Expr:
     return Call.of("make_timestamp", *args, mode=mode, tz=tz, dtype=t.timestamp(tz))
 
 
 CASES += [
-    Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (*FIELDS, SECONDS), _made),
-    Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (*FIELDS, SECONDS), _made, ansi=False, tz=ZONES[1]),
-    Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (YEARS, *ONES, SECONDS), _made),
+    Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (*FIELDS, SECONDS), _make_timestamp),
+    Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (*FIELDS, SECONDS), _make_timestamp, ansi=False, tz=ZONES[1]),
+    Case("make_timestamp", "make_timestamp({0}, {1}, {2}, {3}, {4}, {5})", (YEARS, *ONES, SECONDS), _make_timestamp),
     *(c(name, v.TIMESTAMPS, text(zone)) for name in ("from_utc_timestamp", "to_utc_timestamp") for zone in ("Asia/Tokyo", "America/Los_Angeles", "UTC", "+05:30")),
     c("from_utc_timestamp", v.TIMESTAMPS, text("Asia/Tokyo"), tz=ZONES[1]), c("dayname", v.WIDE_DATES), c("monthname", v.WIDE_DATES),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""The cases of a campaign: which file of which input is damaged how, given by a seed and a number."""
+"""The cases of a campaign: a seed and a number choose the input, the file, and the damage."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def damaged(fmt: MutatedFormat, inputs: Sequence[Pristine], seed: int, number: i
 
 @contextmanager
 def undamaged(inputs: Sequence[Pristine]) -> Iterator[None]:
-    """Restores all files at the end, of which a child that died may have left one damaged."""
+    """Restores all files at the end; a child that died may have left one damaged."""
     originals = {file: file.read_bytes() for pristine in inputs for file in pristine.files}
     try:
         yield

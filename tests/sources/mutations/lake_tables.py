@@ -78,7 +78,7 @@ def _delta_checkpoint(root: Path) -> Pristine:
 
 
 def _delta_vectors(directory: Path) -> Pristine:
-    """A table with a file of which some rows are deleted by a deletion vector in a file."""
+    """A table with a file whose rows are partly deleted by a deletion vector in a file."""
     from deltalake import write_deltalake
     from pyroaring import BitMap64
 

@@ -56,7 +56,7 @@ def array_sort(node: CatalystNode, translate: Translator) -> Expr:
 
 
 def _default_order(left: Expr, right: Expr) -> Expr:
-    """How ARRAY_SORT compares two elements on its own: NULLs are equal, and greater than all others."""
+    """Build the default comparison of ARRAY_SORT: NULLs are equal, and greater than all other values."""
     is_null = [Call.of("isnull", side) for side in (left, right)]
     right_null = Case(((is_null[1], Literal(-1, t.INT)),), _order(left, right))
     left_null = Case(((is_null[0], Literal(1, t.INT)),), right_null)

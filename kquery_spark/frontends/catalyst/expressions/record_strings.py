@@ -1,4 +1,4 @@
-"""What FROM_CSV and FROM_JSON have in common: a string, and the schema of the record in it."""
+"""The common part of FROM_CSV and FROM_JSON: a string, and the schema of the record in it."""
 
 from __future__ import annotations
 

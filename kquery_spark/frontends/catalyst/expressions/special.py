@@ -139,7 +139,7 @@ def size(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("PreciseTimestampConversion", family="functions")
 def precise(node: CatalystNode, translate: Translator) -> Expr:
-    """What Spark makes WINDOW of: timestamps as microseconds and back."""
+    """Translate Spark's conversion of timestamps to microseconds and back, which implements WINDOW."""
     dtype = translate.type(node["toType"])
     return Call.of("precise_timestamp", translate(node.children[0]), dtype=dtype)
 

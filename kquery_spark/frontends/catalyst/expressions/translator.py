@@ -34,7 +34,7 @@ _MAKES_TIMESTAMPS = frozenset({"SecondsToTimestamp", "MillisToTimestamp", "Micro
 
 
 class Subqueries(Protocol):
-    """Where the scalar subqueries of a node's expressions go."""
+    """Collects the scalar subqueries of a node's expressions."""
 
     def scalar(self, node: CatalystNode) -> Column:
         """The column that will hold the value of a ScalarSubquery."""
@@ -44,7 +44,7 @@ class Subqueries(Protocol):
 
 
 class AggregateSink(Protocol):
-    """Where the aggregate functions of an Aggregate's results go."""
+    """Collects the aggregate functions of an Aggregate's results."""
 
     def column(self, call: AggregateCall) -> Column:
         """The column that will hold the value of an aggregate call."""
@@ -54,7 +54,7 @@ class AggregateSink(Protocol):
 
 
 class WindowSink(Protocol):
-    """Where the window functions of a Window go."""
+    """Collects the window functions of a Window."""
 
     def column(self, node: CatalystNode) -> Column:
         """The column that will hold the value of a WindowExpression."""

@@ -38,7 +38,7 @@ class Relations(Protocol):
         """The time zones by which values of the hybrid calendar are rebased."""
 
     def read(self, node: CatalystNode) -> Relation:
-        """What a leaf of the plan reads."""
+        """Describe the relation that a leaf of the plan reads."""
 
     def tracks_rows(self, node: CatalystNode) -> bool:
         """Return whether the ``_metadata`` of a leaf with files has ids of the rows."""

@@ -19,7 +19,7 @@ _CURRENT = Literal(0, t.INT)
 
 
 def specification(node: CatalystNode, translate: Translator) -> tuple[tuple[Expr, ...], tuple[SortKey, ...]]:
-    """What partitions and orders the rows."""
+    """Return the partition and order of a window."""
     partition = tuple(translate(item) for item in node.trees("partitionSpec"))
     for expr in partition:
         check_key(expr.dtype)

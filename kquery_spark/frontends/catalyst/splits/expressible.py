@@ -52,7 +52,7 @@ class Expressible:
         return expr is not None and not can_raise(expr)
 
     def eval_mode(self, node: CatalystNode) -> EvalMode:
-        """What arithmetic, a cast or an aggregate function does on overflow."""
+        """Return how arithmetic, a cast or an aggregate function treats overflow."""
         return self._facts.eval_mode(node)
 
     def translated(self, expression: CatalystNode) -> Expr | None:

@@ -24,10 +24,10 @@ def tpch(spark: Any, tpch_dir: Path) -> Tables:
 def test_a_tpch_query_answers_as_spark_does(file: Path, spark: Any, tpch: Tables):
     sql = file.read_text().strip().rstrip(";")
     names, table = run(sql, tpch)
-    wanted = spark.sql(sql).toArrow()
-    assert list(names) == wanted.column_names
-    assert table.schema.types == wanted.schema.types
-    assert rows(table) == rows(wanted)
+    expected = spark.sql(sql).toArrow()
+    assert list(names) == expected.column_names
+    assert table.schema.types == expected.schema.types
+    assert rows(table) == rows(expected)
 
 
 def test_every_tpcds_query_is_understood(tmp_path_factory: pytest.TempPathFactory):

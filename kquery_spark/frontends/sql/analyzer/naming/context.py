@@ -18,10 +18,10 @@ class NamingContext(Protocol):
     """Resolves what is inside an expression that is printed."""
 
     def name_text(self, node: ast.Name) -> str:
-        """How a resolved name prints: without its qualifier."""
+        """Print a resolved name, without its qualifier."""
 
     def star_text(self) -> str:
-        """How ``*`` prints as the argument of ``count(DISTINCT *)``: as all columns."""
+        """Print ``*`` as the argument of ``count(DISTINCT *)``: as all columns."""
 
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
         """The type of an operand; None for one that has no type by itself."""

@@ -165,7 +165,7 @@ def _subquery(writer: NameWriter, word: str, query: Query) -> str:
 
 
 def _compared_values(writer: NameWriter, node: ast.Expression) -> str:
-    """What a subquery's rows are compared with: several values are a struct whose names show in quotes."""
+    """Print the values that are compared with a subquery's rows; several values are a struct with quoted names."""
     if not isinstance(node, ast.Row):
         return writer.text(node)
     fields = []
