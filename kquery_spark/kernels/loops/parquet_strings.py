@@ -171,8 +171,8 @@ def _room(pages: Any, is_selected: Any, rows: Any) -> Any:
         total += pages[page, RAW_SIZE]
         count += pages[page, VALUES]
     if is_selected:
-        total = int64(total * (len(rows) / count) * 1.25)
-    return total + _MIN_ROOM
+        total = total // count * len(rows)
+    return total + total // 4 + _MIN_ROOM
 
 
 @numba.njit(

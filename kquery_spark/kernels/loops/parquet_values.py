@@ -26,7 +26,6 @@ from kquery_spark.kernels.loops.memory import (
 from kquery_spark.kernels.loops.parquet import flags_of
 from kquery_spark.kernels.loops.parquet_pages import (
     BODY,
-    BYTE_STREAM_SPLIT,
     DATA_V2,
     ENCODING,
     KIND,
@@ -218,18 +217,6 @@ def _decode_all(
             return False
         _look_up(dictionary, indices, count, width, out, to)
         return True
-    if encoding == BYTE_STREAM_SPLIT:
-        if width == 0 or count * width > end - at:
-            return False
-        for i in range(count):
-            word = uint64(0)
-            for j in range(width):
-                word |= uint64(data[at + j * count + i]) << uint64(8 * j)
-            if width == 8:
-                store64(out, to + 8 * i, word)
-            else:
-                store32(out, to + 4 * i, word)
-        return True
     return False
 
 
@@ -257,7 +244,7 @@ def _decode_some(
             return False
         _pick(data, at, rows, low, high, first, width, out, to)
         return True
-    if at >= end or data[at] > uint8(MAX_BITS):
+    if encoding not in (RLE_DICTIONARY, PLAIN_DICTIONARY) or at >= end or data[at] > uint8(MAX_BITS):
         return False
     largest = unpack_indices_at(data, at + 1, end, int64(data[at]), rows, low, high, first, indices)
     if largest < 0 or largest >= entries:
@@ -409,7 +396,7 @@ def values(
                     data, at, end, encoding, count, width, dictionary, entries, indices, out, to
                 ):
                     return int64(-1)
-            elif (high - low) * _MIN_ROWS_PER_SELECTED_ROW <= count and encoding != BYTE_STREAM_SPLIT:
+            elif (high - low) * _MIN_ROWS_PER_SELECTED_ROW <= count:
                 if not _decode_some(
                     data,
                     at,

@@ -212,13 +212,12 @@ class StoredColumn:
             if not is_needed:
                 page[_SIZE] = page[_LEVEL_BYTES] = 0
                 continue
-            values: Bytes | None = self._data[at + levels : at + size]
+            values = self._data[at + levels : at + size]
             if page[_COMPRESSED]:
-                values = decompressed(
-                    self.chunk.codec, self._data[at + levels : at + size], raw_size - levels
-                )
-                if values is None:
+                unpacked = decompressed(self.chunk.codec, values, raw_size - levels)
+                if unpacked is None:
                     return None
+                values = unpacked
             parts += [self._data[at : at + levels], values] if levels else [values]
             page[_SIZE] = raw_size
             total += raw_size

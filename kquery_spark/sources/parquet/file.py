@@ -313,6 +313,9 @@ class OpenFile:
             _check_int96(reader("s"), group, column)
         for column in set(self._dictionaries).intersection(columns):
             _check_indices(table[column])
+        rows = self.groups[group][0]
+        if table.num_columns and table.num_rows != rows:
+            raise ValueError(f"its columns have {table.num_rows} rows instead of {rows}")
         return table
 
     def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
