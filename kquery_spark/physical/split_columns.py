@@ -21,7 +21,7 @@ from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, Vector
 
-_MIN_INDEXED_ROWS = 1 << 18  # for dictionary indices to save more than reading them costs
+_MIN_INDEXED_ROWS = 1 << 13  # for a condition on the dictionary to save more than looking for one costs
 
 PassingValues = tuple[DictionaryColumn, npt.NDArray[np.bool_]]
 """A dictionary-encoded column and a mask over its dictionary: True for the values that pass."""
@@ -107,23 +107,15 @@ class SplitColumns:
         return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
-        from_dictionaries = self._worthwhile(columns, rows)
+        """Decode columns for some rows; those of the filters are dictionary indices already."""
+        from_dictionaries = {
+            name: column for name in columns if (column := self._dictionary_columns.get(name)) is not None
+        }
         rest = self._source.read_rows(self._split, [c for c in columns if c not in from_dictionaries], rows)
         arrays = dict(zip(rest.schema.names, rest.columns, strict=True))
         arrays |= {name: column.take(rows) for name, column in from_dictionaries.items()}
         schema = pa.schema([self._source.schema.field(c) for c in columns])
         return Batch(schema, tuple(arrays[c] for c in columns), len(rows))
-
-    def _worthwhile(self, columns: list[str], rows: Int64s) -> dict[str, DictionaryColumn]:
-        """Return the columns that are already decoded to dictionary indices, or that are faster to decode this way."""
-        for name in columns:
-            if name not in self._dictionary_columns and self.is_worthwhile(name):
-                self.dictionary_column(name, rows)
-        return {
-            c: dictionary_column
-            for c in columns
-            if (dictionary_column := self._dictionary_columns.get(c)) is not None
-        }
 
 
 def decided_by_values(

@@ -24,6 +24,7 @@ class PackedIndices(NamedTuple):
 
     data: npt.NDArray[np.uint8]
     starts: Int64s
+    ends: Int64s
     counts: Int64s
     levels: Int64s
 

@@ -17,8 +17,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical.dynamic_filters import min_max
 from kquery_spark.physical.dynamic_filters.min_max import MIN_ROWS, GroupExtrema, MinMaxFilter
 from kquery_spark.physical.operators import AggregateExec, Phase, ScanExec, TaskContext
-from kquery_spark.sources.parquet import codes as parquet_codes
-from kquery_spark.sources.parquet import file as parquet_file
+from kquery_spark.sources.parquet import column_reader
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Vector
@@ -121,8 +120,7 @@ def test_the_answer_is_that_of_all_rows(
 ) -> None:
     if by_codes:
         assert FILE_LOOPS.compile_now() is not None
-        monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
-        monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 1)
+        monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
     else:
         monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
     path = tmp_path / "t.parquet"
@@ -235,7 +233,6 @@ def test_the_scan_leaves_out_what_can_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_codes: bool
 ) -> None:
     assert FILE_LOOPS.compile_now() is not None
-    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
     seen: list[tuple[int, int]] = []
     real = MinMaxFilter.count
 

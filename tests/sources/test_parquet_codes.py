@@ -22,22 +22,8 @@ from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
-from kquery_spark.sources.parquet import chunk_pages
-from kquery_spark.sources.parquet import codes as parquet_codes
-from kquery_spark.sources.parquet import file as parquet_file
-from kquery_spark.sources.parquet.open_files import open_file
-from kquery_spark.sources.parquet.pages import (
-    DATA,
-    DATA_V2,
-    DICTIONARY,
-    PLAIN,
-    RLE,
-    RLE_DICTIONARY,
-    Page,
-    PageHeader,
-)
+from kquery_spark.sources.parquet import chunk_pages, column_reader
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
-from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
 
 ROWS = 6000
@@ -52,8 +38,7 @@ def kernels() -> ModuleType:
 
 @pytest.fixture(autouse=True)
 def _few_rows_too(monkeypatch: pytest.MonkeyPatch, kernels: ModuleType) -> None:
-    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
-    monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
     monkeypatch.setattr(split_columns, "_MIN_INDEXED_ROWS", 0)
 
 
@@ -189,7 +174,7 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     assert lz4.dictionary_column(lz4.splits()[0], "l") is None
     dictionary_column = write(tmp_path / "coded.parquet", rows)
     assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is not None
-    monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 32)
+    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
     assert again.dictionary_column(again.splits()[0], "l") is None
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
@@ -252,16 +237,17 @@ def test_any_runs_of_levels_and_codes(kernels, data):
         rest = iter(codes)
         expected += [next(rest) if v else 2**width - 1 + 1 & 0xFFFF for v in valid]
     whole = np.frombuffer(b"".join(page for page, _ in pages), np.uint8)
-    starts, counts = np.cumsum([0, *(len(page) for page, _ in pages)]), np.array([n for _, n in pages])
+    bounds, counts = np.cumsum([0, *(len(page) for page, _ in pages)]), np.array([n for _, n in pages])
+    starts, ends = bounds[:-1].copy(), bounds[1:].copy()
     out = np.empty(counts.sum(), np.uint16)
     values = min(2**width, 2**16 - 1)
-    nulls = kernels.codes(whole, starts, counts, np.full(len(pages), -1), values, out)
+    nulls = kernels.codes(whole, starts, ends, counts, np.full(len(pages), -1), values, out)
     if max((e for e in expected if e != 2**width & 0xFFFF), default=0) >= values:
         assert nulls == -1  # 65,535 is nobody's code but NULL's
     elif width < 16:
         assert out.tolist() == expected
         assert nulls == sum(n for _, n in pages) - sum(e != 2**width for e in expected)
-    given = whole, starts, counts, np.full(len(pages), -1)
+    given = whole, starts, ends, counts, np.full(len(pages), -1)
     some_wanted = data.draw(st.lists(st.booleans(), min_size=1, max_size=30))
     wanted = np.resize(np.array(some_wanted, np.uint8), values + 1)
     chosen = data.draw(st.lists(st.integers(0, len(out) - 1), unique=True, max_size=20))
@@ -277,7 +263,7 @@ def test_any_runs_of_levels_and_codes(kernels, data):
             assert picked.tolist() == [expected[row] for row in rows]
     # cut anywhere: an answer for fewer bytes, or none, but no reading past them
     for end in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=5)):
-        cut = whole[:end], np.array([0, end]), counts[:1], np.array([-1])
+        cut = whole[:end], np.array([0]), np.array([end]), counts[:1], np.array([-1])
         inside = rows[rows < counts[0]]
         assert kernels.codes(*cut, values, out[: counts[0]]) >= -1
         assert kernels.where(*cut, wanted, places) >= -1
@@ -338,11 +324,10 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
             assert again is not None
             assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
 
-    monkeypatch.setattr(parquet_codes.DictionaryChunk, "packed", lambda self, file: None)
+    monkeypatch.setattr(column_reader.StoredColumn, "packed", lambda self: None)
     check()
     monkeypatch.undo()
-    monkeypatch.setattr(parquet_file, "_MIN_INDEXED_ROWS", 0)
-    monkeypatch.setattr(parquet_codes, "_MIN_ROWS_PER_VALUE", 1)
+    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
     for name in ("codes", "codes_of", "where"):
         monkeypatch.setattr(kernels, name, lambda *given: -1)
     check()
@@ -426,36 +411,6 @@ def test_a_setting_switches_codes_off(tmp_path, monkeypatch):
         asked.clear()
 
 
-def _page(kind: int = DATA, **changed: Any) -> Page:
-    header = PageHeader(kind, 4000, 100, 100, RLE_DICTIONARY, RLE, 7 if kind == DATA_V2 else 0, True)
-    return Page(0, 20, header._replace(**changed))
-
-
-def test_only_pages_of_the_known_form_are_codes(tmp_path):
-    write(tmp_path / "f.parquet", table())
-    metadata = pq.read_metadata(tmp_path / "f.parquet")
-    chunk, leaf = metadata.row_group(0).column(1), metadata.schema.column(1)
-    dictionary = _page(DICTIONARY, values=300, encoding=PLAIN)
-
-    def reads_as_dictionary(
-        *pages: Page, first: Page | None = dictionary, dtype: pa.DataType = t.INT
-    ) -> bool:
-        return parquet_codes.coded_chunk(chunk, leaf, dtype, first, list(pages)) is not None
-
-    assert reads_as_dictionary(_page())
-    assert reads_as_dictionary(_page(DATA_V2))
-    assert reads_as_dictionary(_page(values=1000), _page(values=3000))
-    assert not reads_as_dictionary(_page(values=3999))  # fewer rows than the chunk has
-    assert not reads_as_dictionary(_page(values=1000), _page(values=3000, encoding=PLAIN))
-    assert not reads_as_dictionary(_page(level_encoding=4))  # levels in bits alone, as in files of long ago
-    assert not reads_as_dictionary(_page(DATA_V2, level_bytes=0))
-    assert not reads_as_dictionary(_page(), first=None)
-    assert not reads_as_dictionary(_page(), first=_page(DICTIONARY, values=300, encoding=5))
-    assert not reads_as_dictionary(_page(), first=_page(DICTIONARY, values=70_000, encoding=PLAIN))
-    assert not reads_as_dictionary(_page(), dtype=pa.int16())
-    assert not reads_as_dictionary(_page(), dtype=pa.uint32())
-
-
 def test_nulls_are_told_by_the_rows(tmp_path):
     source = write(tmp_path / "f.parquet", table())
     (split, _) = source.splits()
@@ -466,29 +421,13 @@ def test_nulls_are_told_by_the_rows(tmp_path):
     assert wrong.take(None).equals(whole.columns[0])
 
 
-@pytest.mark.parametrize("codec", ["uncompressed", "snappy", "gzip", "zstd"])
+@pytest.mark.parametrize("codec", ["snappy", "gzip", "zstd"])
 def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
     data = bytes(range(100))
-    stored = pa.py_buffer(data if codec == "uncompressed" else pa.compress(data, codec, asbytes=True))
-    chunk = parquet_codes.DictionaryChunk(_page(DICTIONARY), [], codec.upper(), t.INT, False)
-    found = chunk._unpacked(stored, 100)
+    stored = np.frombuffer(pa.compress(data, codec, asbytes=True), np.uint8)
+    found = column_reader.decompressed(codec.upper(), stored, 100)
     assert found is not None
-    assert found.to_pybytes() == data
-    for size in (0, 50, 99, 101, 200):
-        assert chunk._unpacked(stored, size) is None, size
-    assert chunk._unpacked(pa.py_buffer(b""), 100) is None
-    longer = _page(DATA_V2, level_bytes=stored.size + 1, raw_size=10_000)
-    assert not chunk._append([], longer, stored)
-
-
-def test_headers_of_pages_are_read_once(tmp_path, monkeypatch):
-    monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
-    source = write(tmp_path / "f.parquet", table())
-    (split, _) = source.splits()
-    read: list[Any] = []
-    real = chunk_pages.pages_of
-    monkeypatch.setattr(chunk_pages, "pages_of", lambda *given: read.append(given) or real(*given))
-    for _ in range(2):
-        assert source.dictionary_column(split, "l") is not None
-        assert open_file(source.files[0]).pages.holding(0, "l", np.array([5])) is not None
-    assert len(read) == 1
+    assert found.tobytes() == data
+    for size in (50, 99, 101, 200):
+        assert column_reader.decompressed(codec.upper(), stored, size) is None, size
+    assert column_reader.decompressed(codec.upper(), np.empty(0, np.uint8), 100) is None

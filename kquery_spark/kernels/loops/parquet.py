@@ -50,7 +50,7 @@ def _run_header(data: Any, at: Any, end: Any) -> Any:
 
 
 @numba.njit
-def _flags(data: Any, at: Any, end: Any, out: Any) -> Any:
+def flags_of(data: Any, at: Any, end: Any, out: Any) -> Any:
     """Fill ``out`` with levels of one bit as 0 or 1; gives how many are 1."""
     count = uintp(len(out))
     done = ones = uintp(0)
@@ -211,7 +211,7 @@ def _levels(data: Any, at: Any, end: Any, level_bytes: Any, valid: Any) -> Any:
     first, body = _page(data, at, end, level_bytes)
     if body == end:
         return body, int64(-1)
-    return body, int64(len(valid)) if body == first else _flags(data, first, body, valid)
+    return body, int64(len(valid)) if body == first else flags_of(data, first, body, valid)
 
 
 @numba.njit
@@ -239,18 +239,18 @@ def _longest(counts: Any) -> Any:
     return longest
 
 
-@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, uint16, _Codes)
-def codes(data: Any, starts: Any, counts: Any, levels: Any, values: Any, out: Any) -> Any:
+@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, _Rows, uint16, _Codes)
+def codes(data: Any, starts: Any, ends: Any, counts: Any, levels: Any, values: Any, out: Any) -> Any:
     """Fill ``out`` with the codes of the pages of a chunk, ``values`` for NULL; gives how many are NULL, -1 for other pages.
 
-    starts: where each page's data begins in ``data``, and at last where the last one's ends. counts: rows of each. levels:
+    starts, ends: where each page's data begins and ends in ``data``. counts: rows of each. levels:
     bytes of the levels that come first, 0 for none, -1 where the bytes before them say so.
     """
     longest = _longest(counts)
     valid, scratch = np.empty(longest, np.uint8), np.zeros(longest + 1, np.uint16)
     done = nulls = 0
     for page in range(len(counts)):
-        end, rows = uintp(starts[page + 1]), counts[page]
+        end, rows = uintp(ends[page]), counts[page]
         flags = valid[:rows]
         body, present = _levels(data, uintp(starts[page]), end, levels[page], flags)
         if present < 0 or not _page_codes(
@@ -331,8 +331,8 @@ def _where(data: Any, at: Any, end: Any, width: Any, count: Any, selected: Any, 
     return int64(hits)
 
 
-@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, _Flags, _Rows)
-def where(data: Any, starts: Any, counts: Any, levels: Any, selected: Any, out: Any) -> Any:
+@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, _Rows, _Flags, _Rows)
+def where(data: Any, starts: Any, ends: Any, counts: Any, levels: Any, selected: Any, out: Any) -> Any:
     """Writes the rows of a chunk whose value is selected; returns their number, -1 for other pages.
 
     Codes are not stored. selected: a flag for each value, the last one is NULL. out: one item more than rows. Others: as
@@ -347,7 +347,7 @@ def where(data: Any, starts: Any, counts: Any, levels: Any, selected: Any, out: 
     spread = np.empty(longest, np.uint16)
     done, hits = int64(0), int64(0)  # a literal would compile the callee twice
     for page in range(len(counts)):
-        end, rows = uintp(starts[page + 1]), counts[page]
+        end, rows = uintp(ends[page]), counts[page]
         flags = valid[:rows]
         body, present = _levels(data, uintp(starts[page]), end, levels[page], flags)
         if present == rows:
@@ -455,8 +455,10 @@ def _codes_at(data: Any, body: Any, end: Any, values: Any, positions: Any, out: 
     return True
 
 
-@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, uint16, _Rows, _Codes)
-def codes_of(data: Any, starts: Any, counts: Any, levels: Any, values: Any, rows: Any, out: Any) -> Any:
+@_compiled(int64, _Bytes, _Rows, _Rows, _Rows, _Rows, uint16, _Rows, _Codes)
+def codes_of(
+    data: Any, starts: Any, ends: Any, counts: Any, levels: Any, values: Any, rows: Any, out: Any
+) -> Any:
     """Fill ``out`` with the codes of some rows, in rising order; 0, or -1 for other pages. The others: as for ``codes``.
 
     Pages and runs that hold none of the rows are mostly skipped, so this detects less corruption than ``codes``.
@@ -469,7 +471,7 @@ def codes_of(data: Any, starts: Any, counts: Any, levels: Any, values: Any, rows
             page_rows[high] = rows[high] - done
             high += 1
         if high > low:
-            end, some = uintp(starts[page + 1]), page_rows[low:high]
+            end, some = uintp(ends[page]), page_rows[low:high]
             first, body = _page(data, uintp(starts[page]), end, levels[page])
             if body == end:
                 return int64(-1)

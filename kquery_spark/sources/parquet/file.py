@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import pyarrow.parquet as pq
 
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
-from kquery_spark.sources.dictionary_column import Indices, PackedIndices
+from kquery_spark.sources.dictionary_column import Indices
 from kquery_spark.sources.input_file import InputFile, shared_input
 from kquery_spark.sources.parquet.calendar import (
     CORRECTED,
@@ -31,14 +32,14 @@ from kquery_spark.sources.parquet.calendar import (
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
-from kquery_spark.sources.parquet.codes import DictionaryChunk, coded_chunk
+from kquery_spark.sources.parquet.column_reader import ColumnChunk, StoredColumn, column_chunk
 from kquery_spark.sources.parquet.footer import (
     plain_integers,
     read_footer,
 )
 from kquery_spark.sources.parquet.leaves import Leaf, column_leaves, may_exceed_type
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
-from kquery_spark.sources.parquet.stored_chunks import StoredChunks
+from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetching import Release
@@ -46,7 +47,6 @@ from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
-_MIN_INDEXED_ROWS = 1 << 16  # of a row group, for its codes to take less than its values
 _MAX_SECONDS = (2**63 - 1) // 1_000_000  # that microseconds reach
 # Measured: 17 KB for a file of three columns, 944 KB for one whose footer of 116 KB describes 1,000 chunks.
 _BYTES_OF_A_FILE, _FOOTER_EXPANSION = 12 << 10, 8
@@ -84,7 +84,7 @@ class OpenFile:
         self.names = set(self.schema.names)
         self._nbytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
-        self._coded: dict[tuple[int, str], DictionaryChunk | None] = {}
+        self._column_chunks: dict[tuple[int, str], ColumnChunk | None] = {}
         self._old_times: dict[str, dict[int, TimeLeaf]] = {}
         self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
@@ -313,6 +313,9 @@ class OpenFile:
             _check_int96(reader("s"), group, column)
         for column in set(self._dictionaries).intersection(columns):
             _check_indices(table[column])
+        rows = self.groups[group][0]
+        if table.num_columns and table.num_rows != rows:
+            raise ValueError(f"its columns have {table.num_rows} rows instead of {rows}")
         return table
 
     def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
@@ -352,18 +355,45 @@ class OpenFile:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
 
-    def dictionary_column(self, group: int, column: str) -> tuple[DictionaryChunk, pa.Array] | None:
-        """A column of a row group as codes, and its distinct values; None where it is not so stored, or to no use."""
-        key = (group, column)
-        if key not in self._coded:
-            self._coded[key] = self._find_coded(group, column)
-        chunk = self._coded[key]
-        values = None if chunk is None else chunk.values(self._reader_of_chunks(group, [column]))
-        return None if chunk is None or values is None else (chunk, values)
+    def stored_columns(
+        self, group: int, columns: Sequence[str], kernels: ModuleType | None
+    ) -> dict[str, StoredColumn]:
+        """The bytes of columns of a row group, of those that compiled loops read; none without kernels."""
+        chunks = {} if kernels is None else {c: self._column_chunk(group, c) for c in columns}
+        readable = {column: chunk for column, chunk in chunks.items() if chunk is not None}
+        if kernels is None or not readable:
+            return {}
+        reader = self._reader_of(group, [chunk.stored for chunk in readable.values()])
+        try:
+            return {
+                column: StoredColumn(chunk, kernels, reader.read_at(chunk.stored.size, chunk.stored.start))
+                for column, chunk in readable.items()
+            }
+        except (pa.ArrowException, OSError, ValueError) as error:
+            raise self._unreadable(group, error) from None
 
-    def packed(self, group: int, column: str, chunk: DictionaryChunk) -> PackedIndices | None:
-        """The codes of its chunk, decompressed; None for pages that are not as their headers say."""
-        return chunk.packed(self._reader_of_chunks(group, [column]))
+    def is_read_faster(self, group: int, column: str) -> bool:
+        """Whether compiled loops read all rows of a column faster than pyarrow does: strings by their dictionary."""
+        return column in self._dictionaries and column in self._flat
+
+    def _column_chunk(self, group: int, column: str) -> ColumnChunk | None:
+        """A column of a row group as compiled loops read it; None for those that pyarrow reads."""
+        key = (group, column)
+        if key not in self._column_chunks:
+            self._column_chunks[key] = self._find_column_chunk(group, column)
+        return self._column_chunks[key]
+
+    def _find_column_chunk(self, group: int, column: str) -> ColumnChunk | None:
+        leaf_index = self._flat.get(column)
+        if leaf_index is None:
+            return None
+        chunk, dtype = (
+            self.metadata.row_group(group).column(leaf_index),
+            self._stored_schema.field(column).type,
+        )
+        if column in self._dictionaries:
+            dtype = pa.dictionary(pa.int32(), dtype)
+        return column_chunk(chunk, self._leaves[leaf_index], dtype, self.groups[group][0], range_of(chunk))
 
     def looked_up(self, group: int, column: str, values: pa.Array) -> Indices:
         """The codes of a chunk with unexpected pages, from the values that pyarrow decodes; it raises for corrupt ones.
@@ -377,16 +407,6 @@ class OpenFile:
             raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
         codes: Indices = indices.to_numpy().astype(np.uint16)
         return codes
-
-    def _find_coded(self, group: int, column: str) -> DictionaryChunk | None:
-        leaf_index = self._flat.get(column)
-        if leaf_index is None or self.groups[group][0] < _MIN_INDEXED_ROWS:
-            return None
-        chunk, leaf = self.metadata.row_group(group).column(leaf_index), self._leaves[leaf_index]
-        if not chunk.has_dictionary_page or chunk.num_values != self.groups[group][0]:
-            return None
-        headers, dtype = self.pages.headers(group, column), self._stored_schema.field(column).type
-        return None if headers is None else coded_chunk(chunk, leaf, dtype, *headers)
 
     def _unreadable(self, group: int, error: BaseException) -> SourceError:
         cause = self._input.change or error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -209,22 +210,47 @@ class ParquetSource(Source):
         file = self.files[split.file]
         opened = open_file(file)
         stored_names = self._stored(opened, columns)
-        parts = self._parts(opened, stored_names)
         for group in split.pieces:
-            table = opened.read(group, parts) if stored_names else None
-            stored_columns = dict(zip(stored_names, table.columns, strict=True)) if table is not None else {}
+            stored_columns = self._read_columns(opened, group, stored_names)
             yield self._batch(opened, columns, stored_columns, opened.groups[group][0])
+
+    def _read_columns(
+        self, opened: OpenFile, group: int, columns: Sequence[str]
+    ) -> dict[str, pa.ChunkedArray]:
+        """All rows of columns of a row group: by compiled loops those that they read faster, the others by pyarrow."""
+        faster = [c for c in columns if opened.is_read_faster(group, c)]
+        arrays = {
+            name: pa.chunked_array([array])
+            for name, column in opened.stored_columns(group, faster, self._kernels()).items()
+            if (array := column.read()) is not None
+        }
+        rest = [c for c in columns if c not in arrays]
+        if rest:
+            arrays |= zip(rest, opened.read(group, self._parts(opened, rest)).columns, strict=True)
+        return arrays
+
+    def _kernels(self) -> ModuleType | None:
+        """The compiled loops, if they are loaded and may be used."""
+        return FILE_LOOPS.kernels() if self.compiled else None
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
-        """Decodes only the pages that hold the rows where that is less."""
+        """Decodes the rows alone where compiled loops do, or only the pages that hold them where that is less."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
-        paged = [opened.pages.holding(group, c, rows) for c in self._stored(opened, columns)]
+        stored = self._stored(opened, columns)
+        paged = [opened.pages.holding(group, c, rows) for c in stored]
         pages = {p.name: p for p in paged if p is not None}
-        rest = [c for c in columns if c not in pages]
-        whole = next(self.read(split, rest)) if rest else Batch(pa.schema([]), (), opened.groups[group][0])
-        arrays = dict(zip(rest, pick(whole, rows).columns, strict=True))
+        arrays = {
+            name: self._array(opened, name, pa.chunked_array([array]))
+            for name, column in opened.stored_columns(
+                group, [c for c in stored if c not in pages], self._kernels()
+            ).items()
+            if (array := column.read(rows)) is not None
+        }
+        rest = [c for c in columns if c not in pages and c not in arrays]
+        if rest:
+            arrays |= zip(rest, pick(next(self.read(split, rest)), rows).columns, strict=True)
         if pages:
             for page, data in zip(
                 pages.values(), opened.read_pages(group, list(pages.values())), strict=True
@@ -256,23 +282,23 @@ class ParquetSource(Source):
     ) -> DictionaryColumn | None:
         """Of chunks with a dictionary, where there are kernels to read them."""
         opened = open_file(self.files[split.file])
-        kernel_module = FILE_LOOPS.kernels() if self.compiled else None
+        kernel_module = self._kernels()
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
         if rows is not None and opened.pages.holding(group, column, rows) is not None:
             return None
-        parts = opened.dictionary_column(group, column)
-        if parts is None:
+        chunk = opened.stored_columns(group, [column], kernel_module).get(column)
+        stored = None if chunk is None else chunk.dictionary_values()
+        if chunk is None or stored is None:
             return None
-        chunk, stored = parts
         values = self._array(opened, column, pa.chunked_array([stored]))
         return DictionaryColumn(
             values=pa.concat_arrays([values, pa.nulls(1, values.type)]),
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
             kernels=kernel_module,
-            unpack=partial(opened.packed, group, column, chunk),
+            unpack=chunk.packed,
             look_up=partial(opened.looked_up, group, column, stored),
         )
 

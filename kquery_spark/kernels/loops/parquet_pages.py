@@ -1,0 +1,276 @@
+"""The pages of a Parquet column chunk: their headers and definition levels.
+
+A column chunk is a sequence of pages, each behind a header in Thrift's compact protocol (parquet.thrift of
+apache/parquet-format):
+
+    header | dictionary page | header | data page | header | data page | ...
+
+``page_table`` reads all headers of a chunk in one call and writes a row of integers for each page. Nothing here trusts
+the bytes: positions past the end, negative sizes and unknown kinds of pages make the result -1, and the caller lets
+pyarrow read the chunk, which reports what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+from numba import int64, uint8, uint64
+
+KIND, VALUES, BODY, SIZE, RAW_SIZE, ENCODING, LEVEL_ENCODING, LEVEL_BYTES, COMPRESSED, HEADER_KIND = range(10)
+"""Columns of the page table: the page's type, number of values, where its bytes begin in the chunk and how many they are,
+stored and decompressed, the encodings of its values and definition levels, for version 2 the bytes of its levels and
+whether it is compressed, and the type of page that its inner header describes."""
+
+PAGE_FIELDS = 10
+RAW_BYTES, COMPRESSED_PAGES, INDEX_PAGES = range(3)
+"""Totals of a chunk: decompressed bytes of all pages, compressed data pages, and data pages of dictionary indices."""
+
+TOTALS = 3
+AS_STORED, SNAPPY, OTHER_CODEC = 0, 1, 2
+PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY = 0, 2, 8
+DATA, DICTIONARY, DATA_V2 = 0, 2, 3
+TOO_MANY_PAGES = -2
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 12
+_UNKNOWN, _MAX_SIZE = -1, (1 << 31) - 1
+_VARINT_BITS = 63
+_NUM_VALUES = 1
+_DATA_ENCODING, _DATA_LEVEL_ENCODING = 2, 3
+_V2_ROWS, _V2_ENCODING, _V2_DEFINITION_BYTES, _V2_REPETITION_BYTES, _V2_COMPRESSED = 3, 4, 5, 6, 7
+_PAGE_KIND, _PAGE_RAW_SIZE, _PAGE_SIZE = 1, 2, 3
+_DATA_HEADER, _DICTIONARY_HEADER, _DATA_V2_HEADER = 5, 7, 8
+_RLE = 3
+
+Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
+
+
+@numba.njit(inline="always")
+def byte_at(data: Any, at: Any, end: Any) -> Any:
+    """One byte as an integer, 0 past the end: a 0 ends every Thrift struct and every varint, so all loops end there, too."""
+    return int64(data[at]) if at < end else int64(0)
+
+
+@numba.njit
+def varint(data: Any, at: Any, end: Any) -> Any:
+    """A variable-length integer and the position behind it, which is past ``end`` if the bytes are too few."""
+    value, shift = uint64(0), 0
+    while True:
+        byte = byte_at(data, at, end)
+        at += 1
+        if shift <= _VARINT_BITS:
+            value |= uint64(byte & 127) << uint64(shift)
+        shift += 7
+        if byte < 128:
+            return int64(value), at
+
+
+@numba.njit
+def _zigzag(data: Any, at: Any, end: Any) -> Any:
+    """A signed integer and the position behind it."""
+    value, at = varint(data, at, end)
+    return int64(uint64(value) >> uint64(1)) ^ -(value & 1), at
+
+
+@numba.njit
+def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
+    """The position behind a value of a Thrift type; past the end for lists and maps, which page headers do not have."""
+    depth = 0
+    while at <= end:
+        if kind == _STRUCT:
+            depth += 1
+        elif kind == _BYTE:
+            at += 1
+        elif kind in (_I16, _I32, _I64):
+            _, at = varint(data, at, end)
+        elif kind == _DOUBLE:
+            at += 8
+        elif kind == _BINARY:
+            size, at = varint(data, at, end)
+            if size < 0 or size > end - at:
+                return end + 1
+            at += size
+        elif kind != _TRUE and kind != _FALSE:
+            return end + 1
+        while depth > 0:
+            byte = byte_at(data, at, end)
+            at += 1
+            if byte == 0:
+                depth -= 1
+            else:
+                if byte >> 4 == 0:
+                    _, at = varint(data, at, end)
+                kind = byte & 15
+                break
+        if depth == 0:
+            return at
+    return at
+
+
+@numba.njit
+def _inner_header(data: Any, at: Any, end: Any, kind: Any, page: Any) -> Any:
+    """Reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2; returns the position behind it."""
+    page[HEADER_KIND] = kind
+    field = int64(0)
+    while at <= end:
+        byte = byte_at(data, at, end)
+        at += 1
+        if byte == 0:
+            break
+        thrift_type = byte & 15
+        if byte >> 4:
+            field += byte >> 4
+        else:
+            field, at = _zigzag(data, at, end)
+        if thrift_type != _I32:
+            if kind == DATA_V2 and field == _V2_COMPRESSED and thrift_type <= _FALSE:
+                page[COMPRESSED] = thrift_type == _TRUE
+            at = _skipped(data, at, end, thrift_type)
+            continue
+        number, at = _zigzag(data, at, end)
+        if field == _NUM_VALUES:
+            page[VALUES] = number
+        elif kind != DATA_V2:
+            if field == _DATA_ENCODING:
+                page[ENCODING] = number
+            elif field == _DATA_LEVEL_ENCODING and kind == DATA:
+                page[LEVEL_ENCODING] = number
+        elif field == _V2_ENCODING:
+            page[ENCODING] = number
+        elif field == _V2_DEFINITION_BYTES:
+            page[LEVEL_BYTES] = number
+        elif (field == _V2_REPETITION_BYTES and number != 0) or (
+            field == _V2_ROWS and number != page[VALUES]
+        ):  # a column inside lists
+            return end + 1
+    return at
+
+
+@numba.njit
+def _page_header(data: Any, at: Any, end: Any, page: Any) -> Any:
+    """Reads one PageHeader into a row of the table; returns the position behind it."""
+    page[:] = _UNKNOWN
+    page[LEVEL_BYTES] = 0
+    page[COMPRESSED] = 1
+    field = int64(0)
+    while at <= end:
+        byte = byte_at(data, at, end)
+        at += 1
+        if byte == 0:
+            break
+        thrift_type = byte & 15
+        if byte >> 4:
+            field += byte >> 4
+        else:
+            field, at = _zigzag(data, at, end)
+        if thrift_type == _I32 and field == _PAGE_KIND:
+            page[KIND], at = _zigzag(data, at, end)
+        elif thrift_type == _I32 and field == _PAGE_RAW_SIZE:
+            page[RAW_SIZE], at = _zigzag(data, at, end)
+        elif thrift_type == _I32 and field == _PAGE_SIZE:
+            page[SIZE], at = _zigzag(data, at, end)
+        elif thrift_type == _STRUCT and field == _DATA_HEADER:
+            at = _inner_header(data, at, end, DATA, page)
+        elif thrift_type == _STRUCT and field == _DICTIONARY_HEADER:
+            at = _inner_header(data, at, end, DICTIONARY, page)
+        elif thrift_type == _STRUCT and field == _DATA_V2_HEADER:
+            at = _inner_header(data, at, end, DATA_V2, page)
+        else:
+            at = _skipped(data, at, end, thrift_type)
+    return at
+
+
+@numba.njit
+def _is_sound(page: Any, left: Any, is_first: Any, levels: Any) -> Any:
+    """Whether a page's header is complete, its bytes are in the chunk, and its definition levels have today's form."""
+    kind, values, size, raw_size = page[KIND], page[VALUES], page[SIZE], page[RAW_SIZE]
+    if kind != page[HEADER_KIND] or (kind == DICTIONARY and not is_first):
+        return False
+    if kind != DATA and kind != DATA_V2 and kind != DICTIONARY:
+        return False
+    if min(values, size, raw_size) < 0 or max(values, size, raw_size) > _MAX_SIZE or size > left:
+        return False
+    if kind == DATA_V2:
+        level_bytes = page[LEVEL_BYTES]
+        return 0 <= level_bytes <= min(size, raw_size) and levels == (level_bytes > 0)
+    return kind == DICTIONARY or not levels or page[LEVEL_ENCODING] == _RLE
+
+
+@numba.njit
+def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
+    """The bytes of a Snappy literal and where they begin; -1 if its size is cut off."""
+    size = int64(tag >> 2)
+    if size >= 60:
+        size_bytes = size - 59
+        if size_bytes > end - at:
+            return int64(-1), at
+        size = int64(0)
+        for i in range(size_bytes):
+            size |= int64(data[at + i]) << (8 * i)
+        at += size_bytes
+    return size + 1, at
+
+
+@numba.njit
+def _single_literal(data: Any, at: Any, end: Any, raw_size: Any) -> Any:
+    """Where the bytes begin of a Snappy block that stores them as one literal, uncompressed; -1 for any other block."""
+    size, at = varint(data, at, end)
+    if size != raw_size or at >= end or data[at] & uint8(3):
+        return int64(-1)
+    literal, at = _literal_size(data, at + 1, end, int64(data[at]))
+    return at if literal == raw_size and end - at == raw_size else int64(-1)
+
+
+@numba.njit
+def _find_literal(data: Any, page: Any) -> None:
+    """Marks a page as not compressed if its Snappy block is one literal, as for bytes that Snappy cannot shorten."""
+    if page[KIND] == DATA_V2:
+        return
+    at = _single_literal(data, page[BODY], page[BODY] + page[SIZE], page[RAW_SIZE])
+    if at >= 0:
+        page[BODY], page[SIZE], page[COMPRESSED] = at, page[RAW_SIZE], 0
+
+
+@numba.njit(int64(Bytes, int64, numba.boolean, int64, int64[:, ::1], int64[::1]), cache=True, nogil=True)
+def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals: Any) -> Any:
+    """Writes the dictionary page to row 0, of kind -1 if there is none, and each data page to a row; returns their number.
+
+    -1 for a chunk with other pages than a flat column of ``rows`` rows has, ``TOO_MANY_PAGES`` if the table is too short.
+    levels: whether the column has definition levels, which must then have one bit. codec: ``AS_STORED``, ``SNAPPY`` (a page
+    that is one literal becomes one that is not compressed) or ``OTHER_CODEC``. totals: receives the totals of the chunk.
+    """
+    at, end = int64(0), int64(len(data))
+    count, total = 0, int64(0)
+    pages[0, :] = _UNKNOWN
+    totals[:] = 0
+    while at < end:
+        if count + 1 == len(pages):
+            return int64(TOO_MANY_PAGES)
+        is_first = count == 0 and pages[0, KIND] == _UNKNOWN
+        page = pages[count + 1]
+        at = _page_header(data, at, end, page)
+        if at > end or not _is_sound(page, end - at, is_first, levels):
+            return int64(-1)
+        page[BODY] = at
+        at += page[SIZE]
+        totals[RAW_BYTES] += page[RAW_SIZE]
+        if codec == AS_STORED:
+            page[COMPRESSED] = 0
+        elif codec == SNAPPY:
+            _find_literal(data, page)
+        if page[COMPRESSED] == 0 and page[SIZE] != page[RAW_SIZE]:
+            return int64(-1)
+        if page[KIND] == DICTIONARY:
+            pages[0, :] = page
+            continue
+        totals[COMPRESSED_PAGES] += page[COMPRESSED]
+        totals[INDEX_PAGES] += page[ENCODING] == RLE_DICTIONARY or page[ENCODING] == PLAIN_DICTIONARY
+        total += page[VALUES]
+        count += 1
+    return int64(count) if total == rows else int64(-1)
+
+
+@numba.njit
+def are_all_present(data: Any, at: Any, end: Any, rows: Any) -> Any:
+    """Whether definition levels are one run that says that no row is NULL."""
+    header, at = varint(data, at, end)
+    return header & 1 == 0 and header >> 1 >= rows and at < end and data[at] == uint8(1)

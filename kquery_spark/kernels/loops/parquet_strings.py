@@ -1,0 +1,237 @@
+"""Decodes the pages of a Parquet column chunk into strings: one buffer of bytes, and the offsets of the rows in it.
+
+A string is stored as its size in four bytes and its own bytes, in data pages or in the dictionary. For each page the
+positions of the rows' strings are collected first, by walking over the sizes or by dictionary indices, and the bytes of the
+selected rows are copied then.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+from numba import int64
+
+from kquery_spark.kernels.loops.memory import copy_bytes, load32, load64, store64
+from kquery_spark.kernels.loops.parquet_pages import (
+    ENCODING,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RAW_SIZE,
+    RLE_DICTIONARY,
+    VALUES,
+    Bytes,
+)
+from kquery_spark.kernels.loops.parquet_values import (
+    MAX_BITS,
+    are_stored,
+    largest_number,
+    page_parts,
+    present,
+    range_end,
+    unpack_indices,
+)
+
+_LENGTH = 4  # bytes of a string's size
+_SLACK = 16  # bytes that a copy may write behind a string
+_SHORT = 64  # bytes of a string up to which a loop copies it faster than a call
+_MAX_OFFSET = (1 << 31) - 1
+_MIN_ROOM = 1 << 10
+
+_Rows, _Flags, _Table = numba.int64[::1], numba.uint8[::1], numba.int64[:, ::1]
+_Offsets, _Text = numba.int32[::1], numba.uint8[::1]
+
+
+@numba.njit
+def _walk(data: Any, at: Any, end: Any, count: Any, places: Any) -> Any:
+    """Writes where each of ``count`` strings begins, behind its size; False where one does not end before ``end``."""
+    for i in range(count):
+        if end - at < _LENGTH:
+            return False
+        size = int64(load32(data, at))
+        at += _LENGTH
+        if size > end - at:
+            return False
+        places[i] = at
+        at += size
+    return True
+
+
+@numba.njit
+def _page_places(
+    buffer: Any, at: Any, end: Any, encoding: Any, count: Any, entries: Any, indices: Any, places: Any
+) -> Any:
+    """Writes where the strings of a page begin, in the page or in the dictionary; False for other pages."""
+    if count == 0:
+        return True
+    if encoding == PLAIN:
+        return _walk(buffer, at, end, count, places)
+    if (
+        (encoding != RLE_DICTIONARY and encoding != PLAIN_DICTIONARY)
+        or at >= end
+        or data_bits(buffer, at) > MAX_BITS
+    ):
+        return False
+    largest = unpack_indices(buffer, at + 1, end, data_bits(buffer, at), count, indices)
+    if largest < 0 or largest >= len(entries):
+        return False
+    for i in range(count):
+        places[i] = entries[int64(indices[i])]
+    return True
+
+
+@numba.njit(inline="always")
+def data_bits(buffer: Any, at: Any) -> Any:
+    """The bit width before a page's dictionary indices."""
+    return int64(buffer[at])
+
+
+@numba.njit
+def _spread_places(places: Any, flags: Any) -> None:
+    """Moves the places of the strings to the rows whose flag is 1; -1 for the others."""
+    row = int64(len(flags)) - 1
+    at = int64(0)
+    for i in range(len(flags)):
+        at += int64(flags[i])
+    while row >= 0:  # from the last row on, so that no place is overwritten before it is moved
+        if flags[row]:
+            at -= 1
+            places[row] = places[at]
+        else:
+            places[row] = -1
+        row -= 1
+
+
+@numba.njit
+def _grown(out: Any, used: Any, more: Any) -> Any:
+    """An array with the first bytes of another one and room for more."""
+    larger = np.empty(2 * len(out) + more, np.uint8)
+    copy_bytes(larger, int64(0), out, int64(0), used)
+    return larger
+
+
+@numba.njit(inline="always")
+def _copy(out: Any, to: Any, data: Any, at: Any, size: Any) -> None:
+    """Copies a string; may write up to 15 bytes more."""
+    if size <= _SHORT and at + size + _SLACK <= len(data):
+        i = int64(0)
+        while i < size:
+            store64(out, to + i, load64(data, at + i))
+            store64(out, to + i + 8, load64(data, at + i + 8))
+            i += 16
+    else:
+        copy_bytes(out, to, data, at, size)
+
+
+@numba.njit
+def _append(
+    out: Any,
+    total: Any,
+    source: Any,
+    places: Any,
+    rows: Any,
+    is_selected: Any,
+    low: Any,
+    high: Any,
+    first: Any,
+    valid: Any,
+    levels: Any,
+    offsets: Any,
+) -> Any:
+    """Appends the strings of the rows ``low`` to ``high`` of the output; returns the buffer, its bytes, and the NULLs.
+
+    -1 NULLs if offsets of 32 bits do not reach.
+    """
+    nulls = int64(0)
+    for k in range(low, high):
+        place = places[rows[k] - first] if is_selected else places[k - first]
+        if place < 0:
+            nulls += 1
+            valid[k] = 0
+        else:
+            if levels:
+                valid[k] = 1
+            size = int64(load32(source, place - _LENGTH))
+            if total + size + _SLACK > len(out):
+                if total + size > _MAX_OFFSET:
+                    return out, total, int64(-1)
+                out = _grown(out, total, size + _SLACK)
+            _copy(out, total, source, place, size)
+            total += size
+        offsets[k + 1] = total
+    return out, total, nulls
+
+
+@numba.njit
+def _room(pages: Any, is_selected: Any, rows: Any) -> Any:
+    """Bytes that the strings may take, about."""
+    total, count = int64(0), int64(1)
+    for page in range(len(pages)):
+        total += pages[page, RAW_SIZE]
+        count += pages[page, VALUES]
+    if is_selected:
+        total = total // count * len(rows)
+    return total + total // 4 + _MIN_ROOM
+
+
+@numba.njit(
+    numba.types.Tuple((int64, _Text))(
+        Bytes, _Table, Bytes, int64, numba.boolean, numba.boolean, _Rows, _Flags, _Offsets
+    ),
+    cache=True,
+    nogil=True,
+)
+def strings(
+    data: Any,
+    pages: Any,
+    dictionary: Any,
+    count: Any,
+    levels: Any,
+    is_selected: Any,
+    rows: Any,
+    valid: Any,
+    offsets: Any,
+) -> Any:
+    """Decodes the strings of a chunk; returns the number of NULLs, -1 for other chunks, and their bytes.
+
+    dictionary, count: the bytes of the dictionary, and the number of its strings. offsets: receives one item more than there
+    are rows; the last one is the number of bytes. Others: as for ``values``.
+    """
+    if not are_stored(data, pages):
+        return int64(-1), np.empty(0, np.uint8)
+    longest = largest_number(pages, VALUES)
+    indices = np.empty(longest + 8, np.uint32)
+    flags = np.empty(longest, np.uint8)
+    places = np.empty(longest, np.int64)
+    entries = np.empty(min(count, len(dictionary) // _LENGTH), np.int64)
+    if len(entries) < count or not _walk(dictionary, int64(0), int64(len(dictionary)), count, entries):
+        return int64(-1), np.empty(0, np.uint8)
+    out = np.empty(_room(pages, is_selected, rows), np.uint8)
+    first, low, nulls, total = int64(0), int64(0), int64(0), int64(0)
+    offsets[0] = 0
+    for number in range(len(pages)):
+        page = pages[number]
+        page_rows = page[VALUES]
+        encoding = page[ENCODING]
+        high = range_end(rows, low, first + page_rows) if is_selected else first + page_rows
+        if high > low:
+            at, end, level_at, level_end = page_parts(data, page, levels)
+            if at < 0:
+                return int64(-1), out
+            page_flags = flags[:page_rows]
+            some = present(levels, data, level_at, level_end, page_flags)
+            if some < 0 or not _page_places(data, at, end, encoding, some, entries, indices, places):
+                return int64(-1), out
+            if some < page_rows:
+                _spread_places(places, page_flags)
+            source = data if encoding == PLAIN else dictionary
+            out, total, more = _append(
+                out, total, source, places, rows, is_selected, low, high, first, valid, levels, offsets
+            )
+            if more < 0:
+                return int64(-1), out
+            nulls += more
+        low = high
+        first += page_rows
+    return (nulls if not is_selected or low == len(rows) else int64(-1)), out

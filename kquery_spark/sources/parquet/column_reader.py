@@ -1,0 +1,351 @@
+"""Reads a flat column of a row group with compiled loops, from the bytes of its chunk to an Arrow array.
+
+    bytes of the column chunk
+      |  page_table      one call: a row of integers for each page header
+      v
+    pages                pyarrow's codecs decompress the dictionary and the pages that hold rows to read
+      |  values          one call: fixed-width values or dictionary indices of all rows or of the selected rows
+      |  strings         one call: strings, or those of the dictionary page
+      v
+    Arrow array of the type that pyarrow would read, but for string views
+
+Conditions on a column are evaluated on its dictionary, and ``packed`` gives the indices that are compared then.
+
+None stands for a chunk that the loops do not read: of another type, codec or encoding, or damaged. pyarrow reads it then,
+or reports what is wrong with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache, cached_property
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from kquery_spark.sources.dictionary_column import PackedIndices
+from kquery_spark.sources.parquet.thrift_compact import varint
+from kquery_spark.sources.prefetch.byte_ranges import ByteRange
+from kquery_spark.types.vector import Int64s
+
+Bytes = npt.NDArray[np.uint8]
+
+_WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
+_CODECS = {
+    "UNCOMPRESSED": 0,
+    "SNAPPY": 1,
+    "ZSTD": 2,
+    "GZIP": 2,
+}  # as ``page_table`` takes them; LZ4 is the name of two
+_DATA_V2 = 3
+_KIND, _VALUES, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES, _COMPRESSED = 0, 1, 2, 3, 4, 5, 7, 8
+_DICTIONARY_ENCODINGS = (0, 2)  # PLAIN and PLAIN_DICTIONARY
+_FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
+_NO_ROWS = np.empty(0, np.int64)
+_NO_BYTES = np.empty(0, np.uint8)
+_INDEX_WIDTH = 0  # makes ``values`` write the dictionary's indices
+_MAX_DICTIONARY_VALUES = (1 << 16) - 1  # the index behind the last value is that of NULL
+_MIN_ROWS_PER_VALUE = 32  # at least, for conditions on the dictionary to pay; it is decoded, too
+
+
+@dataclass(frozen=True)
+class ColumnChunk:
+    """A flat column of one row group.
+
+    stored: where the chunk is in its file. raw_size: bytes of its pages when decompressed, headers included. dtype: of the
+    array, a dictionary for strings that are read as indices. levels: whether rows can be NULL. rows: of the row group.
+    """
+
+    stored: ByteRange
+    raw_size: int
+    codec: str
+    dtype: pa.DataType
+    levels: bool
+    rows: int
+
+
+def column_chunk(
+    chunk: Any, leaf: Any, dtype: pa.DataType, rows: int, stored: ByteRange
+) -> ColumnChunk | None:
+    """The chunk as the loops read it; None for other types and codecs.
+
+    chunk, leaf: pyarrow's metadata of the chunk and of the column. dtype: the type that pyarrow gives the column.
+    """
+    dtype, codec, levels = with_offsets(dtype), chunk.compression, leaf.max_definition_level
+    is_read = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
+    if not is_read or codec not in _CODECS or not _is_read(leaf.physical_type, dtype):
+        return None
+    return ColumnChunk(stored, chunk.total_uncompressed_size, codec, dtype, levels == 1, rows)
+
+
+def with_offsets(dtype: pa.DataType) -> pa.DataType:
+    """The type whose strings have offsets for one whose strings are views, which the engine does not use."""
+    if pa.types.is_dictionary(dtype):
+        return pa.dictionary(dtype.index_type, with_offsets(dtype.value_type))
+    if pa.types.is_string_view(dtype):
+        return pa.string()
+    return pa.binary() if pa.types.is_binary_view(dtype) else dtype
+
+
+def _is_read(physical_type: str, dtype: pa.DataType) -> bool:
+    """True for numbers that a file stores in as many bytes as Arrow, and for strings."""
+    if physical_type == "BYTE_ARRAY":
+        return _is_string(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
+    width = _WIDTHS.get(physical_type)
+    tests = (pa.types.is_signed_integer, pa.types.is_floating, pa.types.is_date32, pa.types.is_timestamp)
+    return width is not None and any(test(dtype) for test in tests) and bool(dtype.bit_width == 8 * width)
+
+
+def _is_string(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_string(dtype) or pa.types.is_binary(dtype))
+
+
+class _Pages(NamedTuple):
+    """The pages of a chunk. dictionary: the row of its dictionary page, None without one. data: the rows of the data pages.
+
+    are_compressed: whether any data page is. are_indices: whether all data pages have dictionary indices.
+    """
+
+    dictionary: list[int] | None
+    data: Int64s
+    are_compressed: bool
+    are_indices: bool
+
+
+class StoredColumn:
+    """The bytes of a chunk, and what is decoded of them. data: as they are in the file."""
+
+    def __init__(self, chunk: ColumnChunk, kernels: ModuleType, data: bytes | memoryview) -> None:
+        self.chunk = chunk
+        self._kernels = kernels
+        self._data = np.frombuffer(data, np.uint8)
+
+    def read(self, rows: Int64s | None = None) -> pa.Array | None:
+        """The values at positions in rising order; None for ``rows`` reads all."""
+        pages, dtype = self._pages, self.chunk.dtype
+        if pages is None or self._dictionary is None:
+            return None
+        if pa.types.is_dictionary(dtype):
+            return self._dictionary_array(rows) if pages.are_indices else None
+        return self._strings(rows) if _is_string(dtype) else self._numbers(rows)
+
+    def dictionary_values(self) -> pa.Array | None:
+        """The distinct numbers in the order of their indices; None where the chunk has other pages, or too many values."""
+        pages, dtype = self._pages, self.chunk.dtype
+        if pages is None or pages.dictionary is None or not pages.are_indices or _is_string(dtype):
+            return None
+        count = pages.dictionary[_VALUES]
+        if pa.types.is_dictionary(dtype) or count > min(
+            _MAX_DICTIONARY_VALUES, self.chunk.rows // _MIN_ROWS_PER_VALUE
+        ):
+            return None
+        data = self._dictionary
+        if data is None or len(data) < count * dtype.bit_width // 8:
+            return None
+        return pa.Array.from_buffers(dtype, count, [None, pa.py_buffer(data)], 0)
+
+    def packed(self) -> PackedIndices | None:
+        """The dictionary indices of all pages, decompressed, in the packed form of the file."""
+        stored = self._decompressed(None)
+        if stored is None:
+            return None
+        data, pages = stored
+        starts = np.ascontiguousarray(pages[:, _BODY])
+        first_level = -1 if self.chunk.levels else 0
+        levels = np.where(pages[:, _KIND] == _DATA_V2, pages[:, _LEVEL_BYTES], first_level)
+        return PackedIndices(
+            data, starts, starts + pages[:, _SIZE], np.ascontiguousarray(pages[:, _VALUES]), levels
+        )
+
+    @cached_property
+    def _pages(self) -> _Pages | None:
+        """None where the pages are not as expected."""
+        kernels, chunk, totals = self._kernels, self.chunk, np.empty(self._kernels.TOTALS, np.int64)
+        room = _FIRST_PAGES
+        while True:
+            pages = np.empty((room, kernels.PAGE_FIELDS), np.int64)
+            count = kernels.page_table(
+                self._data, chunk.rows, chunk.levels, _CODECS[chunk.codec], pages, totals
+            )
+            if count != kernels.TOO_MANY_PAGES or room >= _MAX_PAGES:
+                break
+            room *= 8
+        raw_bytes, compressed, indices = totals.tolist()
+        if count < 0 or raw_bytes > chunk.raw_size:
+            return None
+        dictionary = pages[0].tolist()
+        has_dictionary = dictionary[_KIND] >= 0
+        return _Pages(
+            dictionary if has_dictionary else None,
+            pages[1 : count + 1],
+            compressed > 0,
+            has_dictionary and indices == count,
+        )
+
+    @cached_property
+    def _dictionary(self) -> Bytes | None:
+        """The bytes of the dictionary page, decompressed, none without one; None where they are not as the header says."""
+        page = self._pages and self._pages.dictionary
+        if page is None:
+            return _NO_BYTES
+        stored = self._data[page[_BODY] : page[_BODY] + page[_SIZE]]
+        if page[_ENCODING] not in _DICTIONARY_ENCODINGS:
+            return None
+        return decompressed(self.chunk.codec, stored, page[_RAW_SIZE]) if page[_COMPRESSED] else stored
+
+    def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
+        """An array with the pages that hold the rows, decompressed, and their table with their places in this array."""
+        pages = self._pages
+        if pages is None:
+            return None
+        if not pages.are_compressed:
+            return self._data, pages.data
+        parts: list[Bytes] = []
+        table = pages.data.copy()
+        total = 0
+        for page, is_needed in zip(table, _holding(table[:, _VALUES], rows), strict=True):
+            at, size, raw_size, levels = (int(page[i]) for i in (_BODY, _SIZE, _RAW_SIZE, _LEVEL_BYTES))
+            page[_BODY] = total
+            if not is_needed:
+                page[_SIZE] = page[_LEVEL_BYTES] = 0
+                continue
+            values = self._data[at + levels : at + size]
+            if page[_COMPRESSED]:
+                unpacked = decompressed(self.chunk.codec, values, raw_size - levels)
+                if unpacked is None:
+                    return None
+                values = unpacked
+            parts += [self._data[at : at + levels], values] if levels else [values]
+            page[_SIZE] = raw_size
+            total += raw_size
+        return (np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else _NO_BYTES), table
+
+    def _numbers(self, rows: Int64s | None) -> pa.Array | None:
+        dtype = self.chunk.dtype
+        return self._fixed_width(rows, dtype, dtype.bit_width // 8)
+
+    def _fixed_width(self, rows: Int64s | None, dtype: pa.DataType, width: int) -> pa.Array | None:
+        """Values of a width, or the dictionary's indices."""
+        stored = self._decompressed(rows)
+        if stored is None:
+            return None
+        count = self.chunk.rows if rows is None else len(rows)
+        out = pa.allocate_buffer(count * dtype.bit_width // 8)
+        valid = np.empty(count if self.chunk.levels else 0, np.uint8)
+        pages = self._pages
+        entries = pages.dictionary[_VALUES] if pages and pages.dictionary else 0
+        nulls = self._kernels.values(
+            *stored,
+            self._dictionary,
+            entries,
+            width,
+            self.chunk.levels,
+            *_selected(rows),
+            valid,
+            np.frombuffer(out, np.uint8),
+        )
+        return None if nulls < 0 else pa.Array.from_buffers(dtype, count, [_bitmap(valid, nulls), out], nulls)
+
+    def _dictionary_array(self, rows: Int64s | None) -> pa.Array | None:
+        """Indices and the strings of the dictionary."""
+        strings = self._dictionary_strings
+        indices = None if strings is None else self._fixed_width(rows, pa.int32(), _INDEX_WIDTH)
+        return None if indices is None else pa.DictionaryArray.from_arrays(indices, strings, safe=False)
+
+    @cached_property
+    def _dictionary_strings(self) -> pa.Array | None:
+        """The dictionary page's strings, read as a data page without NULLs."""
+        pages, data = self._pages, self._dictionary
+        if pages is None or pages.dictionary is None or data is None:
+            return None
+        page = np.array([pages.dictionary], np.int64)
+        page[0, [_KIND, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES]] = 0, 0, len(data), len(data), 0, 0
+        count = pages.dictionary[_VALUES]
+        if 4 * count > len(data):  # each has its size before it
+            return None
+        return self._text(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
+
+    def _strings(self, rows: Int64s | None) -> pa.Array | None:
+        stored = self._decompressed(rows)
+        count = self.chunk.rows if rows is None else len(rows)
+        return (
+            None
+            if stored is None
+            else self._text(self.chunk.dtype, stored, rows, count, levels=self.chunk.levels)
+        )
+
+    def _text(
+        self,
+        dtype: pa.DataType,
+        stored: tuple[Bytes, Int64s],
+        rows: Int64s | None,
+        count: int,
+        *,
+        levels: bool,
+    ) -> pa.Array | None:
+        offsets = pa.allocate_buffer(4 * (count + 1))
+        valid = np.empty(count if levels else 0, np.uint8)
+        pages = self._pages
+        entries = pages.dictionary[_VALUES] if pages and pages.dictionary else 0
+        nulls, text = self._kernels.strings(
+            *stored,
+            self._dictionary,
+            entries,
+            levels,
+            *_selected(rows),
+            valid,
+            np.frombuffer(offsets, np.int32),
+        )
+        if nulls < 0:
+            return None
+        return pa.Array.from_buffers(
+            dtype, count, [_bitmap(valid, nulls), offsets, pa.py_buffer(text)], nulls
+        )
+
+
+def _selected(rows: Int64s | None) -> tuple[bool, Int64s]:
+    return (False, _NO_ROWS) if rows is None else (True, rows)
+
+
+def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:
+    return pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
+
+
+def _holding(counts: Int64s, rows: Int64s | None) -> list[bool]:
+    """For each page, whether it holds any of the rows. counts: rows of each."""
+    if rows is None:
+        return [True] * len(counts)
+    ends = np.searchsorted(rows, np.cumsum(counts))
+    is_needed: list[bool] = (np.diff(ends, prepend=0) > 0).tolist()
+    return is_needed
+
+
+def decompressed(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
+    """The bytes decompressed; None where they are not as many as the header says."""
+    if raw_size == 0:
+        return _NO_BYTES
+    stored = pa.py_buffer(data)
+    try:
+        if not _fills(codec, stored, raw_size):
+            return None
+        return np.frombuffer(_codec(codec).decompress(stored, raw_size), np.uint8)
+    except (pa.ArrowException, OSError, ValueError):
+        return None
+
+
+def _fills(codec: str, data: pa.Buffer, raw_size: int) -> bool:
+    """True if the compressed bytes declare this size; pyarrow would fill up a shorter result with zeros."""
+    if codec == "SNAPPY":
+        size = varint(raw_size)
+        return bool(data.slice(0, min(data.size, len(size))).to_pybytes() == size)
+    if codec == "GZIP":
+        return int.from_bytes(data.slice(max(data.size - 4, 0)).to_pybytes(), "little") == raw_size
+    return True  # of ZSTD pyarrow looks at the size itself
+
+
+@cache
+def _codec(name: str) -> Any:
+    return pa.Codec(name.lower())
