@@ -35,7 +35,10 @@ _STARTED = "started"
 _FAILED = "failed"
 _STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is considered dead
 _RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
-_SHARED_SOURCE = "thrift_scan.py"  # is compiled as a part of a package, but also runs without numba
+_SHARED_SOURCES = (
+    "thrift_scan.py",
+    "json_bytes.py",
+)  # compiled as parts of packages, and also used without numba
 _WARMUP_CALLS = (
     100  # column chunks or blocks of lines; reading this many takes less time than importing numba
 )
@@ -158,7 +161,8 @@ def _cache_directory(module_name: str) -> Path | None:
         return None
     home = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
     try:
-        sources = [*sorted(Path(spec.origin).parent.glob("*.py")), Path(__file__).with_name(_SHARED_SOURCE)]
+        shared = [Path(__file__).with_name(name) for name in _SHARED_SOURCES]
+        sources = [*sorted(Path(spec.origin).parent.glob("*.py")), *shared]
         code = b"".join(source.read_bytes() for source in sources)
         parts = (
             version("numba"),

@@ -30,7 +30,7 @@ MAX_DEPTH = 64  # the limit of Thrift's own readers
 _IN_STRUCT, _IN_LIST, _IN_MAP = 0, 1, 2
 
 
-def scan(
+def scan(  # noqa: C901  numba compiles it, and it runs without numba: helpers could not be shared
     data: Any,
     types: Any,
     elements: Any,

@@ -8,6 +8,7 @@ import numba
 import numpy as np
 from numba import int64
 
+from kquery_spark.kernels.json_bytes import CLOSE_OBJECT, COMMA, OPEN_OBJECT
 from kquery_spark.kernels.json_loops.matches import value_end
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE, scan_text
 from kquery_spark.kernels.json_loops.tokens import Text, blank_end, string_end
@@ -33,12 +34,12 @@ def json_entries(raw: Any, offsets: Any, ends: Any, bounds: Any, status: Any) ->
             raw, offsets[row], offsets[row + 1], names, name_bounds, no_path, False, positions, no_keys
         )
         status[row] = VALUE
-        if state != VALUE or root != 123:
+        if state != VALUE or root != OPEN_OBJECT:
             status[row] = NULL if state == VALUE else ODD
             continue
         # ``scan_text`` has validated the document, so this loop need not check the syntax again.
         at = blank_end(raw, at + 1, end)
-        while raw[at] != 125:
+        while raw[at] != CLOSE_OBJECT:
             packed = string_end(raw, at + 1, end)
             if packed & 1:
                 status[row] = ODD
@@ -52,7 +53,7 @@ def json_entries(raw: Any, offsets: Any, ends: Any, bounds: Any, status: Any) ->
             bounds[4 * count + 3] = at
             count += 1
             at = blank_end(raw, at, end)
-            if raw[at] == 44:
+            if raw[at] == COMMA:
                 at = blank_end(raw, at + 1, end)
     ends[len(offsets) - 1] = count
     return count

@@ -8,6 +8,19 @@ import numba
 import numpy as np
 from numba import int64
 
+from kquery_spark.kernels.json_bytes import (
+    CLOSE_ARRAY,
+    CLOSE_OBJECT,
+    COMMA,
+    LOWER_F,
+    LOWER_N,
+    LOWER_T,
+    MINUS,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    QUOTE,
+    SPACE,
+)
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE, scan_text
 from kquery_spark.kernels.json_loops.tokens import (
     FLOAT,
@@ -26,7 +39,6 @@ _Offsets = numba.types.Array(numba.int64, 1, "C", readonly=True)
 _Numbers, _Flags = numba.int64[::1], numba.uint8[::1]
 _NAME, _EACH = -1, -2  # steps that are not indexes: by name, and each element (wildcard)
 _RAW, _QUOTED, _FLATTENED = 0, 1, 2  # Spark's write styles: before a wildcard, after one, after two
-_BLANK, _COMMA = 32, 44
 
 
 @numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
@@ -35,17 +47,17 @@ def value_end(raw: Any, at: Any, end: Any) -> Any:
     depth = int64(0)
     while at < end:
         byte = raw[at]
-        if byte == 34:
+        if byte == QUOTE:
             at = (string_end(raw, at + 1, end) >> 1) + 1
-        elif byte == 123 or byte == 91:
+        elif byte == OPEN_OBJECT or byte == OPEN_ARRAY:
             depth += 1
             at += 1
-        elif byte == 125 or byte == 93:
+        elif byte == CLOSE_OBJECT or byte == CLOSE_ARRAY:
             depth -= 1
             at += 1
-        elif byte == 45 or is_digit(byte):
+        elif byte == MINUS or is_digit(byte):
             at = number_end(raw, at, end) >> 1
-        elif depth == 0 or byte == 116 or byte == 102 or byte == 110:
+        elif depth == 0 or byte == LOWER_T or byte == LOWER_F or byte == LOWER_N:
             at = word_end(raw, at, end)
         else:
             at += 1
@@ -58,10 +70,10 @@ def value_end(raw: Any, at: Any, end: Any) -> Any:
 def _write_whole(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
     """Write a value as Jackson copies it; return the end of the output, or -1 if Python has to write it."""
     byte = raw[at]
-    if byte == 34 or byte == 123 or byte == 91:
+    if byte == QUOTE or byte == OPEN_OBJECT or byte == OPEN_ARRAY:
         return write_container(raw, at, end, out, done)
     kind = int64(WORD)
-    if byte == 45 or is_digit(byte):
+    if byte == MINUS or is_digit(byte):
         kind = int64(FLOAT if number_end(raw, at, end) & 1 else INTEGER)
     return write_value(raw, at, end, kind, out, done)
 
@@ -75,6 +87,24 @@ def _is_name(raw: Any, at: Any, last: Any, names: Any, low: Any, high: Any) -> A
         if raw[at + i] != names[low + i]:
             return 0
     return 1
+
+
+@numba.njit(inline="always")
+def _separated(out: Any, done: Any, first: Any, separator: Any) -> Any:
+    """Write the separator, unless the next value is the first one; return the end of the output."""
+    if done > first:
+        out[done] = separator
+        done += 1
+    return done
+
+
+@numba.njit(inline="always")
+def _next_item(raw: Any, at: Any, end: Any) -> Any:
+    """Return the start of the next member or element after the value that ends at ``at``, or the closing bracket."""
+    at = blank_end(raw, at, end)
+    if raw[at] == COMMA:
+        at = blank_end(raw, at + 1, end)
+    return at
 
 
 @numba.njit(
@@ -104,33 +134,29 @@ def _write(
     """
     byte = raw[at]
     index = int64(indexes[step]) if step < len(indexes) else int64(_NAME)
-    if step == len(indexes) and not (byte == 91 and style == _FLATTENED):
-        if done > first:
-            out[done] = separator
-            done += 1
+    if step == len(indexes) and not (byte == OPEN_ARRAY and style == _FLATTENED):
+        done = _separated(out, done, first, separator)
         done = _write_whole(raw, at, end, out, done)
         return int64(-1) if done < 0 else 2 * done + 1
-    if byte == 123 and index == _NAME and step < len(indexes):
+    if byte == OPEN_OBJECT and index == _NAME and step < len(indexes):
         at = blank_end(raw, at + 1, end)
-        while raw[at] != 125:
+        while raw[at] != CLOSE_OBJECT:
             packed = string_end(raw, at + 1, end)
             if packed & 1:
                 return int64(-1)
             is_same = _is_name(raw, at + 1, packed >> 1, names, bounds[step], bounds[step + 1])
             at = blank_end(raw, blank_end(raw, (packed >> 1) + 1, end) + 1, end)
             last = value_end(raw, at, end)
-            if is_same and raw[at] != 110:
+            if is_same and raw[at] != LOWER_N:
                 packed = _write(
                     raw, at, last, names, bounds, indexes, step + 1, style, out, done, first, separator
                 )
                 if packed < 0 or packed & 1:
                     return packed
                 done = packed >> 1
-            at = blank_end(raw, last, end)
-            if raw[at] == _COMMA:
-                at = blank_end(raw, at + 1, end)
+            at = _next_item(raw, last, end)
         return 2 * done
-    if byte != 91 or (index == _NAME and step < len(indexes)):
+    if byte != OPEN_ARRAY or (index == _NAME and step < len(indexes)):
         return 2 * done
     # The value is an array. The path selects one element, each element, or each element flattened at the end of the path.
     is_followed = step + 1 < len(indexes) and indexes[step + 1] == _EACH
@@ -145,17 +171,15 @@ def _write(
             inner_step, inner_style = step + 2, int64(_FLATTENED)
         elif style != _FLATTENED:
             inner_style = int64(_QUOTED)
-        if done > first:
-            out[done] = separator
-            done += 1
-        out[done] = 91
+        done = _separated(out, done, first, separator)
+        out[done] = OPEN_ARRAY
         done += 1
-        first, separator = done, int64(_COMMA)
+        first, separator = done, int64(COMMA)
     elif is_followed:
         inner_style = int64(_QUOTED)
     count = position = int64(0)
     at = blank_end(raw, at + 1, end)
-    while raw[at] != 93:
+    while raw[at] != CLOSE_ARRAY:
         last = value_end(raw, at, end)
         if index < 0 or position == index:
             packed = _write(
@@ -177,9 +201,7 @@ def _write(
             done = packed >> 1
             count += packed & 1
         position += 1
-        at = blank_end(raw, last, end)
-        if raw[at] == _COMMA:
-            at = blank_end(raw, at + 1, end)
+        at = _next_item(raw, last, end)
     if is_buffered and count == 0:
         return 2 * begin
     if is_buffered and count == 1:  # remove the opening bracket
@@ -187,7 +209,7 @@ def _write(
             out[i - 1] = out[i]
         return 2 * (done - 1) + 1
     if is_array:
-        out[done] = 93
+        out[done] = CLOSE_ARRAY
         done += 1
     return 2 * done + (1 if count else 0)
 
@@ -226,7 +248,7 @@ def json_matches(
                 out,
                 done,
                 done,
-                int64(_BLANK),
+                int64(SPACE),
             )
             state = int64(ODD if packed < 0 else VALUE if packed & 1 else NULL)
             if state == VALUE:

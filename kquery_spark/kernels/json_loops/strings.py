@@ -12,6 +12,7 @@ import numba
 import numpy as np
 from numba import boolean, int32, int64
 
+from kquery_spark.kernels.json_bytes import OPEN_ARRAY, OPEN_OBJECT
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE, scan_text
 from kquery_spark.kernels.json_loops.tokens import Text
 from kquery_spark.kernels.json_loops.write import Bytes, write_value
@@ -73,7 +74,7 @@ def json_lengths(raw: Any, offsets: Any, lengths: Any, status: Any) -> Any:
             raw, offsets[row], offsets[row + 1], names, bounds, no_path, False, positions, no_keys
         )
         lengths[row] = count
-        status[row] = NULL if state == VALUE and root != 91 else state
+        status[row] = NULL if state == VALUE and root != OPEN_ARRAY else state
     return 0
 
 
@@ -101,8 +102,8 @@ def json_names(raw: Any, offsets: Any, ends: Any, name_bounds: Any, status: Any)
             positions,
             name_bounds[2 * done :],
         )
-        if state == VALUE and root == 123:
+        if state == VALUE and root == OPEN_OBJECT:
             done += count
-        status[row] = NULL if state == VALUE and root != 123 else state
+        status[row] = NULL if state == VALUE and root != OPEN_OBJECT else state
     ends[len(offsets) - 1] = done
     return done

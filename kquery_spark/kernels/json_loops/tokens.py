@@ -11,6 +11,23 @@ import numba
 import numpy as np
 from numba import int64
 
+from kquery_spark.kernels.json_bytes import (
+    BACKSLASH,
+    CARRIAGE_RETURN,
+    LINE_FEED,
+    LOWER_E,
+    LOWER_U,
+    MINUS,
+    NINE,
+    PLUS,
+    POINT,
+    QUOTE,
+    SPACE,
+    TAB,
+    UPPER_E,
+    ZERO,
+)
+
 STRING, ESCAPED, INTEGER, FLOAT, WORD, CONTAINER = (
     0,
     1,
@@ -35,7 +52,9 @@ Text = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 @numba.njit(inline="always")
 def blank_end(raw: Any, at: Any, end: Any) -> Any:
     """Return the position of the first byte from ``at`` on that is not white space."""
-    while at < end and (raw[at] == 32 or raw[at] == 10 or raw[at] == 13 or raw[at] == 9):
+    while at < end and (
+        raw[at] == SPACE or raw[at] == LINE_FEED or raw[at] == CARRIAGE_RETURN or raw[at] == TAB
+    ):
         at += 1
     return at
 
@@ -46,14 +65,14 @@ def string_end(raw: Any, at: Any, end: Any) -> Any:
     escaped = 0
     while at < end:
         byte = raw[at]
-        if byte == 34:
+        if byte == QUOTE:
             return 2 * at + escaped
-        if byte == 92:
+        if byte == BACKSLASH:
             escaped = 1
             at += 1
             if at >= end:
                 return -1
-            if raw[at] == 117:
+            if raw[at] == LOWER_U:
                 if at + 4 >= end:
                     return -1
                 for i in range(1, 5):
@@ -69,34 +88,34 @@ def string_end(raw: Any, at: Any, end: Any) -> Any:
 @numba.njit(inline="always")
 def is_digit(byte: Any) -> Any:
     """Return True if a byte is a decimal digit."""
-    return byte >= 48 and byte <= 57
+    return byte >= ZERO and byte <= NINE
 
 
 @numba.njit(int64(Text, int64, int64), cache=True, nogil=True)
 def number_end(raw: Any, at: Any, end: Any) -> Any:
     """Return twice the end of a number, plus 1 if it has a point or an exponent; -1 if it is malformed."""
-    if raw[at] == 45:
+    if raw[at] == MINUS:
         at += 1
     if at >= end or not is_digit(raw[at]):
         return -1
-    if raw[at] == 48:
+    if raw[at] == ZERO:
         at += 1
         if at < end and is_digit(raw[at]):
             return -1
     while at < end and is_digit(raw[at]):
         at += 1
     fraction = 0
-    if at < end and raw[at] == 46:
+    if at < end and raw[at] == POINT:
         fraction = 1
         at += 1
         if at >= end or not is_digit(raw[at]):
             return -1
         while at < end and is_digit(raw[at]):
             at += 1
-    if at < end and (raw[at] == 101 or raw[at] == 69):
+    if at < end and (raw[at] == LOWER_E or raw[at] == UPPER_E):
         fraction = 1
         at += 1
-        if at < end and (raw[at] == 43 or raw[at] == 45):
+        if at < end and (raw[at] == PLUS or raw[at] == MINUS):
             at += 1
         if at >= end or not is_digit(raw[at]):
             return -1

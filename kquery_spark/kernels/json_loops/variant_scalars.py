@@ -8,6 +8,7 @@ import numba
 import numpy as np
 from numba import int64, uint64
 
+from kquery_spark.kernels.json_bytes import BACKSLASH, LOWER_U, MINUS, POINT, QUOTE, ZERO
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE
 from kquery_spark.kernels.json_loops.tokens import HEX, INTEGER, Text, is_digit
 from kquery_spark.kernels.json_loops.write import Bytes
@@ -42,18 +43,18 @@ def write_text(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
     """
     while at < end:
         byte = raw[at]
-        if byte == 34:
+        if byte == QUOTE:
             return VALUE, at + 1, done
         if byte < 32:
             return NULL, at, done
-        if byte != 92:
+        if byte != BACKSLASH:
             out[done] = byte
             at, done = at + 1, done + 1
             continue
         if at + 1 >= end:
             return NULL, at, done
         letter = raw[at + 1]
-        if letter != 117:
+        if letter != LOWER_U:
             if _ESCAPED[letter] == 0:
                 return NULL, at, done
             out[done] = _ESCAPED[letter]
@@ -64,7 +65,7 @@ def write_text(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
             return NULL, at, done
         at += 6
         if code >= 0xD800 and code < 0xE000:
-            is_pair = code < 0xDC00 and at + 1 < end and raw[at] == 92 and raw[at + 1] == 117
+            is_pair = code < 0xDC00 and at + 1 < end and raw[at] == BACKSLASH and raw[at + 1] == LOWER_U
             low = _unit(raw, at + 2, end) if is_pair else int64(-1)
             if low < 0xDC00 or low > 0xDFFF:
                 return ODD, at, done
@@ -134,17 +135,17 @@ def write_numeral(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -
     """
     high, low = uint64(0), uint64(0)
     digits = scale = int64(0)
-    is_negative, is_plain, has_point = raw[at] == 45, True, False
+    is_negative, is_plain, has_point = raw[at] == MINUS, True, False
     for i in range(at + (1 if is_negative else 0), end):
         byte = raw[i]
-        if byte == 46:
+        if byte == POINT:
             has_point = True
             continue
         if not is_digit(byte):
             is_plain = False
             break
         scale += has_point
-        if digits or byte != 48:
+        if digits or byte != ZERO:
             digits += 1
         if digits > _MAX_DIGITS:
             break

@@ -14,6 +14,17 @@ import numba
 import numpy as np
 from numba import int64, uint64
 
+from kquery_spark.kernels.json_bytes import (
+    COLON,
+    COMMA,
+    LOWER_F,
+    LOWER_T,
+    MINUS,
+    OPEN_ARRAY,
+    OPEN_OBJECT,
+    QUOTE,
+    TO_CLOSING,
+)
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE, root_status
 from kquery_spark.kernels.json_loops.tokens import (
     FLOAT,
@@ -170,7 +181,7 @@ def _name_id(names: Any, bounds: Any, count: Any, table: Any, stamps: Any, stamp
 @numba.njit(cache=True, nogil=True)
 def _read_name(raw: Any, at: Any, end: Any, names: Any, bounds: Any, count: Any) -> Any:
     """Read a name, store it as name number ``count``, and read the colon; return a status and the start of the value."""
-    if at >= end or raw[at] != 34:
+    if at >= end or raw[at] != QUOTE:
         return NULL, at
     status, at, bounds[count + 1] = write_text(raw, at + 1, end, names, bounds[count])
     if status != VALUE:
@@ -178,9 +189,35 @@ def _read_name(raw: Any, at: Any, end: Any, names: Any, bounds: Any, count: Any)
     if bounds[count + 1] - bounds[count] > _MAX_NAME_BYTES:
         return ODD, at
     at = blank_end(raw, at, end)
-    if at >= end or raw[at] != 58:
+    if at >= end or raw[at] != COLON:
         return NULL, at
     return VALUE, blank_end(raw, at + 1, end)
+
+
+@numba.njit(inline="always")
+def _write_number(raw: Any, at: Any, end: Any, out: Any, done: Any, holes: Any, hole: Any) -> Any:
+    """Write the number at ``at``; return a status, its end, its kind, the end of the output, and the number of holes."""
+    packed = number_end(raw, at, end)
+    stop, kind = packed >> 1, int64(FLOAT if packed & 1 else INTEGER)
+    if packed < 0:
+        return int64(NULL), at, kind, done, hole
+    if stop - at > _MAX_NUMBER_BYTES:
+        return int64(ODD), at, kind, done, hole
+    before = done
+    done, has_hole = write_numeral(raw, at, stop, kind, out, done)
+    if has_hole:
+        holes[3 * hole], holes[3 * hole + 1], holes[3 * hole + 2] = before + 1, at, stop
+        hole += 1
+    return int64(VALUE), stop, kind, done, hole
+
+
+@numba.njit(inline="always")
+def _move_holes(holes: Any, hole: Any, start: Any, header: Any) -> Any:
+    """Add the size of a container's header to the positions of the holes in its values, which have moved with them."""
+    moved = hole - 1
+    while moved >= 0 and holes[3 * moved] >= start:
+        holes[3 * moved] += header
+        moved -= 1
 
 
 @numba.njit(cache=True, nogil=True)
@@ -203,39 +240,28 @@ def _parse(
         if at >= end:
             return NULL, done, count, hole
         byte = raw[at]
-        kind, is_open = int64(WORD), False
-        if byte == 34:
+        kind, is_open, status = int64(WORD), False, int64(VALUE)
+        if byte == QUOTE:
             kind = int64(STRING)
             status, at, done = write_string(raw, at + 1, end, out, done)
-            if status != VALUE:
-                return status, done, count, hole
-        elif byte == 123 or byte == 91:
+        elif byte == OPEN_OBJECT or byte == OPEN_ARRAY:
             if depth == _MAX_DEPTH:
                 return ODD, done, count, hole
             kind = int64(STRING)
             starts[depth], firsts[depth], kinds[depth] = done, entries, byte
             depth += 1
             at = blank_end(raw, at + 1, end)
-            is_open = at < end and raw[at] != byte + 2
-        elif byte == 45 or is_digit(byte):
-            packed = number_end(raw, at, end)
-            if packed < 0:
-                return NULL, done, count, hole
-            stop, kind = packed >> 1, int64(FLOAT if packed & 1 else INTEGER)
-            if stop - at > _MAX_NUMBER_BYTES:
-                return ODD, done, count, hole
-            before = done
-            done, has_hole = write_numeral(raw, at, stop, kind, out, done)
-            if has_hole:
-                holes[3 * hole], holes[3 * hole + 1], holes[3 * hole + 2] = before + 1, at, stop
-                hole += 1
-            at = stop
+            is_open = at < end and raw[at] != byte + TO_CLOSING
+        elif byte == MINUS or is_digit(byte):
+            status, at, kind, done, hole = _write_number(raw, at, end, out, done, holes, hole)
         else:
             stop = word_end(raw, at, end)
             if stop < 0:
                 return NULL, done, count, hole
-            out[done] = (1 if byte == 116 else 2 if byte == 102 else 0) << 2
+            out[done] = (1 if byte == LOWER_T else 2 if byte == LOWER_F else 0) << 2
             at, done = stop, done + 1
+        if status != VALUE:
+            return status, done, count, hole
         if depth == 0:
             return root_status(raw, at, end, kind), done, count, hole
         # a value has ended, or an empty container was opened: close containers up to the next value
@@ -243,30 +269,24 @@ def _parse(
             if depth == 0:
                 return VALUE, done, count, hole
             at = blank_end(raw, at, end)
-            if at >= end:
-                return NULL, done, count, hole
-            is_object = kinds[depth - 1] == 123
-            if raw[at] == kinds[depth - 1] + 2:
+            is_object = kinds[depth - 1] == OPEN_OBJECT
+            if at < end and raw[at] == kinds[depth - 1] + TO_CLOSING:
                 start, first = starts[depth - 1], firsts[depth - 1]
                 if is_object and not _sort_fields(ids, offsets, first, entries - first, names, bounds):
                     return NULL, done, count, hole
                 header = _write_header(out, start, done, is_object, ids, offsets, first, entries - first)
-                # the holes in the values of this container have moved with them
-                moved = hole - 1
-                while moved >= 0 and holes[3 * moved] >= start:
-                    holes[3 * moved] += header
-                    moved -= 1
+                _move_holes(holes, hole, start, header)
                 done, entries = done + header, first
                 at, depth = at + 1, depth - 1
                 continue
-            if raw[at] != 44 or entries == firsts[depth - 1]:
+            if at >= end or raw[at] != COMMA or entries == firsts[depth - 1]:
                 return NULL, done, count, hole
             at = blank_end(raw, at + 1, end)
             is_open = True
         if at >= end:
             return NULL, done, count, hole
         ids[entries], offsets[entries] = 0, done - starts[depth - 1]
-        if kinds[depth - 1] == 123:
+        if kinds[depth - 1] == OPEN_OBJECT:
             status, at = _read_name(raw, at, end, names, bounds, count)
             if status != VALUE:
                 return status, done, count, hole

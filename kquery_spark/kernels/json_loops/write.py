@@ -8,6 +8,18 @@ import numba
 import numpy as np
 from numba import boolean, int64, uint64
 
+from kquery_spark.kernels.json_bytes import (
+    BACKSLASH,
+    CARRIAGE_RETURN,
+    LINE_FEED,
+    LOWER_U,
+    MINUS,
+    POINT,
+    QUOTE,
+    SPACE,
+    TAB,
+    ZERO,
+)
 from kquery_spark.kernels.json_loops.tokens import (
     CONTAINER,
     ESCAPED,
@@ -39,13 +51,13 @@ def _prints_as_written(raw: Any, at: Any, end: Any) -> Any:
 
     For example, it does so for 1.5 and 0.001, but not for 1.50 (1.5), 0.0001 (1.0E-4) or 1e3 (1000.0).
     """
-    if raw[at] == 45:
+    if raw[at] == MINUS:
         at += 1
     start = at
     while at < end and is_digit(raw[at]):
         at += 1
     whole = at - start
-    if at >= end or raw[at] != 46:
+    if at >= end or raw[at] != POINT:
         return False
     point = at
     at += 1
@@ -54,12 +66,12 @@ def _prints_as_written(raw: Any, at: Any, end: Any) -> Any:
     places = at - point - 1
     if at < end or whole + places > _MAX_DIGITS or whole > _MAX_PLAIN_DIGITS:
         return False
-    if raw[end - 1] == 48 and places > 1:
+    if raw[end - 1] == ZERO and places > 1:
         return False
-    if raw[start] != 48 or (places == 1 and raw[end - 1] == 48):
+    if raw[start] != ZERO or (places == 1 and raw[end - 1] == ZERO):
         return True
     for i in range(1, min(places, 3) + 1):  # noqa: SIM110  Java prints an exponent below 0.001
-        if raw[point + i] != 48:
+        if raw[point + i] != ZERO:
             return True
     return False
 
@@ -83,7 +95,7 @@ def _write_character(code: Any, out: Any, done: Any) -> Any:
 @numba.njit(uint64(Text, int64), cache=True, nogil=True)
 def _escaped_code(raw: Any, at: Any) -> Any:
     """Return the character of the escape whose letter is at ``at``."""
-    if raw[at] != 117:
+    if raw[at] != LOWER_U:
         return uint64(SIMPLE[raw[at]])
     code = uint64(0)
     for i in range(1, 5):
@@ -95,7 +107,7 @@ def _escaped_code(raw: Any, at: Any) -> Any:
 def _write_unescaped(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
     """Write a string without its escapes; return the end of the output, or -1 if it has surrogates."""
     while at < end:
-        if raw[at] != 92:
+        if raw[at] != BACKSLASH:
             out[done] = raw[at]
             done += 1
             at += 1
@@ -104,7 +116,7 @@ def _write_unescaped(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
         if code >= 0xD800 and code < 0xE000:
             return -1
         done = _write_character(code, out, done)
-        at += 6 if raw[at + 1] == 117 else 2
+        at += 6 if raw[at + 1] == LOWER_U else 2
     return done
 
 
@@ -118,16 +130,16 @@ def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
         byte = raw[at]
         if byte < 32 or byte >= 0xF0:
             return -1
-        if byte != 92:
+        if byte != BACKSLASH:
             out[done] = byte
             done += 1
             at += 1
             continue
         code = _escaped_code(raw, at + 1)
-        at += 6 if raw[at + 1] == 117 else 2
+        at += 6 if raw[at + 1] == LOWER_U else 2
         if code >= 0xD800 and code < 0xE000:
             return -1
-        if code == 34 or code == 92:
+        if code == QUOTE or code == BACKSLASH:
             out[done] = 92
             out[done + 1] = code
             done += 2
@@ -152,7 +164,7 @@ def _write_number(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -
     """Write a number as Java prints it; return the end of the output, or -1 if Java may print it differently."""
     if end - at > _MAX_NUMBER_BYTES or (kind == FLOAT and not _prints_as_written(raw, at, end)):
         return -1
-    if kind == INTEGER and end - at == 2 and raw[at] == 45 and raw[at + 1] == 48:
+    if kind == INTEGER and end - at == 2 and raw[at] == MINUS and raw[at + 1] == ZERO:
         at += 1
     for i in range(at, end):
         out[done] = raw[i]
@@ -165,7 +177,7 @@ def write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
     """Write a well-formed object or array without white space; return the end of the output, or -1 if Python has to."""
     while at < end:
         byte = raw[at]
-        if byte == 34:
+        if byte == QUOTE:
             last = string_end(raw, at + 1, end) >> 1
             out[done] = 34
             done = _write_string(raw, at + 1, last, out, done + 1)
@@ -174,7 +186,7 @@ def write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
             out[done] = 34
             done += 1
             at = last + 1
-        elif byte == 45 or is_digit(byte):
+        elif byte == MINUS or is_digit(byte):
             packed = number_end(raw, at, end)
             kind = int64(FLOAT if packed & 1 else INTEGER)
             done = _write_number(raw, at, packed >> 1, kind, out, done)
@@ -182,7 +194,7 @@ def write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
                 return -1
             at = packed >> 1
         else:
-            if not (byte == 32 or byte == 10 or byte == 13 or byte == 9):
+            if not (byte == SPACE or byte == LINE_FEED or byte == CARRIAGE_RETURN or byte == TAB):
                 out[done] = byte
                 done += 1
             at += 1
@@ -196,7 +208,7 @@ def write_value(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -> 
         return _write_unescaped(raw, at + 1, end - 1, out, done)
     if kind == CONTAINER:
         return write_container(raw, at, end, out, done)
-    if kind == INTEGER or kind == FLOAT:  # noqa: SIM109  numba compares faster
+    if kind == INTEGER or kind == FLOAT:
         return _write_number(raw, at, end, kind, out, done)
     if kind == STRING:
         at += 1

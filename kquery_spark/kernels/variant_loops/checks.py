@@ -32,7 +32,7 @@ def is_sound(values: Any, at: Any, end: Any, metas: Any, meta: Any, meta_end: An
         if at >= end:
             return False
         basic = values[at] & 3
-        if basic == OBJECT or basic == ARRAY:  # noqa: SIM109  numba compares faster
+        if basic == OBJECT or basic == ARRAY:
             size, _, _, _ = container(values, at, end)
             if size < 0 or depth == MAX_DEPTH:
                 return False

@@ -155,7 +155,7 @@ def append_value(
     if at >= end:
         return ODD
     basic = raw[at] & 3
-    if basic == PRIMITIVE or basic == SHORT_STRING:  # noqa: SIM109  numba compares faster
+    if basic == PRIMITIVE or basic == SHORT_STRING:
         size = value_size(raw, at, end)
         if size < 0 or at + size > end:
             return ODD

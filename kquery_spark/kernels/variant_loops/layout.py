@@ -114,7 +114,7 @@ def primitive_size(info: Any) -> Any:
         return 1
     if info <= INT16:
         return info - INT8 + 2
-    if info == INT32 or info == DATE or info == FLOAT:  # noqa: SIM109
+    if info == INT32 or info == DATE or info == FLOAT:
         return 5
     if info == DECIMAL4:
         return 6
@@ -122,7 +122,7 @@ def primitive_size(info: Any) -> Any:
         return 10
     if info == DECIMAL16:
         return 18
-    if info == INT64 or info == DOUBLE or info == TIMESTAMP or info == TIMESTAMP_NTZ:  # noqa: SIM109
+    if info == INT64 or info == DOUBLE or info == TIMESTAMP or info == TIMESTAMP_NTZ:
         return 9
     return 17 if info == UUID else ABSENT
 
@@ -141,7 +141,7 @@ def value_size(raw: Any, at: Any, end: Any) -> Any:
             return MALFORMED
         last = unsigned(raw, offsets + size * offset_bytes, offset_bytes, end)
         return MALFORMED if last < 0 else start - at + last
-    if info == BINARY or info == STRING:  # noqa: SIM109  numba compares faster
+    if info == BINARY or info == STRING:
         size = unsigned(raw, at + 1, 4, end)
         return MALFORMED if size < 0 else 5 + size
     return primitive_size(info)

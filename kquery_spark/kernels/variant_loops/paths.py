@@ -150,7 +150,7 @@ def _place(
 def _absent_of(values: Any, at: Any) -> Any:
     """Return ABSENT for a value that is not of the kind that a step needs, but MALFORMED if its type is unknown."""
     info = int64(values[at]) >> 2
-    if values[at] & 3 != PRIMITIVE or info == BINARY or info == STRING:  # noqa: SIM109
+    if values[at] & 3 != PRIMITIVE or info == BINARY or info == STRING:
         return int64(ABSENT)
     return int64(ABSENT if primitive_size(info) > 0 else MALFORMED)
 
@@ -195,15 +195,15 @@ def _scalar(values: Any, at: Any, end: Any) -> Any:
         kind, size = IS_STRING, info
     elif info == NULL:
         kind = IS_NULL
-    elif info == TRUE or info == FALSE:  # noqa: SIM109  numba compares faster
+    elif info == TRUE or info == FALSE:
         kind, low = IS_BOOL, int64(1 if info == TRUE else 0)
-    elif info == STRING or info == BINARY:  # noqa: SIM109
+    elif info == STRING or info == BINARY:
         kind, size, start = (
             IS_STRING if info == STRING else IS_BINARY,
             unsigned(values, at + 1, 4, end),
             at + 5,
         )
-    elif info == DECIMAL4 or info == DECIMAL8 or info == DECIMAL16:  # noqa: SIM109
+    elif info == DECIMAL4 or info == DECIMAL8 or info == DECIMAL16:
         is_sound, size, low, high = decimal_of(values, at, end, info)
         return (IS_DECIMAL if is_sound else IS_MALFORMED), low, high, start, size
     elif info == UUID:
@@ -288,7 +288,7 @@ def variant_values(
             start, size = at, value_size(values, at, end)
             if size < 0 or start + size > end:
                 kind = IS_MALFORMED
-        if copied and (kind == IS_OBJECT or kind == IS_ARRAY):  # noqa: SIM109
+        if copied and (kind == IS_OBJECT or kind == IS_ARRAY):
             meta, meta_end = meta_bounds[row], meta_bounds[row + 1]
             if not is_sound(values, at, end, metas, meta, meta_end, stack):
                 kind = IS_MALFORMED

@@ -160,14 +160,14 @@ def _write_fixed(kind: Any, number: Any, out: Any, done: Any) -> Any:
     elif kind == IS_DATE:
         info = DATE
     out[done] = info << 2
-    return write_number(out, done + 1, number, 4 if kind == IS_FLOAT or kind == IS_DATE else 8)  # noqa: SIM109
+    return write_number(out, done + 1, number, 4 if kind == IS_FLOAT or kind == IS_DATE else 8)
 
 
 @numba.njit(int64(Table, int64, int64, Raw, Offsets, Bytes, Numbers), cache=True, nogil=True)
 def _write_typed(nodes: Any, node: Any, row: Any, raw: Any, words: Any, out: Any, state: Any) -> Any:
     """Write a typed scalar; return a status."""
     kind, at = nodes[node, TYPED_KIND], nodes[node, TYPED_AT]
-    if kind == IS_STRING or kind == IS_BINARY:  # noqa: SIM109
+    if kind == IS_STRING or kind == IS_BINARY:
         return _write_bytes_value(raw, words[at + row], words[at + row + 1], kind == IS_STRING, out, state)
     done = state[DONE]
     if done + _SCALAR_BYTES > len(out):
@@ -213,6 +213,41 @@ def _merge(fields: Any, first: Any, count: Any, raw: Any, entries: Any, base: An
     return total
 
 
+@numba.njit(inline="always")
+def _belongs_in_typed_column(kind: Any, basic_type: Any) -> Any:
+    """True for an object or array whose typed column holds objects or arrays.
+
+    Spark's readers disagree about files with such values outside of the typed column, so they are not supported.
+    """
+    return (kind == IS_OBJECT and basic_type == OBJECT) or (kind == IS_ARRAY and basic_type == ARRAY)
+
+
+@numba.njit(cache=True, nogil=True)
+def _append_other_fields(
+    raw: Any, at: Any, end: Any, top: Any, extra: Any, offset_bytes: Any, offsets: Any, values: Any, start: Any, meta: Any,
+    meta_end: Any, depth: Any, out: Any, state: Any, keys: Any, table: Any, stamps: Any, entries: Any,
+) -> Any:  # fmt: skip
+    """Append the ``extra`` fields of an object that have no typed column, with entries from ``top`` on; return a status."""
+    low = high = int64(-1)
+    width = id_bytes(raw[at]) if extra else int64(0)
+    for i in range(extra):
+        low, high = next_name(raw, offsets - (extra - i) * width, width, end, meta, meta_end, low, high)
+        offset = unsigned(raw, offsets + i * offset_bytes, offset_bytes, end)
+        if low < 0 or offset < 0:
+            return ODD
+        number, one = id_of_name(raw, low, high, state, keys, table, stamps), top + i
+        if number < 0:
+            return FULL
+        entries[one, ID], entries[one, OFFSET] = number, state[DONE] - start
+        entries[one, NAME], entries[one, NAME_END] = low, high
+        status = append_value(
+            raw, values + offset, end, meta, meta_end, depth + 1, out, state, keys, table, stamps, entries
+        )
+        if status != WRITTEN:
+            return status
+    return int64(WRITTEN)
+
+
 @numba.njit(
     int64(
         *(Table, Table, Raw, Offsets, Raw, int64, int64, int64, int64, int64),
@@ -230,17 +265,11 @@ def _rebuild(
     if _is_there(flags, nodes[node, VALUE_FLAGS], row):
         has_value = True
         at, end = words[nodes[node, VALUE_AT] + row], words[nodes[node, VALUE_AT] + row + 1]
-        if at >= end:
-            return ODD
     if not _is_there(flags, nodes[node, TYPED_FLAGS], row):
-        # An object must be in the typed column if that column holds objects. Spark's readers disagree about files that
-        # violate this, so they are not supported.
-        if not has_value or (kind == IS_OBJECT and raw[at] & 3 == OBJECT):
-            return ODD
-        if kind == IS_ARRAY and raw[at] & 3 == ARRAY:
+        if not has_value or at >= end or _belongs_in_typed_column(kind, raw[at] & 3):
             return ODD
         return append_value(raw, at, end, meta, meta_end, depth, out, state, keys, table, stamps, entries)
-    if has_value and (kind != IS_OBJECT or raw[at] & 3 != OBJECT):
+    if has_value and (at >= end or kind != IS_OBJECT or raw[at] & 3 != OBJECT):
         return ODD
     if kind != IS_OBJECT and kind != IS_ARRAY:
         return _write_typed(nodes, node, row, raw, words, out, state)
@@ -254,11 +283,9 @@ def _rebuild(
         state[TOP] = base + high - low
         for i in range(low, high):
             entries[base + i - low, OFFSET] = state[DONE] - start
-            if not _is_there(flags, fields[first, FIELD_FLAGS], i):
-                return ODD
             status = _rebuild(
                 nodes, fields, raw, words, flags, child, i, meta, meta_end, depth, out, state, keys, table, stamps, entries
-            )  # fmt: skip
+            ) if _is_there(flags, fields[first, FIELD_FLAGS], i) else int64(ODD)  # fmt: skip
             if status != WRITTEN:
                 return status
         state[TOP] = base
@@ -291,23 +318,12 @@ def _rebuild(
             )  # fmt: skip
             if status != WRITTEN:
                 return status
-    low = high = int64(-1)
-    width = id_bytes(raw[at]) if has_value else int64(0)
-    for i in range(extra):
-        low, high = next_name(raw, offsets - (extra - i) * width, width, end, meta, meta_end, low, high)
-        offset = unsigned(raw, offsets + i * offset_bytes, offset_bytes, end)
-        if low < 0 or offset < 0:
-            return ODD
-        number, one = id_of_name(raw, low, high, state, keys, table, stamps), base + count + i
-        if number < 0:
-            return FULL
-        entries[one, ID], entries[one, OFFSET] = number, state[DONE] - start
-        entries[one, NAME], entries[one, NAME_END] = low, high
-        status = append_value(
-            raw, values + offset, end, meta, meta_end, depth + 1, out, state, keys, table, stamps, entries
-        )
-        if status != WRITTEN:
-            return status
+    status = _append_other_fields(
+        raw, at, end, base + count, extra, offset_bytes, offsets, values, start, meta, meta_end, depth, out, state, keys,
+        table, stamps, entries,
+    )  # fmt: skip
+    if status != WRITTEN:
+        return status
     total = _merge(fields, first, count, raw, entries, base, extra)
     if total < 0:
         return ODD

@@ -114,14 +114,14 @@ def _write_scalar(values: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
         return (_FULL if stop < 0 else _VALUE), stop
     if info == NULL:
         return _VALUE, _write_word(_NULL_WORD, out, done)
-    if info == TRUE or info == FALSE:  # noqa: SIM109
+    if info == TRUE or info == FALSE:
         return _VALUE, _write_word(_TRUE_WORD if info == TRUE else _FALSE_WORD, out, done)
     if info >= INT8 and info <= INT64:
         width = int64(1) << (info - INT8)
         if at + 1 + width > end:
             return _MALFORMED, done
         return _VALUE, _write_digits(signed(values, at + 1, width), int64(0), out, done)
-    if info == DECIMAL4 or info == DECIMAL8 or info == DECIMAL16:  # noqa: SIM109
+    if info == DECIMAL4 or info == DECIMAL8 or info == DECIMAL16:
         is_sound, scale, low, high = decimal_of(values, at, end, info)
         if not is_sound:
             return _MALFORMED, done
@@ -147,7 +147,7 @@ def _write_value(
         if done + _NUMBER_BYTES > len(out):
             return _FULL, done
         basic = values[at] & 3
-        if basic == PRIMITIVE or basic == SHORT_STRING:  # noqa: SIM109
+        if basic == PRIMITIVE or basic == SHORT_STRING:
             status, done = _write_scalar(values, at, end, out, done)
             if status != _VALUE:
                 return status, done
