@@ -66,7 +66,7 @@ def _facts(settings: SessionSettings) -> SessionFacts:
 def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
     """Have this process reach the buckets and clusters of paths as Spark does; SourceError where it cannot.
 
-    ``s3://`` is Spark's only where a setting says so, and is reached by default credentials here.
+    Spark supports ``s3://`` only if a setting enables it; otherwise such paths use the default credentials here.
     """
     link = bridge(spark)
     hadoop = HadoopPaths(link.hadoop_configuration, link.jvm, partial(workers_have_hdfs_client, link))
@@ -111,7 +111,7 @@ def plan_frame_on_spark(
 def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkExecutor:
     """Runs a resolved query of ours as Spark's tasks.
 
-    The rows are collected as payloads, unless the query reads tables of the driver or Arrow's large types are wanted.
+    The rows are collected as payloads, unless the query reads tables of the driver or requires Arrow's large types.
     """
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
     large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
