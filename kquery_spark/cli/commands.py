@@ -144,7 +144,7 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
 @click.option(
     "--port", default=32010, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
 )
-@click.option("--token-file", help="Let in only who brings the token in this file.")
+@click.option("--token-file", help="Require the bearer token stored in this file.")
 @click.option("--tls-certificate", help="PEM file of a certificate: encrypt. Needs --tls-key.")
 @click.option("--tls-key", help="PEM file of the certificate's key.")
 @click.option(

@@ -1,4 +1,4 @@
-"""``kquery-spark run``: somebody's PySpark job, unchanged, with the engine in its actions."""
+"""``kquery-spark run`` executes an unchanged PySpark job and accelerates its actions with the engine."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class StartOutput:
 
     @property
     def first_line(self) -> str:
-        """The first line that is not a warning, which tells why a start failed; empty if there is none."""
+        """Return the first line that is not a warning, which usually says why a start failed; empty if there is none."""
         with self._lock:
             lines = self._held.decode(errors="replace").split("\n")
         return next((line.strip() for line in lines if line.strip() and not line.startswith(_WARNING)), "")

@@ -97,7 +97,7 @@ def table_format(spark: SparkSession, spec: TableSpec) -> str:
     """The format of a table: as said, by its ending, or by the first data file in its directory."""
     if spec.format or (named := format_of_path(spec.path)):
         return spec.format or str(named)
-    # a directory without an ending: its first data file tells, on any filesystem that Spark knows
+    # The format of a directory without an extension is that of its first data file, on any filesystem that Spark knows.
     files = HadoopFiles(spark, spec.path)
     if not files.system.exists(files.path):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")

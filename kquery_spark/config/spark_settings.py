@@ -41,7 +41,7 @@ SETTINGS: tuple[SparkSetting, ...] = (
         "spark.python.worker.reuse",
         "true",
         "A worker lives on between tasks, so the next task finds imports, Arrow's warm memory pool and the cached build "
-        "sides of joins. This is Spark's default, listed because the engine depends on it.",
+        "sides of joins. It has this value by default and is listed because the engine depends on it.",
     ),
     SparkSetting(
         "spark.sql.execution.arrow.maxBytesPerBatch",
@@ -58,8 +58,8 @@ OPTIONAL: tuple[SparkSetting, ...] = (
         "spark.python.daemon.module",
         "kquery_spark.runtime.spark.daemon",
         "Only for clusters where kquery_spark is installed on every machine that runs Python workers. On a machine "
-        "without it, no Python function would run, not even one that does not use the engine. This is Spark's "
-        "Python daemon with the engine already imported: a new worker of the engine starts about half a second "
+        "without it, no Python function would run, not even one that does not use the engine. It replaces Spark's "
+        "Python daemon by one with the engine already imported: a new worker of the engine starts about half a second "
         "sooner, the garbage collection after each task skips the imported modules, and numpy sorts with AVX2 "
         "where that is faster (AMD's Zen 4). For your own Python functions it behaves like PySpark's daemon. On a "
         "local master the engine's workers use it without this setting.",

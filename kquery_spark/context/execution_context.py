@@ -1,4 +1,4 @@
-"""ExecutionContext: tables by name, SQL and DataFrames over them, run in this process or on Spark."""
+"""ExecutionContext registers tables by name, and runs SQL and DataFrame queries over them in this process or on Spark."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ from kquery_spark.types.names import STRING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: How names of tables start that no user gave.
+#: Prefix of the names of cached tables, which users do not see.
 _CACHED = "__cached_"
 
 StorageOptions = Mapping[str, Any] | None
@@ -63,11 +63,11 @@ Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ExecutionContext:
-    """Tables, settings and a place to run.
+    """Registers tables and runs queries over them.
 
-    spark: a classic Spark session to run on; without one queries run in threads of this process and need no JVM.
-    config: engine settings (default: as many tasks at once as there are cores). time_zone, ansi, case_sensitive: what
-    Spark's session settings of these names mean; with ``spark`` they are the session's.
+    spark: a classic Spark session on which queries run; without one, they run in threads of this process and need no JVM.
+    config: engine settings (default: one task per core). time_zone, ansi, case_sensitive: the same as Spark's session
+    settings of these names; with ``spark``, the session's settings apply instead.
     """
 
     def __init__(
@@ -97,17 +97,21 @@ class ExecutionContext:
     # --- tables -----------------------------------------------------------------------------------------
 
     def register_parquet(self, name: str, path: Paths, *, storage_options: StorageOptions = None) -> None:
-        """Parquet files, directories (``year=2019/`` become columns) or globs.
+        """Register Parquet files, directories (``year=2019/`` becomes a column) or globs.
 
-        storage_options: of paths in object stores, how to reach the bucket, by the names of environment variables in lower
-        case or of the arguments of ``pyarrow.fs``'s filesystems. Of ``s3://bucket/key`` and ``s3a://``:
-        ``aws_access_key_id``, ``aws_secret_access_key``, ``aws_session_token``, ``aws_region``, ``aws_endpoint_url``,
-        ``anonymous``. Of ``gs://bucket/key``: ``google_service_account`` (the path of a key file), ``access_token``,
-        ``anonymous``, ``endpoint_url``. Of ``abfss://container@account.dfs.core.windows.net/key`` and
-        ``az://container/key``: ``azure_storage_account_name``, ``azure_storage_account_key``, ``azure_storage_sas_token``,
-        ``azure_client_id``, ``azure_client_secret``, ``azure_tenant_id``, ``use_emulator``. Of ``hdfs://`` paths they are
-        Hadoop's settings, beside those of the files in ``HADOOP_CONF_DIR``. Without them the store's default credentials are
-        used, or Spark's Hadoop settings in a context on Spark.
+        storage_options: how to access an object store or HDFS. The names are environment variables in lower case, or
+        arguments of ``pyarrow.fs``'s filesystems:
+
+        - ``s3://bucket/key`` and ``s3a://``: ``aws_access_key_id``, ``aws_secret_access_key``, ``aws_session_token``,
+          ``aws_region``, ``aws_endpoint_url``, ``anonymous``.
+        - ``gs://bucket/key``: ``google_service_account`` (the path of a key file), ``access_token``, ``anonymous``,
+          ``endpoint_url``.
+        - ``abfss://container@account.dfs.core.windows.net/key`` and ``az://container/key``: ``azure_storage_account_name``,
+          ``azure_storage_account_key``, ``azure_storage_sas_token``, ``azure_client_id``, ``azure_client_secret``,
+          ``azure_tenant_id``, ``use_emulator``.
+        - ``hdfs://``: Hadoop's settings, in addition to those of the files in ``HADOOP_CONF_DIR``.
+
+        Without storage_options, the store's default credentials are used, or Spark's Hadoop settings in a context on Spark.
         """
         self._register_files("parquet", name, path, storage_options)
 
@@ -120,10 +124,10 @@ class ExecutionContext:
         storage_options: StorageOptions = None,
         **options: Any,
     ) -> None:
-        """CSV files with Spark's options; ``has_header`` (default true) is ``header``.
+        """Register CSV files with Spark's options; ``has_header`` (default: True) is another name of ``header``.
 
-        schema: Arrow schema or SQL (``"id int, name string"``); without one types are inferred as Spark infers them.
-        Without header and schema columns are ``field_1``, ``field_2`` and so on.
+        schema: an Arrow schema or SQL (``"id int, name string"``); without one, types are inferred like in Spark. Without a
+        header and a schema, the columns are ``field_1``, ``field_2`` and so on.
         """
         self._register_files("csv", name, path, storage_options, schema, options)
 
@@ -136,23 +140,23 @@ class ExecutionContext:
         storage_options: StorageOptions = None,
         **options: Any,
     ) -> None:
-        """Files with one JSON object a line, with Spark's options.
+        """Register files with one JSON object per line, with Spark's options.
 
-        schema: Arrow schema or SQL (``"id int, tags array<string>"``); without one it is inferred from all lines as
-        Spark infers it, columns in the order of their names.
+        schema: an Arrow schema or SQL (``"id int, tags array<string>"``); without one, it is inferred from all lines like
+        in Spark, with the columns in the order of their names.
         """
         self._register_files("json", name, path, storage_options, schema, options)
 
     def register_orc(self, name: str, path: Paths, *, storage_options: StorageOptions = None) -> None:
-        """ORC files, directories or globs; storage_options as of ``register_parquet``."""
+        """Register ORC files, directories or globs; storage_options as in ``register_parquet``."""
         self._register_files("orc", name, path, storage_options)
 
     def register_delta(
         self, name: str, path: str, version: int | None = None, *, storage_options: StorageOptions = None
     ) -> None:
-        """A Delta table as it is now, or as it was at a version; needs the extra ``kquery-spark[delta]``.
+        """Register the current version of a Delta table, or an older one; needs the extra ``kquery-spark[delta]``.
 
-        storage_options as of ``register_parquet``. SourceError where the table cannot be read.
+        storage_options as in ``register_parquet``. Raises SourceError if the table cannot be read.
         """
         self._connect([path], storage_options)
         self.register_source(name, delta_source(path, version, self._facts.time_zone, storage_options))
@@ -160,10 +164,10 @@ class ExecutionContext:
     def register_iceberg(
         self, name: str, table: Any, snapshot: int | None = None, *, storage_options: StorageOptions = None
     ) -> None:
-        """An Iceberg table as it is now, or a snapshot of it; needs the extra ``kquery-spark[iceberg]``.
+        """Register the current snapshot of an Iceberg table, or an older one; needs the extra ``kquery-spark[iceberg]``.
 
         table: a ``pyiceberg.table.Table`` of a catalog, or the path of a metadata file (``.../metadata/v3.metadata.json``).
-        storage_options as of ``register_parquet``. SourceError where the table cannot be read.
+        storage_options as in ``register_parquet``. Raises SourceError if the table cannot be read.
         """
         location = table if isinstance(table, str) else table.location()
         if bucket_of(location) is not None:
@@ -173,9 +177,9 @@ class ExecutionContext:
         )
 
     def register_arrow(self, name: str, table: Any) -> None:
-        """A table in memory: Arrow's, or whatever gives an Arrow stream, which is read now.
+        """Register a table in memory: an Arrow table, or any object with an Arrow stream, which is read immediately.
 
-        Such are frames of Polars and relations of DuckDB (``__arrow_c_stream__``), and a DataFrame of another context.
+        Examples of the latter (``__arrow_c_stream__``): Polars frames, DuckDB relations, and DataFrames of other contexts.
         """
         if not isinstance(table, pa.Table):
             if not hasattr(table, "__arrow_c_stream__"):
@@ -186,13 +190,13 @@ class ExecutionContext:
         self.register_source(name, memory_source(table, self._facts.time_zone))
 
     def register_pandas(self, name: str, frame: Any) -> None:
-        """A pandas DataFrame, without its index."""
+        """Register a pandas DataFrame without its index."""
         if not hasattr(frame, "columns"):
             raise PlanError(f"register_pandas takes a pandas DataFrame, not {type(frame).__name__}")
         self.register_arrow(name, pa.Table.from_pandas(frame, preserve_index=False))
 
     def register_source(self, name: str, source: Source) -> None:
-        """Any source, your own too; a table of that name is replaced."""
+        """Register any source, including your own; replaces a table with the same name."""
         self._tables[self._facts.fold(name)] = Scan(name, source)
 
     def register_function(
@@ -202,7 +206,7 @@ class ExecutionContext:
         returns: str = "",
         deterministic: bool = True,
     ) -> None:
-        """A function of your own for SQL: one made with ``kq.arrow_udf``, or a function of Arrow arrays and its type."""
+        """Register your own function for SQL: one from ``kq.arrow_udf``, or a function of Arrow arrays with its type."""
         if is_function(name.lower()):
             raise PlanError(f"there is a function {name} already; give yours another name")
         if isinstance(function, ArrowUdf):
@@ -214,11 +218,11 @@ class ExecutionContext:
         self._functions[name.lower()] = replace(udf.function, name=name)
 
     def table(self, name: str) -> DataFrame:
-        """All rows of a table."""
+        """Return a DataFrame with all rows of a table."""
         return DataFrame(table_query(name), self._session(""))
 
     def sql(self, text: str) -> DataFrame:
-        """A query in Spark's SQL; SqlError with line, column and a caret for what cannot be understood."""
+        """Parse a query in Spark's SQL; raises SqlError, with line, column and a caret, for a syntax error."""
         if not isinstance(text, str):
             raise PlanError(f"sql takes the text of a query, not {type(text).__name__}")
         return DataFrame(parse_query(text), self._session(text))
@@ -227,28 +231,28 @@ class ExecutionContext:
 
     @property
     def facts(self) -> SessionFacts:
-        """What decides the meaning of queries here."""
+        """The settings that decide the meaning of queries."""
         return self._facts
 
     def table_names(self) -> list[str]:
-        """The tables there are, in order of their names."""
+        """Return the names of the registered tables in ascending order."""
         return self._catalog().table_names()
 
     def table_plan(self, name: str) -> LogicalPlan | None:
-        """The plan that reads a table, or None when there is none of that name."""
+        """Return the plan that reads a table, or None if there is no table with this name."""
         return self._catalog().table((name,))
 
     def run(self, analyzed: Analyzed) -> pa.Table:
-        """The rows of a resolved query."""
+        """Run a resolved query and return its rows."""
         return self._executor(analyzed).table()
 
     def stream(
         self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
     ) -> pa.RecordBatchReader:
-        """The rows of a resolved query, batch by batch; without Spark nothing runs before the first is asked for.
+        """Run a resolved query and return its rows batch by batch; without Spark, it starts when the first batch is read.
 
-        stop: ends the query early. budget: bounds what is computed ahead of the reader, together with other queries.
-        A query on Spark looks at neither.
+        stop: ends the query early. budget: bounds the bytes that all queries together compute before they are read. Queries
+        on Spark ignore both.
         """
         return self._executor(analyzed, stop, budget).reader()
 
@@ -266,7 +270,7 @@ class ExecutionContext:
         return LocalExecutor(graph, self._config, schema, stop, budget=budget)
 
     def to_spark(self, analyzed: Analyzed) -> Any:
-        """A resolved query as a lazy Spark DataFrame."""
+        """Return a resolved query as a lazy Spark DataFrame."""
         if self._spark is None:
             raise KQueryError(
                 "this ExecutionContext has no Spark session; make it with ExecutionContext(spark)"
@@ -276,7 +280,7 @@ class ExecutionContext:
         return plan_frame_on_spark(self._spark, analyzed, self._config)
 
     def explain(self, analyzed: Analyzed, trace: bool = False) -> str:
-        """The plans and stages of a resolved query as text; ``trace``: what each rule made of it, too."""
+        """Return the plans and stages of a resolved query; with ``trace``, also the plan after each optimizer rule."""
         query = compile_query(analyzed.plan, self._config)
         parts = ["== Logical plan ==", format_plan(query.logical)]
         for step in query.steps if trace else ():
@@ -313,7 +317,7 @@ class ExecutionContext:
         self.register_source(name, source)
 
     def _connect(self, paths: Sequence[str], storage_options: StorageOptions) -> None:
-        """Have this process reach the buckets of these paths."""
+        """Configure access to the buckets and clusters of these paths in this process."""
         if storage_options is not None:
             clusters = [cluster_of_options(path, storage_options) for path in paths]
             connect_clusters([cluster for cluster in clusters if cluster is not None])
@@ -348,17 +352,17 @@ class _Catalog(Catalog):
         return self._tables.get(self._facts.fold(name[-1])) if len(name) == 1 else None
 
     def add(self, name: str, plan: LogicalPlan) -> None:
-        """A table more, or another one of that name."""
+        """Add or replace a table."""
         self._tables[self._facts.fold(name)] = plan
 
     @override
     def table_names(self) -> list[str]:
-        # a copy: a service's threads may look while another one registers
+        # list() copies, because another thread of a service may register a table at the same time
         return sorted(n for n in list(self._tables) if not n.startswith(_CACHED))
 
 
 class _Session(Session):
-    """Resolves and runs the queries of one context; ``text`` is the SQL that positions refer to."""
+    """Resolves and runs the queries of one context. text: the SQL to which positions in errors refer."""
 
     def __init__(
         self, context: ExecutionContext, catalog: _Catalog, functions: dict[str, UserFunction], text: str
@@ -446,7 +450,7 @@ class _Session(Session):
 
 @contextmanager
 def _limited_depth() -> Iterator[None]:
-    """Raises PlanError where a query is nested more deeply than Python's stack goes."""
+    """Raise PlanError if a query is nested more deeply than Python's stack."""
     try:
         yield
     except RecursionError:
@@ -457,7 +461,7 @@ def _limited_depth() -> Iterator[None]:
 
 
 def _result_schema(produced: pa.Schema, analyzed: Analyzed) -> pa.Schema:
-    """The types that the last stage gives; nullability as the query declares it, not as constant folding narrowed it."""
+    """Return the types of the last stage, with the nullability before constant folding, which Spark reports."""
     fields = zip(produced, analyzed.names, analyzed.plan.schema, strict=True)
     return pa.schema([pa.field(name, own.type, field.nullable) for own, name, field in fields])
 
@@ -477,7 +481,7 @@ def _check_zone(name: str) -> None:
 
 
 def _check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
-    """Raise for values that Spark's types cannot hold."""
+    """Raise SourceError for values that Spark's types cannot represent."""
     if pa.types.is_decimal256(field.type):
         raise SourceError(
             f"column {field.name} is {field.type}; decimals have at most 38 digits: cast it before"
@@ -492,7 +496,7 @@ def _check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
 
 
 def _shown_in_python(dtype: pa.DataType) -> bool:
-    """Whether a value's text is made of the value itself: the engine does not cast the type to strings."""
+    """Return whether values are formatted in Python, because the engine cannot cast the type to string."""
     try:
         check_cast(dtype, STRING)
     except Unsupported:

@@ -1,4 +1,4 @@
-"""The parts of a context that need Spark: its settings, its DataFrames of our plans, open plans applied to DataFrames."""
+"""Connects an ExecutionContext to Spark: session settings, plans as Spark DataFrames, and open plans over DataFrames."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _MAX_ROWS_IN_ROUNDS = (
 
 
 def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
-    """What of the session's settings decides the meaning of queries, and the engine's settings."""
+    """Return the session's settings that decide the meaning of queries, and the engine's settings."""
     link = bridge(spark)
     settings = session_settings(link.conf, link.jvm)
     return _facts(settings), link.config()
@@ -66,9 +66,9 @@ def _facts(settings: SessionSettings) -> SessionFacts:
 
 
 def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
-    """Have this process reach the buckets and clusters of paths as Spark does; SourceError where it cannot.
+    """Configure this process to access the buckets and clusters of paths like Spark; raises SourceError if it cannot.
 
-    ``s3://`` is Spark's only where a setting says so, and is reached by default credentials here.
+    Spark supports ``s3://`` only if a setting enables it; otherwise such paths use the default credentials here.
     """
     link = bridge(spark)
     hadoop = HadoopPaths(link.hadoop_configuration, link.jvm, partial(workers_have_hdfs_client, link))
@@ -83,7 +83,7 @@ def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _CompiledQuery:
-    """The stages of a query of ours, the result's schema, and DataFrames of the tables that are in the driver, by key."""
+    """A compiled query: its stages, the result's schema, and by key the DataFrames of tables in the driver's memory."""
 
     link: Bridge
     config: EngineConfig
@@ -93,25 +93,25 @@ class _CompiledQuery:
     broadcasts: Mapping[int, Any]
 
     def frame(self) -> SparkFrame:
-        """The lazy DataFrame of the result."""
+        """Return the lazy DataFrame of the result."""
         return to_dataframe(
             self.link, self.graph, self.schema, self.config, self.inputs, broadcasts=self.broadcasts
         )
 
     def payload_frame(self) -> SparkFrame:
-        """The DataFrame of the result as payload rows."""
+        """Return the DataFrame of the result as payload rows."""
         return payload_frame(self.link, self.graph, self.config, self.broadcasts)
 
 
 def plan_frame_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkFrame:
-    """A resolved query of ours as a lazy Spark DataFrame."""
+    """Return a resolved query as a lazy Spark DataFrame."""
     return _compiled(spark, analyzed, config, IN_ANY_ORDER).frame()
 
 
 def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkExecutor:
-    """Runs a resolved query of ours as Spark's tasks.
+    """Return an executor that runs a resolved query in Spark's tasks.
 
-    The rows are collected as payloads, unless the query reads tables of the driver or Arrow's large types are wanted.
+    The rows are collected as payloads, unless the query reads tables of the driver or requires Arrow's large types.
     """
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
     large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
@@ -129,13 +129,13 @@ def _compiled(
     inputs: Mapping[str, SparkFrame] | None = None,
     broadcasts: Mapping[int, Any] = NO_BROADCASTS,
 ) -> _CompiledQuery:
-    """The query's stages; Unsupported if Spark's workers cannot run them."""
+    """Compile a query to stages; raises Unsupported if Spark's workers cannot run them."""
     link = bridge(spark)
     problem = worker_problem(link)
     if problem is not None:
         raise Unsupported(problem)
     frames = dict(inputs or {})
-    # rounds read what they need again and again, so their tables travel with the plan, if that is few rows
+    # Every round of a recursive query reads its tables again, so small ones are part of the plan that is sent to the task.
     loops = (node for node in walk_plan(analyzed.plan) if isinstance(node, Recursion))
     in_rounds: NodeMap[Recursion] = NodeMap()
     for loop in loops:

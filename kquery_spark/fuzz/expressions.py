@@ -173,7 +173,7 @@ def _sum(rng: Random, columns: Columns, kind: str, arg: Expr) -> Expr:
         return Expr(rng.choice(("sum({0})", "avg({0})")), "double", (rng.choice(bare),))
     if kind == "decimal":
         return Expr(rng.choice(("sum({0})", "avg({0})")), "decimal", (arg,))
-    # a sum that passes the range on the way, but not in total, is Spark's to say by the order of the rows
+    # If an intermediate sum overflows but the total does not, Spark's result depends on the order of the rows.
     summed = Expr("CAST({0} % 4611686018427387 AS BIGINT)", "bigint", (arg,)) if kind == "bigint" else arg
     return rng.choice(
         (Expr("try_sum({0})", "bigint", (summed,)), Expr("avg({0})", "double", (small_int(arg),)))

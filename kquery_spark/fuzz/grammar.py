@@ -1,4 +1,4 @@
-"""The one table of forms: which SQL gives which kind, from arguments of which kinds.
+"""The table of SQL forms: the kind of value that each form returns, and the kinds of its arguments.
 
 A form is SQL with the kinds of its arguments in braces. ``{any}`` is any kind that can be compared and ``{same}`` the
 kind drawn for it; ``{boolean with e:int}`` is the body of a lambda with the variable ``e``. A kind is a type in
@@ -298,7 +298,7 @@ _SAFE: dict[str, list[str]] = {
     ],
     "doubles": [
         "array({double}, {double})", "CAST({ints} AS ARRAY<DOUBLE>)",
-        # without -0.0, of which the engine makes no sets
+        # without -0.0, for which the engine does not support sets
         "array_distinct(transform({doubles}, z -> z + 0D))", "sort_array(transform({doubles}, z -> z + 0D))",
         *(f"array_{name}(transform({{doubles}}, z -> z + 0D), transform({{doubles}}, z -> z + 0D))"
           for name in ("union", "except", "intersect")),
@@ -390,7 +390,7 @@ _RAISING: dict[str, list[str]] = {
     "span": ["({span} / {int})", "({span} + {span})", "make_dt_interval({int}, {int}, {int})"],
     "months": ["({months} + {months})", "({months} * {int})", "({months} / {int})", "make_ym_interval({int}, {int})"],
 }
-# Java's last digit may be another one than C's, of which a cast to text or a comparison would make a difference.
+# Java's last digit may differ from C's, and a cast to string or a comparison would turn that into a mismatch.
 _INEXACT: dict[str, list[str]] = {
     "double": [
         *(f"{name}({{double}})" for name in _MATH),

@@ -25,7 +25,7 @@ Cases = Literal["queries", "expressions", "both"]
 _QUERIES_PER_BATCH = 8
 """Whole queries of one batch, over the same tables."""
 _BATCHES_PER_QUERY_BATCH = 16
-"""One batch in so many is of whole queries, where a run has both kinds: they take most of its time."""
+"""If a run has both kinds of batches, one in this number is of whole queries, because these take most of its time."""
 _MAX_SHRUNK_PER_BATCH = 3
 
 

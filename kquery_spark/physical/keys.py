@@ -146,7 +146,7 @@ def _index_of_null(dictionary: pa.Array) -> int:
 
 
 def _encode_struct(data: pa.Array) -> Codes:
-    """The fields' codes as one; a NULL is no struct of NULLs."""
+    """Combine the fields' indices to one; a NULL struct differs from a struct of NULLs."""
     fields = [pc.struct_field(data, [i]) for i in range(data.type.num_fields)]
     codes = pack([encode(Vector(f.type, f)) for f in fields], len(data))
     if codes.cardinality >= _MAX_CARDINALITY // 2:
@@ -169,7 +169,7 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
     """Several code columns as one; compressed first wherever the product would not fit."""
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
-    # one value only: it tells no rows apart
+    # a column with a single value does not distinguish rows
     packed, *others = sorted(columns, key=lambda c: c.cardinality == 1)
     for column in others:
         if column.cardinality == 1:

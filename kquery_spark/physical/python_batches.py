@@ -88,7 +88,7 @@ def result_columns(results: pa.RecordBatch, dtypes: Sequence[pa.DataType]) -> li
 
 
 def full_batches(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
-    """All rows in batches of so many, but the last, as Spark hands them to Python (0: as they come)."""
+    """Yield all rows in batches of equal size except the last, like Spark sends them to Python (0: any size)."""
     held: list[Batch] = []
     missing = rows
     for batch in batches:
@@ -114,7 +114,7 @@ def full_batches(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
 
 
 def coalesced(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """The same rows in batches of at least so many, but the last."""
+    """Yield the same rows in batches with a minimum number of rows, except the last."""
     held: list[pa.RecordBatch] = []
     held_rows = 0
     for batch in batches:
@@ -128,7 +128,7 @@ def coalesced(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.Recor
 
 
 def one_batch(batches: Sequence[pa.RecordBatch], rows: int = 0) -> list[pa.RecordBatch]:
-    """The rows of batches in one, or in full ones of so many rows (0: any number)."""
+    """Combine batches to one, or to full batches of ``rows`` rows (0: any number)."""
     if len(batches) == 1 and (not rows or batches[0].num_rows <= rows):
         return list(batches)
     table = pa.Table.from_batches(batches).combine_chunks()

@@ -1,7 +1,11 @@
-"""State on local disk, past the memory budget: batches in nameless scratch files that are gone when the operator is done.
+"""Spills the state of operators that exceeds the memory budget to local disk, in unnamed temporary files.
 
-Operators use a ``SpillDirectory`` as a context manager inside their generator, so that disk space is given back at the end,
-after an error, and when the consumer stops pulling.
+Operators use a ``SpillDirectory`` as a context manager inside their generator, so the disk space is freed when the operator
+ends, after an error, and when the consumer stops pulling batches.
+
+Spilled rows are divided by hash bits of their keys into FAN_OUT = 16 partitions, so equal keys are in the same partition,
+and partitions can be processed one by one. A partition that is still too large is divided again by the next 4 bits.
+Example: 100 GB of state gives 16 partitions of 6 GB at level 0, 256 of 400 MB at level 1, and so on.
 """
 
 from __future__ import annotations
@@ -23,10 +27,12 @@ if TYPE_CHECKING:
     from kquery_spark.physical.operators.base import Metrics
 
 FAN_OUT = 16
-DEEPEST = 3  # 4096 partitions; what is larger then has too few different keys to be split
+DEEPEST = 3  # the last level; a partition that is still too large has too few distinct keys to be divided
 
-_SCATTERED_ROWS = 1 << 17  # that are copied at once
-_HASHED_ROW_BYTES = 24  # of a row that is grouped or hashed: its hash, its group, its place
+_SCATTERED_ROWS = 1 << 17  # rows that are copied to partitions at a time
+_HASHED_ROW_BYTES = (
+    24  # memory of a grouped or hashed row beside its values: its hash, group number, and position
+)
 
 SPILLED_BYTES = "spilled_bytes"
 """The name in an operator's metrics of the bytes that it wrote to disk."""
@@ -35,12 +41,12 @@ Keys = Callable[[Batch], Sequence[Vector]]
 
 
 def hashed_bytes(nbytes: int, rows: int) -> int:
-    """What rows count against the memory budget where they will be grouped or hashed, not only held."""
+    """Return the memory that rows of ``nbytes`` need when they are grouped or hashed."""
     return nbytes + _HASHED_ROW_BYTES * rows
 
 
 class _Block(NamedTuple):
-    """A batch in a store: its place and its physical types."""
+    """A batch in a store: its position, size, and physical types."""
 
     start: int
     nbytes: int
@@ -48,7 +54,10 @@ class _Block(NamedTuple):
 
 
 class SpillFile:
-    """Batches of one schema, appended, then read once or more in order; several files may share a store."""
+    """A sequence of batches with one schema, which is written first and then read any number of times.
+
+    Several files may share a store.
+    """
 
     def __init__(self, store: SpillStore, schema: pa.Schema, metrics: Metrics) -> None:
         self.store = store
@@ -60,7 +69,7 @@ class SpillFile:
         self.nbytes = 0
 
     def append(self, batch: Batch) -> None:
-        """Write one batch, if the run is still to go on: what is spilled at once can be gigabytes."""
+        """Write one batch; raises if the run was stopped, because a caller may spill gigabytes in one go."""
         check_run()
         arrays = [decode(c) if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         if not arrays:
@@ -74,7 +83,7 @@ class SpillFile:
         self._metrics.add(SPILLED_BYTES, sum(a.nbytes for a in arrays))
 
     def remove(self) -> None:
-        """Give the disk space back before the operator ends; for a file with a store of its own."""
+        """Free the disk space before the operator ends. Only for a file with a store of its own."""
         self._blocks = []
         self.store.close()
 

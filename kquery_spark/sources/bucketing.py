@@ -14,7 +14,7 @@ _BUCKET_FILE = re.compile(r".*_([0-9]+)(?:\..*)?")
 
 @dataclass(frozen=True)
 class BucketSpec:
-    """How a table is bucketed: a row's bucket is Spark's hash of ``columns`` modulo ``count``."""
+    """The bucketing of a table: the bucket of a row is the Spark hash of ``columns`` modulo ``count``."""
 
     columns: tuple[str, ...]
     count: int

@@ -87,7 +87,7 @@ def _common(types: list[pa.DataType], tz: str) -> pa.DataType:
 
 
 def _decimal_digits(dtype: pa.DataType) -> int:
-    """The digits of a decimal that has room for the type; 0 for what is no integer and no decimal."""
+    """Return the precision of a decimal that can hold the type; 0 for types other than integers and decimals."""
     return int(dtype.precision) if t.is_decimal(dtype) else {t.INT: 10, t.LONG: 20}.get(dtype, 0)
 
 

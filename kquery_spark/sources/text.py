@@ -82,7 +82,7 @@ def _open(file: DataFile, start: int, length: int, whole: bool) -> Iterator[_Loc
         return
     is_streamed = whole or is_compressed(file.path)
     first, end = (0, file.size) if is_streamed else (max(start - 1, 0), start + length)
-    # a handle that nobody closes, as requests may outlive the block
+    # The shared handle stays open after this block, because requests may still run then.
     with closing(ReadAhead(shared_input(file), first, end)) as ahead:
         yield ahead
 

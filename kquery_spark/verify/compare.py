@@ -135,7 +135,7 @@ def _values(data: pa.Array) -> Iterable[Any]:
 
 
 def _without_times(dtype: pa.DataType) -> pa.DataType:
-    """A type with integers for dates and times, of which Python has only those of the years 1 to 9999."""
+    """Return the type with integers for dates and times, because Python supports only the years 1 to 9999."""
     if t.has_long_counts(dtype) or pa.types.is_duration(dtype):
         return t.LONG
     if dtype == t.DATE:

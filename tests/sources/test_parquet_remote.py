@@ -135,7 +135,7 @@ def are_requested(requests: list[ByteRange], *chunks: ByteRange) -> bool:
     """Whether requests for all these chunks are made within 20 seconds."""
     end = time.monotonic() + 20
     while time.monotonic() < end:
-        if all(any(request.holds(chunk) for request in requests) for chunk in chunks):
+        if all(any(request.contains(chunk) for request in requests) for chunk in chunks):
             return True
         time.sleep(0.01)
     return False
@@ -175,7 +175,7 @@ def test_row_groups_that_statistics_rule_out_are_not_fetched(far, stored, reques
     assert are_requested(requests, chunks[1])
     assert [next(reading), next(reading), next(reading)] == splits[1:]
     assert are_requested(requests, chunks[3])
-    assert not any(request.holds(chunks[g]) for request in requests for g in (0, 2))
+    assert not any(request.contains(chunks[g]) for request in requests for g in (0, 2))
     reading.close()
     assert not held(far)
 
@@ -246,7 +246,7 @@ def test_pages_that_hold_no_row_are_not_fetched(s3_endpoint, stored, contexts, r
     del requests[:]
     frame.collect()
     chunks = [chunk_of(stored[0], 1, column) for column in (0, 3)]
-    pages = [request for request in requests if any(chunk.holds(request) for chunk in chunks)]
+    pages = [request for request in requests if any(chunk.contains(request) for chunk in chunks)]
     assert pages
     assert sum(page.size for page in pages) < sum(chunk.size for chunk in chunks)
 
@@ -256,7 +256,7 @@ def test_what_is_fetched_ahead_is_bounded(far, stored, requests, monkeypatch):
     monkeypatch.setattr(fetched_pieces, "_MAX_BYTES_AHEAD", chunks[0].size + chunks[1].size)
     release = far.fetch(far.splits()[0], ["id", "few", "amount"])
     assert are_requested(requests, *chunks[:2])
-    assert not any(request.holds(chunks[2]) for request in requests)
+    assert not any(request.contains(chunks[2]) for request in requests)
     (batch,) = far.read(far.splits()[0], ["amount"])
     release()
     assert batch.num_rows == GROUP_ROWS

@@ -308,7 +308,7 @@ class Program:
             else:
                 data = data if narrow_set else vector.plain()
                 hits = pc.is_in(data, value_set=values)
-            if has_nan:  # Arrow tells apart NaNs of different bits
+            if has_nan:  # Arrow distinguishes NaNs with different bits
                 hits = pc.or_(hits, pc.fill_null(pc.is_nan(data), False))
             if not has_null and not vector.null_count:
                 return Vector(t.BOOL, hits)

@@ -22,7 +22,7 @@ class Partitioning:
     """Rows with equal keys meet in one of ``count`` tasks; no keys (count 1): all rows in one task.
 
     bounds: not by hash, but by the range that the only key is in: each bound is the first key of the next range (see
-    ``key_ranges``). Every task gets at least one batch, empty or not, which tells it which one it is. descending: the
+    ``key_ranges``). Every task gets at least one batch, empty or not, which identifies the task. descending: the
     first range has the largest keys. nulls_last: NULL is in the last range, not in the first. buckets: not by hash, but by
     the bucket of a table that is bucketed by the keys: the task that reads each bucket. Every task gets a batch, too.
     """

@@ -13,7 +13,9 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, coalesced, from_vectors
 
-_MIN_BATCH_ROWS = 2 * 128 * 1024  # of a batch at least: a partial aggregation wants so many of one projection
+_MIN_BATCH_ROWS = (
+    2 * 128 * 1024
+)  # minimum rows of a batch, because partial aggregation needs many rows of one projection
 
 
 @dataclass(frozen=True)

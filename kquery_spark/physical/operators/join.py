@@ -67,14 +67,14 @@ class JoinExec(BinaryExec):
             side = self._replicated(build_plan, task)
         else:
             with SpillDirectory(task.metrics_of(self)) as spill:
-                held = self._held(build_plan, task, spill)
-                if isinstance(held, SpilledSide):
-                    yield from self._grace(held, probe_plan.run(task), probe_plan.schema, task)
+                build_rows = self._collect_build_side(build_plan, task, spill)
+                if isinstance(build_rows, SpilledSide):
+                    yield from self._grace_join(build_rows, probe_plan.run(task), probe_plan.schema, task)
                     return
-                if isinstance(held, SpillFile):
-                    yield from self._nested_loop(held, probe_plan, task)
+                if isinstance(build_rows, SpillFile):
+                    yield from self._nested_loop(build_rows, probe_plan, task)
                     return
-            side = self._table(build_plan.schema, held)
+            side = self._table(build_plan.schema, build_rows)
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
             if names is not None:
@@ -82,9 +82,10 @@ class JoinExec(BinaryExec):
         yield from Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
 
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
-        """Passes the filter to the probe side, unless unmatched build rows are emitted, which dropped probe rows may match.
+        """Pass the filter to the probe side if that cannot change the result.
 
-        A condition that can raise has to see the pairs of rows that will have no match later.
+        It could if the join emits unmatched build rows, because a dropped probe row may be the match of a build row. It
+        could also hide an error if the join's condition can raise, because then the condition must see all pairs.
         """
         probe = self.right if self.build is BuildSide.LEFT else self.left
         emits_build_rows = self.kind not in _EMITS_PROBE_ROWS_ONLY[self.build]
@@ -92,38 +93,56 @@ class JoinExec(BinaryExec):
         if not emits_build_rows and pure and set(runtime_filter.columns) <= set(probe.schema.names):
             probe.accept_filter(task, runtime_filter.through_filter())
 
-    def _held(
+    def _collect_build_side(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
     ) -> list[Batch] | SpilledSide | SpillFile:
-        """The build rows in memory; past the memory budget on disk, by hash of their keys or as they come without keys."""
-        held: list[Batch] = []
+        """Read the build side completely, before the probe side starts.
+
+        If its join table fits the memory budget, the batches are returned. Otherwise all rows are on disk: in hash
+        partitions of the keys (SpilledSide), or, for a join without keys, in chunks in their order (SpillFile).
+
+        Batches are buffered up to the budget and then written together. Example: with a budget of 100 MB, build rows of
+        250 MB are written in three steps, and the last one writes what is buffered at the end.
+        """
+        buffered: list[Batch] = []
         size = 0
         limit = task.config.memory_bytes
         side: SpilledSide | SpilledChunks | None = None
         for batch in plan.run(task):
-            held.append(batch)
-            size += hashed_bytes(batch.nbytes, batch.num_rows)
+            buffered.append(batch)
+            size += hashed_bytes(batch.nbytes, batch.num_rows)  # rows and the join table that they need
             if size > limit:
                 if side is None and self.keys:
                     side = SpilledSide(spill, plan.schema, self._side_keys(build=True))
                 elif side is None:
                     side = SpilledChunks(spill.file(plan.schema), limit // 8)
-                for one in held:
-                    side.add(one)
-                held, size = [], 0
+                for buffered_batch in buffered:
+                    side.add(buffered_batch)
+                buffered, size = [], 0
         if side is None:
-            return held
-        for one in held:
-            side.add(one)
+            return buffered
+        for buffered_batch in buffered:
+            side.add(buffered_batch)
         return side.file if isinstance(side, SpilledChunks) else side
 
-    def _grace(
-        self, built: SpilledSide, source: Iterator[Batch], schema: pa.Schema, task: TaskContext
+    def _grace_join(
+        self, built: SpilledSide, probe_rows: Iterator[Batch], schema: pa.Schema, task: TaskContext
     ) -> Iterator[Batch]:
-        """Join partition by partition: rows with equal keys are in the same one on both sides."""
+        """Join a spilled build side partition by partition (a Grace hash join).
+
+        1. Write the probe rows to partitions with the same hash bits as the build rows, so that rows with equal keys are
+           in the partition of the same number on both sides.
+        2. Join each pair of partitions in memory. NULL-aware joins depend on the whole build side, so its facts (it has
+           rows, it has a NULL key) are passed to the join of every partition.
+        3. If the build rows of a partition are still too large, divide the pair again by other bits of the hash
+           (``_divide_again``). A partition with all build rows cannot get smaller: its rows have one key, or the hash bits
+           do not separate them. Then, and at the deepest level, it is joined in memory despite its size.
+
+        schema: the schema of the probe rows.
+        """
         with SpillDirectory(task.metrics_of(self)) as spill:
             probe = SpilledSide(spill, schema, self._side_keys(build=False), built.level)
-            for batch in source:
+            for batch in probe_rows:
                 probe.add(batch)
             total = sum(file.rows for file in built.files)
             for build_file, probe_file in zip(built.files, probe.files, strict=True):
@@ -131,14 +150,14 @@ class JoinExec(BinaryExec):
                     continue
                 large = hashed_bytes(build_file.nbytes, build_file.rows) > task.config.memory_bytes
                 if large and build_file.rows < total and built.level < DEEPEST:
-                    yield from self._deeper(built, build_file, probe_file, schema, task)
+                    yield from self._divide_again(built, build_file, probe_file, schema, task)
                     continue
                 side = self._table(built.schema, list(build_file.read()))
                 joining = Probe(self, side, schema)
                 joining.has_build_rows, joining.has_null_key = True, built.has_null_key
                 yield from joining.run(probe_file.read())
 
-    def _deeper(
+    def _divide_again(
         self,
         built: SpilledSide,
         build_file: SpillFile,
@@ -146,16 +165,22 @@ class JoinExec(BinaryExec):
         schema: pa.Schema,
         task: TaskContext,
     ) -> Iterator[Batch]:
-        """Join a partition whose build rows pass the memory budget in partitions of its own."""
+        """Join a partition whose build rows exceed the memory budget, by partitions of the next level of hash bits."""
         with SpillDirectory(task.metrics_of(self)) as spill:
             side = SpilledSide(spill, built.schema, self._side_keys(build=True), built.level + 1)
             for batch in build_file.read():
                 side.add(batch)
             side.has_null_key = built.has_null_key
-            yield from self._grace(side, probe_file.read(), schema, task)
+            yield from self._grace_join(side, probe_file.read(), schema, task)
 
     def _nested_loop(self, built: SpillFile, probe_plan: PhysicalPlan, task: TaskContext) -> Iterator[Batch]:
-        """Every pair without keys: each block of the probe side meets the build side chunk by chunk from disk."""
+        """Join without keys when the build side is on disk: block nested-loop join.
+
+        For each block of probe rows, the whole build side is read chunk by chunk, and the pairs of block and chunk are
+        tested. ``matched`` records which rows of the block have found a match in any chunk, so unmatched probe rows are
+        known after the last chunk. ``marks`` records the same for build rows over all blocks, so unmatched build rows are
+        known after the last block, in one more pass over the file.
+        """
         limit = task.config.memory_bytes
         schema = self.left.schema if self.build is BuildSide.LEFT else self.right.schema
         joining = Probe(self, self._table(schema, []), probe_plan.schema)
@@ -183,7 +208,7 @@ class JoinExec(BinaryExec):
         return batch, JoinTable(keys, batch.num_rows, [k.null_safe for k in self.keys])
 
     def _replicated(self, plan: ReplicateExec, task: TaskContext) -> tuple[Batch, JoinTable]:
-        """The build side of all tasks, which a worker keeps for its next tasks and queries."""
+        """Return the build side of a broadcast join from the worker's cache, which later tasks and queries share."""
 
         def make() -> tuple[tuple[Batch, JoinTable], int]:
             batch, table = self._table(plan.schema, list(plan.run(task)))

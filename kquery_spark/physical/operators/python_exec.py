@@ -48,7 +48,7 @@ class PythonExec(UnaryExec):
             yield from self.call_functions(chain((first,), rows), task)
 
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """The output for the child's rows, of which there is at least one."""
+        """Return the output for the child's rows. There is at least one row."""
         raise NotImplementedError
 
     def arguments(self) -> Arguments:

@@ -42,7 +42,7 @@ def in_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) ->
 def _pieces_in_order(
     held: list[Batch], schema: pa.Schema, keys: Sequence[SortKey], rows: int
 ) -> Iterator[Batch]:
-    """All rows of the batches in order, so many at a time, so that they are never there twice; ``held`` is emptied."""
+    """Yield all rows of the batches in sorted order, in parts, so that memory never has two copies; ``held`` is emptied."""
     together = concat(schema, held)
     held.clear()
     order = pa.array(sort_order(together, keys))

@@ -85,6 +85,6 @@ def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
 
 
 def _near(values: Int64s, limit: int) -> Int64s:
-    """The rows among which the first ones are: by this key no further than so many of them."""
+    """Return the candidates for the first ``limit`` rows: those whose key is not greater than that of row ``limit``."""
     bound = np.partition(values, limit)[limit] if limit else values.min()
     return np.flatnonzero(values <= bound)

@@ -1,7 +1,7 @@
 """The order of strings and byte strings, eight bytes at a time as integers.
 
-Most strings are told apart by their first bytes, and to sort those as integers takes a third of the time of sorting the
-different strings. Spark sorts by such prefixes, too.
+Most strings differ in their first bytes. To sort these as integers takes a third of the time of sorting the
+distinct strings. Spark also sorts by such prefixes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
 _PREFIX_BYTES = 8
-_MAX_PREFIX_ROUNDS = 32  # after so many times eight equal bytes the rest is sorted as strings
+_MAX_PREFIX_ROUNDS = (
+    32  # after this number of rounds of eight equal bytes, the remaining bytes are sorted as strings
+)
 _SIGN = np.uint64(1 << 63)
 
 

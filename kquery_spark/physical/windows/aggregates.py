@@ -22,8 +22,8 @@ from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import (
     are_short,
     fold_ranges,
+    frame_pairs,
     merge_ranges,
-    pieces,
     prefix_counts,
     sums_in_order,
 )
@@ -147,7 +147,7 @@ def _counts(name: str, args: Sequence[Vector], low: Int64s, high: Int64s, n: int
 
 
 def _sums(vector: Vector, state: pa.DataType, low: Int64s, high: Int64s) -> list[Vector] | None:
-    """States of sum and avg, of which the sum is a ``state``; None where the values are too large for the short way."""
+    """Return the states of sum and avg, whose sum has the type ``state``; None if values are too large for the fast path."""
     valid = validity(vector.data)
     flags = np.ones(len(low), np.bool_) if valid is None else valid
     before = prefix_counts(flags)
@@ -209,7 +209,7 @@ def _range_by_range(
     call: WindowCall, accumulate: Accumulator, args: Sequence[Vector], low: Int64s, high: Int64s
 ) -> Vector:
     done = []
-    for start, stop, owner, member in pieces(low, high):
+    for start, stop, owner, member in frame_pairs(low, high):
         index = pa.array(member)
         here = [a if a.is_scalar else Vector(a.dtype, a.data.take(index)) for a in args]
         groups = Groups(owner, stop - start, np.zeros(stop - start, np.int64))

@@ -46,7 +46,7 @@ class Fold:
 
     @classmethod
     def of(cls, call: WindowCall) -> Fold | None:
-        """None for calls that need no states: ranking, shifting, frames with two ends."""
+        """Return None for calls that need no states: ranking, shifting, frames with two ends."""
         frame = call.frame
         bounded = frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None
         if (call.entry is not None and call.entry.ordered) or bounded:

@@ -96,7 +96,7 @@ def _keys_and_targets(
 
 
 def _keys_and_months(vector: Vector, months: int, valid: np.ndarray | None) -> tuple[Int64s, Int64s]:
-    """Dates or timestamps, and the same so many months later, both as int64."""
+    """Return dates or timestamps, and the same values moved by a number of months, both as int64."""
     check_months(vector.dtype)
     integers = as_integers(vector)
     assert integers is not None  # times have them

@@ -1,8 +1,12 @@
-"""Aggregates over a range of rows for every row at once.
+"""Aggregates a range of rows, such as a window frame, for every row at the same time.
 
-A range is put together from blocks of 1, 2, 4 ... rows (its length in binary); blocks of one size for all rows are
-made from those of half the size by one vectorized step. That is log2(longest range) steps, and each result is a sum of
-few partial results, so nothing cancels and a NaN stays where it is.
+The idea is that of a sparse table. Blocks of 2, 4, 8, ... rows are computed for all start positions, each size from the size
+before with one vectorized step. A range is the concatenation of blocks whose sizes are the binary digits of its length.
+Example: the range of rows 3 to 15 (13 rows, binary 1101) consists of the block of 1 row at 3, the block of 4 rows at 4, and
+the block of 8 rows at 8. That takes log2(longest range) steps for all rows together.
+
+The alternative, differences of prefix sums, would be faster. But it loses precision by cancellation, a NaN or infinity would
+spread to all later rows, and it does not work for minimum and maximum.
 """
 
 from __future__ import annotations
@@ -22,14 +26,16 @@ from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
 
 _MAX_PAIRS = 2_000_000
-_MAX_BOUNDED_PAIRS = 131_072  # where the run may use little memory
-_GROWING = 2  # frames that only grow have no more rows than this times theirs in all
-_MAX_ADDITIONS_PER_ROW = 64  # additions a row, from the first to the last, that are worth their time
+_MAX_BOUNDED_PAIRS = 131_072  # for runs that must use little memory
+_MAX_RUN_RATIO = 2  # running sums are used if they add at most this many values per row of the input
+_MAX_ADDITIONS_PER_ROW = (
+    64  # sums in order are computed value by value up to this average number of additions per row
+)
 _LONG_FRAME_ROWS = 512
 
 
 def fold_ranges(values: np.ndarray, low: Int64s, high: Int64s, fold: np.ufunc, neutral: Any) -> np.ndarray:
-    """``fold`` of ``values[low:high]`` per row."""
+    """Return ``fold`` of ``values[low:high]`` for each row; ``neutral`` for empty ranges."""
     lengths = high - low
     result = np.full(len(low), neutral, values.dtype)
     block_starts = low.copy()
@@ -41,23 +47,28 @@ def fold_ranges(values: np.ndarray, low: Int64s, high: Int64s, fold: np.ufunc, n
             result[rows] = fold(result[rows], block[block_starts[rows]])
             block_starts[rows] += size
             if 2 * size <= longest:
+                # block[i] covers rows i to i + size - 1; combined with block[i + size] it covers twice as many
                 block = fold(block[: len(block) - size], block[size:])
             size *= 2
     return result
 
 
 def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
-    """Sums of ``values[low:high]`` per row, added from the first to the last, as Spark adds floats.
+    """Return the sums of ``values[low:high]`` for each row, added from first to last like in Spark where that is affordable.
 
-    Of frames that only grow, and of those that hold few rows. Long ones that slide are added pairwise, as is what follows
-    a row: from the first to the last that takes as many additions as there are pairs of rows.
+    The order of additions decides the last digits of floats. There are three cases:
+    1. Frames that only grow (UNBOUNDED PRECEDING to CURRENT ROW): rows with the same start form a run, and one running sum
+       per run gives all results.
+    2. Short frames that slide: values are added one by one, as many times as the longest frame has rows.
+    3. Long frames that slide, or that reach to the end: adding in order would take a number of additions that is quadratic
+       in the number of rows, so they are added pairwise (``fold_ranges``), and the last digits may differ from Spark's.
     """
     lengths = high - low
     if not len(lengths):
         return np.zeros(0, values.dtype)
     firsts = np.flatnonzero(np.diff(low, prepend=-1))
     starts, ends = low[firsts], np.maximum.reduceat(high, firsts)
-    if int((ends - starts).sum()) <= _GROWING * len(values):
+    if int((ends - starts).sum()) <= _MAX_RUN_RATIO * len(values):
         return _running_sums(
             values, starts, ends, np.repeat(np.arange(len(firsts)), np.diff(firsts, append=len(low))), high
         )
@@ -72,26 +83,34 @@ def sums_in_order(values: np.ndarray, low: Int64s, high: Int64s) -> np.ndarray:
 
 
 def are_short(low: Int64s, high: Int64s) -> bool:
-    """True if frames hold so few rows that adding these one by one is worth the time."""
+    """Return whether frames have few enough rows to add their values one by one."""
     lengths = high - low
     few = int(lengths.sum()) <= _MAX_ADDITIONS_PER_ROW * len(lengths)
     return few and int(lengths.max(initial=0)) <= _LONG_FRAME_ROWS
 
 
 def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s, high: Int64s) -> np.ndarray:
-    """The sum from the start of each row's run to ``high``; runs are ``values[start:end]`` and do not overlap much."""
+    """Return for each row the sum from the start of its run to ``high``.
+
+    run: the index of each row's run. starts, ends: the runs ``values[start:end]``, which hardly overlap. They are copied one
+    after the other into ``added``, where each becomes its running sum: long runs by ``cumsum`` one at a time, short runs all
+    together, position by position.
+    """
     lengths = np.maximum(ends - starts, 0)
     places = np.cumsum(lengths) - lengths
     added = values[np.repeat(starts - places, lengths) + np.arange(int(lengths.sum()))]
     with np.errstate(all="ignore"):
         sizes = np.minimum(lengths, _LONG_FRAME_ROWS + 1)
-        order = np.argsort(-sizes.astype(np.int16), kind="stable")  # which sorts short integers by digits
+        order = np.argsort(
+            -sizes.astype(np.int16), kind="stable"
+        )  # a fast radix sort, because the type is small
         long = int(np.searchsorted(-sizes[order], -_LONG_FRAME_ROWS))
-        for one in order[:long]:
-            part = added[places[one] : places[one] + lengths[one]]
+        for index in order[:long]:
+            part = added[places[index] : places[index] + lengths[index]]
             np.cumsum(part, out=part)
         short = order[long:]
         sizes = lengths[short]
+        # Short runs are in descending order of length, so the runs that have a value at `offset` are a prefix of them.
         for offset in range(1, int(sizes[0]) if len(sizes) else 0):
             rows = places[short[: int(np.searchsorted(-sizes, -offset))]] + offset
             added[rows] += added[rows - 1]
@@ -103,7 +122,7 @@ def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s,
 
 
 def prefix_counts(flags: np.ndarray) -> Int64s:
-    """How many flags are set before each row, with one entry more for the end."""
+    """Return the number of flags that are set before each row, and one more entry for the end."""
     counts = np.zeros(len(flags) + 1, np.int64)
     np.cumsum(flags, out=counts[1:])
     return counts
@@ -117,7 +136,10 @@ def merge_ranges(
     high: Int64s,
     context: CallContext,
 ) -> list[Vector]:
-    """States of the rows ``low:high`` for each row, by merging; ``states`` has one entry per row."""
+    """Return the merged aggregate state of the rows ``low:high`` for each row, by the method of ``fold_ranges``.
+
+    states: one state per row. nothing: the state of an empty range.
+    """
     n = len(low)
     lengths = high - low
     block_starts = low.copy()
@@ -151,7 +173,7 @@ def merge_ranges(
 def merge_pairs(
     accumulate: Accumulator, left: list[Vector], right: list[Vector], context: CallContext
 ) -> list[Vector]:
-    """Row i of the left side merged with row i of the right side, in that order."""
+    """Merge the state at row i of the left side with that at row i of the right side, in this order."""
     n = len(left[0].data)
     ids = np.arange(n, dtype=np.int64)
     both = [
@@ -165,8 +187,13 @@ def _take(vector: Vector, rows: Int64s) -> Vector:
     return Vector(vector.dtype, vector.data.take(pa.array(rows)))
 
 
-def pieces(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, Int64s]]:
-    """Slices of rows with all their (row, member) pairs: start, stop, which row, which member."""
+def frame_pairs(low: Int64s, high: Int64s) -> Iterator[tuple[int, int, Int64s, Int64s]]:
+    """Expand the frames ``low:high`` of rows to pairs of a row and a row in its frame, for a slice of rows at a time.
+
+    Yields start and stop of the slice, and for each pair the index of its row within the slice and the row of the frame. A
+    slice has at most _MAX_PAIRS pairs, or a single row. Example: the frames 0:1, 0:2 and 1:3 give the slice 0, 3 with the
+    rows 0, 1, 1, 2, 2 and the frame rows 0, 0, 1, 1, 2.
+    """
     lengths = high - low
     ends = np.cumsum(lengths)
     start, n = 0, len(low)

@@ -20,7 +20,7 @@ _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 
 @dataclass(frozen=True)
 class CsvOptions:
-    """How the text is cut into values and what the values mean; every default is Spark's.
+    """Decides how lines are split into values and how values are interpreted; the defaults are the same as in Spark.
 
     ``names``: what columns are called where there is no header, with ``{0}`` for the index from 0 and
     ``{1}`` from 1. ``strict_dates``: a dateFormat is given, so that nothing else is a date. ``date_format``,
@@ -79,7 +79,7 @@ class CsvOptions:
         return not self.doubles_quotes and self.escape.encode() in block
 
     def distinguishes_empty_values(self, pruned: bool) -> bool:
-        """Whether Spark tells a quoted empty value from none, or skips columns (``pruned``) by a rule of its own."""
+        """Return whether Spark distinguishes a quoted empty value from NULL, or has a special rule for skipped columns."""
         return self.null_value != self.empty_value or (pruned and self.doubles_quotes)
 
     @property

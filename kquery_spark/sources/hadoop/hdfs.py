@@ -1,6 +1,6 @@
-"""HDFS: how this process reaches each cluster, by the package ``hdfs-native``, a client of HDFS that needs no JVM.
+"""Connects this process to HDFS clusters with the package ``hdfs-native``, an HDFS client that needs no JVM.
 
-A path names a cluster (``hdfs://nameservice/path`` or ``hdfs://host:port/path``). Hadoop's settings of it are told to this
+A path names a cluster (``hdfs://nameservice/path`` or ``hdfs://host:port/path``). Hadoop's settings of it are passed to this
 process once, by the driver's planner or by ``storage_options``, and travel to workers with the function that they run, not
 with the plan.
 """
@@ -40,10 +40,10 @@ _ATTEMPTS_OF_ONE_HOST = "3"
 class HdfsCluster:
     """How to reach one cluster.
 
-    authority: a name service, or a host with or without a port; empty for ``fs.defaultFS``. settings: Hadoop's, by name.
-    user: who asks on a cluster without Kerberos; None for whom the environment says. complete: whether ``settings`` are all
-    that there are, and none come from files in ``HADOOP_CONF_DIR``. token: by which to log in, on a cluster with Kerberos;
-    None for by the machine's tickets, or by a file of tokens that the environment names.
+    authority: a name service, or a host with or without a port; empty for ``fs.defaultFS``. settings: Hadoop's settings by
+    name. user: the user name for a cluster without Kerberos; None for the name that the environment defines. complete:
+    whether ``settings`` has all settings, so that files in ``HADOOP_CONF_DIR`` are not read. token: the delegation token for
+    a cluster with Kerberos; None to use the machine's tickets, or a file of tokens that the environment names.
     """
 
     authority: str
@@ -54,12 +54,12 @@ class HdfsCluster:
 
     @property
     def stamp(self) -> int:
-        """A number that tells the cluster from one of the same name whose name nodes are elsewhere."""
+        """A number that distinguishes the cluster from one with the same name and other name nodes."""
         nodes = [setting for setting in self.settings if setting[0].startswith(_NAME_NODES)]
         return zlib.crc32(repr((self.authority, nodes)).encode())
 
     def filesystem(self) -> pafs.FileSystem:
-        """The filesystem of the cluster, of which this process has one; SourceError where none can be made."""
+        """Return the process's filesystem object for the cluster; raises SourceError if it cannot be created."""
         return _filesystem(self)
 
 

@@ -52,7 +52,7 @@ def default_principal() -> str | None:
 
 
 class _TokenFile:
-    """A file of tokens without a name, which the environment names while somebody needs it.
+    """An unnamed file of tokens, to which an environment variable points as long as a caller needs it.
 
     The file stays until there are other tokens, as a process that was started meanwhile may look for it later.
     """

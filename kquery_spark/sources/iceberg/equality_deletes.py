@@ -13,7 +13,7 @@ from kquery_spark.types import names as t
 
 _MAX_VALUES = 20_000_000  # of all files of deleted values; every task may hold most of them
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
-# Equal values have one form. Iceberg tells apart zeros and NaNs that Spark does not, so floating-point numbers are not here.
+# Types with one representation per value. Floats are not here: Iceberg distinguishes zeros and NaNs that Spark does not.
 _TYPES = {
     "boolean": t.BOOL,
     "int": t.INT,

@@ -33,7 +33,7 @@ NameMapping = Mapping[str, MappedField]
 
 
 def read_name_mapping(text: str) -> NameMapping:
-    """The fields of a mapping by their names, of which each may have several; Unsupported where one is ambiguous."""
+    """Parse a mapping from names to fields. A field may have several names; raises Unsupported if a name is ambiguous."""
     return _mapped(json.loads(text))
 
 

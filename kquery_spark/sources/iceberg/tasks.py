@@ -25,7 +25,7 @@ _PUFFIN, _PARQUET = "puffin", "parquet"
 _FILE_TASK = "file-scan-task"
 _PARQUET_HEADER_BYTES = 4
 # Iceberg's specification, "Reserved Field IDs"
-_LAST_FIELD_ID = 2147483447  # that is no metadata column's
+_LAST_FIELD_ID = 2147483447  # higher ids belong to metadata columns
 _FILE_ID, _SPEC_ID = 2147483646, 2147483643
 POSITION_ID = 2147483645
 """The field id of ``_pos``, the position of a row in its data file."""

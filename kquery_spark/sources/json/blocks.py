@@ -63,7 +63,7 @@ class Lines:
         return self.block[self.starts[i] : self.ends[i]].decode()
 
     def joined(self, line_indexes: Positions) -> bytes:
-        """Some lines, in their order; adjacent lines are joined as one run, so the loop is over the gaps."""
+        """Return some lines in their order. Adjacent lines are copied as one run, so the loop is over the gaps."""
         if not len(line_indexes):
             return b""
         starts, ends = self.starts[line_indexes], self.ends[line_indexes]

@@ -33,7 +33,7 @@ class Node(NamedTuple):
 
 
 class Malformed(Exception):
-    """A text that is no JSON; ``certain``: Jackson cannot find its way back into the line behind the error."""
+    """A string is not valid JSON. certain: whether Jackson cannot continue with the line after the error."""
 
     def __init__(self, certain: bool) -> None:
         super().__init__("malformed JSON")

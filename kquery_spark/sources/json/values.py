@@ -55,7 +55,7 @@ def from_strings(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) ->
     values = converted(strings, dtype, options.strings)
     if dtype != t.DATE or options.strings.strict_dates or values.null_count == strings.null_count:
         return values
-    # What is no date may be a number of days since 1970, as Spark 1.5 wrote them.
+    # A string that is not a date may be a number of days since 1970, which Spark 1.5 wrote.
     odd = pc.and_(values.is_null(), strings.is_valid())
     days = [_days(text) for text in strings.filter(odd).to_pylist()]
     return pc.replace_with_mask(values, odd, pa.array(days, pa.int32()).cast(t.DATE))
@@ -138,7 +138,7 @@ class Converter:
         return self._text(node, dtype) if is_text(dtype) else self._number(node, dtype)
 
     def _as_text(self, node: Node) -> str:
-        """What is no string as a text."""
+        """Return a value that is not a string as a string."""
         if self._options.exact_strings:
             return node.raw
         document = json_documents.parse(node.raw)

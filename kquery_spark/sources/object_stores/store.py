@@ -1,6 +1,6 @@
-"""What all object stores have in common: a bucket, what is needed to read there, and nothing of that in any message.
+"""Base class of object stores: a bucket and the credentials to read it, which no message may contain.
 
-A path names a bucket (``s3a://bucket/key``). What is needed to read there is told to this process once, by the driver's
+A path names a bucket (``s3a://bucket/key``). What is needed to read there is passed to this process once, by the driver's
 planner or by ``storage_options``, and travels to workers with the function that they run, not with the plan.
 """
 
@@ -73,14 +73,14 @@ class ObjectStore(ABC):
     @property
     @abstractmethod
     def stamp(self) -> int:
-        """A number that tells the bucket from one of the same name at another endpoint."""
+        """A number that distinguishes the bucket from one with the same name at another endpoint."""
 
     def names_in(self, data: bytes) -> bool:
         """Whether serialized plans name a path in the bucket."""
         return any(f"{scheme}://{self.bucket}/".encode() in data for scheme in self.schemes)
 
     def filesystem(self) -> pafs.FileSystem:
-        """The filesystem of the bucket, of which this process has one; SourceError where none can be made."""
+        """Return the process's filesystem object for the bucket; raises SourceError if it cannot be created."""
         return _filesystem(self)
 
     def check_opened(self, file: pa.NativeFile) -> None:  # noqa: B027  most stores give an object's bytes as they are

@@ -18,7 +18,7 @@ from kquery_spark.types.vector import Int64s
 
 @dataclass(frozen=True)
 class SourceView(Source):
-    """Another source, of which a piece of a split is one batch (``addressable``)."""
+    """Wraps an ``addressable`` source, in which a piece of a split is one batch."""
 
     divisible: ClassVar[bool] = True
     columnar: ClassVar[bool] = True

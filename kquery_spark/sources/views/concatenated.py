@@ -19,7 +19,7 @@ from kquery_spark.types.vector import Int64s
 
 @dataclass(frozen=True)
 class ConcatenatedSource(Source):
-    """Sources of equal schemas, each of which is addressable, one after the other; ``files`` counts the files of each."""
+    """Concatenates addressable sources with equal schemas; ``files`` has the number of files of each source."""
 
     divisible: ClassVar[bool] = True
     columnar: ClassVar[bool] = True
