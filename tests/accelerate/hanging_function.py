@@ -101,6 +101,7 @@ def cancelled(spark: SparkSession, frame: DataFrame, name: str, cancel: Callable
         error = "KeyboardInterrupt"
     except BaseException as raised:
         error = "cancelled" if "ancel" in str(raised) or "stopped" in str(raised) else repr(raised)[:300]
+    assert moment, error  # the query ended before its function hung
     ended = time.monotonic() - moment[0]
     thread.join()
     workers = until(lambda: not any(map(is_alive, pids())))
