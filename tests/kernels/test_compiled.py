@@ -29,7 +29,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 
 FILE_LOOPS.load()
 assert FILE_LOOPS.kernels() is None  # another process compiles
-for _ in range(600):
+for _ in range(2400):
     FILE_LOOPS.load()
     if FILE_LOOPS.kernels() is not None:
         break
@@ -131,7 +131,7 @@ FILE_LOOPS.load_in_background()  # no request yet
 assert [FILE_LOOPS.kernels() for _ in range(_WARMUP_CALLS)] == [None] * _WARMUP_CALLS
 time.sleep(0.5)
 assert FILE_LOOPS.kernels() is None
-for _ in range(600):
+for _ in range(2400):
     if FILE_LOOPS.kernels() is not None:
         break
     time.sleep(0.1)
