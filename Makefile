@@ -59,7 +59,7 @@ matrix: venv ## SQL files, every function and TPC-H on each supported PySpark; A
 	@$(SPARK_ENV) $(PY) -m tests.matrix $(ARGS)
 
 tables: venv ## Delta, Iceberg, the object stores and HDFS with every PySpark that they have JARs for (an hour, JARs of 1 GB)
-	@$(SPARK_ENV) $(PY) -m pytest -m tables tests/accelerate/test_table_formats.py $(ARGS)
+	@$(SPARK_ENV) $(PY) -m pytest -m tables tests/accelerate/tables/test_table_formats.py $(ARGS)
 
 lowest: venv ## the same with the lowest versions that pyproject.toml allows
 	@$(SPARK_ENV) $(PY) -m tests.matrix lowest $(ARGS)

@@ -19,7 +19,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from kquery_spark.spark_bridge.session.versions import SUPPORTED
-from tests.scala_build import spark_home
+from tests.support.scala_build import spark_home
 
 ROOT = Path(__file__).parents[1]
 DIRECTORY = ROOT / ".matrix"
@@ -30,8 +30,8 @@ SUITES = (
     ("SQL", "tests/sql"),
     ("Functions", "tests/functions/test_parity.py"),
     ("Files", "tests/sources/test_older_releases.py"),
-    ("Actions", "tests/accelerate/test_every_action.py"),
-    ("TPC-H", "tests/accelerate/test_tpch.py"),
+    ("Actions", "tests/accelerate/enable/test_every_action.py"),
+    ("TPC-H", "tests/accelerate/queries/test_tpch.py"),
 )
 #: What a test reports of a query that stays with this release of Spark, as it answers otherwise than the newest.
 DECLINED = "declined"

@@ -8,13 +8,13 @@ import pytest
 from benchmarks import tpch
 from kquery_spark import verify
 
-pytest.register_assert_rewrite("tests.accelerate.python_functions")
+pytest.register_assert_rewrite("tests.accelerate.python.python_functions")
 
 
 @pytest.fixture(scope="session")
 def rows(spark, tmp_path_factory):
     """A column of each type, NULLs, NaN and -0.0 (``python_functions.ROWS``) in three Parquet files."""
-    from tests.accelerate.python_functions import ROWS
+    from tests.accelerate.python.python_functions import ROWS
 
     path = str(tmp_path_factory.mktemp("functions") / "rows")
     spark.sql(ROWS).repartition(3).write.parquet(path)
@@ -24,7 +24,7 @@ def rows(spark, tmp_path_factory):
 @pytest.fixture(scope="session")
 def nested(spark, rows, tmp_path_factory):
     """Arrays, maps, structs and day-time intervals, with NULLs at every level (``python_functions.NESTED_ROWS``)."""
-    from tests.accelerate.python_functions import NESTED_ROWS
+    from tests.accelerate.python.python_functions import NESTED_ROWS
 
     path = str(tmp_path_factory.mktemp("functions") / "nested")
     rows.where("id < 120").createOrReplaceTempView("rows_to_nest")

@@ -1,4 +1,4 @@
-"""TPC-H data and queries; their answers are looked at in tests/accelerate/test_tpch.py."""
+"""TPC-H data and queries; their answers are looked at in tests/accelerate/queries/test_tpch.py."""
 
 import pytest
 

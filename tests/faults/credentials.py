@@ -28,7 +28,7 @@ from pyspark.sql import SparkSession
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.cli.commands import cli
-from tests.s3 import REGION, SECRET, USER, new_bucket, s3_server
+from tests.support.s3 import REGION, SECRET, USER, new_bucket, s3_server
 
 TOKEN = "a-session-token-that-nothing-shows"
 AZURE_KEY = base64.b64encode(b"an account key that nothing shows").decode()

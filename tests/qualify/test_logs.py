@@ -17,7 +17,7 @@ from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Outcome, QueryReport
 from kquery_spark.qualify.text import render_text
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
-from tests.event_logs import logged_events
+from tests.support.event_logs import logged_events
 
 CODECS = ("none", "lz4", "zstd", "snappy")
 QUERIES = {

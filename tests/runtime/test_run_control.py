@@ -16,7 +16,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.run_control import LimitReached, RunCancelled, RunControl
-from tests.memory import MEGABYTES, peak_memory
+from tests.support.memory import MEGABYTES, peak_memory
 
 ROWS = 6_000
 TABLE = pa.table(

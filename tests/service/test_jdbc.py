@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.maven import Unreachable, artifact
+from tests.support.maven import Unreachable, artifact
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.s3 import s3_server
+from tests.support.s3 import s3_server
 
 
 @pytest.fixture(scope="session")

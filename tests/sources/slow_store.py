@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from typing_extensions import override
 
-from tests.s3 import storage_options
+from tests.support.s3 import storage_options
 
 _MODIFIED = "Wed, 01 Jan 2025 00:00:00 GMT"
 

@@ -16,7 +16,7 @@ from kquery_spark.errors import ConfigError, KQueryError
 from kquery_spark.sources.object_stores.azure import AzureStore
 from kquery_spark.sources.object_stores.connections import connect, reach, store_of_options
 from kquery_spark.sources.object_stores.store import without_secrets
-from tests.azure_storage import (
+from tests.support.azure_storage import (
     ACCOUNT,
     HOST,
     KEY,

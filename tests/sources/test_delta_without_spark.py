@@ -16,7 +16,7 @@ from deltalake import DeltaTable, write_deltalake
 
 import kquery_spark as kq
 from kquery_spark.errors import SourceError
-from tests.s3 import new_bucket, s3_server, storage_options
+from tests.support.s3 import new_bucket, s3_server, storage_options
 
 ROWS = pa.table(
     {

@@ -22,7 +22,7 @@ from kquery_spark.sources.object_stores.google import CREDENTIALS_VARIABLE, Goog
 from kquery_spark.sources.object_stores.store import without_secrets
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages.serialization import to_bytes
-from tests.google_storage import TOKEN, GoogleServer, google_server, key_file
+from tests.support.google_storage import TOKEN, GoogleServer, google_server, key_file
 
 TABLE = pa.table({"id": range(1000), "s": [f"t{i % 7}" for i in range(1000)]})
 

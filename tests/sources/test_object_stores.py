@@ -25,7 +25,7 @@ from kquery_spark.sources.object_stores.s3 import S3Store
 from kquery_spark.sources.object_stores.store import without_secrets
 from kquery_spark.sources.parquet.source import parquet_source
 from kquery_spark.stages.serialization import to_bytes
-from tests.s3 import SECRET, new_bucket, s3_server, storage_options
+from tests.support.s3 import SECRET, new_bucket, s3_server, storage_options
 
 
 def rows(ctx: kq.ExecutionContext, sql: str) -> list[tuple[Any, ...]]:

@@ -21,7 +21,7 @@ from kquery_spark.sources.orc import file as orc_file
 from kquery_spark.sources.orc.source import OrcSource, orc_source
 from kquery_spark.sources.prefetch import byte_ranges, fetched_ranges, fetching
 from kquery_spark.sources.prefetch.read_counts import read_counts
-from tests.s3 import new_bucket, storage_options
+from tests.support.s3 import new_bucket, storage_options
 
 ROWS = 200_000
 COMPRESSIONS = ["uncompressed", "zlib", "snappy", "lz4", "zstd"]

@@ -31,7 +31,7 @@ from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.prefetch import byte_ranges, fetched_pieces, fetched_ranges, fetching
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types import names as t
-from tests.s3 import new_bucket, storage_options
+from tests.support.s3 import new_bucket, storage_options
 
 ROWS, GROUP_ROWS = 400_000, 100_000
 

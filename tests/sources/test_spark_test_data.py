@@ -17,7 +17,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.verify.compare import _values
-from tests.maven import REPOSITORY, Unreachable, artifact
+from tests.support.maven import REPOSITORY, Unreachable, artifact
 
 pytestmark = pytest.mark.faults
 

@@ -17,7 +17,7 @@ from kquery_spark.spark_bridge.plan.catalyst_plans import SparkPlans
 from kquery_spark.spark_bridge.session.bridge import bridge
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 from tests.conftest import SPARK_VERSION
-from tests.s3 import SECRET
+from tests.support.s3 import SECRET
 
 PAYLOAD = StructType(
     [

@@ -1,6 +1,6 @@
 """Tables of Delta and Iceberg and files in object stores and on HDFS, in a Spark session with their JARs, in a process of its own.
 
-``tests/accelerate/test_table_formats.py`` starts it; ``pytest tests/table_formats --table-format=delta`` does so by hand. A JVM takes JARs when it starts, so the session of the other tests cannot run them.
+``tests/accelerate/tables/test_table_formats.py`` starts it; ``pytest tests/table_formats --table-format=delta`` does so by hand. A JVM takes JARs when it starts, so the session of the other tests cannot run them.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import pytest
 
 from kquery_spark.config.spark_settings import configure
 from kquery_spark.fuzz.settings import UNCOMPILED
-from tests.azure_storage import HOST as AZURE_HOST
-from tests.azure_storage import KEY as AZURE_KEY
-from tests.azure_storage import azure_server
 from tests.conftest import SPARK_VERSION, worker_environment
-from tests.google_storage import GoogleServer, google_server, key_file
-from tests.https_proxy import HttpsProxy, https_proxy
-from tests.maven import Unreachable, artifact
+from tests.support.azure_storage import HOST as AZURE_HOST
+from tests.support.azure_storage import KEY as AZURE_KEY
+from tests.support.azure_storage import azure_server
+from tests.support.google_storage import GoogleServer, google_server, key_file
+from tests.support.https_proxy import HttpsProxy, https_proxy
+from tests.support.maven import Unreachable, artifact
 
 #: Object stores, whose tests look for secrets in the event log.
 _STORES = ("s3", "gs", "abfs")
@@ -190,7 +190,7 @@ LIBRARIES: dict[str, dict[tuple[int, ...], Library]] = {
 @pytest.fixture(scope="session")
 def s3_endpoint() -> Iterator[str]:
     """The address of an S3 server on this machine."""
-    from tests.s3 import s3_server
+    from tests.support.s3 import s3_server
 
     with s3_server() as endpoint:
         yield endpoint
@@ -250,7 +250,7 @@ def _server_settings(request: pytest.FixtureRequest, table_format: str) -> dict[
 @pytest.fixture(scope="session")
 def cluster(table_format: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """A cluster of HDFS on this machine."""
-    from tests.hdfs import hdfs_cluster
+    from tests.support.hdfs import hdfs_cluster
 
     try:
         with hdfs_cluster(tmp_path_factory.mktemp("hdfs"), is_secure=table_format == "kerberos") as cluster:
@@ -262,7 +262,7 @@ def cluster(table_format: str, tmp_path_factory: pytest.TempPathFactory) -> Iter
 @pytest.fixture(scope="session")
 def logged_in(cluster: Any, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """The cluster with Kerberos, whose tickets this process and those that it starts have, as after ``kinit``."""
-    from tests import kerberos
+    from tests.support import kerberos
 
     tickets = tmp_path_factory.mktemp("tickets") / "cache"
     cluster.realm.log_in(kerberos.USER, tickets)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.azure_storage import HOST, KEY, new_container, put_directory
+from tests.support.azure_storage import HOST, KEY, new_container, put_directory
 from tests.table_formats import buckets
 
 CONTAINER = "container-of-spark"

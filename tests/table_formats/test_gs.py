@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kquery_spark as kq
-from tests.google_storage import GoogleServer
+from tests.support.google_storage import GoogleServer
 from tests.table_formats import buckets
 
 BUCKET = "bucket-of-spark"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.google_storage import GoogleServer
+from tests.support.google_storage import GoogleServer
 from tests.table_formats import buckets
 from tests.table_formats.test_gs import upload_to
 

@@ -17,7 +17,7 @@ from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.session.bridge import bridge
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
-from tests.hdfs import Cluster, hdfs_cluster
+from tests.support.hdfs import Cluster, hdfs_cluster
 from tests.table_formats.queries import GROUPED, ROWS, check_appends
 
 pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")

@@ -13,9 +13,9 @@ import kquery_spark as kq
 from kquery_spark.sources.hadoop import hdfs
 from kquery_spark.sources.hadoop.kerberos import TOKEN_FILE, default_principal
 from kquery_spark.spark_bridge.session.bridge import bridge
-from tests import kerberos
 from tests.accelerate.checks import check
-from tests.hdfs import SERVICE, Cluster
+from tests.support import kerberos
+from tests.support.hdfs import SERVICE, Cluster
 from tests.table_formats.queries import GROUPED, ROWS
 
 pytest.importorskip("hdfs_native", reason="hdfs-native is not installed")

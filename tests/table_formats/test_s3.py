@@ -9,7 +9,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
-from tests.s3 import SECRET, new_bucket
+from tests.support.s3 import SECRET, new_bucket
 from tests.table_formats import buckets
 from tests.table_formats.queries import GROUPED, ROWS, check_cache
 

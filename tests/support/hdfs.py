@@ -12,8 +12,8 @@ from typing import Any
 import pyspark
 from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 
-from tests import kerberos
-from tests.maven import artifact
+from tests.support import kerberos
+from tests.support.maven import artifact
 
 JARS = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent) / "jars"
 SERVICE = "minidfs-ns"

@@ -17,9 +17,9 @@ from py4j.finalizer import ThreadSafeFinalizer
 
 from kquery_spark import kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
-from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
+from tests.accelerate.driver.test_driver import IN_DRIVER, STAGES, WORKERS
 from tests.conftest import settings
-from tests.memory import MEGABYTES, resident_memory
+from tests.support.memory import MEGABYTES, resident_memory
 
 pytestmark = pytest.mark.faults
 

@@ -11,7 +11,7 @@ from pyspark.sql.functions import pandas_udf
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.accelerate.python_functions import arrow, plain, shown
+from tests.accelerate.python.python_functions import arrow, plain, shown
 
 
 def test_every_row_is_called_once(rows: DataFrame, spark: SparkSession) -> None:

@@ -17,7 +17,7 @@ from pyspark.sql.types import StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.accelerate.python_functions import (
+from tests.accelerate.python.python_functions import (
     BATCHES_OF_50,
     TYPES,
     arrow_udf,

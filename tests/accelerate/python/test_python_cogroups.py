@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.accelerate.python_functions import BATCHES_OF_50, TYPES, check, with_tables
+from tests.accelerate.python.python_functions import BATCHES_OF_50, TYPES, check, with_tables
 from tests.conftest import sampled, settings
 
 RETURNS = "key string, l string, r string"

@@ -21,7 +21,7 @@ from kquery_spark.runtime.spark import ui_reporter as reporter_module
 from kquery_spark.spark_bridge.session.bridge import bridge
 from kquery_spark.spark_bridge.ui.sql_executions import SqlExecutions
 from tests.conftest import settings
-from tests.event_logs import logged_events
+from tests.support.event_logs import logged_events
 
 # no build side stays in a worker, so that each run scans all
 TASKS = {"spark.kquery.driverBytes": "0", "spark.kquery.smallBytes": "1", "spark.kquery.keptBytes": "0"}

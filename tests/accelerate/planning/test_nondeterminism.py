@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.accelerate.python_functions import plain
+from tests.accelerate.python.python_functions import plain
 
 CTES = {
     "function": "WITH t AS (SELECT id, k, draw(id) AS v FROM (SELECT id, max(byte) AS k FROM drawn_rows GROUP BY id))",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.maven import artifact
+from tests.support.maven import artifact
 
 REALM = "EXAMPLE.COM"
 SERVICE = f"hdfs/localhost@{REALM}"

@@ -65,8 +65,8 @@ def key_file(directory: Path) -> str:
 @contextmanager
 def google_server() -> Iterator[GoogleServer]:
     """The server in a process of its own, as long as the block runs: pyarrow keeps Python's lock while it reads."""
-    root = Path(__file__).parents[1]
-    command = [sys.executable, "-m", "tests.google_storage"]
+    root = Path(__file__).parents[2]
+    command = [sys.executable, "-m", "tests.support.google_storage"]
     process = subprocess.Popen(command, cwd=root, stdout=subprocess.PIPE, stdin=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -16,9 +16,9 @@ from kquery_spark.accelerate.planning import part as part_module
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.spark import driver, executor
-from tests.accelerate.test_driver import IN_DRIVER, STAGES, jobs
+from tests.accelerate.driver.test_driver import IN_DRIVER, STAGES, jobs
 from tests.conftest import sampled, settings
-from tests.memory import MEGABYTES, peak_memory
+from tests.support.memory import MEGABYTES, peak_memory
 
 ROWS = 6_000
 PAIRS = "small AS a JOIN small AS b ON a.k = b.k"

@@ -27,7 +27,7 @@ from kquery_spark.run_control import RunControl
 from kquery_spark.runtime.spark import driver
 from kquery_spark.spark_bridge.session import cancellation
 from kquery_spark.spark_bridge.session.failures import error_class
-from tests.accelerate.test_driver import IN_DRIVER, STAGES, WORKERS
+from tests.accelerate.driver.test_driver import IN_DRIVER, STAGES, WORKERS
 from tests.conftest import exhaustive, sampled, settings
 
 QUERY = "SELECT k, count(*) AS c, sum(v) AS s FROM slow GROUP BY k ORDER BY k"

@@ -16,7 +16,7 @@ from pyspark.sql.types import IntegerType, LongType, StructType
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
-from tests.accelerate.python_functions import NESTED, TYPES, check, check_answers, shown
+from tests.accelerate.python.python_functions import NESTED, TYPES, check, check_answers, shown
 from tests.conftest import SPARK_VERSION, sampled, settings
 
 with_partitions = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="partitions of tables are of 4.0")

@@ -18,7 +18,7 @@ from pyspark.sql.functions import PandasUDFType, pandas_udf
 from pyspark.sql.types import ArrayType, IntegerType, MapType, StringType, StructField, StructType
 
 import kquery_spark as kq
-from tests.accelerate.python_functions import (
+from tests.accelerate.python.python_functions import (
     NESTED,
     arrow,
     arrow_udf,

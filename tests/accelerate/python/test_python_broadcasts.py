@@ -20,7 +20,7 @@ from pyspark.sql.functions import pandas_udf
 import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import FallbackWarning
-from tests.accelerate.python_functions import arrow, arrow_udf, check, plain, shown
+from tests.accelerate.python.python_functions import arrow, arrow_udf, check, plain, shown
 from tests.conftest import SPARK_VERSION
 
 FACTORS = {0: 3, 1: 5, 2: 7}

@@ -16,7 +16,7 @@ import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark import kquery_plan
 from kquery_spark.compiler import placement
-from tests.accelerate.test_driver import IN_DRIVER, jobs
+from tests.accelerate.driver.test_driver import IN_DRIVER, jobs
 from tests.conftest import exhaustive, settings
 
 ROWS = 600_000

@@ -15,7 +15,7 @@ from pyspark.sql.types import StringType
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
-from tests.accelerate.python_functions import (
+from tests.accelerate.python.python_functions import (
     TYPES,
     arrow_udf,
     check,
