@@ -28,7 +28,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def parse_engines(text: str) -> tuple[str, ...]:
-    """``spark,kquery,duckdb`` or ``all``; a name that is no engine is an error."""
+    """``spark,kquery,duckdb`` or ``all``; any other name is an error."""
     if text == "all":
         return ENGINES
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
@@ -93,7 +93,7 @@ def cli() -> None:
     type=click.Choice(["auto", "always"]),
     default="auto",
     show_default=True,
-    help="auto leaves to Spark what should not win.",
+    help="auto runs queries on Spark that the engine should not win.",
 )
 @click.option(
     "--conf",
@@ -139,8 +139,8 @@ def run(
     plan = runner.Plan(
         chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users, seconds
     )
-    wanted = settings.conf.get("spark.kquery.progress", "true") == "true"
-    with progress("bench", "queries", runner.query_count(plan), enabled=wanted) as bar:
+    shows_progress = settings.conf.get("spark.kquery.progress", "true") == "true"
+    with progress("bench", "queries", runner.query_count(plan), enabled=shows_progress) as bar:
 
         def say(line: str) -> None:
             bar.hide()
@@ -170,9 +170,9 @@ def _show(found: results.Results, console: Console, json_path: Path | None) -> N
 def merge(files: tuple[Path, ...], json_path: Path | None) -> None:
     """Put runs of the same queries together, each from a session of its own: medians are of all their warm runs."""
     runs = [_read(file) for file in files]
-    told = dict.fromkeys(sentence for run in runs[1:] for sentence in unlike(runs[0], run))
-    if told:
-        raise click.UsageError(f"these runs do not belong together: {'; '.join(told)}")
+    differences = dict.fromkeys(sentence for run in runs[1:] for sentence in unlike(runs[0], run))
+    if differences:
+        raise click.UsageError(f"these runs do not belong together: {'; '.join(differences)}")
     try:
         found = results.merged(runs)
     except ValueError as error:

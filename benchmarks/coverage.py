@@ -1,4 +1,4 @@
-"""How much of a suite's queries runs in the engine, and whether it is Spark's answer: a table for the documentation.
+"""The share of a suite's queries that runs in the engine, and whether the answers equal those of Spark: a table for the documentation.
 
 python -m benchmarks.coverage --suite tpcds --scale 0.1 --out docs/tpcds_coverage.md
 
@@ -36,7 +36,7 @@ _PACKAGES = ("pyspark", "pyarrow", "numpy", "duckdb", "duckdb-extension-tpcds", 
 
 @dataclass(frozen=True)
 class Verdict:
-    """Whether an answer is Spark's; ``problem`` says what is not, or which error came instead of an answer."""
+    """Whether an answer equals that of Spark; ``problem`` is the difference, or the error that was raised instead."""
 
     equal: bool
     rows: int = 0

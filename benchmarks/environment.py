@@ -63,19 +63,19 @@ def spark_settings(spark: SparkSession) -> dict[str, str]:
     for key in ("spark.sql.adaptive.enabled", "spark.sql.shuffle.partitions", "spark.sql.autoBroadcastJoinThreshold",
                 "spark.sql.ansi.enabled", "spark.sql.session.timeZone"):  # fmt: skip
         found[key] = str(spark.conf.get(key))
-    return told_settings(found)
+    return published_settings(found)
 
 
-def told_settings(settings: Mapping[str, str]) -> dict[str, str]:
+def published_settings(settings: Mapping[str, str]) -> dict[str, str]:
     """Those that name no place, person or secret: neither by their key nor, as places with a scheme do, by their value."""
     return {
         key: value
         for key, value in sorted(settings.items())
-        if key == "java" or (_may_be_told(key) and "://" not in value and "@" not in value)
+        if key == "java" or (_is_publishable(key) and "://" not in value and "@" not in value)
     }
 
 
-def _may_be_told(key: str) -> bool:
+def _is_publishable(key: str) -> bool:
     lowered = key.lower()
     return key.startswith(_PREFIXES) and not any(word in lowered for word in _NEVER)
 

@@ -35,7 +35,7 @@ class Memory:
 
 def _own(process: psutil.Process) -> int:
     info = process.memory_info()
-    return int(info.rss - getattr(info, "shared", 0))  # told on Linux only
+    return int(info.rss - getattr(info, "shared", 0))  # known on Linux only
 
 
 class Family:

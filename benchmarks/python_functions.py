@@ -31,7 +31,7 @@ QUERIES = {
     "two_udfs": "SELECT k, sum(pandas_share(x, y)) AS s, max(share(x, y)) AS m FROM rows GROUP BY k",
     "grouped_aggregate_udf": "SELECT k, pandas_spread(x, y) AS s FROM rows GROUP BY k",
     "apply_in_pandas": "SELECT * FROM scaled",
-    "map_in_arrow": "SELECT k, sum(x) AS s, count(*) AS n FROM kept GROUP BY k",
+    "map_in_arrow": "SELECT k, sum(x) AS s, count(*) AS n FROM filtered GROUP BY k",
 }
 _JOINED = """
     SELECT s.k % 50 AS g, s.k, s.s, n.n FROM (SELECT k, sum(x) AS s FROM rows GROUP BY k) s
@@ -75,7 +75,7 @@ def register_tables(spark: SparkSession) -> None:
     def scaled(frame: pd.DataFrame) -> pd.DataFrame:
         return frame.assign(s=frame["s"] / frame["s"].max())
 
-    def kept(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def filtered(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield batch.filter(pc.greater(batch.column("x"), 20.0))
 
@@ -85,7 +85,7 @@ def register_tables(spark: SparkSession) -> None:
     groups = spark.sql(_JOINED).groupBy("g")
     groups.applyInPandas(scaled, "g long, k long, s double, n long").createOrReplaceTempView("scaled")
     rows = spark.table("rows").select("k", "x")
-    rows.mapInArrow(kept, "k long, x double").createOrReplaceTempView("kept")
+    rows.mapInArrow(filtered, "k long, x double").createOrReplaceTempView("filtered")
 
 
 def files(spark: SparkSession, directory: Path, rows: int) -> Path:
@@ -125,8 +125,8 @@ def main() -> None:
 
 
 def _chosen(names: str) -> Iterator[tuple[str, str]]:
-    wanted = names.split(",") if names else list(QUERIES)
-    return ((name, QUERIES[name]) for name in wanted)
+    selected = names.split(",") if names else list(QUERIES)
+    return ((name, QUERIES[name]) for name in selected)
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ class Measured:
 
 @dataclass(frozen=True)
 class Check:
-    """A query's measurement, and the predictions for its runs on Spark, each of which is a query of the log."""
+    """A query's measurement, and the predictions for its runs on Spark; each run is a query of the log."""
 
     measured: Measured
     predicted: tuple[QueryReport, ...]

@@ -46,22 +46,22 @@ def total_change(found: list[Change]) -> Change | None:
 
 def unlike(before: Results, after: Results) -> list[str]:
     """What makes two runs hard to compare, in sentences: other data, machine, settings."""
-    told = []
+    lines = []
     if (before.suite, before.scale) != (after.suite, after.scale):
-        told.append(
+        lines.append(
             f"{before.suite} at scale {before.scale:g} against {after.suite} at scale {after.scale:g}"
         )
     elif {f["sha256"] for f in before.files} != {f["sha256"] for f in after.files}:
-        told.append("the data files differ")
+        lines.append("the data files differ")
     for key in ("processor", "cores", "memory_gib"):
         a, b = before.environment.get(key), after.environment.get(key)
         if a != b:
-            told.append(f"{key}: {a} against {b}")
+            lines.append(f"{key}: {a} against {b}")
     for key in ("cores", "shuffle_partitions", "driver_memory", "when"):
         a, b = before.options.get(key), after.options.get(key)
         if a != b:
-            told.append(f"option {key}: {a} against {b}")
-    return told
+            lines.append(f"option {key}: {a} against {b}")
+    return lines
 
 
 def change_table(before: Results, after: Results) -> Table:

@@ -18,7 +18,7 @@ Status = Literal["ok", "wrong", "error", "skipped", "unchecked"]
 class EngineResult:
     """One query on one engine.
 
-    status: "ok" is the only one whose times count: the answer was compared and is Spark's. "wrong": it is not.
+    status: only the times of "ok" count: the answer was compared, and equals that of Spark. "wrong": it differs.
     "unchecked": there was no answer of Spark to compare with. detail: the difference, the error or the reason.
     cold_seconds: the first run, which also is the compared one. warm_seconds: every run after it.
     shuffle_bytes: written to shuffles by one warm run. memory: peak bytes of driver, JVM, workers while it ran.
@@ -42,7 +42,7 @@ class EngineResult:
 
     @property
     def planning(self) -> float | None:
-        """The median of the planning times of the warm runs, where the engine tells them."""
+        """The median of the planning times of the warm runs, if the engine reports them."""
         return (
             statistics.median(self.planning_seconds)
             if self.status == "ok" and self.planning_seconds

@@ -88,7 +88,7 @@ def make_tables(spark: SparkSession, kind: str, name: str, files: Path, director
 
 
 def cache_table(spark: SparkSession, name: str, files: Path) -> None:
-    """Make the files temporary views, of which Spark caches one, and fill the cache."""
+    """Register the files as temporary views, cache one of them in Spark, and fill the cache."""
     tpch.register(spark, files)
     spark.catalog.cacheTable(name)
     spark.table(name).count()

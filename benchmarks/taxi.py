@@ -61,7 +61,7 @@ _DDL_TYPES = {
 }
 
 DDL = ", ".join(f"{field.name} {_DDL_TYPES[field.type]}" for field in SCHEMA)
-"""``SCHEMA`` in Spark's words, for readers that want to be told the types (CSV)."""
+"""``SCHEMA`` in Spark's words, for readers that need the types (CSV)."""
 
 FORMATS = ("parquet", "csv")
 DEFAULT_ROWS = 3_000_000
@@ -92,9 +92,9 @@ def generate(
     number of rows just written.
     """
     out = Path(out)
-    wanted = {"rows": rows, "seed": seed, "formats": sorted(formats), "version": 1}
+    options = {"rows": rows, "seed": seed, "formats": sorted(formats), "version": 1}
     manifest = out / "_taxi.json"
-    if manifest.exists() and json.loads(manifest.read_text()) == wanted:
+    if manifest.exists() and json.loads(manifest.read_text()) == options:
         if progress is not None:
             progress(rows)
         return out
@@ -104,7 +104,7 @@ def generate(
     for month, month_rows in enumerate(month_sizes(rows), start=1):
         _write_month(out, month, month_rows, seed, formats, progress)
     # written last: a run that was interrupted leaves no manifest and is done again
-    manifest.write_text(json.dumps(wanted) + "\n")
+    manifest.write_text(json.dumps(options) + "\n")
     return out
 
 
@@ -238,7 +238,7 @@ def _trips(rng: np.random.Generator, month: int, n: int) -> pa.Table:
     refund = (payment >= 3) & (rng.random(n) < 0.4)
     sign = np.where(refund, -1, 1)
     fare, extra, tax, tolls, surcharge = (sign * part for part in (fare, extra, tax, tolls, surcharge))
-    slipped = _rare(rng, n, 0.000001)  # somebody's thumb slipped
+    slipped = _rare(rng, n, 0.000001)  # a typing error
     fare[slipped] = fare[slipped] * 1_001 + 40_000_000
     total = fare + extra + tax + tip + tolls + surcharge
 

@@ -51,9 +51,9 @@ def generate(out: str | Path, scale: float = 1.0) -> Path:
     """Write ``<out>/<table>.parquet`` for the eight tables and return ``out``; done already means done."""
     out = Path(out)
     manifest = out / "_tpch.json"
-    wanted = {"scale": scale}
+    options = {"scale": scale}
     complete = all((out / f"{table}.parquet").exists() for table in TABLES)
-    if complete and manifest.exists() and json.loads(manifest.read_text()) == wanted:
+    if complete and manifest.exists() and json.loads(manifest.read_text()) == options:
         return out
     out.mkdir(parents=True, exist_ok=True)
     manifest.unlink(missing_ok=True)
@@ -63,7 +63,7 @@ def generate(out: str | Path, scale: float = 1.0) -> Path:
     run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         raise GeneratorMissing(f"tpchgen-cli failed: {run.stderr.strip() or run.stdout.strip()}")
-    manifest.write_text(json.dumps(wanted) + "\n")
+    manifest.write_text(json.dumps(options) + "\n")
     return out
 
 

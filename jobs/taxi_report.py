@@ -53,10 +53,10 @@ def trips(spark: SparkSession, path: str) -> DataFrame:
     format_ = table_format(spark, spec)
     if format_ != "csv":
         return read_table(spark, TableSpec("tripdata", path, format_))
-    wanted = [column.split()[0] for column in COLUMNS.split(", ")]
+    expected = [column.split()[0] for column in COLUMNS.split(", ")]
     # Spark matches a given schema to CSV columns by position: a file with another order must not get through
     there = spark.read.option("header", True).csv(path).columns
-    for position, column in enumerate(wanted):
+    for position, column in enumerate(expected):
         if position >= len(there) or there[position] != column:
             found = f"'{there[position]}'" if position < len(there) else "nothing"
             raise Failure(

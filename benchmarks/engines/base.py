@@ -17,7 +17,7 @@ class Skipped(Exception):
 
 @dataclass(frozen=True)
 class Run:
-    """One run of one query: the whole result, the wall-clock seconds until it was here, of which planning."""
+    """One run of one query: the whole result, the wall-clock seconds until it was complete, and the part of them that planning took."""
 
     table: pa.Table
     seconds: float
@@ -28,7 +28,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Settings:
-    """What every engine is told alike. ``cores`` bounds threads and tasks; ``conf`` is Spark's and our engine's."""
+    """Options that every engine gets. ``cores`` bounds threads and tasks; ``conf`` has settings of Spark and kquery_spark."""
 
     cores: int
     shuffle_partitions: int

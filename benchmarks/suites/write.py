@@ -16,18 +16,18 @@ Maker = Callable[[], Iterator[pa.Table]]
 
 
 def write_once(
-    directory: Path, wanted: Mapping[str, object], makers: Mapping[str, Maker]
+    directory: Path, options: Mapping[str, object], makers: Mapping[str, Maker]
 ) -> tuple[Table, ...]:
-    """``<directory>/<name>.parquet`` of every maker; a directory that already holds what is wanted is left as it is."""
+    """``<directory>/<name>.parquet`` of every maker; a directory that was written with the same options is left as it is."""
     manifest = directory / "_made.json"
     tables = tuple(Table(name, directory / f"{name}.parquet") for name in makers)
-    if manifest.exists() and json.loads(manifest.read_text()) == dict(wanted):
+    if manifest.exists() and json.loads(manifest.read_text()) == dict(options):
         return tables
     directory.mkdir(parents=True, exist_ok=True)
     for table in tables:
         _write(table.path, makers[table.name]())
     # written last: a run that was interrupted leaves no manifest and is done again
-    manifest.write_text(json.dumps(dict(wanted)) + "\n")
+    manifest.write_text(json.dumps(dict(options)) + "\n")
     return tables
 
 

@@ -91,7 +91,7 @@ class ExplainedStage:
         head += f" -> {self.output}"
         if self.in_driver:
             by = f" by {self.threads} threads" if self.threads > 1 else ""
-            head += f", in the driver{by} when rows are brought there"
+            head += f", in the driver{by} if an action collects the rows"
         return head
 
 
@@ -178,7 +178,7 @@ class Explanation:
             sections.append(Section(f"Stages{which}", _lines(self.stages[i])))
         if self.reasons:
             reasons = _lines(f"{node}: {reason}" for node, reason in self.reasons)
-            sections.append(Section("Left to Spark", reasons, is_open=True))
+            sections.append(Section("Falls back to Spark", reasons, is_open=True))
         if self.trace:
             settings = self.planned.cost.settings().items()
             sections.append(Section("Cost model", _lines(f"{name}={value}" for name, value in settings)))

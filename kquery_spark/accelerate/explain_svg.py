@@ -137,7 +137,7 @@ def _facts(stage: ExplainedStage) -> str:
         facts.append(f"{stage.splits} of {stage.all_splits} splits")
         facts.append(f"about {size_text(stage.scan_bytes)}")
     if stage.in_driver:
-        facts.append("in the driver when rows are brought there")
+        facts.append("in the driver if an action collects the rows")
     return ", ".join(facts)
 
 

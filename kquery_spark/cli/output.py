@@ -36,7 +36,9 @@ class Output:
         while directory is not None and not self._files.exists(directory):
             directory = directory.getParent()
         if directory is not None and not self._files.getFileStatus(directory).isDirectory():
-            raise Failure(Exit.OUTPUT, f"cannot write {path}: {directory.toUri().getPath()} is no directory")
+            raise Failure(
+                Exit.OUTPUT, f"cannot write {path}: {directory.toUri().getPath()} is not a directory"
+            )
         if self._files.exists(self._path) and not overwrite:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or say --overwrite")
 

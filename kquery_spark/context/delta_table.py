@@ -132,7 +132,9 @@ def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedP
             by_path[_path_of(name)] = DeletedPositions(len(positions), positions.tobytes())
     deleted = tuple(by_path.pop(file.path.replace("s3a://", "s3://", 1), None) for file in files)
     if by_path:
-        raise SourceError(f"{path} has deleted rows of {next(iter(by_path))}, which is no file of it")
+        raise SourceError(
+            f"{path} has deleted rows of {next(iter(by_path))}, which is not a file of the table"
+        )
     return deleted
 
 

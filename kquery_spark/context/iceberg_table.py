@@ -114,7 +114,7 @@ def _arrow_type(field: Field, time_zone: str) -> pa.DataType:
 def _planned(task: Any, specs: Mapping[int, Any]) -> PlannedFile:
     file = task.file
     if file.file_format.value.lower() != "parquet" or file.key_metadata is not None:
-        raise Unsupported(f"{file.file_path} is no plain Parquet file")
+        raise Unsupported(f"{file.file_path} is not a plain Parquet file")
     deletes = tuple(_delete(delete) for delete in task.delete_files)
     constants = dict(_constants(specs[file.spec_id].fields, file.partition))
     return PlannedFile(file.file_path, file.file_size_in_bytes, constants, deletes)

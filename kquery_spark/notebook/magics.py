@@ -81,7 +81,7 @@ def _context(name: str | None, names: Mapping[str, Any]) -> kq.ExecutionContext:
     if name is not None:
         context = names.get(name)
         if not isinstance(context, kq.ExecutionContext):
-            raise ConfigError(f"{name} is no ExecutionContext of this notebook")
+            raise ConfigError(f"{name} is not an ExecutionContext of this notebook")
         return context
     contexts = {key: v for key, v in names.items() if isinstance(v, kq.ExecutionContext) and key[:1] != "_"}
     different = list({id(v): v for v in contexts.values()}.values())

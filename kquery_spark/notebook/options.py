@@ -57,7 +57,7 @@ def parse_line(line: str, is_cell: bool) -> tuple[MagicOptions, str]:
         elif not is_cell:
             break
         elif options.name is not None or not word.isidentifier():
-            raise ConfigError(f"{word!r} is no option and no name; {USAGE}")
+            raise ConfigError(f"{word!r} is neither an option nor a name; {USAGE}")
         else:
             options, text = replace(options, name=word), rest.strip()
     return options, text

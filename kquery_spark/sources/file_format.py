@@ -27,7 +27,7 @@ LISTING = "chooses files, which Spark has listed by the time the engine plans"
 WRITING = "read by writers only"
 INFERENCE = "read when a schema is inferred, which a relation has by then"
 SKIPPING = "decides what Spark skips unread, and not which rows pass"
-IGNORED = "read by nobody: tables carry it for Hive's sake"
+IGNORED = "not read: tables have it only for Hive"
 
 
 @dataclass(frozen=True)

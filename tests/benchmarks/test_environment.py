@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from benchmarks.environment import told_settings
+from benchmarks.environment import published_settings
 
 
 def test_secrets_places_and_persons_are_left_out() -> None:
@@ -17,4 +17,4 @@ def test_secrets_places_and_persons_are_left_out() -> None:
         "spark.sql.warehouse.dir": "/home/me", "spark.app.name": "me", "spark.sql.thing": "me@example",
         "spark.kquery.extra": "https://user:S3CR3T@host/",
     }  # fmt: skip
-    assert told_settings({**settings, **hidden}) == dict(sorted(settings.items()))
+    assert published_settings({**settings, **hidden}) == dict(sorted(settings.items()))

@@ -63,7 +63,7 @@ def test_overwrite_replaces_only_when_the_new_result_is_complete(spark, tmp_path
 
 def test_an_output_that_cannot_be_written_is_code_8(spark, tmp_path):
     (tmp_path / "file").write_text("x")
-    with pytest.raises(Failure, match="is no directory") as caught:
+    with pytest.raises(Failure, match="is not a directory") as caught:
         Output(spark, str(tmp_path / "file" / "r.parquet"))
     assert caught.value.code is Exit.OUTPUT
     for ending, query in (("csv", "SELECT array(1) AS a"), ("parquet", "SELECT 1 AS a, 2 AS a")):

@@ -104,13 +104,13 @@ def test_codes_give_the_values_that_pyarrow_reads(tmp_path, codec, version, stor
         stored = {c for c, column in found.items() if column is not None}
         assert stored == CODED | ({"m"} if store else set())
         for name in stored:
-            column, wanted = found[name], whole.columns[whole.schema.names.index(name)]
+            column, expected = found[name], whole.columns[whole.schema.names.index(name)]
             assert column is not None
-            assert column.values.type == wanted.type
-            assert bits(column.take(None)) == bits(wanted), name
+            assert column.values.type == expected.type
+            assert bits(column.take(None)) == bits(expected), name
             some = np.array([0, 5, 6, 1999, split.rows - 1])
-            assert bits(column.take(some)) == bits(wanted.take(pa.array(some))), name
-            assert column.nulls == (wanted.null_count > 0)
+            assert bits(column.take(some)) == bits(expected.take(pa.array(some))), name
+            assert column.nulls == (expected.null_count > 0)
 
 
 def test_rows_are_found_by_their_values(tmp_path):
@@ -119,11 +119,11 @@ def test_rows_are_found_by_their_values(tmp_path):
     (batch,) = source.read(split, ["i"])
     column = source.dictionary_column(split, "i")
     assert column is not None
-    wanted = np.array([v is not None and v % 3 == 0 for v in column.values.to_pylist()])
+    expected = np.array([v is not None and v % 3 == 0 for v in column.values.to_pylist()])
     everywhere = [row for row, v in enumerate(batch.columns[0].to_pylist()) if v is not None and v % 3 == 0]
-    assert column.rows_where(wanted).tolist() == everywhere
+    assert column.rows_where(expected).tolist() == everywhere
     some: Int64s = np.arange(0, split.rows, 7)
-    assert column.rows_where(wanted, some).tolist() == [row for row in everywhere if row % 7 == 0]
+    assert column.rows_where(expected, some).tolist() == [row for row in everywhere if row % 7 == 0]
     nulls = np.zeros(len(column.values), np.bool_)
     nulls[-1] = True
     assert len(column.rows_where(nulls)) == batch.columns[0].null_count
@@ -149,18 +149,18 @@ def test_codes_of_all_widths(tmp_path, values):
     for name in ("x", "y"):
         column = source.dictionary_column(split, name)
         assert column is not None
-        wanted = rng.random(len(column.values)) < 0.1
+        expected = rng.random(len(column.values)) < 0.1
         whole = rows[name].combine_chunks()
         assert column.take(few).equals(whole.take(pa.array(few)))  # from the packed codes
-        hits = pc.is_in(whole, column.values.filter(pa.array(wanted))).to_numpy(zero_copy_only=False)
-        assert column.rows_where(wanted).tolist() == np.flatnonzero(hits).tolist()
-        assert column.rows_where(wanted, few).tolist() == few[hits[few]].tolist()
+        hits = pc.is_in(whole, column.values.filter(pa.array(expected))).to_numpy(zero_copy_only=False)
+        assert column.rows_where(expected).tolist() == np.flatnonzero(hits).tolist()
+        assert column.rows_where(expected, few).tolist() == few[hits[few]].tolist()
         assert not column._are_decoded
         assert column.take(None).equals(whole)
         assert column._are_decoded
         assert column.take(few).equals(whole.take(pa.array(few)))
-        assert column.rows_where(wanted).tolist() == np.flatnonzero(hits).tolist()
-        assert column.rows_where(wanted, few).tolist() == few[hits[few]].tolist()
+        assert column.rows_where(expected).tolist() == np.flatnonzero(hits).tolist()
+        assert column.rows_where(expected, few).tolist() == few[hits[few]].tolist()
 
 
 def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
@@ -243,20 +243,20 @@ def test_any_runs_of_levels_and_codes(kernels, data):
     values = min(2**width, 2**16 - 1)
     nulls = kernels.codes(whole, starts, ends, counts, np.full(len(pages), -1), values, out)
     if max((e for e in expected if e != 2**width & 0xFFFF), default=0) >= values:
-        assert nulls == -1  # 65,535 is nobody's code but NULL's
+        assert nulls == -1  # 65,535 stands for NULL only
     elif width < 16:
         assert out.tolist() == expected
         assert nulls == sum(n for _, n in pages) - sum(e != 2**width for e in expected)
     given = whole, starts, ends, counts, np.full(len(pages), -1)
-    some_wanted = data.draw(st.lists(st.booleans(), min_size=1, max_size=30))
-    wanted = np.resize(np.array(some_wanted, np.uint8), values + 1)
+    selection = data.draw(st.lists(st.booleans(), min_size=1, max_size=30))
+    expected = np.resize(np.array(selection, np.uint8), values + 1)
     chosen = data.draw(st.lists(st.integers(0, len(out) - 1), unique=True, max_size=20))
     rows, places = np.array(sorted(chosen), np.int64), np.empty(len(out) + 1, np.int64)
-    picked, hits = np.empty(len(rows), np.uint16), kernels.where(*given, wanted, places)
+    picked, hits = np.empty(len(rows), np.uint16), kernels.where(*given, expected, places)
     if nulls >= 0:
         assert kernels.codes_of(*given, values, rows, picked) == 0
         assert picked.tolist() == out[rows].tolist()
-        assert places[:hits].tolist() == np.flatnonzero(wanted[out]).tolist()
+        assert places[:hits].tolist() == np.flatnonzero(expected[out]).tolist()
     else:
         assert hits == -1
         if width < 16 and kernels.codes_of(*given, values, rows, picked) == 0:
@@ -266,7 +266,7 @@ def test_any_runs_of_levels_and_codes(kernels, data):
         cut = whole[:end], np.array([0]), np.array([end]), counts[:1], np.array([-1])
         inside = rows[rows < counts[0]]
         assert kernels.codes(*cut, values, out[: counts[0]]) >= -1
-        assert kernels.where(*cut, wanted, places) >= -1
+        assert kernels.where(*cut, expected, places) >= -1
         assert kernels.codes_of(*cut, values, inside, picked[: len(inside)]) in (0, -1)
 
 
@@ -300,10 +300,10 @@ def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
             except SourceError:
                 return None
 
-        found, wanted = values(True), values(False)
-        if wanted is not None:
-            assert found == wanted, number
-        outcomes.add((found is None, wanted is None))
+        found, expected = values(True), values(False)
+        if expected is not None:
+            assert found == expected, number
+        outcomes.add((found is None, expected is None))
     assert (False, False) in outcomes
     assert (True, True) in outcomes
 
@@ -315,11 +315,11 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
     some = np.arange(0, split.rows, 40)
 
     def check() -> None:
-        for name, wanted in zip(sorted(CODED), whole.columns, strict=True):
+        for name, expected in zip(sorted(CODED), whole.columns, strict=True):
             column = source.dictionary_column(split, name)
             assert column is not None
-            assert bits(column.take(some)) == bits(wanted.take(pa.array(some))), name
-            assert bits(column.take(None)) == bits(wanted), name
+            assert bits(column.take(some)) == bits(expected.take(pa.array(some))), name
+            assert bits(column.take(None)) == bits(expected), name
             again = source.dictionary_column(split, name)
             assert again is not None
             assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
@@ -402,16 +402,16 @@ def test_a_setting_switches_codes_off(tmp_path, monkeypatch):
     asked: list[bool] = []
     real = FILE_LOOPS.kernels
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: asked.append(True) or real())
-    for setting, wanted in (("true", True), ("false", False)):
+    for setting, expected in (("true", True), ("false", False)):
         config = EngineConfig().with_settings({"spark.kquery.compiled": setting})
         context = kq.ExecutionContext(config=config)
         context.register_parquet("t", str(tmp_path / "f.parquet"))
         assert context.sql("SELECT count(*) AS n FROM t WHERE i = 5").to_arrow()["n"][0].as_py() > 0
-        assert bool(asked) == wanted
+        assert bool(asked) == expected
         asked.clear()
 
 
-def test_nulls_are_told_by_the_rows(tmp_path):
+def test_nulls_are_known_by_the_rows(tmp_path):
     source = write(tmp_path / "f.parquet", table())
     (split, _) = source.splits()
     (whole,) = source.read(split, ["i"])

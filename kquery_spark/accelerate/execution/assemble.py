@@ -67,7 +67,7 @@ def assemble(
             frame = partial(
                 payload_frame, link, part.compiled.graph, planned.config, part.imported.broadcasts
             )
-            placed_frame = partial(placed, frame, "Spark brings the rows")
+            placed_frame = partial(placed, frame, "Spark collects the rows")
             payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
     in_order, any_order = cache(partial(build, True)), partial(build, False)
     placement = PlacedQuery(planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver)

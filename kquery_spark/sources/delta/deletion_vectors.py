@@ -57,7 +57,7 @@ def deletion_vector(
         path = f"{directory}/deletion_vector_{uuid.UUID(bytes=_decode(name))}.bin"
     elif storage == _ABSOLUTE:
         if not urlparse(where).scheme:
-            raise ValueError(f"{where} is no absolute path")
+            raise ValueError(f"{where} is not an absolute path")
         path = unquote(where)
     elif storage == _RELATIVE:
         path = f"{table}/{where}"

@@ -18,8 +18,8 @@ CHANGED = Feature(
 )
 OLD_DELTA = Feature("Delta before 3.2", reason="tables of a Delta before 3.2 are read by Spark")
 DELETED_ROWS = Feature(
-    "files of which the deleted rows are asked for",
-    reason="files of which Delta wants the deleted rows are read by Spark",
+    "scans that request the deleted rows of files",
+    reason="scans that request the deleted rows of a file are not supported",
 )
 ROW_TRACKING = Feature(
     "queries that read `_metadata` of tables with row tracking",
@@ -51,7 +51,7 @@ anew. Of tables with up to 100 files they are listed once a snapshot, not by a j
         ),
         Feature(
             "columns and fields that older files lack; widened types",
-            "before Spark 4.1 structs of which files lack fields are Spark's",
+            "structs whose fields are missing in older files are not supported before Spark 4.1",
         ),
         Feature("generated, identity and default columns", "they are plain columns of the files"),
         OTHER_MAPPING,

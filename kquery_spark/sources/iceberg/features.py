@@ -38,7 +38,7 @@ INCREMENTAL = Feature(
 )
 NESTED_DEFAULT = Feature(
     "initial defaults of fields inside columns",
-    reason="the default of {field}, a field inside a column, is Spark's",
+    reason="the default of {field}, a field inside a column, is not supported",
 )
 METADATA_COLUMNS = Feature(
     "other metadata columns (`_partition`, `_deleted`, `_row_id`, ...)",

@@ -244,7 +244,7 @@ def _constant(value: Any, field: Field, dtype: pa.DataType) -> Any:
     if value is None:
         return None
     if field.nested:
-        raise Unsupported(f"the default of {field.name} is Spark's")
+        raise Unsupported(f"the default of {field.name} is not supported")
     return plain_value(_from_json(value, dtype))
 
 

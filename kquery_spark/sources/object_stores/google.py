@@ -98,8 +98,8 @@ def check_default_credentials() -> None:
         socket.getaddrinfo(host.partition(":")[0], None)
     except OSError:
         raise SourceError(
-            f"there are no credentials of Google Cloud: {CREDENTIALS_VARIABLE} is not set, nobody logged in by gcloud, "
-            "and this is no machine of Google's"
+            f"there are no credentials of Google Cloud: {CREDENTIALS_VARIABLE} is not set, gcloud has no login, "
+            "and this is not a machine of Google's"
         ) from None
 
 

@@ -35,7 +35,9 @@ def check_variant(opened: OpenFile, column: str, is_old: bool) -> None:
     kinds = (pa.types.is_binary, *LARGE_BINARIES)
     names = [field.name for field in file_type] if pa.types.is_struct(file_type) else []
     if sorted(names) != [METADATA, VALUE] or not all(is_any(field.type, kinds) for field in file_type):
-        raise SourceError(f"{path}: column {column} is no variant in the file, the table says that it is")
+        raise SourceError(
+            f"{path}: column {column} is not a variant in the file, although it is one in the table"
+        )
 
 
 def check_compiled(opened: OpenFile, column: str) -> None:

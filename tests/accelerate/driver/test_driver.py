@@ -222,7 +222,7 @@ def test_tiny_queries_are_the_drivers_and_all_else_of_them_is_sparks(spark: Any,
         assert fast._jdf is frame._jdf
         (decision,) = kq.explain(frame).decisions
         assert decision.driver_only
-        assert "in the driver when rows are brought there" in str(kq.explain(frame))
+        assert "in the driver if an action collects the rows" in str(kq.explain(frame))
         assert "collects the rows runs it in the driver" in str(kq.explain(fast))
         fast.write.parquet(str(tmp_path / "out"))
         assert sorted(map(repr, spark.read.parquet(str(tmp_path / "out")).collect())) == sorted(
@@ -340,7 +340,9 @@ def test_stages_that_cannot_be_placed_are_made_up_for_by_spark(spark: Any, monke
 
     monkeypatch.setattr("kquery_spark.accelerate.execution.assemble.payload_frame", broken)
     fast = kquery_plan(frame, when="always")
-    with pytest.warns(FallbackWarning, match="could not place its stages, so Spark brings the rows.*no way"):
+    with pytest.warns(
+        FallbackWarning, match="could not place its stages, so Spark collects the rows.*no way"
+    ):
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
     fast = kquery_plan(frame, when="always")
     monkeypatch.setattr("kquery_spark.accelerate.execution.assemble.to_dataframe", broken)

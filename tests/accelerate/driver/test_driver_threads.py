@@ -48,7 +48,7 @@ def test_threads_of_the_driver_need_no_job(spark: Any, query: str, small: str):
         fast = kquery_plan(frame, fallback="error")
         assert jobs(spark, lambda: (fast.toArrow(), fast.collect(), fast.count())) == 0
         assert fast.toArrow().equals(frame.toArrow())
-        assert "in the driver by 2 threads when rows are brought there" in str(kq.explain(frame))
+        assert "in the driver by 2 threads if an action collects the rows" in str(kq.explain(frame))
         report = kq.verify(frame)
         assert report.ok, str(report)
     with settings(spark, {**IN_DRIVER, "spark.kquery.smallBytes": small, "spark.kquery.threadBytes": "1m"}):

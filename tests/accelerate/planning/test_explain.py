@@ -33,7 +33,7 @@ def test_the_text_has_every_section(spark, tables):
     ):
         assert title in text
     assert "* Aggregate" in text
-    assert "Left to Spark" not in text
+    assert "Falls back to Spark" not in text
     assert "== Rule projection_pushdown ==" in str(kq.explain(spark.sql(QUERY), trace=True))
 
 
