@@ -94,3 +94,10 @@ class ExecutionError(KQueryError):
 
 def _rebuild_execution_error(error_class: str, text: str) -> ExecutionError:
     return ExecutionError(error_class, text.removeprefix(f"[{error_class}] "))
+
+
+def type_name(value: object) -> str:
+    """Return the type of a value for a message: with its package unless it is built in, as in ``pandas.DataFrame``."""
+    cls = type(value)
+    package = cls.__module__.partition(".")[0]
+    return cls.__name__ if package == "builtins" else f"{package}.{cls.__name__}"

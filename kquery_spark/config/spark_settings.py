@@ -12,6 +12,8 @@ import textwrap
 from collections.abc import Mapping
 from typing import NamedTuple, Protocol, TypeVar
 
+from kquery_spark.errors import ConfigError, type_name
+
 
 class SparkSetting(NamedTuple):
     """One Spark property, the recommended value, and one or two sentences with the reason."""
@@ -83,6 +85,11 @@ def configure(builder: B) -> B:
     Values set on the builder win, before and afterwards. A running session keeps its own settings: those of the
     Python workers are read when the first worker starts.
     """
+    if not hasattr(builder, "config"):
+        raise ConfigError(
+            f"configure takes SparkSession.builder before getOrCreate(), not {type_name(builder)}; "
+            "the settings of a running session cannot be changed"
+        )
     chosen: Mapping[str, object] = getattr(builder, "_options", {})
     for setting in supported_settings():
         if setting.key not in chosen:

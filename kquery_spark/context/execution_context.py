@@ -19,7 +19,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.processor import available_cores
 from kquery_spark.context.delta_table import delta_source
 from kquery_spark.context.iceberg_table import iceberg_table_source
-from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported
+from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported, type_name
 from kquery_spark.expr import Cast, Named
 from kquery_spark.frontends.dataframe import DataFrame
 from kquery_spark.frontends.dataframe.builder import table_query
@@ -183,7 +183,7 @@ class ExecutionContext:
         """
         if not isinstance(table, pa.Table):
             if not hasattr(table, "__arrow_c_stream__"):
-                raise PlanError(f"register_arrow takes an Arrow table or stream, not {type(table).__name__}")
+                raise PlanError(f"register_arrow takes an Arrow table or stream, not {type_name(table)}")
             table = pa.RecordBatchReader.from_stream(table).read_all()
         for field, column in zip(table.schema, table.columns, strict=True):
             _check_column(field, column)
@@ -192,7 +192,7 @@ class ExecutionContext:
     def register_pandas(self, name: str, frame: Any) -> None:
         """Register a pandas DataFrame without its index."""
         if not hasattr(frame, "columns"):
-            raise PlanError(f"register_pandas takes a pandas DataFrame, not {type(frame).__name__}")
+            raise PlanError(f"register_pandas takes a pandas DataFrame, not {type_name(frame)}")
         self.register_arrow(name, pa.Table.from_pandas(frame, preserve_index=False))
 
     def register_source(self, name: str, source: Source) -> None:
@@ -224,7 +224,7 @@ class ExecutionContext:
     def sql(self, text: str) -> DataFrame:
         """Parse a query in Spark's SQL; raises SqlError, with line, column and a caret, for a syntax error."""
         if not isinstance(text, str):
-            raise PlanError(f"sql takes the text of a query, not {type(text).__name__}")
+            raise PlanError(f"sql takes the text of a query, not {type_name(text)}")
         return DataFrame(parse_query(text), self._session(text))
 
     # --- for services that run queries of other users -------------------------------------------------------------------
@@ -506,7 +506,7 @@ def _shown_in_python(dtype: pa.DataType) -> bool:
 
 def _paths(path: Paths) -> list[str]:
     if not isinstance(path, str | os.PathLike | Sequence):
-        raise SourceError(f"a path is text or a list of strings, not {type(path).__name__}")
+        raise SourceError(f"a path is text or a list of strings, not {type_name(path)}")
     many = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not many:
         raise SourceError("no path given")

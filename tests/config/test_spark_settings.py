@@ -8,6 +8,7 @@ import pytest
 
 from kquery_spark.config import spark_settings
 from kquery_spark.config.spark_settings import OPTIONAL, SETTINGS, configure, render_properties
+from kquery_spark.errors import ConfigError
 
 CONF = Path(__file__).parents[2] / "conf" / "kquery-spark.conf"
 
@@ -58,6 +59,13 @@ def test_without_unix_domain_sockets_the_others_are_applied(monkeypatch, lacking
         monkeypatch.setattr(os, "access", lambda *_: False)
     builder = configure(RecordingBuilder())
     assert set(builder.seen) == {setting.key for setting in SETTINGS} - SOCKETS
+
+
+def test_configure_needs_a_builder(spark):
+    with pytest.raises(
+        ConfigError, match=r"SparkSession.builder before getOrCreate\(\), not pyspark.SparkSession"
+    ):
+        configure(spark)
 
 
 def test_what_was_set_before_stays():

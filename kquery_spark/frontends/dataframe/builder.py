@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 
 from typing_extensions import Self
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe.column import (
     Column,
     SortOrder,
@@ -66,7 +66,9 @@ class Builder:
     def filter(self, condition: Column | str) -> Self:
         """Rows for which the condition (a Column or SQL text) is true."""
         if not isinstance(condition, Column | str):
-            raise PlanError(f"filter() takes a Column or SQL text, not {type(condition).__name__}")
+            raise PlanError(
+                f"filter() takes a Column of kquery_spark or a SQL string, not {type_name(condition)}"
+            )
         node = (expr(condition) if isinstance(condition, str) else condition).node
         core = self._core()
         where = node if core.where is None else ast.And((core.where, node))
@@ -180,7 +182,7 @@ class Builder:
     ) -> Self:
         """Pairs of rows: ``on`` conditions, or names of columns both sides have (which then come once)."""
         if not isinstance(other, Builder):
-            raise PlanError(f"join() takes another DataFrame first, not {type(other).__name__}")
+            raise PlanError(f"join() takes another DataFrame first, not {type_name(other)}")
         kind = _HOW.get((how or "inner").lower().replace("_", ""))
         if kind is None:
             raise PlanError(f"there is no join {how!r}; the joins are {', '.join(_HOW)}")
@@ -322,9 +324,7 @@ def aggregate_columns(given: Sequence[Column | Mapping[str, str]]) -> list[Colum
         elif isinstance(item, Mapping):
             aggregates += [call(f, Column(ast.Star()) if n == "*" else to_column(n)) for n, f in item.items()]
         else:
-            raise PlanError(
-                f"agg() takes columns or a dict of names and functions, not {type(item).__name__}"
-            )
+            raise PlanError(f"agg() takes columns or a dict of names and functions, not {type_name(item)}")
     return aggregates
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import rewrite
@@ -257,7 +257,7 @@ class Column:
     def over(self, window: WindowBuilder) -> Column:
         """The function over a window."""
         if not isinstance(window, WindowBuilder):
-            raise PlanError(f"over() takes a window as Window makes them, not {type(window).__name__}")
+            raise PlanError(f"over() takes a window as Window makes them, not {type_name(window)}")
         return Column(replace(self._call("over"), over=window.spec))
 
     def _call(self, method: str) -> ast.Call:
@@ -336,7 +336,9 @@ def _bound(offset: int) -> ast.FrameBound:
 def col(name: str) -> Column:
     """A column by name; ``"t.a"`` is column a of t, ``"*"`` all columns, backticks quote a name with dots."""
     if not isinstance(name, str):
-        raise PlanError(f"a column is given by its name, or as a Column, not as {type(name).__name__}")
+        raise PlanError(
+            f"a column is a name or a Column of kquery_spark, as kq.col() returns, not {type_name(name)}"
+        )
     if name == "*":
         return Column(ast.Star())
     if name.endswith(".*"):
@@ -387,14 +389,14 @@ def _literal(value: Any) -> ast.Expression:
             return ast.IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND")
         case list() | tuple():
             return ast.Call(("array",), tuple(lit(v).node for v in value))
-    raise PlanError(f"a constant cannot be made of {type(value).__name__}")
+    raise PlanError(f"a constant cannot be made of {type_name(value)}")
 
 
 def _type_text(dtype: Any) -> str:
     """A type in SQL; PySpark's type objects say theirs with ``simpleString``."""
     text = dtype if isinstance(dtype, str) else getattr(dtype, "simpleString", lambda: None)()
     if not isinstance(text, str):
-        raise PlanError(f"a type is written as in SQL, not given as {type(dtype).__name__}")
+        raise PlanError(f"a type is written as in SQL, not given as {type_name(dtype)}")
     return text
 
 
@@ -416,7 +418,7 @@ def when(condition: Column, value: object) -> Column:
 
 def _branch(condition: Column, value: object) -> ast.When:
     if not isinstance(condition, Column):
-        raise PlanError(f"when() takes a Column as its condition, not {type(condition).__name__}")
+        raise PlanError(f"when() takes a Column of kquery_spark as its condition, not {type_name(condition)}")
     return ast.When(condition.node, lit(value).node)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from typing_extensions import Self
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe import nulls
 from kquery_spark.frontends.dataframe.builder import Builder, path_of, table_query
 from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted
@@ -148,7 +148,7 @@ class DataFrame(Builder):
             if not isinstance(column, Column):
                 raise PlanError(
                     f"withColumn() takes a Column for {name}, as col() and lit() make them, "
-                    f"not {type(column).__name__}"
+                    f"not {type_name(column)}"
                 )
         added = {same(n): c.alias(n) for n, c in columns.items()}
         own = [added.pop(same(n), to_quoted(n)) for n in self.columns]

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted, when
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.types import names as t
@@ -115,7 +115,7 @@ def _kind(value: object) -> str:
         return "number"
     if isinstance(value, str):
         return "string"
-    raise PlanError(f"a value is a number, a string or a boolean, not {type(value).__name__}")
+    raise PlanError(f"a value is a number, a string or a boolean, not {type_name(value)}")
 
 
 def _takes(dtype: pa.DataType, kind: str) -> bool:

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import PREFIX, EngineConfig
 from kquery_spark.config.tolerant import read_tolerantly, unknown_settings
-from kquery_spark.errors import ConfigWarning, KQueryError
+from kquery_spark.errors import ConfigWarning, KQueryError, type_name
 from kquery_spark.sources.request_limit import limit_requests
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 from kquery_spark.spark_bridge.jvm.calls import Jvm
@@ -221,7 +221,8 @@ def check_frame(frame: object, caller: str) -> None:
     if type(frame).__module__.startswith(_CONNECT_MODULE):
         raise KQueryError(_CONNECT)
     if not isinstance(frame, DataFrame):
-        raise KQueryError(f"{caller} takes a Spark DataFrame, not {type(frame).__name__}")
+        hint = "; spark.createDataFrame(...) makes one" if type_name(frame) == "pandas.DataFrame" else ""
+        raise KQueryError(f"{caller} takes a Spark DataFrame, not {type_name(frame)}{hint}")
 
 
 def bridge(spark: SparkSession) -> Bridge:
@@ -232,7 +233,7 @@ def bridge(spark: SparkSession) -> Bridge:
     if not hasattr(spark, "_jsparkSession"):
         if type(spark).__module__.startswith(_CONNECT_MODULE):
             raise KQueryError(_CONNECT)
-        raise KQueryError(f"kquery_spark takes a Spark session here, not {type(spark).__name__}")
+        raise KQueryError(f"kquery_spark takes a Spark session here, not {type_name(spark)}")
     link = _bridges.get(spark)
     if link is None:
         link = _bridges[spark] = Bridge(spark)

@@ -1,5 +1,6 @@
 """``df.transform(kquery_plan)``: schema, laziness, further operations, options and their errors."""
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyspark.sql import functions as F
@@ -160,6 +161,15 @@ def test_bad_options_say_what_is_allowed(spark, options, error, text):
 def test_not_a_dataframe(thing):
     with pytest.raises(KQueryError, match="takes a Spark DataFrame, not"):
         kquery_plan(thing)
+
+
+def test_the_message_names_the_package_of_another_dataframe():
+    with pytest.raises(
+        KQueryError, match=r"not pandas\.DataFrame; spark\.createDataFrame\(\.\.\.\) makes one"
+    ):
+        kquery_plan(pd.DataFrame({"a": [1]}))
+    with pytest.raises(KQueryError, match=r"not pyarrow\.Table"):
+        kquery_plan(pa.table({"a": [1]}))
 
 
 def test_spark_connect_is_declined_in_words():
