@@ -24,6 +24,7 @@ from kquery_spark.run_control import LimitReached
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.spark.executor import SparkExecutor
 from kquery_spark.spark_bridge.frames.lazy_dataframe import FrameRows, as_classic_frame
+from kquery_spark.spark_bridge.session.bridge import is_stopped
 from kquery_spark.spark_bridge.ui.job_descriptions import job_description
 
 R = TypeVar("R")
@@ -86,7 +87,12 @@ class Execution(FrameRows):
         )
 
     def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
-        """What ``engine`` gives, or ``spark`` where that may run again after a failure."""
+        """Return the result of ``engine``, or of ``spark`` if the engine fails and the action may run again.
+
+        After ``spark.stop()`` only Spark runs the action, and raises its error: the engine in the driver could still answer.
+        """
+        if is_stopped(self.original.sparkSession):
+            return spark()
 
         def placed() -> R:
             self._renew_placement(action)

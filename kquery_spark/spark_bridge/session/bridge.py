@@ -225,6 +225,11 @@ def check_frame(frame: object, caller: str) -> None:
         raise KQueryError(f"{caller} takes a Spark DataFrame, not {type_name(frame)}{hint}")
 
 
+def is_stopped(spark: SparkSession) -> bool:
+    """Return whether ``stop`` ended the session's context. Its DataFrames raise errors from then on."""
+    return spark.sparkContext._jsc is None
+
+
 def bridge(spark: SparkSession) -> Bridge:
     """Return the bridge of a session, created once.
 
