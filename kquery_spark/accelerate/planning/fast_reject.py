@@ -1,6 +1,8 @@
 """The fast reject: decides from node names alone that the engine cannot win, without importing the plan.
 
-It handles scans, filters, and small limits. Importing such a plan would take longer than some of these queries run.
+It rejects plans that only scan, filter, and limit. Importing such a plan would take longer than some of these queries run.
+Such a plan is not rejected in three cases, in which the import and the cost model have to decide: its files are small enough
+for the driver; all its rows may reach the driver faster as Arrow; or it is the first rows of a sorted large file.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
     nodes = node_names(jvm, plan)
     passed = _PASS_ROWS_ON.issuperset(nodes)
     if not passed and not _first_of_a_file(nodes):
-        return False
+        return False  # a node may save time, so planning goes on
     if not _IN_DRIVER.issuperset(nodes):
         return True
     size = leaf_bytes(plan)
