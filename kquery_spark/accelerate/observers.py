@@ -22,7 +22,7 @@ LOGGER = logging.getLogger("kquery_spark.queries")
 
 @dataclass(frozen=True)
 class QueryEvent:
-    """A query was planned, or an action on it ended.
+    """The event passed to ``on_query`` callbacks: a query was planned, or an action on an accelerated query ended.
 
     action: its name in PySpark; empty for "planned". place: where the action ran or the query will run: in the driver, in
     Spark tasks that run the engine, or in Spark alone. coverage: share of the plan's nodes that run in the engine, 0 to 1.

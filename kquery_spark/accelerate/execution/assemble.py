@@ -122,6 +122,7 @@ class _Assembler:
     def subtree(self, plan: Any, at: Position) -> Any:
         """Return Spark's plan at a position, with the highest parts in it replaced; ``part`` replaces those below them."""
         below = [p for p in self._parts if p[: len(at)] == at]
+        # A position is a path of child indexes, so an ancestor's position is a prefix of it.
         highest = [p for p in below if not any(q != p and p[: len(q)] == q for q in below)]
         if not highest:
             return plan

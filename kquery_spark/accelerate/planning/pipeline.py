@@ -36,7 +36,7 @@ Renew = Callable[[], PlacedQuery | DataFrame]
 
 @dataclass(frozen=True)
 class PlanningResult:
-    """The DataFrame to return, and how planning came to it.
+    """The DataFrame that ``kquery_plan`` returns, with the results of the planning steps.
 
     config: the settings, or None if planning ended before it read them. planned: None after a fast reject. chosen: the parts
     that the engine runs, a subset of the parts with a decision. failure: why the engine could not plan the query, or None.

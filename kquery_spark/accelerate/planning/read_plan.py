@@ -13,7 +13,7 @@ from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 @dataclass(frozen=True)
 class OptimizedFrame:
-    """A DataFrame with Spark's optimized plan of it.
+    """A DataFrame and Spark's optimized plan of its query.
 
     plan: None if the query cannot be planned. problem: why not, else None.
     """
