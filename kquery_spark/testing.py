@@ -9,7 +9,7 @@ A failing comparison shows the schemas or the rows that differ, side by side, as
         assert_accelerated(frame)
         assert_same_as_spark(frame)
 
-Needs the extra ``testing``: ``pip install 'kquery-spark[testing]'``.
+The module needs the extra ``testing``: ``pip install 'kquery-spark[testing]'``.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def assert_accelerated(
     """Raise AssertionError, with the fallback reasons, unless the engine can run the query.
 
     query: a DataFrame, or SQL for ``spark`` (the active session by default). coverage: the share of the nodes of Spark's
-    optimized plan, 0 to 1, that the engine must be able to run. Whether the engine would gain from the size of the data
-    does not matter, because test data is small.
+    optimized plan, 0 to 1, that the engine must be able to run. It does not matter whether the engine
+    would be faster, because test data is small.
     """
     _assert_frame_accelerated(_frame(query, spark), coverage)
 

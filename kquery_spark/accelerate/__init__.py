@@ -1,1 +1,1 @@
-"""A Spark DataFrame in, the same DataFrame with as much of it as possible run by the engine out."""
+"""Accelerates Spark DataFrames: ``kquery_plan``, ``kq.enable``, SQL writes, ``kq.explain``, events and metrics."""

@@ -24,9 +24,9 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
     """Run as much of a query as possible in the engine.
 
     frame: any batch DataFrame of a classic Spark session. Returns a lazy DataFrame with exactly its schema and rows.
-    fallback: with "spark", Spark runs what the engine declines. If the engine fails, Spark also runs a read-only action or a
-    write to files again, and a FallbackWarning says why. With "error", the first reason is raised as Unsupported, and the
-    engine's errors are raised.
+    fallback: with "spark", Spark runs the parts that the engine declines. If the engine fails, Spark also runs a read-only
+    action or a write to files, Delta, or Iceberg again, and a FallbackWarning says why. With "error", planning raises
+    Unsupported with the first reason, and a failure of the engine raises the engine's error.
     when: "auto" uses the engine where it should win, "always" wherever it can, and "never" returns ``frame``.
 
     Planning runs no job of the query, but it reads file footers. On a cluster, the first call runs one small job that asks
@@ -85,7 +85,7 @@ def _warn_of_workers(planned: PlannedQuery | None) -> None:
 
 
 def check_options(fallback: str, when: str) -> None:
-    """Raise ConfigError for a value of an option that is not allowed."""
+    """Raise ConfigError if an option has a value that is not allowed."""
     if fallback not in ("spark", "error"):
         raise ConfigError(f"fallback must be 'spark' or 'error', not {fallback!r}")
     if when not in ("auto", "always", "never"):

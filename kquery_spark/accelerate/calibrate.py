@@ -1,4 +1,4 @@
-"""Measures the cost model on this machine or cluster: small queries in Spark and in the engine, alternating, medians."""
+"""Measures the cost model on this machine or cluster by small queries that alternate between Spark and the engine."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _LEAST_MEASURABLE_SECONDS = 1e-10  # seconds a row or byte: below what can be me
 
 
 def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROWS) -> CostModel:
-    """The cost model as measured; terms that are not measured (long strings, Arrow results) keep their defaults.
+    """Measure and return the cost model; terms that are not measured (long strings, Arrow results) keep their defaults.
 
     directory: a new directory that Spark's workers can read; None: a temporary directory of this machine.
-    rows: the size of the table that is written there and removed at the end. With the default, calibration takes about
-    half a minute; nothing else should run meanwhile.
+    rows: the number of rows of the table that is written there and removed at the end. With the default, calibration takes
+    about half a minute; no other program should run during this time.
     """
     root = Path(directory) if directory is not None else Path(tempfile.mkdtemp(prefix="kquery-calibrate-"))
     root.mkdir(parents=True, exist_ok=True)
@@ -44,7 +44,7 @@ def calibrate(spark: SparkSession, directory: str | None = None, rows: int = ROW
 
 
 def _table(directory: Path, rows: int) -> str:
-    """A Parquet file of numbers: many keys, few groups, values that do not compress."""
+    """Write a Parquet file of numbers (many keys, few groups, and values that do not compress), and return its path."""
     random = np.random.default_rng(1)
     columns = {
         "k": random.integers(0, max(rows // 3, 1), rows),
@@ -66,7 +66,11 @@ class _Calibration:
         self._rows = rows
 
     def model(self) -> CostModel:
-        """All of them together, each from what the ones before explain."""
+        """Measure all terms. The order matters: a measured difference includes several terms, and the known ones are
+        subtracted.
+
+        For example, ``_step_row_seconds`` subtracts the decoding, steps, and stages that were measured before it.
+        """
         default = CostModel()
         model = replace(default, planning_seconds=self._planning_seconds())
         model = replace(model, stage_seconds=self._stage_seconds())
@@ -98,7 +102,7 @@ class _Calibration:
         return _difference(lambda: _run(numbers.mapInArrow(_same, "id bigint")), lambda: _run(numbers))
 
     def _result_row_seconds(self) -> float:
-        """Seconds a row for Spark to read rows of three numbers from a Python worker that generates them."""
+        """Seconds per row for Spark to read rows of three numbers from a Python worker that generates them."""
         rows = self._rows // 2
         numbers = self._spark.range(0, _PARTITIONS, 1, _PARTITIONS)
         generated = numbers.mapInArrow(_Rows(rows // _PARTITIONS), "a bigint, b double, c int")
@@ -106,7 +110,7 @@ class _Calibration:
         return max(_LEAST_MEASURABLE_SECONDS, _difference(lambda: _run(generated), lambda: _run(none)) / rows)
 
     def _handed_value_seconds(self) -> float:
-        """Seconds a value for a Python worker to read rows of three numbers from Spark, less what these take Spark."""
+        """Seconds per value for a Python worker to read rows of three numbers, minus Spark's time to compute the rows."""
         numbers = self._spark.range(0, self._rows // 2, 1, _PARTITIONS)
         numbers = numbers.selectExpr("id AS a", "id * 0.5D AS b", "int(id) AS c")
         handed, none = numbers.mapInArrow(_drop, "a bigint"), numbers.limit(0).mapInArrow(_drop, "a bigint")
@@ -114,25 +118,25 @@ class _Calibration:
         return max(_LEAST_MEASURABLE_SECONDS, seconds / (self._rows // 2 * 3))
 
     def _decoded_byte_seconds(self) -> float:
-        """Three sums of whole columns, which are read and hardly anything else; a step of Spark's is in both."""
+        """Seconds saved per decoded byte, measured by aggregates of whole columns: nearly all of the work is reading."""
         query = self._table.selectExpr("sum(v) AS v", "sum(w) AS w", "max(k) AS k")
         saved = self._saved(query) / (self._rows * 24)
         return max(_LEAST_MEASURABLE_SECONDS, saved)
 
     def _step_seconds(self) -> float:
-        """What an exchange and a stage of few rows takes in Spark."""
+        """Seconds that Spark takes for an exchange and a stage of few rows."""
         few = self._table.limit(1000).localCheckpoint()
         grouped = few.groupBy("g").sum("v")
         return _difference(lambda: _run(grouped), lambda: _run(few.filter("g >= 0")))
 
     def _step_row_seconds(self, model: CostModel) -> float:
-        """An aggregation into many groups, less what reading and the step by itself save."""
+        """Seconds saved per row by an aggregation into many groups, apart from the savings of reading and of the steps."""
         saved = self._saved(self._table.groupBy("k").sum("v").selectExpr("max(k) AS k"))
         explained = self._rows * 16 * model.decoded_byte_seconds + 2 * model.step_seconds
         return max(_LEAST_MEASURABLE_SECONDS, (saved - explained + 2 * model.stage_seconds) / self._rows)
 
     def _sort_row_seconds(self) -> tuple[float, float]:
-        """A row of a sort in one task of each engine."""
+        """Seconds per row to sort in one task: in Spark, and in the engine."""
         query = self._table.select("k", "v").coalesce(1).sortWithinPartitions("v")
         read = self._table.select("k", "v").coalesce(1)
         by_spark = _difference(lambda: _run(query), lambda: _run(read)) / self._rows
@@ -150,7 +154,7 @@ class _Calibration:
 
 
 class _Rows:
-    """Makes so many rows of three numbers in a Python worker, whatever the rows it gets."""
+    """Function for ``mapInArrow`` that ignores its input and generates ``rows`` rows of three numbers per input batch."""
 
     def __init__(self, rows: int) -> None:
         self._rows = rows
@@ -174,12 +178,12 @@ def _drop(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def _run(frame: DataFrame) -> None:
-    """Compute all rows and drop them."""
+    """Compute all rows and discard them."""
     frame.write.format("noop").mode("overwrite").save()
 
 
 def _difference(slow: Callable[[], object], fast: Callable[[], object]) -> float:
-    """Seconds that one takes more than the other, none if it takes fewer."""
+    """Return how many seconds ``slow`` takes longer than ``fast``, as a difference of medians; 0 if it is faster."""
     slow()
     fast()
     times = [(_seconds(slow), _seconds(fast)) for _ in range(_REPEATS)]

@@ -49,12 +49,12 @@ _install_lock = threading.Lock()
 
 
 def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "auto") -> None:
-    """Let the engine run the actions of this session's DataFrames, where ``when`` says so.
+    """Let the engine run the actions of this session's DataFrames.
 
     Actions: collect, take, head, first, count, show, toPandas, toArrow, toLocalIterator, foreach,
     foreachPartition, write and writeTo; also ``spark.sql`` of INSERT and CREATE TABLE AS SELECT. ``fallback`` and
-    ``when`` as for ``kquery_plan``. Enabling twice is harmless; the last options hold. In a session of a Spark whose
-    version is not known nothing changes (FallbackWarning).
+    ``when`` have the same meaning as for ``kquery_plan``. A second call replaces the options of the first. On an unsupported
+    release of Spark, the function only emits a FallbackWarning.
     """
     check_options(fallback, when)
     try:
@@ -67,13 +67,13 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
 
 
 def disable(spark: SparkSession) -> None:
-    """Give the session's actions back to Spark."""
+    """Undo ``enable``: Spark runs the session's actions again."""
     _sessions.pop(session_identity(spark), None)
     _uninstall_unused()
 
 
 def enable_everywhere(*, fallback: Fallback = "spark", when: When = "auto") -> None:
-    """``enable`` for every classic session of this process, also those to come: what ``kquery-spark run`` does."""
+    """Enable the engine in every classic session of this process, including future ones, as ``kquery-spark run`` does."""
     global _everywhere
     check_options(fallback, when)
     _everywhere = _Options(fallback, when)
@@ -88,7 +88,7 @@ def disable_everywhere() -> None:
 
 
 def _options(subject: DataFrame | SparkSession) -> _Options | None:
-    """The options for an action of a frame or for SQL of a session; None if PySpark runs it unchanged."""
+    """Return the options for an action of a DataFrame or for SQL of a session; None if PySpark runs it unchanged."""
     if is_bypassed() or isinstance(subject, EngineFrame) or not (_sessions or _everywhere):
         return None
     if isinstance(subject, SparkSession):
@@ -102,8 +102,8 @@ class _Action:
     """How an enabled session runs an action of PySpark's DataFrame.
 
     run: calls the action of an EngineFrame, which runs it through ``Execution`` and ``Actions`` like any accelerated frame.
-    narrowed: returns the query to plan for the action's arguments. Planning ``take`` with its limit and ``count`` with its
-    aggregate, as PySpark computes them too, avoids rows and columns that the action does not return.
+    narrowed: returns the query to plan, given the action's arguments. ``take`` is planned with its limit and ``count`` with
+    its aggregate, as in PySpark, so that the engine does not compute rows and columns that the action does not return.
     """
 
     run: Callable[..., Any]
@@ -122,13 +122,13 @@ def _same_action(name: str) -> _Action:
 
 
 def _limited_to_shown(frame: DataFrame, n: int = 20, *_: Any, **__: Any) -> DataFrame:
-    """Return the first n + 1 rows: Spark shows n rows and needs one more to know whether there are others."""
+    """Return the first n + 1 rows: Spark shows n rows and needs one more to know whether the result has more."""
     valid = isinstance(n, int) and not isinstance(n, bool) and 0 <= n < 2**31 - 1
     return frame.limit(n + 1) if valid else frame
 
 
 def _sql(session: SparkSession, options: _Options, /, sqlQuery: str, args: Any = None, **kwargs: Any) -> Any:
-    """A statement with arguments falls back to Spark, which binds them during analysis."""
+    """Run a statement that writes. Others, and those with arguments (Spark's analyzer binds these), fall back to Spark."""
     if args or kwargs or not isinstance(sqlQuery, str):
         return NotImplemented
     result = run_write(session, sqlQuery, options.fallback, options.when)
@@ -146,7 +146,7 @@ _ACTIONS: dict[str, _Action] = {
 
 
 def _install() -> None:
-    """Wrap the actions of PySpark's classic DataFrame and the session's ``sql``, unless they are wrapped already."""
+    """Wrap the actions of PySpark's classic DataFrame and the session's ``sql``, unless they are already wrapped."""
     with _install_lock:
         if _installed:
             return
@@ -167,7 +167,7 @@ def _install() -> None:
 
 
 def _uninstall_unused() -> None:
-    """Restore the methods of PySpark's classes once no session is enabled, except those that other code wrapped since."""
+    """Restore PySpark's methods if no session is enabled any more, except for methods that other code has wrapped since."""
     with _install_lock:
         if _sessions or _everywhere:
             return
@@ -178,10 +178,10 @@ def _uninstall_unused() -> None:
 
 
 def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls ``run`` where the engine may run the action, PySpark's own method otherwise.
+    """Return a method that calls ``run`` if the engine may run the action, and otherwise PySpark's own method.
 
-    Nested calls bypass the wrapper: they belong to the same action, and would plan a frame that falls back to Spark again.
-    PySpark's own method rejects invalid arguments.
+    Nested calls bypass the wrapper: they belong to the same action, and would otherwise plan again a DataFrame that falls
+    back to Spark. Invalid arguments are passed to PySpark's own method, which raises the error.
     """
     signature = inspect.signature(original)
 

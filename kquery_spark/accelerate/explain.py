@@ -1,4 +1,4 @@
-"""``kq.explain``: what runs in the engine, what falls back to Spark and why, the stages, and what they did."""
+"""``kq.explain``: shows what runs in the engine, what falls back to Spark and why, the stages, and the metrics of a run."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ MARKS = {ENGINE: "*", SPARK: "-", HANDOVER: ">"}
 
 @dataclass(frozen=True)
 class ExplainedNode:
-    """A node of Spark's plan: who runs it, and for a node that falls back to Spark the reason when it is one.
+    """A node of Spark's plan, and where it runs.
 
-    ``runs``: "engine", "Spark", or "hand-over" for a node of Spark whose rows feed the engine.
+    runs: "engine", "Spark", or "hand-over" for a node that Spark runs and whose rows are passed to the engine.
+    reason: why the node falls back to Spark; None if it runs in the engine or falls back only because of another node.
     """
 
     name: str
@@ -47,10 +48,12 @@ class ExplainedNode:
 
 @dataclass(frozen=True)
 class ExplainedStage:
-    """A stage: its tasks, the splits they read of how many there are, estimated bytes of these, its exchange.
+    """A stage of a part.
 
-    ``reads``: stages and hand-overs it takes rows from. ``output``: where its rows go. ``in_driver``: actions that bring
-    the rows to the driver run it there, by so many ``threads``. ``metrics``: what it did, after a run.
+    tasks: the number of tasks. splits: the number of splits that they read, of ``all_splits`` in the sources.
+    scan_bytes: the estimated bytes of the splits that are read. reads: the stages and hand-overs that the stage reads.
+    output: the exchange that its rows go to, or "result". in_driver: actions that collect rows run the stage in the driver,
+    in ``threads`` threads. metrics: the metrics of a run; None before one.
     """
 
     stage_id: str
@@ -81,7 +84,7 @@ class ExplainedStage:
 
     @property
     def _head(self) -> str:
-        """What is known before a run."""
+        """The first line of the stage, with what is known before a run."""
         head = f"{self.stage_id}: {self.tasks} task{'s' if self.tasks != 1 else ''}"
         if self.all_splits:
             pruned = f" of {self.all_splits}" if self.splits < self.all_splits else ""
@@ -98,7 +101,8 @@ class ExplainedStage:
 class Section(NamedTuple):
     """A titled section of an explanation; the title may be empty.
 
-    is_query: it lists the nodes of the query, which a notebook shows in color instead. is_open: unfolded in a notebook.
+    is_query: True for the list of the query's nodes, which a notebook shows in color instead. is_open: unfolded in a
+    notebook.
     """
 
     title: str
@@ -111,7 +115,7 @@ class Section(NamedTuple):
 class Explanation:
     """The explanation of one query; ``str`` prints it, a notebook shows it as HTML.
 
-    ``chosen``: the parts that do run in the engine, as ``when`` decided. ``metering``: counts of a run.
+    chosen: the parts that run in the engine, as decided by ``when``. metering: the metrics of a run; None without one.
     """
 
     planned: PlannedQuery
@@ -122,7 +126,7 @@ class Explanation:
 
     @property
     def accelerated(self) -> bool:
-        """Whether ``kquery_plan`` runs any of the query in the engine (``when="auto"``)."""
+        """True if ``kquery_plan`` with ``when="auto"`` runs any part of the query in the engine."""
         return bool(self.chosen)
 
     @property
@@ -132,17 +136,17 @@ class Explanation:
 
     @property
     def reasons(self) -> list[tuple[str, str]]:
-        """What falls back to Spark: the node and the sentence that says why."""
+        """The nodes that fall back to Spark: class name and reason."""
         return list(self.planned.reasons)
 
     @cached_property
     def nodes(self) -> tuple[ExplainedNode, ...]:
-        """Spark's optimized plan, parents first, with who can run each node."""
+        """The nodes of Spark's optimized plan, parents first."""
         return tuple(_nodes(self.planned))
 
     @cached_property
     def stages(self) -> tuple[tuple[ExplainedStage, ...], ...]:
-        """The stages of each part, in the order they run."""
+        """The stages of each part, in the order in which they run."""
         return tuple(
             tuple(
                 _stage(
@@ -192,24 +196,25 @@ class Explanation:
         return str(self)
 
     def svg(self) -> str:
-        """The stages as a picture, for a file or a page: boxes of operators, and exchanges as arrows between them.
+        """Return an SVG picture of the stages, for a file or a page: boxes of operators, and arrows for the exchanges.
 
-        After ``explain(analyze=True)`` with the rows, bytes and own time of each operator.
+        After ``explain(analyze=True)``, it also shows the rows, the bytes, and the own time of each operator.
         """
         return draw(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks."""
+        """Return the explanation as HTML, for notebooks."""
         from kquery_spark.accelerate.explain_html import render
 
         return render(self)
 
 
 def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Explanation:
-    """Plan ``frame`` as ``kquery_plan`` would and say what becomes of it.
+    """Plan a query as ``kquery_plan`` does, and return an explanation that can be printed.
 
-    frame: a query, or what ``kquery_plan`` made of one. trace: every optimizer rule's result. analyze: run the query,
-    with every part the engine can take unless ``kquery_plan`` chose them, drop the rows, and show what each operator did.
+    frame: a DataFrame, accelerated by ``kquery_plan`` or not. trace: also show the plan after each optimizer rule. analyze:
+    run the query, discard its rows, and show the metrics of each operator. For a DataFrame of ``kquery_plan``, the parts
+    that it chose run in the engine; otherwise, all parts that the engine can run.
     """
     execution = execution_of(frame)
     if execution is not None:
@@ -231,7 +236,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
 
 
 def _decided(planned: PlannedQuery, part: Part) -> Decision:
-    """The verdict, with the fast reject that ``kquery_plan`` gives first."""
+    """Return the decision on a part, including the fast reject, which ``kquery_plan`` does first."""
     decision = decide(planned, part)
     if decision.driver_only and nothing_to_win(planned.bridge, planned.plan):
         return Decision(False, "Spark's plan only passes rows on, which Spark does as fast.")
@@ -239,9 +244,10 @@ def _decided(planned: PlannedQuery, part: Part) -> Decision:
 
 
 def assert_accelerated(frame: DataFrame, coverage: float = 1.0) -> None:
-    """Raise AssertionError unless the engine can run at least this share of the query's plan; for tests.
+    """Raise AssertionError unless the engine can run at least this share of the nodes of the query's plan; for tests.
 
-    Sizes do not matter here, as data of tests is small. For a frame of ``kquery_plan`` the parts it chose count.
+    It does not matter whether the engine should win, because test data is small. A DataFrame of ``kquery_plan`` must also
+    run at least one part in the engine.
     """
     explained = explain(frame)
     planned = explained.planned
@@ -279,7 +285,7 @@ def _runner(is_handover: bool, inside: bool) -> str:
 
 
 def _subqueries(node: CatalystNode) -> list[CatalystNode]:
-    """The plans of the subqueries in a node's expressions."""
+    """Return the plans of the subqueries in a node's expressions."""
     plans: list[CatalystNode] = []
     stack = list(reversed(node.expressions()))
     while stack:

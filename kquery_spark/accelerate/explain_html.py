@@ -1,4 +1,4 @@
-"""An explanation as HTML for notebooks: a coloured plan, folded sections, nothing loaded from elsewhere."""
+"""Formats an explanation as HTML for notebooks: a colored plan and folded sections, without external resources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _PRE = "margin:0.3em 0;line-height:1.35;overflow-x:auto"
 
 
 def render(explanation: Explanation) -> str:
-    """The explanation as one ``div``."""
+    """Return the explanation as one ``div``."""
     share = f"{explanation.coverage:.0%}"
     verdict = "runs in the engine" if explanation.accelerated else "falls back to Spark"
     parts = [f"<b>{share} of the plan can run in the engine; the query {verdict}</b>"]

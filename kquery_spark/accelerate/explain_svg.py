@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kquery_spark.accelerate.explain import ExplainedStage, Explanation
 
 _CHARACTER = 6.7
-"""Width of a character of 11 pixels in the widest of the usual monospaced fonts."""
+"""Width of a character at a font size of 11 pixels, in the widest of the common monospaced fonts."""
 _LINE = 17.0
 _PADDING = 10.0
 _HEAD = 40.0
@@ -33,7 +33,10 @@ _ENGINE, _DRIVER, _HANDED_OVER, _TIME = "#2da44e", "#8250df", "#0969da", "#d4a72
 
 @dataclass(frozen=True)
 class _Line:
-    """An operator: its text, the full text for the tooltip, its metrics, and its time relative to the slowest operator."""
+    """An operator of a box: its label, the full label for the tooltip, its metrics, and its time.
+
+    share: the operator's own time relative to that of the slowest operator, 0 to 1; the length of its bar.
+    """
 
     text: str
     tooltip: str
@@ -42,7 +45,7 @@ class _Line:
 
 
 def draw(explanation: Explanation, standalone: bool = True) -> str:
-    """The picture as an ``svg`` element. standalone: with its own colors, for a separate file."""
+    """Return the picture as an ``svg`` element. standalone: with its own colors, for a separate file."""
     parts = explanation.stages
     drawings, y, width = [], _MARGIN, 0.0
     for number, stages in enumerate(parts, 1):
@@ -64,7 +67,7 @@ def draw(explanation: Explanation, standalone: bool = True) -> str:
 
 
 def _part(stages: Sequence[ExplainedStage]) -> tuple[str, tuple[float, float]]:
-    """The drawing of one part of the query, and its size."""
+    """Return the drawing of one part of the query, and its width and height."""
     by_id = {stage.stage_id: stage for stage in stages}
     handed = dict.fromkeys(key for stage in stages for key in stage.reads if key not in by_id)
     lines = _lines(stages)
@@ -80,7 +83,7 @@ def _part(stages: Sequence[ExplainedStage]) -> tuple[str, tuple[float, float]]:
 
 
 def _lines(stages: Sequence[ExplainedStage]) -> dict[str, list[_Line]]:
-    """The operators of each stage."""
+    """Return the lines of each stage's box, one for each operator."""
     own = {stage.stage_id: list(_own_seconds(stage)) for stage in stages}
     slowest = max((seconds for times in own.values() for seconds in times), default=0.0)
     lines = {}
@@ -103,7 +106,10 @@ def _lines(stages: Sequence[ExplainedStage]) -> dict[str, list[_Line]]:
 
 
 def _own_seconds(stage: ExplainedStage) -> Iterator[float]:
-    """Each operator's seconds without those of the operators below it, which its metric includes."""
+    """Yield each operator's own seconds: its metric minus the metrics of its children, which it includes.
+
+    The indentation of a label, two spaces per level, shows which operators are children.
+    """
     if stage.metrics is None:
         return
     operators = stage.metrics.operators
@@ -130,7 +136,7 @@ def _box(stage: ExplainedStage, lines: Sequence[_Line]) -> Box:
 
 
 def _facts(stage: ExplainedStage) -> str:
-    """Tasks, splits and bytes of a stage."""
+    """Return the tasks, splits, and bytes of a stage, for the head of its box."""
     tasks = stage.tasks if stage.metrics is None else stage.metrics.tasks
     facts = [f"{tasks} task{'' if tasks == 1 else 's'}"]
     if stage.all_splits:
@@ -177,7 +183,7 @@ def _frame(spot: Spot, color: str) -> str:
 
 
 def _edge(layout: Layout, source: str, target: str, stage: ExplainedStage | None) -> str:
-    """An arrow, labeled at its start with the exchange and after a run with the bytes that crossed."""
+    """Return an arrow. The label at its start is the exchange and, after a run, the bytes that it moved."""
     (x, y), *points = layout.route(source, target)
     path, at = f"M{x:.1f} {y:.1f}", (x, y)
     for next_x, next_y in points:
@@ -188,7 +194,7 @@ def _edge(layout: Layout, source: str, target: str, stage: ExplainedStage | None
     label = ""
     if stage is not None:
         sent = "" if stage.metrics is None else f", {size_text(stage.metrics.sent)}"
-        turns_right = points[0][0] > x  # the label stands on the other side
+        turns_right = points[0][0] > x  # the label is on the other side
         side, anchor = (-6, ";text-anchor:end") if turns_right else (6, "")
         label = _text(x + side, y + 14, f"{stage.output}{sent}", f"opacity:0.75{anchor}")
     return f'<path d="{path} {tip}" fill="none" stroke="currentColor" stroke-opacity="0.55"/>{label}'
@@ -200,14 +206,14 @@ def _text(x: float, y: float, text: str, style: str = "") -> str:
 
 
 def _short(label: str) -> str:
-    """An operator's label in a box: indented, without ``Exec``, and shortened."""
+    """Return an operator's label for a box: indented, without ``Exec``, and shortened."""
     text = label.replace("Exec: ", ": ", 1).removesuffix("Exec")
     longest = len(text) - len(text.lstrip(" ")) + _LONGEST_LABEL
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def size_text(nbytes: float) -> str:
-    """Bytes with a unit."""
+    """Format a number of bytes with a unit."""
     for unit in ("B", "KB", "MB"):
         if nbytes < 1000:
             return f"{nbytes:,.0f} {unit}" if unit == "B" else f"{nbytes:,.1f} {unit}"

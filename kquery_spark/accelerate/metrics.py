@@ -24,17 +24,18 @@ _ACTION_BUCKETS_SECONDS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1
 def export_metrics(registry: CollectorRegistry | None = None) -> Callable[[], None]:
     """Count the queries of all sessions of this process in Prometheus metrics; returns a function that stops counting.
 
-    registry: a ``prometheus_client.CollectorRegistry`` (``kquery-spark[metrics]``), by default that package's own. Raises
-    ConfigError if the package is missing or the registry already has these metrics. Publish them by the package's own means,
-    such as ``start_http_server`` or ``push_to_gateway``.
+    registry: a ``prometheus_client.CollectorRegistry`` (``kquery-spark[metrics]``); default: that package's global registry.
+    Raises ConfigError if the package is missing or the registry already has these metrics. To publish the metrics, use
+    functions of that package, such as ``start_http_server`` or ``push_to_gateway``.
 
-    - ``kquery_queries_total{engine}``: queries planned, by how much the engine runs: ``whole``, ``part`` or ``none``.
+    - ``kquery_queries_total{engine}``: planned queries, by how much of each the engine runs: ``whole``, ``part`` or
+    ``none``.
     - ``kquery_planning_seconds``: histogram of planning times.
     - ``kquery_actions_total{action, place, outcome}``: ``place`` is ``driver``, ``tasks`` or ``spark``; ``outcome`` is
       ``finished``, ``failed`` (an error was raised) or ``rescued`` (the engine failed, and Spark ran the action again).
     - ``kquery_action_seconds{place}``: histogram of the durations of actions.
     - ``kquery_rows_total{place}``: rows that actions returned to the program.
-    - ``kquery_spilled_bytes_total``: bytes that Spark's tasks wrote to disk because state passed their memory budget.
+    - ``kquery_spilled_bytes_total``: bytes that Spark's tasks spilled to disk because state exceeded their memory budget.
     """
     client = _client()
     metrics = _Metrics(client)
@@ -45,7 +46,7 @@ def export_metrics(registry: CollectorRegistry | None = None) -> Callable[[], No
         raise ConfigError(
             "the metrics are in this registry already: end the first export_metrics before another begins"
         ) from None
-    undo = ExitStack()  # whose second close does nothing
+    undo = ExitStack()  # a second call of close does nothing
     undo.callback(target.unregister, metrics)
     SPILL_TOTAL.begin()
     undo.callback(SPILL_TOTAL.end)
@@ -63,7 +64,7 @@ def _client() -> ModuleType:
 
 
 class _Metrics:
-    """All metrics as one collector, which a registry takes as a whole or not at all. client: ``prometheus_client``."""
+    """All metrics as one collector, so that a registry accepts all of them or none. client: module ``prometheus_client``."""
 
     def __init__(self, client: ModuleType) -> None:
         counter, histogram = partial(client.Counter, registry=None), partial(client.Histogram, registry=None)
@@ -86,7 +87,7 @@ class _Metrics:
         return (self._queries, self._planning, self._actions, self._seconds, self._rows, self._spilled)
 
     def describe(self) -> list[Any]:
-        """The names and types, which a registry compares with those that it has."""
+        """The names and types, which a registry compares with its own."""
         return [family for metric in self._all() for family in metric.describe()]
 
     def collect(self) -> list[Any]:
@@ -110,7 +111,7 @@ class _Metrics:
 
 
 def _engine_share(event: QueryEvent) -> str:
-    """How much of a planned query the engine runs."""
+    """Return how much of a planned query the engine runs: "whole", "part" or "none"."""
     if event.place == "spark":
         return "none"
     return "whole" if event.coverage == 1.0 else "part"

@@ -22,13 +22,14 @@ LOGGER = logging.getLogger("kquery_spark.queries")
 
 @dataclass(frozen=True)
 class QueryEvent:
-    """A query was planned, or an action on it ended.
+    """The event passed to ``on_query`` callbacks: a query was planned, or an action on an accelerated query ended.
 
-    action: its name in PySpark; empty for "planned". place: where the action ran, or the query is to run: the driver,
-    tasks of Spark that run the engine, or Spark alone. coverage: share of the plan's nodes that run in the engine.
-    sentences: the decision on each part, and why others fall back to Spark. seconds: of planning, or of the action.
-    failure: what failed in the engine, so that Spark ran the query again, or the error that was raised.
-    rows: how many the action returned; None if it returns something else, as ``count``, ``show`` and writes do.
+    action: its name in PySpark; empty for "planned". place: where the action ran or the query will run: in the driver, in
+    Spark tasks that run the engine, or in Spark alone. coverage: share of the plan's nodes that run in the engine, 0 to 1.
+    sentences: the decision on each part, and why other nodes fall back to Spark. seconds: duration of planning or of the
+    action. failure: the failure of the engine after which Spark ran the query again, or the error that was raised.
+    rows: the number of rows that the action returned; None for actions that do not return rows, such as ``count``, ``show``,
+    and writes.
     """
 
     kind: Literal["planned", "finished", "failed"]
@@ -53,11 +54,11 @@ _setup_lock = threading.Lock()
 
 
 def on_query(callback: Callable[[QueryEvent], None]) -> Callable[[], None]:
-    """Call ``callback`` with a QueryEvent for each query that is planned and each action of the engine's that ends.
+    """Call ``callback`` with a QueryEvent when a query has been planned, and when an action on an accelerated query ends.
 
-    ``foreach``, ``foreachPartition``, ``toLocalIterator`` and ``writeTo`` have an event of their planning only.
-    It is called in the thread of the action, in every session of this process; what it raises is logged and changes nothing.
-    Returns a function that ends this.
+    ``foreach``, ``foreachPartition``, ``toLocalIterator`` and ``writeTo`` emit only the event of their planning. The
+    callback runs in the thread of the action, for all sessions of this process. Its errors are logged and otherwise ignored.
+    Returns a function that removes the callback.
     """
     _callbacks.append(callback)
 
@@ -69,12 +70,12 @@ def on_query(callback: Callable[[QueryEvent], None]) -> Callable[[], None]:
 
 
 def is_observed(config: EngineConfig | None) -> bool:
-    """Whether there is a callback, or a log that ``config`` asks for; without any no event is built."""
+    """True if there is a callback or ``config`` turns the log on; otherwise no event is built."""
     return bool(_callbacks) or _is_logged(config)
 
 
 def notify(event: QueryEvent, config: EngineConfig | None) -> None:
-    """Log the event if ``config`` asks for it, and call all callbacks."""
+    """Log the event if ``config`` turns the log on, and call all callbacks."""
     if _is_logged(config):
         _log(event)
     for callback in tuple(_callbacks):
@@ -89,7 +90,7 @@ def _is_logged(config: EngineConfig | None) -> bool:
 
 
 def _log(event: QueryEvent) -> None:
-    """One line at level INFO, on stderr where the program has set up no logging."""
+    """Log one line at level INFO; it goes to stderr if the program has not configured logging."""
     with _setup_lock:
         if not LOGGER.isEnabledFor(logging.INFO):
             LOGGER.setLevel(logging.INFO)
@@ -102,7 +103,7 @@ def _log(event: QueryEvent) -> None:
 
 @dataclass
 class ActionWatch:
-    """Where an action ran, what failed and how many rows it returned, set while it runs."""
+    """Facts about a running action: where it runs, what failed, and the number of rows that it returned."""
 
     place: Place = "spark"
     failure: str | None = None
@@ -114,9 +115,9 @@ _current_watch: ContextVar[ActionWatch | None] = ContextVar("kquery_spark_action
 
 @contextmanager
 def watched_action(action: str, config: EngineConfig, coverage: Callable[[], float]) -> Iterator[ActionWatch]:
-    """Times an action and emits an event when it ends; ``coverage`` is computed only if somebody watches.
+    """Time an action and emit an event when it ends; ``coverage`` is called only if a callback or the log needs it.
 
-    An action inside another one has no event of its own: without Arrow, PySpark's ``toPandas`` calls ``collect``.
+    An action that another action calls emits no event: for example, without Arrow, PySpark's ``toPandas`` calls ``collect``.
     """
     outer = _current_watch.get()
     if outer is not None or not is_observed(config):
@@ -141,7 +142,7 @@ def watched_action(action: str, config: EngineConfig, coverage: Callable[[], flo
 
 
 def row_count(result: object) -> int | None:
-    """The rows of an action's result: a list of them, an Arrow table or a pandas DataFrame; None for anything else."""
+    """Return the number of rows of a result that is a list, an Arrow table, or a pandas DataFrame; None for other types."""
     if isinstance(result, list):
         return len(result)
     if isinstance(result, pa.Table):

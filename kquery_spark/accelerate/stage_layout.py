@@ -1,4 +1,8 @@
-"""Lays out the stages of a picture in rows: each stage above the stage that reads it, the result in the last row."""
+"""Lays out the stages of a picture in rows: each stage is above the stage that reads it, and the result is in the last row.
+
+This is a layered graph drawing. ``_ranks`` assigns each box to a row, ``_rows`` orders the boxes of a row by the average
+position of their readers, so that few edges cross, and reserves a narrow lane in each row that an edge passes through.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +11,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 _GAP = 28.0
-"""Between the boxes of a row."""
+"""Space between the boxes of a row."""
 _ROW_GAP = 56.0
-"""Between rows, with space for the labels of exchanges."""
+"""Space between rows, for the arrows and the labels of exchanges."""
 _LANE_WIDTH = 14.0
 """Width that an edge reserves in a row that it crosses."""
 
@@ -35,7 +39,7 @@ class Spot:
 
     @property
     def middle(self) -> float:
-        """Its middle from left to right."""
+        """The x coordinate of its center."""
         return self.x + self.width / 2
 
 
@@ -70,7 +74,7 @@ class Layout:
         )
 
     def route(self, source: str, target: str) -> list[tuple[float, float]]:
-        """The points of the edge from a box to its reader, through its lanes in the rows between."""
+        """Return the points of the edge from a box to its reader, through its lanes in the rows between them."""
         start, end = self.spots[source], self.spots[target]
         points = [(start.middle, start.y + start.height)]
         for row in range(self._ranks[source] - 1, self._ranks[target], -1):
@@ -95,7 +99,11 @@ class Layout:
 
     @cached_property
     def _rows(self) -> list[list[Box]]:
-        """Boxes and lanes row by row from the top, each near its readers."""
+        """Boxes and lanes by row, from the top.
+
+        The rows are ordered from the bottom up. ``order`` holds the horizontal position (0 to 1) of each box and lane that
+        is already ordered; a box is placed at the average position of its readers, and ties keep the order of ``boxes``.
+        """
         ranks = self._ranks
         order: dict[str, float] = {}
         rows: list[list[tuple[float, int, Box]]] = [[] for _ in range(max(ranks.values(), default=-1) + 1)]

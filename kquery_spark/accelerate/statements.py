@@ -1,7 +1,7 @@
-"""Runs SQL statements that write with the rows of their query computed by the engine.
+"""Runs SQL statements that write: the engine computes the rows of the statement's query, and Spark writes them.
 
-Spark still parses the statement, checks its columns, casts and partitions, and commits it. If the engine fails, Spark runs
-the original text, so the engine declines statements whose failure may leave files behind.
+Spark still parses the statement, checks and casts its columns, partitions the rows, and commits them. If the engine fails,
+Spark runs the original SQL, so statements whose failure may leave files behind fall back to Spark from the start.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _Planne
         return None
     frame = execution.frame_to_write()
     if same_plan(frame, execution.original):
-        return None  # so little work that the engine wins only if the driver collects the rows
+        return None  # the engine wins only if the driver collects the rows, so Spark runs the write
     location = statement.target.location
     if location is not None and is_or_holds(location, execution.files()):
         return None  # Spark deletes the directory's files before the engine's tasks read them
@@ -69,7 +69,7 @@ def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _Planne
 
 
 def _query(statement: WriteStatement, link: Bridge) -> DataFrame | None:
-    """The query of a statement; None if Spark cannot analyze it by itself, so that Spark reports the statement's error."""
+    """Return the query of a statement; None if Spark cannot analyze it, so that Spark raises the statement's error."""
     try:
         query = statement.query_frame(link)
     except SPARK_ERRORS:

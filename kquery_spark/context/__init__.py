@@ -1,1 +1,1 @@
-"""``ExecutionContext`` and open plans: SQL and DataFrames of the engine's own, in this process or on Spark."""
+"""``ExecutionContext`` and open plans: the engine's own SQL and DataFrame API, in this process or on Spark."""

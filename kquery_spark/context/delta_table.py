@@ -1,4 +1,4 @@
-"""Delta tables without Spark: what the ``deltalake`` package says of a version, read by the engine's own sources."""
+"""Delta tables without Spark: the ``deltalake`` package reads the metadata, and the engine's own sources read the files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kquery_spark.sources.partitions import plain_value
 from kquery_spark.sources.views.renamed import RenamedColumns
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
 
-# What a table may ask of its readers; deltalake refuses to open tables that ask for what it does not know.
+# Supported reader features of a table. deltalake refuses to open tables with features that it does not know.
 _FEATURES = frozenset(
     {
         "deletionVectors",
@@ -39,9 +39,9 @@ _INSTALL = "Delta tables are read by the package deltalake: pip install 'kquery-
 
 
 def delta_source(path: str, version: int | None, time_zone: str, options: Mapping[str, Any] | None) -> Source:
-    """The rows of a version of a table, the latest by default; SourceError where it cannot be read.
+    """Return a source of the rows of a version of a table (default: the latest); raises SourceError if it cannot be read.
 
-    options: those of ``register_parquet``, as deltalake takes them, too.
+    options: the storage options of ``register_parquet``, which deltalake also uses.
     """
     table = _opened(path, version, options)
     with as_source_errors(f"the Delta table {path} cannot be read"):
@@ -49,7 +49,11 @@ def delta_source(path: str, version: int | None, time_zone: str, options: Mappin
 
 
 def _source_of(path: str, table: Any, time_zone: str) -> Source:
-    """The rows of an opened table."""
+    """Return a source of the rows of an opened table.
+
+    The Parquet source reads the columns by their names in the files. ``LiveRows`` then removes deleted rows, and
+    ``RenamedColumns`` restores the table's column names if the table has a column mapping.
+    """
     features = set(table.protocol().reader_features or ())
     if not features <= _FEATURES:
         raise SourceError(
@@ -98,7 +102,7 @@ def _opened(path: str, version: int | None, options: Mapping[str, Any] | None) -
 
 
 def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataFile, ...]:
-    """The table's files with the values of their partitions."""
+    """Return the table's files with their partition values."""
     actions = pa.table(table.get_add_actions(flatten=True))
     values = [_values(actions[f"partition.{field.name}"], field.type) for field in partitions]
     files = []
@@ -111,20 +115,20 @@ def _files(path: str, table: Any, partitions: Sequence[pa.Field]) -> tuple[DataF
 
 
 def _absolute(path: str, name: str) -> str:
-    """The path of a file as the log names it, which is escaped and mostly relative to the table's."""
+    """Return the full path of a file. The log contains escaped paths, most of them relative to the table's directory."""
     name = unquote(name)
     return name if "://" in name or name.startswith("/") else f"{path.rstrip('/')}/{name}"
 
 
 def _values(column: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-    """The values of a partition column as the table's type; deltalake has instants without their zone."""
+    """Return the values of a partition column in the table's type; deltalake omits the zone of timestamps."""
     if pa.types.is_timestamp(dtype) and pa.types.is_timestamp(column.type) and column.type.tz is None:
         return column.cast(pa.timestamp("us")).cast(pa.int64()).cast(dtype)
     return column.cast(dtype)
 
 
 def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedPositions | None, ...]:
-    """The deleted rows of each file."""
+    """Return the deleted positions of each file, None for files without a deletion vector."""
     by_path: dict[str, DeletedPositions] = {}
     for batch in pa.RecordBatchReader.from_stream(table.deletion_vectors()):
         for name, live in zip(batch["filepath"].to_pylist(), batch["selection_vector"], strict=True):
@@ -139,5 +143,5 @@ def _deleted(path: str, table: Any, files: Sequence[DataFile]) -> tuple[DeletedP
 
 
 def _path_of(uri: str) -> str:
-    """The path that a URI, or a path, stands for."""
+    """Return the path of a URI or of a plain path."""
     return unquote(uri).removeprefix("file://") if "://" in uri else uri

@@ -55,7 +55,7 @@ from kquery_spark.types.names import STRING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-#: Prefix of the names of cached tables, which users do not see.
+#: Prefix of the names of cached tables, which ``table_names`` does not return.
 _CACHED = "__cached_"
 
 StorageOptions = Mapping[str, Any] | None
@@ -227,7 +227,7 @@ class ExecutionContext:
             raise PlanError(f"sql takes the text of a query, not {type_name(text)}")
         return DataFrame(parse_query(text), self._session(text))
 
-    # --- for services that run queries of other users -------------------------------------------------------------------
+    # --- for services, which run the queries of other users --------------------------------------------------------------
 
     @property
     def facts(self) -> SessionFacts:
@@ -251,15 +251,15 @@ class ExecutionContext:
     ) -> pa.RecordBatchReader:
         """Run a resolved query and return its rows batch by batch; without Spark, it starts when the first batch is read.
 
-        stop: ends the query early. budget: bounds the bytes that all queries together compute before they are read. Queries
-        on Spark ignore both.
+        stop: ends the query early. budget: limits the bytes that all queries together compute before their results are read.
+        Queries on Spark ignore both.
         """
         return self._executor(analyzed, stop, budget).reader()
 
     def _executor(
         self, analyzed: Analyzed, stop: Stop | None = None, budget: ReadAheadBudget | None = None
     ) -> Executor:
-        """Compile a resolved query for where this context runs queries: in this process, or on Spark."""
+        """Compile a resolved query and return its executor: in this process, or on Spark if the context has a session."""
         if self._spark is not None:
             from kquery_spark.context.on_spark import spark_executor
 
@@ -362,7 +362,7 @@ class _Catalog(Catalog):
 
 
 class _Session(Session):
-    """Resolves and runs the queries of one context. text: the SQL to which positions in errors refer."""
+    """Resolves and runs the queries of one context. text: the SQL that the positions in errors refer to."""
 
     def __init__(
         self, context: ExecutionContext, catalog: _Catalog, functions: dict[str, UserFunction], text: str
@@ -461,7 +461,7 @@ def _limited_depth() -> Iterator[None]:
 
 
 def _result_schema(produced: pa.Schema, analyzed: Analyzed) -> pa.Schema:
-    """Return the types of the last stage, with the nullability before constant folding, which Spark reports."""
+    """Return the schema of the result: the types of the last stage, and the nullability before optimization, as in Spark."""
     fields = zip(produced, analyzed.names, analyzed.plan.schema, strict=True)
     return pa.schema([pa.field(name, own.type, field.nullable) for own, name, field in fields])
 

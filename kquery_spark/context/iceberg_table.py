@@ -1,4 +1,4 @@
-"""Iceberg tables without Spark: what the ``pyiceberg`` package plans to read, read by the engine's own sources."""
+"""Iceberg tables without Spark: the ``pyiceberg`` package plans the scan, and the engine's own sources read the files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _TYPES = {
     "timestamp": pa.timestamp("us"),
 }
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)")
-# pyiceberg's settings of S3 by the names of storage options
+# Storage options by name, and pyiceberg's S3 setting for each.
 _PROPERTIES = {
     "aws_access_key_id": "s3.access-key-id",
     "aws_secret_access_key": "s3.secret-access-key",
@@ -43,9 +43,10 @@ _PROPERTIES = {
 def iceberg_table_source(
     table: Any, snapshot: int | None, time_zone: str, options: Mapping[str, Any] | None
 ) -> Source:
-    """The rows of a snapshot of a table, the latest by default; SourceError where it cannot be read.
+    """Return a source of the rows of a snapshot of a table (default: the latest); raises SourceError if it cannot be read.
 
-    table: a ``pyiceberg.table.Table``, or the path of a table's metadata file. options: as of ``register_parquet``.
+    table: a ``pyiceberg.table.Table``, or the path of a table's metadata file. options: the storage options of
+    ``register_parquet``.
     """
     opened = _opened(table, options) if isinstance(table, str) else table
     _decode_within_bounds()
@@ -60,9 +61,9 @@ def iceberg_table_source(
 
 
 def _decode_within_bounds() -> None:
-    """Have pyiceberg decode manifests by its decoder in Python.
+    """Make pyiceberg decode manifests with its decoder in Python.
 
-    The compiled one does not check lengths, so a damaged manifest makes it read beyond its buffer and ends the process.
+    Its compiled decoder does not check lengths: for a damaged manifest, it reads beyond its buffer and ends the process.
     """
     from pyiceberg.avro import file
     from pyiceberg.avro.decoder import StreamingBinaryDecoder
@@ -71,7 +72,7 @@ def _decode_within_bounds() -> None:
 
 
 def _name(table: Any) -> str:
-    """The table's name in its catalog; the path of its metadata for a table without one."""
+    """Return the table's name in its catalog, or the path of its metadata if it is in no catalog."""
     return ".".join(map(str, table.name()))
 
 
@@ -121,7 +122,7 @@ def _planned(task: Any, specs: Mapping[int, Any]) -> PlannedFile:
 
 
 def _constants(fields: Sequence[Any], partition: Any) -> Iterator[tuple[int, Any]]:
-    """The values of identity partitions by the column's field id."""
+    """Yield the field id and the value of each identity partition column, whose values are not in the file."""
     from pyiceberg.transforms import IdentityTransform
 
     for position, field in enumerate(fields):

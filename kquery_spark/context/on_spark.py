@@ -42,9 +42,7 @@ from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
 from kquery_spark.stages import StageGraph
 
-_MAX_ROWS_IN_ROUNDS = (
-    10_000  # of a table of the driver that the plan carries to the task of a recursive query
-)
+_MAX_ROWS_IN_ROUNDS = 10_000  # rows of an in-memory table that a recursive query reads from the plan itself
 
 
 def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
@@ -68,7 +66,7 @@ def _facts(settings: SessionSettings) -> SessionFacts:
 def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
     """Configure this process to access the buckets and clusters of paths like Spark; raises SourceError if it cannot.
 
-    Spark supports ``s3://`` only if a setting enables it; otherwise such paths use the default credentials here.
+    Spark supports ``s3://`` only if a setting enables it. Without the setting, such paths use the default credentials.
     """
     link = bridge(spark)
     hadoop = HadoopPaths(link.hadoop_configuration, link.jvm, partial(workers_have_hdfs_client, link))
@@ -83,7 +81,7 @@ def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
 
 @dataclass(frozen=True)
 class _CompiledQuery:
-    """A compiled query: its stages, the result's schema, and by key the DataFrames of tables in the driver's memory."""
+    """A compiled query: its stages, the result's schema, and its input DataFrames by the key of their ``Input`` nodes."""
 
     link: Bridge
     config: EngineConfig
@@ -111,7 +109,8 @@ def plan_frame_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineC
 def spark_executor(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkExecutor:
     """Return an executor that runs a resolved query in Spark's tasks.
 
-    The rows are collected as payloads, unless the query reads tables of the driver or requires Arrow's large types.
+    The rows are collected as payloads, unless the query reads in-memory tables of the driver or requires Arrow's large
+    types.
     """
     query = _compiled(spark, analyzed, config, IN_TASK_ORDER)
     large = is_true(spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false"))
@@ -129,13 +128,16 @@ def _compiled(
     inputs: Mapping[str, SparkFrame] | None = None,
     broadcasts: Mapping[int, Any] = NO_BROADCASTS,
 ) -> _CompiledQuery:
-    """Compile a query to stages; raises Unsupported if Spark's workers cannot run them."""
+    """Compile a query to stages; raises Unsupported if Spark's workers cannot run them.
+
+    Spark distributes the in-memory tables of the driver: each becomes an ``Input`` over a DataFrame of its rows.
+    """
     link = bridge(spark)
     problem = worker_problem(link)
     if problem is not None:
         raise Unsupported(problem)
     frames = dict(inputs or {})
-    # Every round of a recursive query reads its tables again, so small ones are part of the plan that is sent to the task.
+    # Each round of a recursive query reads its tables again. So small tables stay in the plan that is sent to the task.
     loops = (node for node in walk_plan(analyzed.plan) if isinstance(node, Recursion))
     in_rounds: NodeMap[Recursion] = NodeMap()
     for loop in loops:
@@ -157,7 +159,7 @@ def _compiled(
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:
-    """Apply a plan with an open input to a Spark DataFrame, whose own query the engine imports if it can."""
+    """Apply an open plan to a Spark DataFrame. If possible, the engine runs the query of the DataFrame, too."""
     link = bridge(frame.sparkSession)
     settings = session_settings(link.conf, link.jvm)
     facts, config = _facts(settings), link.config()
@@ -185,8 +187,8 @@ class _OpenInput:
 def _imported(frame: SparkFrame, link: Bridge, config: EngineConfig) -> _OpenInput:
     """Import the whole query of a DataFrame. Raises Unsupported if Spark has to compute its rows.
 
-    Spark computes them too if the query reads tables of the catalog, of Delta, or of Iceberg. The result is a plain lazy
-    DataFrame, and INSERT or REFRESH may change which files it has to read until an action runs.
+    It also raises Unsupported if the query reads catalog, Delta, or Iceberg tables. The result of an open plan is a plain
+    lazy DataFrame, and before an action runs, INSERT or REFRESH may change which files it has to read.
     """
     plan = spark_plan(frame, link)
     if plan.snapshot is not None:
@@ -200,7 +202,7 @@ def _imported(frame: SparkFrame, link: Bridge, config: EngineConfig) -> _OpenInp
 
 
 def renamed(plan: LogicalPlan, names: list[str]) -> LogicalPlan:
-    """The plan under Spark's column names."""
+    """Return the plan with its columns renamed to Spark's column names."""
     if plan.schema.names == names:
         return plan
     pairs = zip(plan.schema.names, names, strict=True)

@@ -12,12 +12,12 @@ OPEN_INPUT = "input"
 
 
 def plan() -> OpenPlan:
-    """A plan that starts with whatever DataFrame it is applied to: ``df.transform(kq.plan().filter(...))``."""
+    """Return an empty plan whose input is the DataFrame that it is applied to: ``df.transform(kq.plan().filter(...))``."""
     return OpenPlan(table_query(OPEN_INPUT), _apply)
 
 
 def sql_plan(text: str) -> OpenPlan:
-    """A plan from SQL in which the table ``input`` is the DataFrame it is applied to."""
+    """Return a plan from SQL in which the table ``input`` is the DataFrame that the plan is applied to."""
     query = parse_query(text)
     return OpenPlan(query, lambda given, frame: _apply(given, frame, text if given.query is query else ""))
 

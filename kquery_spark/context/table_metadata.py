@@ -1,4 +1,4 @@
-"""Errors about the metadata of tables, which other packages read."""
+"""Converts the errors of packages that read table metadata to SourceError."""
 
 from __future__ import annotations
 
@@ -7,18 +7,17 @@ from contextlib import contextmanager
 
 from kquery_spark.errors import KQueryError, SourceError, Unsupported
 
-_RUST_PANIC = (
-    "PanicException"  # of pyo3, which derives it from BaseException and has no module to import it from
-)
+_RUST_PANIC = "PanicException"  # of pyo3; it inherits from BaseException and cannot be imported
 _MAX_CHARACTERS = 300
 
 
 @contextmanager
 def as_source_errors(failure: str) -> Iterator[None]:
-    """Raise SourceError for everything that reading metadata raises.
+    """Convert all errors of reading metadata to SourceError.
 
-    Packages do not expect damaged metadata: they raise KeyError, zlib.error or errors of their own, and Rust code panics.
-    failure: what went wrong, as the start of the message, which has to name the table.
+    The packages do not validate damaged metadata: they raise KeyError, zlib.error, or their own errors, and Rust code
+    panics.
+    failure: the start of the message; it says what failed and names the table.
     """
     try:
         yield
@@ -35,6 +34,6 @@ def as_source_errors(failure: str) -> Iterator[None]:
 
 
 def _described(error: BaseException) -> str:
-    """The class and the message of an error, in one line of a bounded length."""
+    """Return the class and the message of an error, in one line of limited length."""
     message = " ".join(str(error).split())
     return f"{type(error).__name__}: {message[:_MAX_CHARACTERS]}"

@@ -1,4 +1,4 @@
-"""Engine and Spark side by side."""
+"""``kq.verify``: runs a query in Spark and in the engine, and compares the results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ __all__ = ["Difference", "Report", "compare_tables", "verify"]
 
 
 class _Callable(ModuleType):
-    """Importing this directory binds ``kquery_spark.verify`` to it, over the function: so it can be called."""
+    """Makes this module callable.
+
+    Importing the package ``kquery_spark.verify`` replaces the function of the same name in ``kquery_spark`` by this module.
+    Because the module can be called, ``kq.verify(frame)`` works in both cases.
+    """
 
     def __call__(self, frame: DataFrame) -> Report:
         return verify(frame)

@@ -1,4 +1,4 @@
-"""Comparing two results: the same schema and the same multiset of rows, floats within 1e-9."""
+"""Compares two results: the schemas and the multisets of rows must be equal, floats within a relative 1e-9."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from kquery_spark.kernels.utf8 import is_valid
 from kquery_spark.types import names as t
 
 TOLERANCE = 1e-9
-_GRIDS = (0.5, 0.0)
+_GRIDS = (0.5, 0.0)  # offsets of the two grids to which ``_leading_digits`` rounds, as a fraction of a step
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One thing in which two results differ, in a sentence."""
+    """One difference between two results, as a sentence."""
 
     what: str
 
@@ -30,10 +30,14 @@ class Difference:
 def compare_tables(
     expected: pa.Table, actual: pa.Table, ordered: bool | Sequence[int] = False
 ) -> list[Difference]:
-    """Differences between Spark's result and the engine's; [] when they are equal.
+    """Return the differences between Spark's result and the engine's; [] if they are equal.
 
-    Names, types and nullability must match, and the rows as a multiset. ``ordered``: rows must match one by one (True),
-    or some columns must (their positions), because the query orders by them.
+    Names, types, and nullability must be equal, and so must the multisets of rows. ordered: True if the rows must be equal
+    one by one; or the positions of the columns that must be equal row by row, because the query orders by them.
+
+    To compare multisets, both sides are sorted by the same keys and then compared row by row. Floats that are equal within
+    the tolerance must sort alike, so they are rounded to a grid first. A value at the boundary of two grid cells may be
+    rounded to different cells in the two results, so the comparison is repeated with a grid shifted by half a cell.
     """
     differences = _schemas(expected.schema, actual.schema)
     if differences:
@@ -51,7 +55,7 @@ def compare_tables(
         unequal_columns = _columns(names, left, right, ordered, " in the order of the query")
         if unequal_columns:
             return unequal_columns
-    # a second grid: a value may lie on the edge of the first, and round to different sides in the two results
+    # the second grid handles values at the boundary of two cells of the first
     for shift in _GRIDS:
         unequal_columns = _columns(
             names, _sorted(left, shift), _sorted(right, shift), everywhere, " of the sorted rows"
@@ -68,7 +72,7 @@ def _columns(
     positions: Iterable[int],
     which: str,
 ) -> list[Difference]:
-    """A difference for each column with unequal values: their number and the first of them."""
+    """Return a difference for each column with unequal values; it states their number and the first of them."""
     differences = []
     for index in positions:
         unequal = _unequal(left[index], right[index])
@@ -102,7 +106,7 @@ def _schemas(expected: pa.Schema, actual: pa.Schema) -> list[Difference]:
 
 
 def _plain(table: pa.Table) -> list[np.ndarray]:
-    """Columns as numpy arrays that sort and compare: floats as float64, everything else exact objects or integers."""
+    """Return the columns as numpy arrays that can be sorted and compared: float64 for floats, else integers or objects."""
     return [_plain_column(_combined(column)) for column in table.columns]
 
 
@@ -120,7 +124,7 @@ def _plain_column(data: pa.Array) -> np.ndarray:
 
 
 def _combined(column: pa.ChunkedArray) -> pa.Array:
-    """The column as one array."""
+    """Return the column as one array."""
     data = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if isinstance(data, pa.ChunkedArray):
         return data.chunk(0) if data.num_chunks else pa.array([], data.type)
@@ -150,7 +154,7 @@ def _without_times(dtype: pa.DataType) -> pa.DataType:
 
 
 def _hashable(value: Any) -> Any:
-    """Nested values as tuples; -0.0 as 0.0."""
+    """Return nested values as tuples, and -0.0 as 0.0."""
     if isinstance(value, dict):
         return tuple((k, _hashable(v)) for k, v in value.items())
     if isinstance(value, list | tuple):
@@ -159,10 +163,10 @@ def _hashable(value: Any) -> Any:
 
 
 def _sorted(columns: list[np.ndarray], shift: float) -> list[np.ndarray]:
-    """Rows in one canonical order.
+    """Sort the rows into a canonical order.
 
-    Exact columns decide first, then floats by their leading digits, as the last ones may differ between engines, then
-    whole floats: rows that agree in their leading digits only are still told apart.
+    The sort keys are, in this order: the exact columns; the leading digits of the floats, because the last digits may differ
+    between the engines; and the complete floats, which separate rows that differ only in their last digits.
     """
     exact: list[np.ndarray] = []
     leading: list[np.ndarray] = []
@@ -173,7 +177,7 @@ def _sorted(columns: list[np.ndarray], shift: float) -> list[np.ndarray]:
             leading.append(_leading_digits(floats, shift))
             whole.append(floats)
         if column.dtype == object:
-            # of a column of floats only where it is NULL
+            # for a column of floats, the exact key contains only whether the value is NULL
             strings = [
                 _sort_text(None if v is None else "", shift) if floats is not None else _sort_text(v, shift)
                 for v in column
@@ -186,7 +190,7 @@ def _sorted(columns: list[np.ndarray], shift: float) -> list[np.ndarray]:
 
 
 def _as_floats(column: np.ndarray) -> np.ndarray | None:
-    """A column of floats as such, NULL as 0; None for any other column."""
+    """Return a column of floats as float64, with 0 for NULL; None for any other column."""
     if column.dtype.kind == "f":
         return column
     if column.dtype != object or not any(isinstance(v, float) for v in column):
@@ -195,7 +199,10 @@ def _as_floats(column: np.ndarray) -> np.ndarray | None:
 
 
 def _leading_digits(values: np.ndarray, shift: float) -> np.ndarray:
-    """Each value to 24 bits of its own, so that values equal within the tolerance are almost always the same."""
+    """Round each value to 24 significant bits, so that values within the tolerance are almost always rounded alike.
+
+    shift: 0.5 rounds to the nearest step, 0 rounds down; the two grids differ by half a step.
+    """
     with np.errstate(invalid="ignore", over="ignore"):
         mantissa, exponent = np.frexp(values)
         rounded: np.ndarray = np.ldexp(np.floor(mantissa * 2**24 + shift), exponent)
@@ -211,7 +218,7 @@ def _sort_text(value: Any, shift: float) -> str:
 
 
 def _unequal(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Positions of the rows whose values are not equal."""
+    """Return the positions of the rows whose values are not equal."""
     if left.dtype == object or right.dtype == object:
         equal = np.array([_same(a, b) for a, b in zip(left, right, strict=True)], bool)
     elif left.dtype.kind == "f":

@@ -1,11 +1,11 @@
-"""Which columns of a result its query orders: those can be compared row by row."""
+"""Finds the columns that a query orders by, which can be compared row by row, and queries with several right answers."""
 
 from __future__ import annotations
 
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
-# Nodes that pass rows on in the order in which they come.
+# Nodes that preserve the order of their input.
 _KEEP_ORDER = frozenset({"Project", "Filter", "GlobalLimit", "LocalLimit", "Offset", "SubqueryAlias"})
 _CHANCE = frozenset(
     {"Rand", "Randn", "Uuid", "Shuffle", "MonotonicallyIncreasingID", "Sample", "RandStr", "Uniform"}
@@ -13,9 +13,9 @@ _CHANCE = frozenset(
 
 
 def ordered_columns(planned: PlannedQuery) -> tuple[int, ...]:
-    """Positions of the output columns that the query's root sort orders by, as far as they are in the output.
+    """Return the positions of the output columns that the sort at the query's root orders by.
 
-    Keys after one that is not in the output are left out: their order depends on it.
+    The list ends before the first sort key that is not an output column, because the order of later keys depends on it.
     """
     node = planned.root
     if node is None or planned.facts is None:
@@ -35,7 +35,7 @@ def ordered_columns(planned: PlannedQuery) -> tuple[int, ...]:
 
 
 def chance(planned: PlannedQuery) -> str | None:
-    """A sentence when the query itself leaves open which rows it gives; None when its answer is determined."""
+    """Return a sentence that says why the query has more than one right answer; None if it has only one."""
     if planned.root is None:
         return None
     if any(node.cls in _CHANCE for node in planned.root.walk_all()):

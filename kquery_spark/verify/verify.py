@@ -1,4 +1,4 @@
-"""``kq.verify``: run a query in Spark and in the engine, and say whether the answers are equal."""
+"""``kq.verify``: runs a query in Spark and in the engine, and reports whether the answers are equal."""
 
 from __future__ import annotations
 
@@ -29,10 +29,11 @@ _NOT_NULL = {True: "", False: " not null"}
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What ``verify`` found; true when the answers are equal.
+    """The report of ``verify``; it is true as a condition if the answers are equal.
 
-    accelerated: whether the engine ran any of the query, so that equality says something. coverage: share of the plan's
-    nodes it ran. error: the error class that both raised, when both did. note: why a difference need not be a bug.
+    accelerated: True if the engine ran any part of the query; otherwise both runs are Spark's. coverage: the share of the
+    plan's nodes that the engine ran, 0 to 1. rows, columns: the size of the result. ordered_by: the columns that were
+    compared row by row. error: the error class that both runs raised, or None. note: why a difference may not be a bug.
     """
 
     ok: bool
@@ -63,7 +64,7 @@ class Report:
         return str(self)
 
     def _repr_html_(self) -> str:
-        """For notebooks: the verdict, green or red, above the differences."""
+        """Return the report as HTML for notebooks: the verdict in green or red, and the differences below it."""
         color = "#2da44e" if self.ok else "#e5534b"
         verdict, *details = str(self).split("\n")
         lines = "".join(f"<li>{escape(line.strip())}</li>" for line in details)
@@ -74,7 +75,7 @@ class Report:
         return self.ok
 
     def check(self) -> Report:
-        """This report; VerifyError with its text when the answers differ."""
+        """Return this report; raises VerifyError with the text of the report if the answers differ."""
         if not self.ok:
             raise VerifyError(str(self))
         return self
@@ -103,17 +104,17 @@ class Comparison:
 
 
 def verify(frame: DataFrame) -> Report:
-    """Run ``frame`` on Spark and with every part that the engine can take, once each, and compare the results.
+    """Run a query once on Spark and once with every part that the engine can run, and compare the results.
 
-    Names, types, nullability, and the multiset of rows must be equal; columns that the query orders by, row by row.
-    Floating-point results may differ by a relative 1e-9. If both raise, the error class must be the same; an error without
-    a class is raised. For a frame of ``kquery_plan``, the original query is verified.
+    Names, types, nullability, and the multiset of rows must be equal, and columns that the query orders by must be equal row
+    by row. Floating-point results may differ by a relative 1e-9. If both runs raise an error, its class must be the same;
+    an error without a class is raised. For a DataFrame of ``kquery_plan``, the original query is verified.
     """
     return compare_with_spark(frame).report
 
 
 def compare_with_spark(frame: DataFrame) -> Comparison:
-    """Run ``frame`` as ``verify`` does, and return both results beside the report."""
+    """Run ``frame`` as ``verify`` does, and return the report with both results."""
     check_frame(frame, "verify")
     execution = execution_of(frame)
     if execution is not None:
@@ -167,13 +168,13 @@ def _report(planned: PlannedQuery, fast: DataFrame, expected: RunResult, actual:
 
 
 def _error_report(planned: PlannedQuery, expected: RunResult, actual: RunResult) -> Report:
-    """The report where at least one of the two raises; both should raise the same error class."""
+    """Return the report if at least one run raised an error; both runs should raise the same error class."""
     seconds = expected.seconds, actual.seconds
     classes = []
     for result in (expected.result, actual.result):
         name = error_class(result) if isinstance(result, BaseException) else ""
         if isinstance(result, BaseException) and name is None:
-            raise result  # not an answer to compare: the query or the machine is broken
+            raise result  # an error without a class is not an answer: the query or the machine is broken
         classes.append(name)
     if classes[0] == classes[1]:
         return Report(True, True, planned.coverage, 0, 0, *seconds, error=classes[0])
@@ -183,7 +184,7 @@ def _error_report(planned: PlannedQuery, expected: RunResult, actual: RunResult)
 
 
 def _type_text(dtype: DataType) -> str:
-    """A type in Spark's words, with what cannot be NULL inside it."""
+    """Return Spark's name of a type, with "not null" after the elements, values, and fields that cannot be NULL."""
     match dtype:
         case ArrayType():
             return f"array<{_type_text(dtype.elementType)}{_NOT_NULL[dtype.containsNull]}>"
@@ -197,7 +198,7 @@ def _type_text(dtype: DataType) -> str:
 
 
 def _schemas(frame: DataFrame, fast: DataFrame) -> list[Difference]:
-    """Differences between the schemas Spark gives the two DataFrames, column by column."""
+    """Return the differences between the schemas of the two Spark DataFrames, column by column."""
     spark, engine = frame.schema, fast.schema
     if spark == engine:
         return []

@@ -1,1 +1,1 @@
-"""The DataFrame that ``kquery_plan`` returns: how its actions get their rows, and what happens when the engine fails."""
+"""The DataFrame that ``kquery_plan`` returns: how its actions compute rows, and how they fall back if the engine fails."""

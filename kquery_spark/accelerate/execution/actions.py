@@ -1,4 +1,4 @@
-"""PySpark's read-only actions at the three places where a query can run: in the driver, as Spark's tasks, on Spark alone."""
+"""PySpark's read-only actions for the three places where a query can run: the driver, Spark tasks, and Spark alone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.spark_bridge.session.failures import unless_result_too_large
 
 
 class Actions(Protocol):
-    """The actions on one query. Each gives what PySpark's method of that name gives."""
+    """The actions on one query. Each returns what PySpark's method of the same name returns."""
 
     def collect(self) -> list[Row]:
         """All rows."""
@@ -33,17 +33,17 @@ class Actions(Protocol):
         """The number of rows."""
 
     def is_empty(self) -> bool:
-        """Whether there are no rows."""
+        """True if the query has no rows."""
 
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
-        """What ``show`` prints."""
+        """The string that ``show`` prints."""
 
     def arrow_table(self) -> pa.Table | None:
-        """All rows in the Arrow types that Spark gives; None if PySpark is to collect them from the DataFrame itself."""
+        """All rows, in the Arrow types that Spark uses; None if PySpark has to collect them from the DataFrame itself."""
 
 
 class FrameActions(Actions):
-    """PySpark's own actions on a DataFrame, which is built when first needed."""
+    """PySpark's own actions on a DataFrame, which ``frame`` builds when an action needs it."""
 
     def __init__(self, frame: Callable[[], DataFrame]) -> None:
         self._frame = frame
@@ -78,9 +78,10 @@ class FrameActions(Actions):
 
 
 class SparkActions(FrameActions):
-    """The engine's stages as Spark's tasks: ``collect`` and Arrow take all rows as payloads, if the result allows that.
+    """Runs the engine's stages as Spark tasks. ``collect`` and ``arrow_table`` collect payloads if the result's types allow
+    it.
 
-    executor: collects the payloads. frame: returns the DataFrame of the same tasks, for everything else.
+    executor: collects the payloads. frame: returns the DataFrame of the same tasks, for all other actions.
     """
 
     def __init__(self, executor: Executor, original: DataFrame, frame: Callable[[], DataFrame]) -> None:
@@ -90,7 +91,7 @@ class SparkActions(FrameActions):
 
     @override
     def collect(self) -> list[Row]:
-        """PySpark makes nested values from rows of its own, so these are not collected as Arrow."""
+        """Collect as Arrow unless the result has nested values, for which PySpark itself has to make the rows."""
         table = self.arrow_table() if makes_rows(self._original.schema) else None
         if table is None:
             return super().collect()
@@ -106,9 +107,10 @@ class SparkActions(FrameActions):
 
 
 class DriverActions(FrameActions):
-    """The last stage in the driver. Methods raise LimitReached if that is more work than the driver may do.
+    """Runs the last stage in the driver. Methods raise LimitReached if that is more work than the driver may do.
 
-    frame: of Spark's tasks, for arguments that Spark is to refuse and values that Arrow cannot give to Spark.
+    frame: returns the DataFrame of Spark tasks. It handles invalid arguments, for which Spark raises the error, and values
+    that Spark cannot read from Arrow.
     """
 
     def __init__(self, executor: Executor, original: DataFrame, frame: Callable[[], DataFrame]) -> None:
@@ -148,7 +150,7 @@ class DriverActions(FrameActions):
 
     @override
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
-        """Spark shows n rows and looks for one more to know whether there are others."""
+        """Compute n + 1 rows: Spark shows n rows and needs one more to know whether the result has more."""
         if not _is_row_count(n):
             return super().show_text(n, truncate, vertical)
         return self._over(self._executor.table(n + 1)).show_text(n, truncate, vertical)
@@ -162,7 +164,7 @@ class DriverActions(FrameActions):
 
 
 def _over_table(table: pa.Table, original: DataFrame, frame: Callable[[], DataFrame]) -> FrameActions:
-    """PySpark's actions on rows in the driver; on ``frame`` if Arrow cannot give these to Spark."""
+    """Return PySpark's actions on a table in the driver, or on ``frame`` if Spark cannot read its values from Arrow."""
     try:
         collected = create_frame(original.sparkSession, table, original.schema)
     except pa.ArrowInvalid:  # a NULL struct with fields that are not NULL

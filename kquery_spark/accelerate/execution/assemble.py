@@ -1,4 +1,4 @@
-"""A planned query with the chosen parts run by the engine: put into Spark's plan, with the executors that actions use."""
+"""The last step of planning: puts the chosen parts into Spark's plan, and creates the executors that actions use."""
 
 from __future__ import annotations
 
@@ -30,11 +30,14 @@ def assemble(
     driver_only: bool = False,
     renew: Callable[[], PlacedQuery | DataFrame] | None = None,
 ) -> DataFrame:
-    """The planned query with the given parts run by the engine and the rest by Spark.
+    """Return the DataFrame of the planned query in which the engine runs the given parts, and Spark runs the others.
 
-    rescue: run an action that may run twice again on Spark when the engine fails. metrics: count what operators do.
-    driver_only: for all but read-only actions the frame is Spark's. renew: plans the query again when its tables may have
-    changed since.
+    rescue: if the engine fails, run the action again on Spark, unless it must not run twice. metrics: collects the metrics
+    of operators. driver_only: only read-only actions use the engine. renew: plans the query again if its tables may have
+    changed.
+
+    Two DataFrames are built lazily. The one with ``shared_sort=True`` is for actions and writes, which preserve the order of
+    the tasks, so several tasks may share the last sort. The other one is for further Spark operations, which may not.
     """
     if not parts:
         return planned.frame
@@ -50,7 +53,7 @@ def assemble(
 
     def build(shared_sort: bool) -> DataFrame:
         if planned.snapshot is not None and not shared_sort:
-            return planned.frame  # tables may change before what Spark makes of it is run
+            return planned.frame  # the tables may change before an action runs on the resulting DataFrame
         placed_parts = [p if shared_sort else p.in_any_order for p in parts]
         possible = {p.position: p for p in placed_parts if p is not None}
         if driver_only or len(possible) < len(placed_parts):
@@ -75,7 +78,7 @@ def assemble(
 
 
 class _Assembler:
-    """Puts parts into Spark's plan, those below a hand-over into what Spark computes for it."""
+    """Puts parts into Spark's plan. Parts below a hand-over go into the plan by which Spark computes its rows."""
 
     def __init__(
         self, planned: PlannedQuery, parts: Mapping[Position, Part], metrics: Metering | None
@@ -85,14 +88,14 @@ class _Assembler:
         self._metrics = metrics
 
     def whole(self) -> DataFrame:
-        """The DataFrame of the query."""
+        """Return the DataFrame of the query."""
         whole = self._parts.get(())
         if whole is not None:
             return self.part(whole, self._planned.frame)
         return self._planned.bridge.frame(self.subtree(self._planned.plan, ()))
 
     def part(self, part: Part, original: DataFrame) -> DataFrame:
-        """The DataFrame of one part, with the columns of ``original``: names, types, nullability and expression ids."""
+        """Return the DataFrame of one part, whose columns have the names, types, nullability and ids of ``original``."""
         planned = self._planned
         inputs = {}
         for handover in part.imported.inputs:
@@ -117,8 +120,9 @@ class _Assembler:
         )
 
     def subtree(self, plan: Any, at: Position) -> Any:
-        """Spark's plan at a position with the highest parts in it replaced."""
+        """Return Spark's plan at a position, with the highest parts in it replaced; ``part`` replaces those below them."""
         below = [p for p in self._parts if p[: len(at)] == at]
+        # A position is a path of child indexes, so an ancestor's position is a prefix of it.
         highest = [p for p in below if not any(q != p and p[: len(q)] == q for q in below)]
         if not highest:
             return plan

@@ -1,15 +1,14 @@
-"""The DataFrame that ``kquery_plan`` returns: the engine's, with Spark's own as the fallback.
+"""The DataFrame that ``kquery_plan`` returns. Its actions run in the engine and fall back to Spark if the engine fails.
 
-It is a Spark DataFrame like any other; transformations on it give plain DataFrames. Its read-only actions
-(``collect``, ``take``, ``head``, ``first``, ``tail``, ``count``, ``isEmpty``, ``show``, ``toPandas``, ``toArrow``)
-run once more on Spark alone when the engine fails, with a FallbackWarning that says what failed; an error that the
-query causes on its data is so raised by Spark itself. So do writes to files and to tables of Delta and Iceberg, of
-which Spark leaves nothing behind when they fail. Other writes, ``foreach`` and iterators never run twice: they may
-have had effects by then.
+It is a Spark DataFrame like any other; transformations on it return plain DataFrames. If the engine fails, Spark alone runs
+the read-only actions (``collect``, ``take``, ``head``, ``first``, ``tail``, ``count``, ``isEmpty``, ``show``, ``toPandas``,
+``toArrow``) again, and a FallbackWarning says what failed. In this way, Spark itself raises the errors of a query on its
+data. Writes to files and to Delta and Iceberg tables run again, too, because Spark leaves nothing behind when they fail.
+Other writes, ``foreach``, and iterators never run twice, because they may already have had effects.
 
-An action ends in one of three ways (``actions.py``): the driver runs the last stage, if that is little work; Spark's tasks
-run all stages, and ``collect``, ``toPandas`` and ``toArrow`` take the rows from the workers as Arrow; Spark alone runs the
-query.
+An action runs in one of three ways (``actions.py``): the driver runs the last stage, if it has little work to do; Spark
+tasks run all stages, and ``collect``, ``toPandas`` and ``toArrow`` collect the rows from the workers as Arrow; or Spark
+alone runs the query.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from kquery_spark.spark_bridge.session.bypass import bypass
 
 
 class EngineFrame(LazyDataFrame):
-    """The engine's DataFrame, whose actions get their rows from an execution."""
+    """A DataFrame whose actions run through an ``Execution``."""
 
     _kquery: Execution
 
@@ -36,7 +35,7 @@ class EngineFrame(LazyDataFrame):
 
     @property
     def is_cached(self) -> bool:
-        """Whether Spark keeps the rows, as PySpark sets it."""
+        """True if Spark caches the rows; PySpark sets it in ``cache`` and ``persist``."""
         return self._kquery.cached
 
     @is_cached.setter
@@ -97,5 +96,5 @@ class EngineFrame(LazyDataFrame):
 
 
 def execution_of(frame: DataFrame) -> Execution | None:
-    """How a frame of ``kquery_plan`` gets its rows; None for other frames."""
+    """Return the execution of a DataFrame of ``kquery_plan``; None for other DataFrames."""
     return frame._kquery if isinstance(frame, EngineFrame) else None

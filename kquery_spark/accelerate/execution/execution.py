@@ -1,4 +1,4 @@
-"""Which executor an action on an accelerated query uses: the driver's, Spark's, or after a failure Spark alone."""
+"""Chooses how an action on an accelerated query runs: in the driver, as Spark tasks, or after a failure on Spark alone."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from kquery_spark.spark_bridge.ui.job_descriptions import job_description
 R = TypeVar("R")
 
 _MAX_DESCRIPTION_LENGTH = 200
-# Actions that Spark runs by the DataFrame's own physical plan, whose files are listed by the first of them; the others
-# make a plan of their own each time.
+# Actions that use the DataFrame's own physical plan. Spark makes this plan, and lists its files, in the first such action
+# and reuses it. All other actions make a new plan each time, and so see changes of the tables.
 _BY_OWN_PLAN = frozenset({"collect", "toArrow", "toPandas"})
 
 
@@ -39,9 +39,10 @@ _BY_OWN_PLAN = frozenset({"collect", "toArrow", "toPandas"})
 class PlacedQuery:
     """A planned query and its executors.
 
-    parts: those that the engine runs. spark: collects the rows of Spark's tasks. in_order: returns the lazy DataFrame of
-    these tasks, which may share the last sort, so that the consumer has to keep their order. any_order: builds the DataFrame
-    for everything that may not keep that order. driver: runs the last stage in the driver; None if that may be much work.
+    parts: the parts that the engine runs. spark: collects the rows of Spark tasks. in_order: returns the lazy DataFrame of
+    these tasks, which may share the last sort, so the consumer must preserve their order. any_order: builds the DataFrame
+    for consumers that may not preserve it. driver: runs the last stage in the driver; None if the stage may be too much
+    work.
     """
 
     planned: PlannedQuery
@@ -53,11 +54,11 @@ class PlacedQuery:
 
 
 class Execution(FrameRows):
-    """The placement of a query; planned again once the query's tables may have changed.
+    """Runs the actions of an accelerated query, and plans it again if its tables may have changed.
 
-    original: the DataFrame that was accelerated, which Spark alone computes. cached: whether Spark keeps the rows, from
-    which actions take them then. rescue: whether Spark may run a failed action again. renew: plans the query again: gives
-    a placement, or what Spark runs.
+    original: the DataFrame that was accelerated, which runs on Spark alone. cached: True if Spark caches the rows, which
+    actions then read. rescue: True if Spark may run a failed action again. renew: plans the query again, and returns a
+    placement, or the DataFrame for Spark if the engine does not run any part.
     """
 
     def __init__(
@@ -75,19 +76,19 @@ class Execution(FrameRows):
     @property
     @override
     def base_frame(self) -> DataFrame:
-        """An ordered result is in one task, as operators on top may not keep the order of several."""
+        """The DataFrame for further Spark operations; an ordered result is in one task, whose order they preserve."""
         if self._base_frame is None:
             self._base_frame = with_sources(self.placement.any_order(), self.original)
         return self._base_frame
 
     def run(self, action: str, work: Callable[[Actions], R]) -> R:
-        """Run a read-only action: in the driver, as Spark's tasks, or on Spark alone where the engine fails."""
+        """Run a read-only action: in the driver, as Spark tasks, or on Spark alone if the engine fails."""
         return self.attempt(
             action, lambda: self._in_engine(work), lambda: work(FrameActions(lambda: self.original))
         )
 
     def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
-        """Return the result of ``engine``, or of ``spark`` if the engine fails and the action may run again.
+        """Return the result of ``engine`` or, if it fails and the action may run again, of ``spark``.
 
         After ``spark.stop()`` only Spark runs the action, and raises its error: the engine in the driver could still answer.
         """
@@ -101,7 +102,7 @@ class Execution(FrameRows):
         return self._watched(action, placed, spark if self.rescue else None, lambda: self._place)
 
     def write(self, run: Callable[[], R], again: Callable[[], R] | None) -> R:
-        """What a write by the engine gives; ``again`` runs it with Spark's rows where the engine fails."""
+        """Run a write by ``run``; if the engine fails, ``again`` runs it with Spark's rows (None: it must not run twice)."""
 
         def described() -> R:
             with self._described_jobs():
@@ -112,7 +113,7 @@ class Execution(FrameRows):
     def _watched(
         self, action: str, engine: Callable[[], R], spark: Callable[[], R] | None, place: Callable[[], Place]
     ) -> R:
-        """Run ``attempt`` and emit an event of its end; ``place`` is where the action ran if nothing failed."""
+        """Run ``attempt`` and emit an event when it ends; ``place`` returns where the action ran if nothing failed."""
         planned = self.placement.planned
         with watched_action(action, planned.config, lambda: coverage(planned, self.placement.parts)) as watch:
 
@@ -128,19 +129,19 @@ class Execution(FrameRows):
 
     @property
     def _place(self) -> Place:
-        """Where the last action ran that the engine did not fail."""
+        """Where the action ran, if the engine did not fail."""
         if self.cached or not self.placement.parts:
             return "spark"
         return "tasks" if self.placement.driver is None or self._exceeds_driver else "driver"
 
     def _in_engine(self, work: Callable[[Actions], R]) -> R:
-        """Run an action in the driver if it may be there, as Spark's tasks once that turns out to be too much."""
+        """Run an action in the driver if the query may run there, and as Spark tasks if it exceeds the driver's limits."""
         driver = self.placement.driver
         if driver is not None and not self.cached and not self._exceeds_driver:
             try:
                 return work(DriverActions(driver, self.original, self.frame))
             except LimitReached as reached:
-                clear_frames(reached.__traceback__)  # they hold the rows so far
+                clear_frames(reached.__traceback__)  # its frames hold the rows that were computed so far
             self._exceeds_driver = True
             self.placement.parts[0].remember_exceeds_driver()
             self.placement = replace(self.placement, driver=None)
@@ -150,15 +151,18 @@ class Execution(FrameRows):
             return work(SparkActions(self.placement.spark, self.original, self.placement.in_order))
 
     def _described_jobs(self) -> AbstractContextManager[None]:
-        """A context in which Spark's jobs are described by the engine's operators."""
+        """Return a context in which the descriptions of Spark's jobs name the engine's operators."""
         steps = [step for part in self.placement.parts for step in _steps(part)]
-        if not steps:  # the tables were planned again, and Spark alone runs the query
+        if not steps:  # the query was planned again, and Spark alone runs it
             return nullcontext()
         description = f"kquery: {', '.join(steps)}"[:_MAX_DESCRIPTION_LENGTH]
         return job_description(self.original.sparkSession.sparkContext, description)
 
     def _renew_placement(self, action: str) -> None:
-        """Plan again if tables have changed: before each action, but once for all actions on the DataFrame's own plan."""
+        """Plan again if tables have changed: before each action, but only once for all actions in ``_BY_OWN_PLAN``.
+
+        Spark itself behaves like this: it reuses the physical plan of the first such action.
+        """
         if self.placement.planned.snapshot is None or self.cached:
             return
         if action in _BY_OWN_PLAN and self._own is not None:
@@ -169,7 +173,7 @@ class Execution(FrameRows):
             self._own = self.placement
 
     def look_again(self) -> None:
-        """Before an action: plan again if tables of the catalog may have changed since planning."""
+        """Plan the query again if its catalog tables may have changed since planning."""
         snapshot = self.placement.planned.snapshot
         if snapshot is None or self._renew is None or self.cached or not snapshot.is_stale():
             return
@@ -186,7 +190,7 @@ class Execution(FrameRows):
         return self._in_engine(lambda actions: actions.arrow_table())
 
     def frame(self) -> DataFrame:
-        """The DataFrame of Spark's tasks whose rows an action takes, in the order of the tasks."""
+        """Return the DataFrame of Spark tasks for an action, which must preserve the order of the tasks."""
         return as_classic_frame(self.base_frame) if self.cached else self.placement.in_order()
 
     @override
@@ -194,23 +198,23 @@ class Execution(FrameRows):
         return self.run("show", lambda actions: actions.show_text(n, truncate, vertical))
 
     def frame_to_write(self) -> DataFrame:
-        """The rows for a write, in which Spark sees the tables they come from."""
+        """Return the DataFrame to write. Its plan contains the tables that the query reads, so Spark protects them."""
         self.look_again()
         return with_sources(self.frame(), self.original)
 
     def write_source(self) -> WriteSource:
-        """What a write of the rows has to know of where they come from; ask after ``frame_to_write``."""
+        """Return the sources of a write's rows. Call it after ``frame_to_write``, which may plan the query again."""
         return WriteSource(self.original, self.files(), self.rescue, self.write)
 
     def files(self) -> list[str]:
-        """The files that the engine reads."""
+        """Return the paths of the files that the engine reads."""
         plans = [p.compiled.optimized for p in self.placement.parts]
         scans = [n for plan in plans for n in walk_plan(plan) if isinstance(n, Scan)]
         return [file.path for scan in scans for file in getattr(scan.source, "files", ())]
 
 
 def _steps(part: Part) -> Iterator[str]:
-    """The operators of a part from its scans up, in words."""
+    """Yield descriptions of the operators of a part, from its scans up."""
     for node in reversed(list(walk_plan(part.compiled.optimized))):
         if isinstance(node, Scan):
             yield f"scan {node.table}"

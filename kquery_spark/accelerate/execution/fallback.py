@@ -1,4 +1,4 @@
-"""What may run twice: an action of the engine's that fails, once more on Spark alone."""
+"""Runs an action in the engine and, if that fails and the action may run twice, on Spark alone."""
 
 from __future__ import annotations
 
@@ -20,10 +20,13 @@ def attempt(
     spark: Callable[[], R] | None,
     on_failure: Callable[[str], None] = lambda failure: None,
 ) -> R:
-    """What ``engine`` gives, or ``spark`` after a failure; an error that the query causes is raised as Spark's own.
+    """Return the result of ``engine`` or, after a failure, of ``spark``.
 
-    action: its name for the FallbackWarning. spark: None where nothing may run again. on_failure: called with what failed
-    before Spark runs the query again.
+    There are two kinds of failure. If the engine failed, a FallbackWarning says so before Spark runs the query again. If the
+    query failed on its data, Spark runs it again to raise its own error; if Spark succeeds instead, a warning says so.
+
+    action: the name of the action for the warning. spark: None if the action must not run twice. on_failure: called with a
+    description of the failure before Spark runs the query again.
     """
     try:
         with bypass():

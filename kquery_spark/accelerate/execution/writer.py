@@ -1,5 +1,7 @@
-"""Writes of the engine's rows: Spark sees the tables that are read, never deletes files before the engine reads them, and
-runs a failed write again only if the failure left nothing behind.
+"""Writes of the engine's rows, with three guarantees.
+
+Spark sees the tables that the query reads, so it can refuse to overwrite them. Files that the engine has yet to read are not
+deleted. A failed write runs again on Spark only if the failure left nothing behind.
 """
 
 from __future__ import annotations
@@ -32,10 +34,10 @@ _CREATE_METHODS = frozenset({"create", "replace", "createOrReplace"})
 
 
 def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
-    """The rows of ``plain`` from a plan in which Spark sees the tables that ``original`` reads.
+    """Return the rows of ``plain``, from a plan in which Spark sees the tables that ``original`` reads.
 
-    Spark refuses to overwrite a table that the query reads; from the engine's plan alone it could not
-    tell. The added branch is empty, and Spark's optimizer takes it out again.
+    Spark refuses to overwrite a table that the query reads, but the engine's plan does not contain these tables. So this
+    adds a union with an empty branch of ``original``, which Spark's optimizer removes after that check.
     """
     return original if same_plan(plain, original) else plain.union(original.where("false"))
 
@@ -44,9 +46,9 @@ def with_sources(plain: DataFrame, original: DataFrame) -> DataFrame:
 class WriteSource:
     """Where the rows of a write come from.
 
-    original: the query as Spark alone runs it. files: those that the engine reads. may_run_again: whether Spark's rows may
-    replace the engine's after a failure that left nothing behind. attempt: runs its first function, and after a failure of
-    the engine its second.
+    original: the query as Spark alone runs it. files: the files that the engine reads. may_run_again: True if Spark may run
+    a write again after a failure that left nothing behind. attempt: calls its first function and, if the engine fails, its
+    second one.
     """
 
     original: DataFrame
@@ -55,15 +57,15 @@ class WriteSource:
     attempt: Callable[[Callable[[], Any], Callable[[], Any] | None], Any]
 
     def writer(self, frame: DataFrame) -> DataFrameWriter:
-        """Return a writer for the engine's ``frame``; Spark computes the rows of a write that overwrites its own input.
+        """Return a writer for the engine's ``frame``. If a write overwrites its own input, Spark computes the rows.
 
-        Spark deletes the directory's files before the engine's tasks read them. A plain Spark query may have shuffled its
-        rows before that, or it fails as well. Either way the result is Spark's own.
+        In such a write, Spark deletes the files of the directory before the engine's tasks would read them. Without the
+        engine, Spark may have shuffled the rows before that, or it fails, too. Either way the result is Spark's own.
         """
         return InterceptedWriter(frame, partial(_write, self))
 
     def table_writer(self, frame: DataFrame, table: str) -> DataFrameWriterV2:
-        """The same for ``frame.writeTo(table)``."""
+        """Return a writer for ``frame.writeTo(table)``."""
         return InterceptedTableWriter(frame, table, partial(_write, self))
 
 
@@ -92,7 +94,7 @@ def _path(write: Write) -> str | None:
 
 
 def _format(spark: SparkSession, write: Write) -> str | None:
-    """The format that is written; None if unknown."""
+    """Return the format that is written; None if it is unknown."""
     default = write.format or spark.conf.get("spark.sql.sources.default")
     if write.table is not None:
         provider = default if write.method in _CREATE_METHODS else None
@@ -105,7 +107,7 @@ def _format(spark: SparkSession, write: Write) -> str | None:
 
 
 def is_or_holds(path: str, files: Sequence[str]) -> bool:
-    """Whether one of the files is the path itself or below it."""
+    """True if one of the files is the path itself or below it."""
     local = local_path(path)
     if local is None:
         return any(file == path or file.startswith(f"{path.rstrip('/')}/") for file in files)

@@ -1,7 +1,8 @@
-"""The choice of parts: whether nodes of Spark's plan are split in two before the parts are compiled.
+"""The choice of parts: decides whether nodes of Spark's plan are split in two before the parts are compiled.
 
-Splitting a node frees its other expressions from the one that falls back to Spark. Example: of ``SELECT f(a), length(b) FROM
-t``, Spark computes only ``f(a)``, in a Project above the engine's part, if the engine has no function ``f``.
+If one expression of a node falls back to Spark, splitting the node lets the engine run the others. Example: if the engine
+does not support ``f``, Spark computes only ``f(a)`` of ``SELECT f(a), length(b) FROM t``, in a Project above the engine's
+part.
 """
 
 from __future__ import annotations
@@ -20,8 +21,10 @@ from kquery_spark.optimizer.statistics import Estimator
 def choose_parts(plan: ImportedPlan, query: SparkQuery, costs: CostModel) -> ImportedPlan:
     """Return the import to compile: of the plan as it is, with nodes split, or with preaggregations too.
 
-    Nodes are split if one of them falls back to Spark that may do so for some of its expressions only. A preaggregation
-    costs an aggregation more, so all of them must run in the engine and must have few groups.
+    Nodes are split if one of them falls back to Spark, possibly because of only some of its expressions. A preaggregation
+    groups rows by the columns that a declined expression reads, so that Spark evaluates the expression once per group. This
+    additional aggregation pays only if the engine runs it and it has few groups, so the import with preaggregations is
+    chosen only if this holds for all of them.
     """
     if not query.config.enabled or not any(is_splittable(node) for node, _ in plan.declined):
         return plan
@@ -41,7 +44,7 @@ def choose_parts(plan: ImportedPlan, query: SparkQuery, costs: CostModel) -> Imp
 
 
 def _preaggregates_well(plan: ImportedPlan, query: SparkQuery, costs: CostModel) -> bool:
-    """True if every preaggregation of the plan is the root of a subtree of the engine, and each has few groups."""
+    """True if every preaggregation of the plan is the root of an imported subtree and has few groups."""
     preaggregations = {node for node in plan.tree.root.walk() if is_preaggregation(node)}
     subtrees = [subtree for subtree in plan.subtrees if subtree.node in preaggregations]
     return len(subtrees) == len(preaggregations) and all(

@@ -36,8 +36,9 @@ class CompiledParts:
 def compile_parts(plan: ImportedPlan, config: EngineConfig, costs: CostModel) -> CompiledParts:
     """Compile each imported subtree.
 
-    Some conditions are known only here, such as the number of tasks that share a sort. A subtree that does not meet them
-    falls back to Spark with its reason, and the subtrees below its root are imported and compiled in its place.
+    Some conditions can be checked only after compilation, such as the number of rows that each task sorts. If a subtree
+    violates one, its root falls back to Spark with the reason, and the subtrees below the root are imported and compiled
+    instead.
     """
     parts: list[Part] = []
     declined: list[DeclinedNode] = []

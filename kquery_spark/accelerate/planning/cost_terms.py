@@ -66,7 +66,7 @@ class PartCosts:
         self.python_stages = len(self._query.graph.stages) + len(part.imported.inputs)
         counted = [n for n in self._nodes if _is_counted(n)]
         self._counted_rows = sum(self._estimator.estimate(n).rows for n in counted)
-        # Ranges and inline rows are not decoded.
+        # Ranges and inline rows are generated, not decoded.
         self.decoded_bytes = self._query.estimate.scanned - sum(
             self._estimator.estimate(n).scanned for n in counted
         )
@@ -132,7 +132,7 @@ class PartCosts:
 
     @cached_property
     def _step_rows(self) -> float:
-        """Input rows of the largest join, aggregate, or window; at most the number of rows that the scans read."""
+        """Input rows of the largest join, aggregate, window, or set operation; at most the rows that the scans read."""
         estimate = self._estimator.estimate
         steps = [n for n in self._nodes if isinstance(n, Join | Aggregate | Window | SetOperation)]
         input_rows = max((estimate(c).rows for n in steps for c in n.children), default=0.0)
@@ -152,7 +152,10 @@ class PartCosts:
 
     @property
     def _exchanged_string_bytes(self) -> float:
-        """Bytes of long strings that are shuffled, estimated from the string length of the scans; 0 for a sort."""
+        """Bytes of long strings that are shuffled, estimated from their average length in the scans.
+
+        Exchanges for a sort (those with range bounds) do not count.
+        """
         width = self._text_width
         if width <= self._model.short_string_bytes:
             return 0.0
@@ -173,9 +176,10 @@ class PartCosts:
 
     @cached_property
     def last_sort(self) -> CostTerm:
-        """The term of the rows of an ordered result; it is a cost for wide rows.
+        """The term for sorting the result; it is a cost for wide rows.
 
-        All of Spark's tasks share a sort. In the engine it may be a single task, which pays for every value it moves.
+        In Spark, all tasks share the sort. In the engine, a single task may have to sort, and it copies every value of a
+        row.
         """
         if not self._query.is_ordered:
             return CostTerm(_LAST_SORT, 0.0, 0.0)
@@ -200,7 +204,7 @@ def arrow_result_saves(plan: LogicalPlan, rows: float, model: CostModel) -> floa
 
 
 def _filtered_bytes(scan: Scan) -> float:
-    """Return the bytes that a filtered scan decodes, without strings that no filter reads."""
+    """Return the bytes that a filtered scan decodes, except for strings that no filter reads."""
     filter_columns = columns_of(*scan.filters)
     read = [f.name for f in scan.source.schema if f.name in filter_columns or f.name in scan.schema.names]
     short = [

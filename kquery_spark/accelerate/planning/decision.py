@@ -32,7 +32,11 @@ class Decision:
 
 
 def decide(planned: PlannedQuery, part: Part) -> Decision:
-    """Weigh the savings of native scans and fewer stages against Python stages and rows passed between Spark and Arrow."""
+    """Decide whether the engine should win a part.
+
+    If the engine should win in Spark's Python workers, it runs the part there. Otherwise, an action that collects the rows
+    may still gain: the driver may run the last stage without a Spark job, or receive the rows as Arrow.
+    """
     verdict = _in_workers(planned, part)
     if verdict.accelerate or not part.compiled.graph.result.is_map:
         return verdict
@@ -73,7 +77,11 @@ def _saves_as_arrow(planned: PlannedQuery, part: Part) -> bool:
 
 
 def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
-    """Decide whether running the part in Spark's Python workers should win."""
+    """Decide whether running the part in Spark's Python workers should win.
+
+    Three kinds of parts are rejected without a sum of cost terms, because Spark is known to run them as fast: scans with
+    filters only, queries over generated numbers, and light work on numbers that Spark caches in decoded form.
+    """
     costs = PartCosts(part, planned.cost)
     numbers = (
         f"about {costs.decoded_bytes / 1e6:,.1f} MB to decode, about {costs.rows:,.0f} result rows, "

@@ -1,6 +1,8 @@
 """The fast reject: decides from node names alone that the engine cannot win, without importing the plan.
 
-It handles scans, filters, and small limits. Importing such a plan would take longer than some of these queries run.
+It rejects plans that only scan, filter, and limit. Importing such a plan would take longer than some of these queries run.
+Such a plan is not rejected in three cases, in which the import and the cost model have to decide: its files are small enough
+for the driver; its rows may reach the driver faster as Arrow; or it is a top-k (a limit over a sort) over a large file.
 """
 
 from __future__ import annotations
@@ -33,15 +35,16 @@ def nothing_to_win(link: Bridge, plan: Any) -> bool:
     nodes = node_names(jvm, plan)
     passed = _PASS_ROWS_ON.issuperset(nodes)
     if not passed and not _first_of_a_file(nodes):
-        return False
+        return False  # a node may save time, so planning goes on
     if not _IN_DRIVER.issuperset(nodes):
-        return True
+        return True  # only passes rows on, and cannot run in the driver
     size = leaf_bytes(plan)
     config, costs = link.config_and_costs()
     if size < config.driver_bytes * costs.file_bytes_per_decoded_byte:
-        return False
+        return False  # small enough for the driver
     if passed:
         return not _COLLECTABLE_AS_ARROW.issuperset(nodes)
+    # a top-k over fewer bytes cannot save as much time as planning and a stage cost
     return size <= costs.min_top_k_bytes * costs.least_file_bytes_per_decoded_byte
 
 

@@ -9,7 +9,11 @@ from contextlib import contextmanager
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """No collection of cycles meanwhile: plans are many small objects, nearly all of which stay, and none is in a cycle."""
+    """Disable cyclic garbage collection inside the block.
+
+    Plans are many small objects. Nearly all of them stay alive and none is part of a cycle, so collections would find
+    nothing.
+    """
     if not gc.isenabled():
         yield
         return

@@ -1,7 +1,9 @@
 """The import step: finds the maximal subtrees of Spark's plan that the importer translates.
 
-Below a node that falls back to Spark, the search goes on, but only for a subtree that does more than pass rows on: another
-one is not worth its own way through the engine. There is none below a node whose answer depends on Spark's partitions.
+Below a node that falls back to Spark, the search continues. There, a subtree counts only if it does more than scan, filter,
+and project: otherwise, moving its rows between Spark and the engine costs more than it saves. The search ends at a node
+whose answer depends on Spark's partitions, because the engine would change these. Example: in ``Sort(f(Aggregate(Scan)))``,
+where the engine does not support ``f``, the search finds ``Aggregate(Scan)``, and ``f`` and the sort run in Spark.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ DeclinedNode = tuple[CatalystNode, str]
 class ImportedSubtree:
     """A subtree of Spark's plan and its translation.
 
-    below: what the search finds below the nodes whose rows Spark hands over to the subtree.
+    below: the results of the search below the nodes whose rows Spark hands over to the subtree.
     """
 
     position: Position
@@ -39,14 +41,14 @@ class ImportedSubtree:
 
 @dataclass(frozen=True)
 class ImportedPlan:
-    """Spark's plan, as it is or with nodes split, and what the search finds in it, in the order of the search."""
+    """Spark's plan, as it is or with nodes split, and the results of the search in it, in the order of the search."""
 
     tree: SplitPlan
     importer: Importer
     found: tuple[ImportedSubtree | DeclinedNode, ...]
 
     def walk(self) -> Iterator[ImportedSubtree | DeclinedNode]:
-        """Yield everything that was found, with what is below each subtree after it."""
+        """Yield all results; each subtree is followed by the results below it."""
         stack = list(reversed(self.found))
         while stack:
             found = stack.pop()
@@ -90,7 +92,7 @@ def import_children(
 def _search(
     importer: Importer, stack: list[tuple[CatalystNode, Position]]
 ) -> tuple[ImportedSubtree | DeclinedNode, ...]:
-    """Search the subtrees below the given nodes, the last node first. Raises Declined for a query that Spark has to run."""
+    """Search the plans of the given nodes, the last node first. Raises Declined for a query that Spark has to run."""
     found: list[ImportedSubtree | DeclinedNode] = []
     while stack:
         node, at = stack.pop()

@@ -40,9 +40,9 @@ class Part:
 
     @property
     def in_any_order(self) -> Part | None:
-        """The part for a plan with Spark operators on top, which may not keep the order of several tasks.
+        """The part for a plan with Spark operators on top, which may not preserve the order of several tasks.
 
-        An ordered result comes from a single task then. None if it has more rows than one task may sort.
+        Its ordered result comes from a single task. None if the result has more rows than one task may sort.
         """
         if not self.compiled.shares_sort:
             return self
@@ -52,7 +52,7 @@ class Part:
 
     @cached_property
     def threaded(self) -> CompiledQuery | None:
-        """The stages as driver threads run them; None if the part has too little or too much work for threads."""
+        """The stages compiled for threads of the driver; None if the part has too little or too much work for threads."""
         config = self.compiled.config
         threads = min(config.parallelism, available_cores())
         if (
@@ -69,7 +69,7 @@ class Part:
         return bool(_exceeding) and hash(self.compiled.optimized) in _exceeding
 
     def remember_exceeds_driver(self) -> None:
-        """Remember that this query exceeds the driver. Under ``kq.enable``, every action plans its query again."""
+        """Record that this query exceeds the driver, because under ``kq.enable`` every action plans its query again."""
         _exceeding[hash(self.compiled.optimized)] = None
         if len(_exceeding) > _MAX_REMEMBERED_PLANS:
             _exceeding.pop(next(iter(_exceeding)), None)
@@ -78,7 +78,7 @@ class Part:
     def is_bounded(self) -> bool:
         """True if the driver may run the last stage: no Generate, no Python function, and few rows out of each join.
 
-        Python functions of users run where Spark would run them, in a worker.
+        The user's Python functions run in a worker process, as in Spark.
         """
         optimized = self.compiled.optimized
         nodes = list(walk_plan(optimized))

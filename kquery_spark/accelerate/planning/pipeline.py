@@ -1,4 +1,4 @@
-"""Planning, from a Spark DataFrame to the DataFrame that runs in the engine, one step after the other.
+"""The steps of planning, which turn a Spark DataFrame into a DataFrame that runs in the engine.
 
 read plan -> fast reject -> import -> choose parts -> compile -> decide -> assemble
 """
@@ -36,7 +36,7 @@ Renew = Callable[[], PlacedQuery | DataFrame]
 
 @dataclass(frozen=True)
 class PlanningResult:
-    """The DataFrame to return, and how planning came to it.
+    """The DataFrame that ``kquery_plan`` returns, with the results of the planning steps.
 
     config: the settings, or None if planning ended before it read them. planned: None after a fast reject. chosen: the parts
     that the engine runs, a subset of the parts with a decision. failure: why the engine could not plan the query, or None.
@@ -51,7 +51,7 @@ class PlanningResult:
 
 
 def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: Renew) -> PlanningResult:
-    """Run all steps for ``kquery_plan``, whose options these are. Raises Unsupported with ``fallback="error"``."""
+    """Run all steps. The options are those of ``kquery_plan``; with ``fallback="error"``, it may raise Unsupported."""
     optimized = read_plan(frame)
     if when == "auto" and fallback == "spark" and optimized.plan is not None:
         if nothing_to_win(optimized.bridge, optimized.plan.optimized):
@@ -76,7 +76,7 @@ def plan_frame(frame: DataFrame) -> PlannedQuery:
 
 
 def _plan_parts(optimized: OptimizedFrame) -> PlannedQuery:
-    """Find the parts of a query, by the plan in which the engine and Spark read the same files."""
+    """Find the parts of a query, in a plan for which the engine and Spark read the same files."""
     planned = _find_parts(optimized)
     if optimized.plan is None or optimized.plan.delta_snapshots is None or not planned.parts or planned.whole:
         return planned

@@ -1,4 +1,4 @@
-"""PlannedQuery: a Spark query with the parts of it that the engine can run, and why other nodes fall back to Spark."""
+"""PlannedQuery: a Spark query, the parts of it that the engine can run, and why other nodes fall back to Spark."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kquery_spark.spark_bridge.session.bridge import Bridge
 
 @dataclass(frozen=True)
 class PlannedQuery:
-    """A Spark query with the parts of it that the engine can run.
+    """A Spark query and the parts of it that the engine can run.
 
     plan, root: Spark's optimized plan, as a JVM object and as a tree; None if it could not be read.
     reasons: class name and reason of each declined node, without duplicates. declined: the same with the nodes themselves.

@@ -13,7 +13,7 @@ from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 @dataclass(frozen=True)
 class OptimizedFrame:
-    """A DataFrame with Spark's optimized plan of it.
+    """A DataFrame and Spark's optimized plan of its query.
 
     plan: None if the query cannot be planned. problem: why not, else None.
     """
@@ -25,9 +25,11 @@ class OptimizedFrame:
 
 
 def read_plan(frame: DataFrame, *, delta_prepares: bool = False) -> OptimizedFrame:
-    """Read Spark's plan of a DataFrame. For a query that Spark cannot plan, Spark raises the error when it runs.
+    """Read Spark's plan of a DataFrame.
 
-    delta_prepares: let Delta's own rule list the files of its tables, rather than the engine's cached snapshots.
+    If Spark cannot plan the query, ``problem`` says why; Spark itself raises the error when an action runs.
+
+    delta_prepares: let Delta's own rule list the files of its tables, instead of using the engine's cached snapshots.
     """
     check_frame(frame, "kquery_spark")
     link = bridge(frame.sparkSession)

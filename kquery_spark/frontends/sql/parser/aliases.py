@@ -1,4 +1,4 @@
-"""Aliases with and without AS: where a word is a name and where it starts the next clause."""
+"""Aliases with and without AS: decides whether a word is a name or starts the next clause."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def parse_table_alias(stream: TokenStream) -> TableAlias | None:
 
 
 def at_free_word(stream: TokenStream) -> bool:
-    """Whether a word stands here that cannot continue the query."""
+    """True if the next word can be an alias without AS, because it cannot continue the query."""
     token, after = stream.token, stream.peek()
     if token.kind is not Kind.WORD or token.upper in OPERATOR_WORDS:
         return False
     if token.upper in CLAUSE_WORDS:
-        # SELECT a limit, b: the comma shows that it is not a clause.
+        # In SELECT a limit, b the comma shows that the word is an alias.
         return after.kind is Kind.OP and after.value == ","
     if token.upper == "WINDOW":
         return not (after.kind in (Kind.WORD, Kind.QUOTED) and stream.peek(2).upper == "AS")
@@ -48,7 +48,7 @@ def at_free_word(stream: TokenStream) -> bool:
 
 
 def at_table_clause(stream: TokenStream) -> bool:
-    """Whether a clause that can follow a table starts here: sampling, pivoting, time travel."""
+    """True if a clause that can follow a table starts here: TABLESAMPLE, PIVOT, UNPIVOT, or time travel."""
     if stream.at_any(("TABLESAMPLE", "PIVOT", "UNPIVOT")) and stream.at_op("(", ahead=1):
         return True
     return _at_time_travel(stream) or (
@@ -57,7 +57,7 @@ def at_table_clause(stream: TokenStream) -> bool:
 
 
 def _at_time_travel(stream: TokenStream) -> bool:
-    """Whether ``FOR VERSION AS`` or ``VERSION AS OF`` starts here."""
+    """True if ``FOR VERSION AS`` or ``VERSION AS OF`` starts here."""
     if stream.at_word("FOR"):
         return stream.at_any(_VERSIONS, ahead=1) and stream.peek(2).upper == "AS"
     return stream.at_any(_VERSIONS) and stream.peek().upper == "AS" and stream.peek(2).upper == "OF"

@@ -68,7 +68,7 @@ def _parse_call(parser: Parser, name: tuple[str, ...], pos: int, keyword: str) -
 
 
 def _parse_quantifier(parser: Parser) -> str:
-    """Read DISTINCT or ALL before arguments; empty where the word is an argument's name or function."""
+    """Read DISTINCT or ALL before arguments; returns "" if the word is a column or a function instead."""
     is_quantifier = parser.at_any(("DISTINCT", "ALL")) and not parser.at_op(")", ",", ".", "(", ahead=1)
     if is_quantifier or (parser.at_word("DISTINCT") and parser.at_op("(", ahead=1)):
         return parser.advance().upper

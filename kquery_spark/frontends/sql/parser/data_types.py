@@ -1,4 +1,4 @@
-"""Data types as they are written in CAST, ``::`` and schema strings."""
+"""Data types in CAST, ``::``, and schema strings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.frontends.sql.ast.types import (
 from kquery_spark.frontends.sql.parser.token_stream import TokenStream
 from kquery_spark.frontends.sql.parser.tokens import Kind
 
-#: Every spelling of a plain type and its canonical name.
+#: Every name of a type that is not nested, and its canonical name.
 TYPE_NAMES = {
     "BOOLEAN": "boolean",
     "TINYINT": "tinyint",
@@ -94,7 +94,7 @@ def _parse_length(stream: TokenStream) -> int:
 
 
 def _decimal_parameters(stream: TokenStream, written: tuple[int, ...], pos: int) -> tuple[int, int]:
-    """Precision and scale, 10 and 0 where they are not written."""
+    """Return precision and scale; the defaults are 10 and 0."""
     if len(written) > 2:
         stream.fail("decimal takes a precision and a scale", pos)
     precision, scale = (*written, *(10, 0)[len(written) :])
@@ -138,7 +138,7 @@ def _parse_struct_field(stream: TokenStream) -> StructField:
 
 
 def _expect_closing_angle(stream: TokenStream) -> None:
-    """Read one ``>``, also if the tokenizer joined it with the characters after it (``>>``, ``>=``)."""
+    """Read one ``>``, even if the tokenizer combined it with the characters after it (``>>``, ``>=``)."""
     token = stream.token
     if token.kind is Kind.OP and token.value in (">>", ">>>", ">="):
         stream.tokens[stream.index] = replace(token, value=token.value[1:], pos=token.pos + 1)

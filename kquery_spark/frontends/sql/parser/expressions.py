@@ -1,8 +1,12 @@
 """The Pratt parser of expressions: binding powers and a table of infix operators.
 
-Every infix operator has one entry in ``_INFIX``: how tightly it binds, how tightly the operator after it may bind, and the
-function that reads it with its right operand. ``1 + 2 * 3 = 7`` reads ``1``, then ``+`` with everything that binds more
-tightly, then ``=`` with the sum on its left.
+Every infix operator has one entry in ``_INFIX``: its binding power, a ceiling for the operator after it, and the function
+that reads it with its right operand. Example: in ``1 + 2 * 3 = 7``, the parser reads ``1``; then ``+``, whose right operand
+takes everything that binds more tightly, ``2 * 3``; then ``=``, whose left operand is the sum.
+
+The ceiling rejects what Spark's grammar does not allow. In ``a IS NULL = b``, the predicate IS has the ceiling AND, so
+``=``, which binds more tightly than AND, cannot follow; the loop ends before it, and the caller reports the unexpected
+token.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ if TYPE_CHECKING:
     from kquery_spark.frontends.sql.parser.parser import Parser
 
 # Binding powers, weakest first. Spark's grammar has three layers: boolean (OR, AND, NOT), one optional
-# predicate, and values, where comparisons are ordinary left-associative operators of the weakest rank (40).
+# predicate, and values. In the value layer, comparisons are left-associative operators with the weakest power (40).
 OR, AND, NOT, PREDICATE, VALUE = 10, 20, 25, 30, 31
 UNARY = 110
 
@@ -29,8 +33,8 @@ UNARY = 110
 class _Infix(NamedTuple):
     """An infix operator.
 
-    power: how tightly it binds its left operand. ceiling: how tightly the operator after it may bind at most.
-    parse: reads the operator and its right operand, after the left operand.
+    power: how tightly the operator binds its left operand. ceiling: the maximum power of an operator that may follow.
+    parse: takes the left operand, reads the operator and its right operand, and returns the expression.
     """
 
     power: int
@@ -51,7 +55,7 @@ def parse_value_expression(parser: Parser) -> e.Expression:
 
 
 def _parse_operators(parser: Parser, minimum: int) -> e.Expression:
-    """Read a prefix, then every infix operator that binds at least as tightly as ``minimum``."""
+    """Read a prefix, then all infix operators that bind at least as tightly as ``minimum`` and that the ceiling allows."""
     left, ceiling = _parse_prefix(parser, minimum)
     while (infix := _next_infix(parser)) is not None and minimum <= infix.power <= ceiling:
         left, ceiling = infix.parse(parser, left), infix.ceiling
@@ -59,7 +63,7 @@ def _parse_operators(parser: Parser, minimum: int) -> e.Expression:
 
 
 def _next_infix(parser: Parser) -> _Infix | None:
-    """The infix operator that is next, or None. NOT is one only before a predicate: ``a NOT IN (1)``."""
+    """Return the infix operator that is next, or None. NOT is one only before a predicate: ``a NOT IN (1)``."""
     token = parser.token
     if token.upper == "NOT":
         return _PREDICATE if parser.at_any(NEGATABLE_PREDICATES, ahead=1) else None
@@ -81,7 +85,7 @@ def _parse_or(parser: Parser, left: e.Expression) -> e.Expression:
 
 
 def _parse_terms(parser: Parser, first: e.Expression, word: str, power: int) -> tuple[e.Expression, ...]:
-    """Read ``AND b AND c``: all terms of one connective are one node."""
+    """Read ``AND b AND c``, and return all terms with the first one; a chain of one connective becomes one node."""
     terms = [first]
     while parser.take_word(word):
         terms.append(_parse_operators(parser, power + 1))
@@ -89,7 +93,7 @@ def _parse_terms(parser: Parser, first: e.Expression, word: str, power: int) -> 
 
 
 def _parse_prefix(parser: Parser, minimum: int) -> tuple[e.Expression, int]:
-    """Read the start of an expression; the second value limits the binding power of the operator after it."""
+    """Read the start of an expression; the second result is the ceiling for the operator after it."""
     token = parser.token
     if (token.upper == "NOT" and not must_be_name(parser)) or parser.at_op("!"):
         if minimum > NOT:
@@ -109,7 +113,7 @@ def _parse_prefix(parser: Parser, minimum: int) -> tuple[e.Expression, int]:
 
 
 def _at_exists(parser: Parser) -> bool:
-    """Whether EXISTS stands here with a subquery, not as a function's name."""
+    """True if EXISTS is next with a subquery, not as the name of a function."""
     is_call = parser.at_word("EXISTS") and parser.at_op("(", ahead=1)
     return is_call and at_query(parser, 2, through_parentheses=True)
 
@@ -117,14 +121,14 @@ def _at_exists(parser: Parser) -> bool:
 def _parse_signed(parser: Parser) -> e.Expression:
     token = parser.token
     if token.value == "-" and parser.peek().kind is Kind.NUMBER:
-        # The sign is part of the literal: the smallest integers can be written, and -1::int casts -1.
+        # The sign is part of the literal, so the smallest integers can be written, and -1::int casts -1.
         return parse_primary(parser)
     parser.advance()
     with parser.nested():
         return e.Unary(token.value, _parse_operators(parser, UNARY), pos=token.pos)
 
 
-# A predicate cannot be followed by another one or by an operator: only AND and OR go on.
+# Only AND and OR can follow a predicate, not another predicate or an operator.
 _PREDICATE = _Infix(PREDICATE, AND, parse_predicate)
 _INFIX: dict[str, _Infix] = {
     **{operator: _Infix(power, power, _parse_binary) for operator, power in OPERATORS.items()},

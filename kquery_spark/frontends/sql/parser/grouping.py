@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def parse_group_by(parser: Parser) -> q.GroupBy:
-    """Read what follows GROUP BY."""
+    """Read the elements after GROUP BY."""
     pos = parser.token.pos
     elements = parser.comma_separated(_parse_grouping_element)
     plain = tuple(element for element in elements if isinstance(element, e.Expression))
@@ -59,7 +59,7 @@ def _parse_nested_grouping(parser: Parser) -> q.Rollup | q.Cube | q.GroupingSets
 
 
 def _parse_grouping_set(parser: Parser) -> q.GroupingSet:
-    """``()``, ``(a, b)`` or a single expression, which may itself start with a parenthesis."""
+    """Read ``()``, ``(a, b)`` or a single expression, which may itself start with a parenthesis."""
     pos = parser.token.pos
     if parser.at_op("(") and parser.at_op(")", ahead=1):
         parser.skip(2)

@@ -1,4 +1,4 @@
-"""INTERVAL literals in every spelling: number and unit, one string, or a range of units."""
+"""INTERVAL literals in all three forms: numbers with units, one string, or a range of units."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def at_interval(parser: Parser) -> bool:
-    """True if the word INTERVAL, which is next, starts a literal and is not a name."""
+    """True if the next word, INTERVAL, starts a literal and is not a name."""
     sign = int(parser.at_op("+", "-", ahead=1))
     value, unit = parser.peek(1 + sign), parser.peek(2 + sign)
     if value.kind not in (Kind.STRING, Kind.NUMBER):
@@ -53,7 +53,7 @@ def _parse_items(parser: Parser, pos: int) -> e.IntervalLiteral:
 
 
 def _take_sign(parser: Parser) -> bool:
-    """Read a sign, if there is one; whether it is a minus."""
+    """Read a sign if there is one; return True for a minus."""
     negate = parser.at_op("-")
     if parser.at_op("-", "+"):
         parser.advance()
@@ -61,12 +61,12 @@ def _take_sign(parser: Parser) -> bool:
 
 
 def _at_item(parser: Parser) -> bool:
-    """Whether one more ``2 hours`` or ``-2 hours`` follows directly."""
+    """True if another item, such as ``2 hours`` or ``-2 hours``, is next."""
     sign = int(parser.at_op("+", "-"))
     value, unit = parser.peek(sign), parser.peek(sign + 1)
     return value.kind in (Kind.NUMBER, Kind.STRING) and _unit(unit) is not None
 
 
 def _unit(token: Token) -> str | None:
-    """The unit that a word names."""
+    """Return the unit that a word names, or None."""
     return unit_of(token.value) if token.kind is Kind.WORD else None

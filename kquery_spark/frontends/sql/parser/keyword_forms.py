@@ -1,4 +1,4 @@
-"""Forms of an expression that start with a keyword: CASE, CAST, EXTRACT, TRIM, SUBSTRING and others."""
+"""Expressions with a syntax of their own that start with a keyword: CASE, CAST, EXTRACT, TRIM, SUBSTRING and others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _UNITS = frozenset(
 
 
 def keyword_form(parser: Parser) -> Form | None:
-    """The function that reads the keyword form that is next; None for a name or a call."""
+    """Return the function that reads the keyword form that is next; None for a name or an ordinary call."""
     word = parser.token.upper
     if word == "CASE" and not must_be_name(parser):
         return _parse_case
@@ -103,7 +103,7 @@ def _parse_overlay(parser: Parser) -> e.Expression:
 
 
 def _parse_position(parser: Parser) -> e.Expression:
-    # IN is a predicate elsewhere, but inside POSITION only values can stand before it.
+    # Elsewhere, IN is a predicate. In POSITION, the operand before IN is read in the value layer, which excludes predicates.
     call = _parse_keyword_call(parser, "locate", ("IN",), 2)
     if isinstance(call, e.Call) and call.name == ("locate",):
         return e.Call(call.name, (*call.arguments, e.IntegerLiteral(1, "int", pos=call.pos)), pos=call.pos)
@@ -111,7 +111,10 @@ def _parse_position(parser: Parser) -> e.Expression:
 
 
 def _parse_keyword_call(parser: Parser, function: str, words: tuple[str, ...], at_least: int) -> e.Expression:
-    """Read ``f(a WORD b WORD c)`` as a call of ``function``; the comma form is an ordinary call."""
+    """Read ``f(a WORD b WORD c)`` as a call of ``function``; with commas instead of words, it is an ordinary call.
+
+    words: the keywords between the arguments, in order. at_least: the minimum number of arguments.
+    """
     inner_words, commas = words_in_parentheses(parser)
     if words[0] not in inner_words or commas:
         return parse_name_or_call(parser)
@@ -129,7 +132,7 @@ def _parse_keyword_call(parser: Parser, function: str, words: tuple[str, ...], a
 
 
 def _parse_unit_function(parser: Parser, function: str) -> e.Expression:
-    """``timestampadd(DAY, 1, x)`` as a call of ``function``; with two arguments these names are ordinary functions."""
+    """Read ``timestampadd(DAY, 1, x)`` as a call of ``function``; with two arguments, it is an ordinary call."""
     unit = parser.peek(2)
     _, commas = words_in_parentheses(parser)
     if unit.upper not in _UNITS or not parser.at_op(",", ahead=3) or commas != 2:

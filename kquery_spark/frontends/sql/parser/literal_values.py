@@ -23,15 +23,15 @@ MAX_PRECISION = 38
 
 
 def unescape(body: str) -> str:
-    r"""The characters a quoted string stands for.
+    r"""Return the value of a quoted string, with its backslash escapes replaced as in Spark.
 
-    Backslash escapes as in Spark: ``\n`` and its like, three octal digits, ``\uXXXX``, ``\UXXXXXXXX``; ``\%``
-    and ``\_`` keep their backslash (they are escapes of LIKE); before anything else the backslash is dropped.
+    The escapes are ``\n`` and similar ones, three octal digits, ``\uXXXX``, and ``\UXXXXXXXX``. ``\%`` and ``\_`` keep their
+    backslash, because they are escapes of LIKE. Before any other character, the backslash is dropped.
     """
     if "\\" not in body:
         return body
     text = _ESCAPE.sub(_escaped_character, body)
-    # \uD83D\uDE00 spells one character in UTF-16 halves, as in Java.
+    # \uD83D\uDE00 writes one character as a pair of UTF-16 surrogates, as in Java.
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
@@ -46,11 +46,11 @@ def _escaped_character(match: re.Match[str]) -> str:
 
 
 def number_literal(text: str, pos: int, *, negative: bool = False) -> Expression | str:
-    """The literal node for a number's text, or the sentence of its error.
+    """Return the literal node of a number, or the error message if it is out of range.
 
-    Without suffix: int, bigint or decimal by size, decimal with a point, double with an exponent. Suffixes:
-    L S Y (integers), D (double), F (float), BD (decimal). The sign belongs to the literal, so that
-    ``-2147483648`` is an int.
+    Without a suffix, an integer is an int, a bigint or a decimal, depending on its size; a number with a point is a decimal,
+    and one with an exponent is a double. The suffixes are L, S and Y (integers), D (double), F (float), and BD (decimal).
+    The sign is part of the literal, so ``-2147483648`` is an int.
     """
     has_suffix = _SUFFIX.search(text)
     suffix = has_suffix[0].upper() if has_suffix else ""
@@ -67,7 +67,7 @@ def number_literal(text: str, pos: int, *, negative: bool = False) -> Expression
 
 
 def _integer(digits: str, pos: int) -> Expression | str:
-    """An int, bigint or decimal, the first that the number fits."""
+    """Return an int, a bigint or a decimal: the first type that the number fits."""
     value = int(digits)
     for name, bits in _INTEGER_TYPES[2:]:
         if _fits(value, bits):
@@ -99,7 +99,7 @@ def _floating(digits: str, name: str, pos: int) -> Expression | str:
 
 
 def _decimal(digits: str, pos: int) -> Expression | str:
-    """A decimal keeps its digits as written (``1.50`` has scale 2); a positive exponent is written out."""
+    """Return a decimal with the digits as written: ``1.50`` has scale 2, and ``1e2BD`` is 100 with scale 0."""
     mantissa, _, exponent = digits.lower().partition("e")
     whole, _, fraction = mantissa.partition(".")
     if len(exponent) > 6 or abs(int(exponent or "0")) > 1000 or len(digits) > 400:

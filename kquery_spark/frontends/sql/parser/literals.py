@@ -1,4 +1,4 @@
-"""Literals: strings, numbers, and strings with a type such as DATE or X before them."""
+"""Literals: strings, numbers, and strings after a type, such as ``DATE '...'`` and ``X'...'``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HEXADECIMAL = re.compile("[0-9A-Fa-f]*")
 
 
 def parse_string(parser: Parser) -> e.Expression:
-    """Read one or more adjacent strings, which are one literal."""
+    """Read one or more adjacent strings, which form one literal."""
     pos, parts = parser.token.pos, []
     while parser.token.kind is Kind.STRING:
         parts.append(parser.advance().value)

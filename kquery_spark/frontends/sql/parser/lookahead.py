@@ -1,4 +1,4 @@
-"""Decisions between two readings of the next tokens: a query or a value, a keyword or a name."""
+"""Lookahead for tokens with two possible meanings: the start of a query or of a value, a keyword or a name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kquery_spark.frontends.sql.keywords import SET_OPERATORS
 from kquery_spark.frontends.sql.parser.token_stream import TokenStream
 from kquery_spark.frontends.sql.parser.tokens import Kind
 
-# Operators no keyword form can go on with: a keyword before one of them is a plain name.
+# Operators that cannot follow the first keyword of a syntax form: a keyword before one of them is a plain name.
 _AFTER_A_NAME = frozenset(
     {")", "]", ",", ".", "=", "<>", "<", "<=", ">", ">=", "<=>", "|", "^", "&", "<<", ">>", ">>>"}
     | {"||", "/", "%", "::", "->", "=>", ";", "*/"}
@@ -16,16 +16,17 @@ _QUERY_STARTS = frozenset({"SELECT", "WITH", "VALUES", "TABLE", "FROM"})
 
 
 def must_be_name(stream: TokenStream) -> bool:
-    """Whether the next word must be a plain name because nothing it could introduce follows."""
+    """True if the next word must be a plain name, because no syntax form that starts with it continues like this."""
     after = stream.peek()
     return after.kind is Kind.END or (after.kind is Kind.OP and after.value in _AFTER_A_NAME)
 
 
 def at_query(stream: TokenStream, ahead: int, *, through_parentheses: bool = False) -> bool:
-    """Whether a query starts ``ahead`` tokens from here, which is just inside an open parenthesis.
+    """True if a query starts ``ahead`` tokens from here, directly after an opening parenthesis.
 
-    ``((SELECT 1))`` starts with a subquery as a value, ``((SELECT 1) UNION ...)`` with a query: the token after the inner
-    parenthesis decides, unless ``through_parentheses`` says that only a query is possible here.
+    With more parentheses, the token after the inner ones decides. ``((SELECT 1) UNION ...)`` is a query, but in
+    ``((SELECT 1) + 2)`` the inner parentheses are a scalar subquery, and so in ``((SELECT 1))``.
+    through_parentheses: only a query is possible here, so inner parentheses make no difference.
     """
     first = inner = min(stream.index + ahead, len(stream.tokens) - 1)
     while stream.tokens[inner].kind is Kind.OP and stream.tokens[inner].value == "(":
@@ -39,7 +40,7 @@ def at_query(stream: TokenStream, ahead: int, *, through_parentheses: bool = Fal
 
 
 def introduces_query(stream: TokenStream, at: int) -> bool:
-    """Whether SELECT, VALUES ... at this index starts a query and is not a column of that name."""
+    """True if SELECT, VALUES, or another such word at this index starts a query and is not a column name."""
     word, after = stream.tokens[at].upper, stream.tokens[min(at + 1, len(stream.tokens) - 1)]
     if after.kind is Kind.END:
         return False
@@ -49,7 +50,7 @@ def introduces_query(stream: TokenStream, at: int) -> bool:
 
 
 def _closing_index(stream: TokenStream, opening: int) -> int:
-    """Index of the parenthesis that closes the one at ``opening``, or of the end."""
+    """Return the index of the parenthesis that closes the one at ``opening``, or of the END token."""
     depth = 0
     for index in range(opening, len(stream.tokens)):
         token = stream.tokens[index]
@@ -61,7 +62,10 @@ def _closing_index(stream: TokenStream, opening: int) -> int:
 
 
 def words_in_parentheses(stream: TokenStream) -> tuple[set[str], int]:
-    """The words and the number of commas directly inside the parentheses after the next word."""
+    """Return the words and the number of commas directly inside the parentheses after the next word, not in nested ones.
+
+    For example, ``TRIM(BOTH 'x' FROM f(a, b))`` returns BOTH, FROM and F, and no comma.
+    """
     words: set[str] = set()
     commas = depth = 0
     for token in stream.tokens[stream.index + 1 :]:

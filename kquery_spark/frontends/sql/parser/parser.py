@@ -1,4 +1,4 @@
-"""The parser: a token stream with the rules that recur in all others."""
+"""The parser: a token stream with methods for the rules that most other rules use."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from kquery_spark.frontends.sql.parser.token_stream import TokenStream
 
 
 class Parser(TokenStream):
-    """Reads one SQL string.
+    """Parses one SQL string.
 
-    Expressions contain queries and queries contain expressions. The modules of the rules therefore call these methods and
-    import each other in one direction only.
+    Expressions contain queries and queries contain expressions. To avoid cyclic imports, the modules of the rules call these
+    methods for both, and import each other in one direction only.
     """
 
     def expression(self) -> Expression:
@@ -21,7 +21,7 @@ class Parser(TokenStream):
         return parse_expression(self)
 
     def expressions(self) -> tuple[Expression, ...]:
-        """Read one or more expressions with commas between them."""
+        """Read one or more expressions separated by commas."""
         return self.comma_separated(parse_expression)
 
     def value_expression(self) -> Expression:

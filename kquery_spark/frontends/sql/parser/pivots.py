@@ -18,7 +18,7 @@ _BEFORE_JOIN = ("ANTI", "CROSS", "FULL", "INNER", "LEFT", "NATURAL", "RIGHT", "S
 
 
 def at_pivot(parser: Parser) -> bool:
-    """Whether PIVOT or UNPIVOT follows."""
+    """True if PIVOT or UNPIVOT is next as a clause, not as an alias."""
     return parser.at_any(("PIVOT", "UNPIVOT")) and at_table_clause(parser)
 
 
@@ -43,7 +43,7 @@ def _parse_pivot(parser: Parser, relation: r.Relation) -> r.Pivot:
 
 
 def _parse_aggregate(parser: Parser) -> e.Expression:
-    """Read an aggregate with an optional alias, which FOR is only before another FOR."""
+    """Read an aggregate with an optional alias. The word FOR is an alias only if another FOR follows."""
     expression = parser.expression()
     if parser.at_word("FOR") and not parser.at_word("FOR", "FOR"):
         return expression
@@ -70,7 +70,7 @@ def _parse_unpivot(parser: Parser, relation: r.Relation) -> r.Unpivot:
 
 
 def _parse_alias(parser: Parser, clause: str) -> str | None:
-    """Read the alias of PIVOT or UNPIVOT, for which Spark takes a word before JOIN, too."""
+    """Read the alias of PIVOT or UNPIVOT. Raises SqlError for a keyword before JOIN, which Spark reads as the alias."""
     pos = parser.token.pos
     if parser.at_any(_BEFORE_JOIN) and parser.peek().upper == "JOIN":
         parser.fail(

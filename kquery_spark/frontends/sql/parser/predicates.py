@@ -1,4 +1,4 @@
-"""Predicates: IS, IN, BETWEEN, LIKE and their like, each as a handler that reads what follows its left operand."""
+"""Predicates (IS, IN, BETWEEN, LIKE and others): one function each, which reads the tokens after the left operand."""
 
 from __future__ import annotations
 
@@ -67,7 +67,8 @@ def _parse_like(parser: Parser, left: e.Expression, negated: bool, pos: int, *, 
 
 _Handler = Callable[["Parser", e.Expression, bool, int], e.Expression]
 
-#: The function that reads what follows the keyword of a predicate: left operand, whether NOT comes first, position.
+#: The function for each keyword of a predicate. Its arguments: the parser after the keyword, the left operand, True if NOT
+#: precedes the keyword, and the position.
 _HANDLERS: dict[str, _Handler] = {
     "IS": _parse_is,
     "IN": _parse_in,

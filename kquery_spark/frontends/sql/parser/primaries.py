@@ -71,7 +71,7 @@ def _fail_without_expression(parser: Parser) -> NoReturn:
 
 
 def _parse_word(parser: Parser) -> e.Expression:
-    """Read a keyword form if its keyword stands here with what must follow it, else a name or a call."""
+    """Read a constant or a keyword form (``CASE ...``) if the tokens start one, and otherwise a name or a call."""
     token = parser.token
     if token.upper in _CONSTANTS:
         parser.advance()
@@ -104,7 +104,7 @@ def _parse_parenthesis(parser: Parser) -> e.Expression:
 
 
 def _at_lambda(parser: Parser) -> bool:
-    """Whether ``(x, y) ->`` stands here; one parameter is written without parentheses."""
+    """True if ``(x, y) ->`` is next; a single parameter is written without parentheses."""
     ahead = 1
     while parser.peek(ahead).kind in (Kind.WORD, Kind.QUOTED) and parser.at_op(",", ahead=ahead + 1):
         ahead += 2

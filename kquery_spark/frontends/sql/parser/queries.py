@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def parse_statement(parser: Parser) -> q.Query:
-    """Read one query, an optional semicolon and nothing more."""
+    """Read one query with an optional semicolon; raises SqlError if more follows."""
     if parser.token.kind is Kind.END:
         parser.fail("there is no query in this text")
     if parser.at_any(STATEMENT_WORDS):
@@ -82,7 +82,7 @@ def _parse_common_table(parser: Parser) -> q.CommonTable:
 
 
 def _parse_set_operations(parser: Parser) -> q.QueryBody:
-    """UNION and EXCEPT from left to right; INTERSECT binds tighter."""
+    """Read UNION and EXCEPT, which associate to the left; INTERSECT binds more tightly."""
     left = _parse_intersections(parser)
     while parser.at_any(SET_OPERATORS):
         token = parser.advance()
@@ -105,7 +105,7 @@ def _parse_primary(parser: Parser) -> q.QueryBody:
     pos = parser.token.pos
     if parser.at_op("("):
         query = parser.query_in_parentheses()
-        # Parentheses around a bare body mean nothing once the tree stands.
+        # Parentheses around a body without ORDER BY, LIMIT and so on do not change its meaning.
         return query.body if query == q.Query(query.body) else query
     if parser.at_word("SELECT"):
         return parse_select(parser)

@@ -16,7 +16,7 @@ from kquery_spark.frontends.sql.parser.tokens import Kind
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.parser.parser import Parser
 
-# How a join may be written and what it is called in the tree.
+# The keywords of each join, and its kind in the syntax tree.
 _JOIN_KINDS = (
     (("INNER",), "INNER"),
     (("CROSS",), "CROSS"),
@@ -35,11 +35,11 @@ _JOIN_KINDS = (
 
 
 def parse_from(parser: Parser) -> r.Relation:
-    """Read what follows FROM: relations separated by commas, with their joins, from left to right."""
+    """Read the relations after FROM, which are separated by commas, and their joins, from left to right."""
     relation = _parse_relation(parser)
     while parser.at_op(","):
         pos = parser.advance().pos
-        # The joins after a comma see everything to the left of it, as in Spark.
+        # The left side of a join after a comma is everything to the left of the join, as in Spark.
         relation = _parse_joins(parser, r.Join(relation, _parse_lateral(parser), pos=pos))
     return relation
 
@@ -69,7 +69,7 @@ def parse_values(parser: Parser) -> r.Values:
 
 
 def _parse_values_row(parser: Parser) -> tuple[e.Expression, ...]:
-    """A row of several values, written as a tuple or as struct(...), or a single value."""
+    """Read a row: several values, written as a tuple or as struct(...), or a single value."""
     row = parser.expression()
     if isinstance(row, e.Row):
         parts = row.items
@@ -137,7 +137,7 @@ def _parse_primary(parser: Parser) -> r.Relation:
             return _parse_parentheses(parser, pos)
         if parser.at_word("VALUES") and introduces_query(parser, parser.index):
             if parser.peek().kind in (Kind.WORD, Kind.QUOTED) and parser.peek(2).kind is not Kind.STRING:
-                # VALUES a is a table with an alias to Spark, VALUES (a) are rows.
+                # Spark reads VALUES a as a table with an alias, and VALUES (a) as rows.
                 parser.fail("after FROM the rows of VALUES need parentheses", parser.peek().pos)
             return parse_values(parser)
         return _parse_named(parser)
@@ -151,7 +151,7 @@ def _parse_named(parser: Parser) -> r.Relation:
     if parser.at_word("IDENTIFIER") and parser.at_op("(", ahead=1):
         parser.fail("the IDENTIFIER clause is not supported")
     if token.kind is Kind.WORD and not at_free_word(parser) and not parser.at_op(".", ahead=1):
-        # Spark would rather take the word before it for an alias and this one for its clause.
+        # Spark would read the previous word as an alias and this word as the start of a clause.
         parser.fail(f"expected a table, found {token.value}: a table of this name needs backticks")
     name = parser.dotted_name("a table")
     if parser.at_op("("):
@@ -179,7 +179,7 @@ def _parse_parentheses(parser: Parser, pos: int) -> r.Relation:
 
 
 def _parse_alias(parser: Parser) -> r.TableAlias | None:
-    """Read an alias; fail at clauses after a table that are not supported."""
+    """Read an optional alias; raises SqlError for a table clause that is not supported."""
     _fail_at_table_clause(parser)
     alias = parse_table_alias(parser)
     _fail_at_table_clause(parser)

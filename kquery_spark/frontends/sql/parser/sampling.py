@@ -19,7 +19,7 @@ def at_sample(parser: Parser) -> bool:
 
 
 def parse_sample(parser: Parser, relation: r.Relation) -> r.Sampled:
-    """Read ``TABLESAMPLE (size ROWS)`` or ``(size PERCENT)``; all other forms are random or depend on partitions."""
+    """Read ``TABLESAMPLE (size ROWS)`` or ``(size PERCENT)``; sampling of buckets is not supported."""
     pos = parser.advance().pos
     parser.expect_op("(")
     if parser.at_word("BUCKET") and parser.peek().kind is Kind.NUMBER:

@@ -48,7 +48,7 @@ def parse_quantifier(parser: Parser) -> str | None:
 
 
 def _parse_select_quantifier(parser: Parser) -> bool:
-    """Read ALL or DISTINCT unless an operator or a comma shows that it is a column of that name."""
+    """Read ALL or DISTINCT unless the token after it shows that the word is a column name; return True for DISTINCT."""
     if not parser.at_any(("ALL", "DISTINCT")) or must_be_name(parser):
         return False
     return parse_quantifier(parser) == "DISTINCT"

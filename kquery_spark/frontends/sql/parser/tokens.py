@@ -1,4 +1,4 @@
-"""The tokenizer: SQL text to tokens with their positions."""
+"""The tokenizer: converts a SQL string to tokens with their positions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kquery_spark.run_control import check_run
 
 
 class Kind(Enum):
-    """The kind of a token; keywords are plain words to the tokenizer."""
+    """The kind of a token. Keywords are of the kind WORD, because Spark's SQL allows most of them as names."""
 
     WORD = "word"
     QUOTED = "quoted name"
@@ -24,7 +24,7 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """One token: ``value`` is the operator, the unescaped string or name, or a number's text."""
+    """One token. value: the operator, the unescaped string or name, or the number as written. pos: its offset in the SQL."""
 
     kind: Kind
     value: str
@@ -32,7 +32,7 @@ class Token:
     upper: str = ""  # the word in upper case, empty for everything that cannot be a keyword
 
     def describe(self) -> str:
-        """The token in an error message."""
+        """Return the token as error messages name it."""
         if self.kind is Kind.END:
             return "the end of the text"
         if self.kind is Kind.STRING:
@@ -42,11 +42,12 @@ class Token:
 
 # Spark's own list of white space.
 _SPACE = re.compile("[ \t\n\f\r\v\u00a0\u1680\u2000-\u200a\u2028\u202f\u205f\u3000]+")
-# A line comment goes on after a backslash at the line's end.
+# A backslash at the end of a line continues a line comment.
 _LINE_COMMENT = re.compile(r"--(?:\\\n|[^\r\n])*")
 _COMMENT_EDGE = re.compile(r"/\*|\*/")
 _RAW_STRING = re.compile(r"[rR](?:'([^']*)'|\"([^\"]*)\")")
-# Doubled quotes stand for one, so none follows the one that closes. An unclosed string costs linear time.
+# A doubled quote inside a string means one quote, so the closing quote is one that is not followed by another. The lookahead
+# prevents backtracking to a shorter match, so an unclosed string takes linear time.
 _STRING = re.compile(
     r"'((?:[^'\\]|\\.|'')*)'(?!')|\"((?:[^\"\\]|\\.|\"\")*)\"(?!\")",  # Python 3.10 has no possessive repeats
     re.DOTALL,
@@ -64,9 +65,9 @@ _SAME_OPERATOR = {"==": "=", "!=": "<>", "!>": "<=", "!<": ">="}
 
 
 def tokenize(sql: str) -> list[Token]:
-    """Tokens of ``sql`` without comments and white space, the last one of kind END.
+    """Return the tokens of ``sql`` without comments and white space; the last one is of the kind END.
 
-    Raises SqlError for unclosed strings, names and comments and for characters SQL has no use for.
+    Raises SqlError for unclosed strings, names, and comments, and for characters that SQL does not use.
     """
     tokens: list[Token] = []
     pos, in_hint = 0, False
@@ -90,7 +91,7 @@ def tokenize(sql: str) -> list[Token]:
 
 
 def _one_token(sql: str, pos: int) -> tuple[Token, int]:
-    """The token that starts at ``pos`` and the offset after it."""
+    """Return the token that starts at ``pos``, and the offset after it."""
     if match := _RAW_STRING.match(sql, pos):
         return Token(Kind.STRING, match[1] if match[1] is not None else match[2], pos), match.end()
     if sql[pos] in "'\"`":
@@ -107,7 +108,7 @@ def _one_token(sql: str, pos: int) -> tuple[Token, int]:
 
 
 def _quoted_token(sql: str, pos: int) -> tuple[Token, int]:
-    """The string or the name in backticks that starts at ``pos``."""
+    """Return the string or the name in backticks that starts at ``pos``, and the offset after it."""
     quote = sql[pos]
     if quote == "`":
         if not (match := _QUOTED_NAME.match(sql, pos)):
@@ -120,7 +121,7 @@ def _quoted_token(sql: str, pos: int) -> tuple[Token, int]:
 
 
 def _skip_comment(sql: str, start: int) -> int:
-    """The offset after the bracketed comment at ``start``; these nest."""
+    """Return the offset after the bracketed comment at ``start``; bracketed comments nest."""
     depth, pos = 1, start + 2
     while depth:
         edge = _COMMENT_EDGE.search(sql, pos)
