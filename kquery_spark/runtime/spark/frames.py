@@ -27,7 +27,7 @@ from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
-# A task may write at least this, however many tasks there are, because their sizes differ.
+# A task may always write at least this many bytes, even if there are many tasks, because their sizes differ.
 _MIN_TASK_LIMIT_BYTES = 2 << 20
 _PAYLOAD = StructType(
     [
