@@ -29,6 +29,7 @@ def associative_operators(plan: LogicalPlan) -> LogicalPlan:
 
 def _reorder(expr: Expr, outer_function: str | None = None) -> Expr:
     """Rewrite an expression. ``outer_function``: the function directly above it, if its constants are already gathered."""
+    # ``gathered_function`` is passed to the operands, so that an inner sum of a larger sum is not gathered a second time.
     gathered_function = None
     if isinstance(expr, Call) and expr.function == outer_function:
         gathered_function = outer_function

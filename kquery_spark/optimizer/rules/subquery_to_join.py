@@ -291,7 +291,7 @@ class _SubqueryJoins:
 
 
 def _rewrite_query(expr: Subquery) -> LogicalPlan:
-    """Replace the nested subqueries of a subquery's plan, and bring its conditions into normal form for decorrelation."""
+    """Replace the nested subqueries of a subquery's plan, and rewrite its conditions in normal form for decorrelation."""
     return _rewrite(with_normal_conditions(expr.plan))
 
 
