@@ -36,7 +36,9 @@ _SAMPLED_SPLITS = 4
 _SAMPLE_READ_ROWS = 1 << 20  # about this number of rows is read for a sample, but at least one split
 _SAMPLE_ROWS_PER_SPLIT = 16_384  # the values that are taken from each split read
 _SAMPLE_VALUES = 4096  # the values that are interpolated from the footers of all row groups
-_MAX_OVERLAP_SHARE = 0.25  # row groups count as sorted if at most this share of them overlaps the next one
+_MAX_OVERLAP_SHARE = (
+    0.25  # row groups count as sorted if at most this share of them overlaps with the next one
+)
 
 _Values = Any  # Int64s or pa.Array, as ``range_values`` returns them; pyarrow ships no types
 
@@ -115,7 +117,7 @@ def _are_in_order(ends: list[tuple[Any, Any]]) -> bool:
 
 
 def _spaced_values(low: Any, high: Any, count: int) -> list[Any]:
-    """Return ``count`` evenly spaced values from ``low`` on. Strings cannot be interpolated: they are ``low``, repeated."""
+    """Return ``count`` evenly spaced values from ``low`` on. Strings are not interpolated, so ``low`` is repeated."""
     return [low + (high - low) * i // count for i in range(count)] if isinstance(low, int) else [low] * count
 
 

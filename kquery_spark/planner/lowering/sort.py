@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
 _MAX_TOP_K_ROWS = 100_000  # larger limits above a sort are lowered as a full sort and a limit
-# In multiples of small_bytes: one task sorts fewer bytes than this before several tasks have started.
+# In multiples of small_bytes: for fewer bytes, one task has sorted them before several tasks have started.
 _SHARED_SORT_SMALL_BYTES = 2.0
 
 
