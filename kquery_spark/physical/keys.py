@@ -32,13 +32,11 @@ from kquery_spark.types.vector import Int64s, Vector, slots, validity
 _MAX_CARDINALITY = 2**62
 _SAMPLE_ROWS = 4096  # the number of first rows that are sampled for the groups
 _MAX_SEARCHED_GROUPS = 4  # up to this number of groups that the sample lacks, each is searched by itself
-_MAX_SAMPLE_GROUPS = (
-    256  # with at most this number of groups in the sample, it probably has nearly all groups
-)
+# With at most this number of groups in the sample, it probably has nearly all groups.
+_MAX_SAMPLE_GROUPS = 256
 _MAX_SCANNED_CODES = 65536  # with more possible codes, the sample is not used to find a few groups
-_MIN_COUNTED_CODES = (
-    4096  # up to this number of possible codes, rows are counted by code; for more, see ``group_rows``
-)
+# Up to this number of possible codes, rows are counted by code; for more, see ``group_rows``.
+_MIN_COUNTED_CODES = 4096
 
 
 @dataclass(frozen=True)
@@ -121,9 +119,8 @@ def _encode_range(data: pa.Array) -> Codes | None:
     else:
         ends = pc.min_max(data)
         low, high = ends["min"].as_py(), ends["max"].as_py()
-    if (
-        high - low >= _MAX_CARDINALITY or low == INT64_MIN
-    ):  # ``low - 1``, the value of code 0, must fit into int64
+    # ``low - 1``, the value of code 0, must fit into int64.
+    if high - low >= _MAX_CARDINALITY or low == INT64_MIN:
         return None
     if valid is None:
         codes = (

@@ -30,9 +30,8 @@ FAN_OUT = 16
 DEEPEST = 3  # the last level; a partition that is still too large has too few distinct keys to be divided
 
 _SCATTERED_ROWS = 1 << 17  # rows that are copied to partitions at a time
-_HASHED_ROW_BYTES = (
-    24  # memory of a grouped or hashed row beside its values: its hash, group number, and position
-)
+# Memory of a grouped or hashed row beside its values: its hash, group number, and position.
+_HASHED_ROW_BYTES = 24
 
 SPILLED_BYTES = "spilled_bytes"
 """The name in an operator's metrics of the bytes that it wrote to disk."""

@@ -10,9 +10,8 @@ from typing import Any
 
 from kquery_spark.run_control import current_control
 
-_STOP_POLL_SECONDS = (
-    0.1  # how often a run that waits for the build of another run checks whether it was stopped
-)
+# A run that waits for the build of another run checks this often whether it was stopped.
+_STOP_POLL_SECONDS = 0.1
 
 
 @dataclass

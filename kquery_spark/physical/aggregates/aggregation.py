@@ -43,9 +43,8 @@ if TYPE_CHECKING:
 _MERGE_ROWS = 2_000_000  # state rows to collect before they are merged
 _PROBE_ROWS = 400_000  # rows after which partial aggregation can be found useless
 _MAX_GROUPS_PER_ROW = 0.8  # a grouping with more groups per row hardly reduces the rows
-_SAMPLE_ROWS = (
-    4096  # the rows of a batch that are grouped as a test of whether grouping the batch is worth it
-)
+# The rows of a batch that are grouped as a test of whether grouping the batch is worth it.
+_SAMPLE_ROWS = 4096
 
 
 class Aggregation:
@@ -153,9 +152,8 @@ class Aggregation:
         open_group: Batch | None = None
         for batch in source:
             states = self.update(batch)
-            final = self.update(
-                batch.slice(batch.num_rows - 1)
-            )  # the probe: it only supplies the last group's keys
+            # This is the probe: it only supplies the keys of the last group.
+            final = self.update(batch.slice(batch.num_rows - 1))
             pieces = [states, final] if open_group is None else [open_group, states, final]
             keys = self._keys_of(concat(self._schema, pieces))
             groups = group_rows(keys, len(keys[0].data))

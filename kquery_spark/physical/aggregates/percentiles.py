@@ -200,9 +200,8 @@ class Mode(Collect):
         lengths, firsts = np.diff(starts, append=len(order)), order[starts]
         best = firsts[integer_order.lexicographic_order([ids[firsts], -lengths])]
         rows = np.full(len(states[0].data), -1, np.int64)
-        rows[ids[best][::-1]] = best[
-            ::-1
-        ]  # in reverse: the last assignment, that of the longest run, remains
+        # Assign in reverse, so that the last assignment, that of the longest run, remains.
+        rows[ids[best][::-1]] = best[::-1]
         return values.take(pa.array(rows, mask=rows < 0))
 
 

@@ -270,9 +270,8 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
             best[0] = function.reduce(given)
     untouched = np.isneginf(best) if largest else np.isnan(best)
     if (best == 0).any():
-        zeros = np.flatnonzero(given == 0)[
-            ::-1
-        ]  # in reverse: the last assignment, that of the first zero, remains
+        # Assign in reverse, so that the last assignment, that of the first zero, remains.
+        zeros = np.flatnonzero(given == 0)[::-1]
         firsts = np.zeros(groups.count)
         firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = given[zeros]
         best = np.where(best == 0, firsts, best)

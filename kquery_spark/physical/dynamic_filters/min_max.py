@@ -27,13 +27,11 @@ from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 MIN_ROWS = 16_384  # for batches with fewer rows, the filter costs more than it saves
 _MAX_GROUPS = 4096  # with more groups, the weakest extreme excludes too few rows
-_MAX_KEY_RANGE = (
-    65_536  # the largest range of integer keys, and the largest dictionary, for which flags are computed
-)
+# The largest range of integer keys, and the largest dictionary, for which flags are computed.
+_MAX_KEY_RANGE = 65_536
 _MIN_ROWS_PER_PASSED_ROW = 4  # a useful filter passes at most one of this number of rows
-_TRIAL_BATCHES = (
-    3  # the filter is disabled after this number of consecutive batches in which it was not useful
-)
+# The filter is disabled after this number of consecutive batches in which it was not useful.
+_TRIAL_BATCHES = 3
 _MAX_SEARCHED_VALUES = 4  # if a dictionary has more unknown values, their rows are not searched
 _NO_ROWS = np.zeros(0, np.int64)
 

@@ -96,9 +96,8 @@ class FirstRowsFilter(RuntimeFilter):
             return []
         part, value = self.last.position
         if part == 2:
-            return (
-                [] if self.ties else [Call.of("isnotnull", column)]
-            )  # other NULLs may come first by further keys
+            # The k-th row has a NULL at the end, so all values pass. With ties, NULLs can come first by further keys.
+            return [] if self.ties else [Call.of("isnotnull", column)]
         if part == 0:
             return [Call.of("isnull", column)]
         last = Literal(value if self.ascending else ~value, column.dtype)

@@ -62,9 +62,8 @@ class TaskContext:
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
-        if (
-            not self.config.memory_bytes
-        ):  # the size of the container is unknown, for example in the user's own process
+        # If the size of the container is unknown, for example in the user's own process, assume a default.
+        if not self.config.memory_bytes:
             self.config = replace(self.config, memory_bytes=DEFAULT_MAX_MEMORY_BYTES)
 
     def metrics_of(self, node: PhysicalPlan) -> Metrics:

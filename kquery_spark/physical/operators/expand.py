@@ -13,9 +13,8 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, coalesced, from_vectors
 
-_MIN_BATCH_ROWS = (
-    2 * 128 * 1024
-)  # the minimum rows of a batch, because partial aggregation needs many rows of the same projection
+# The minimum rows of a batch, because partial aggregation needs many rows of the same projection.
+_MIN_BATCH_ROWS = 2 * 128 * 1024
 
 
 @dataclass(frozen=True)

@@ -120,9 +120,8 @@ def _entries(data: pa.Array, inline: bool) -> tuple[Int64s, list[pa.Array]]:
     These are the elements of an array (``inline``: the fields of its structs), or the keys and values of a map.
     """
     if pa.types.is_map(data.type):
-        offsets = data.offsets.to_numpy().astype(
-            np.int64
-        )  # into keys and items, which pyarrow does not slice
+        # The offsets refer to ``keys`` and ``items``, which pyarrow does not slice together with the map.
+        offsets = data.offsets.to_numpy().astype(np.int64)
         lengths = np.diff(offsets)
         if data.null_count:
             lengths = np.where(pc.is_valid(data).to_numpy(zero_copy_only=False), lengths, 0)

@@ -16,9 +16,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector
 
 _PREFIX_BYTES = 8
-_MAX_PREFIX_ROUNDS = (
-    32  # after this number of rounds of eight equal bytes, the remaining bytes are sorted as strings
-)
+# After this number of rounds of eight equal bytes, the remaining bytes are sorted as strings.
+_MAX_PREFIX_ROUNDS = 32
 _SIGN = np.uint64(1 << 63)
 
 
@@ -35,9 +34,8 @@ def text_ranks(data: pa.Array) -> Int64s:
         if not len(rows):
             return ranks
         keys = [_ordered(words, offset, rows)]
-        if (
-            words.has_zeros
-        ):  # without zero bytes, the zero padding alone sorts a short value before longer ones
+        # Without zero bytes, the zero padding alone sorts a short value before longer ones.
+        if words.has_zeros:
             keys.append(np.minimum(words.lengths.take(rows) - offset, _PREFIX_BYTES + 1))
         rows = _refined(ranks, rows, keys)
         # A tied value that ends within these bytes is equal to its ties, so only longer values go to the next round.
