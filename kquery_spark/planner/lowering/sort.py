@@ -44,9 +44,8 @@ def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     # Tasks read ranges of ascending keys, and results are concatenated in task order.
     by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
     child = (by_range or planner).lower(plan.child)
-    if (
-        by_range is not None and child.distribution is Distribution.SHARED
-    ):  # each task reads one range of the key
+    # Each task reads one range of the key.
+    if by_range is not None and child.distribution is Distribution.SHARED:
         return DistributedPlan(SortExec(child.plan, plan.keys), Distribution.SPLIT)
     count = planner.reduce_tasks(nbytes)
     ranges = sort_ranges(plan, count) if count > 1 and child.distribution is not Distribution.SINGLE else None
