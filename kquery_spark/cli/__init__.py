@@ -9,9 +9,8 @@ def main() -> None:
     """Run the console script. Its commands are imported only now, because the jobs do not need them."""
     from kquery_spark.config.processor import use_fastest_sort
 
-    if sys.argv[1:2] != [
-        "run"
-    ]:  # run executes the user's job in this process, so its environment must not change
+    # ``kquery-spark run`` executes the user's job in this process, so its environment must not change.
+    if sys.argv[1:2] != ["run"]:
         use_fastest_sort()
     from kquery_spark.cli.commands import main as run_commands
 

@@ -75,9 +75,8 @@ _OURS: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
 
 _SPARK_ERROR = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
 _POSITION = re.compile(r"(?:; |\()line (\d+),? pos (\d+)[;)]?")
-_CONTEXT = re.compile(
-    r"== SQL[^\n]*\(line (\d+), position (\d+)\)"
-)  # in run-time errors; columns are counted from 1
+# The position in run-time errors. Unlike in ``_POSITION``, columns are counted from 1.
+_CONTEXT = re.compile(r"== SQL[^\n]*\(line (\d+), position (\d+)\)")
 _NO_FILE = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
 
