@@ -40,7 +40,7 @@ class WorkerCache:
     """An LRU cache. Each value is built only once, even if two threads request it at the same time.
 
     There is one lock per key for building, and a common lock for the dictionaries, which is never held during a build. Keys
-    are whole plans, and hashing these takes longer than everything else here, so each operation looks a key up only once.
+    are whole plans, and hashing one takes longer than everything else here, so lookups are as few as possible.
     """
 
     def __init__(self) -> None:

@@ -26,7 +26,7 @@ from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 MIN_ROWS = 16_384  # for batches with fewer rows, the filter costs more than it saves
-_MAX_GROUPS = 4096  # with more groups, the weakest extreme excludes too few rows
+_MAX_GROUPS = 4096  # with more groups, the filter is disabled
 # The largest range of integer keys, and the largest dictionary, for which flags are computed.
 _MAX_KEY_RANGE = 65_536
 _MIN_ROWS_PER_PASSED_ROW = 4  # a useful filter passes at most one of this number of rows

@@ -96,6 +96,8 @@ class Probe:
         n = batch.num_rows
         keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
         codes, counts = self._table.counts(keys, n)
+        # Without a condition, the counts decide which rows match, so semi and anti joins, and joins without output columns,
+        # need no pairs. All others create the pairs, slice by slice.
         if self._one_sided and self._condition is None:
             matched |= counts > 0
             self._mark_by_keys(codes, counts)

@@ -23,9 +23,9 @@ from kquery_spark.types.batch import Batch, concat
 class SortExec(UnaryExec):
     """Outputs all rows sorted by ``keys``. With ``limit``, it is a top-k.
 
-    The top-k collects batches and sorts them when they have more than 4k rows (at least 65,536), of which it keeps k. So
-    sorting costs are spread over many rows. The first sort happens as soon as there are k rows, because the dynamic filter
-    needs a bound.
+    For a limit of k, the top-k collects batches, sorts them when they have more than 4 * k rows (at least 65,536), and keeps
+    the first k. So each sort is for many new rows. The first sort happens as soon as there are k rows, because the dynamic
+    filter needs a bound.
     """
 
     child: PhysicalPlan

@@ -192,6 +192,8 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
         rank_runs = runs(ordered[present])
         values = vector.data.take(pa.array(present[rank_runs.firsts]))
         ordered[present] = rank_runs.ids()
+    # The values are folded as integers with the same order. NULLs become the neutral value, which no range prefers. A range
+    # without values (equal prefix counts) has the result NULL.
     neutral = _INT64.min if largest else _INT64.max
     flags = np.ones(len(ordered), np.bool_) if valid is None else valid
     rows = ordered if valid is None else np.where(valid, ordered, neutral)

@@ -64,6 +64,7 @@ def _value_bound(
         ordered, target = _keys_and_targets(vector, offset, key.ascending, valid)
     if not key.ascending:
         ordered, target = ~ordered, ~target
+    # A descending order was negated above, so the search is always in ascending order, within the keys that are not NULL.
     low, high = segments.start, segments.end
     if valid is not None:
         nulls = np.bincount(segments.ids[~valid], minlength=segments.count)[segments.ids]
