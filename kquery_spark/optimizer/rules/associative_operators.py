@@ -54,6 +54,7 @@ def _gather_constants(expr: Call, terms: Sequence[Expr]) -> Expr:
     constants, others = list(filter(is_constant, terms)), list(filterfalse(is_constant, terms))
     if not constants or not others:
         return expr
+    # ``1 + #a + 2 + #b`` has the constants 1, 2 and the others #a, #b, and becomes ``(#a + #b) + 3``.
     constant = _evaluate_if_possible(_combine(expr, constants))
     if isinstance(constant, Literal) and constant.value is None:
         return constant

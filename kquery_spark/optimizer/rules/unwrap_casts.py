@@ -94,6 +94,7 @@ def _narrow(literal: Literal, dtype: pa.DataType) -> Literal | None:
         ):
             return None
         return Literal(int(value), dtype)
+    # For decimal(5, 2), 1.250 becomes 125 and fits, but 1.255 (125.5) and 1000 (100000) do not.
     number = Decimal(value)
     scaled = number.scaleb(dtype.scale)
     if scaled != scaled.to_integral_value() or abs(scaled) >= 10**dtype.precision:
