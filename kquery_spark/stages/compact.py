@@ -74,7 +74,7 @@ def restore(dtype: pa.DataType, data: pa.Array, form: dict[bytes, bytes], text: 
     if kind == b"text":
         assert text is not None
         return _restore_strings(dtype, data, text)
-    # The remaining forms are integers. The addition wraps around as the subtraction did in ``_compact_integers``.
+    # The remaining forms are integers: the base plus the offsets. Slots of NULLs can wrap around, which does no harm.
     plain = pa.int64() if pa.types.is_decimal(dtype) else dtype
     values = np.empty(len(data), f"i{plain.bit_width // 8}")
     base, bitmap = values.dtype.type(int(form[b"base"])), None
