@@ -66,6 +66,7 @@ def _clamped(data: pa.Array) -> Int64s:
 
 
 def _ids(values: Int64s | pa.Array, bounds: Sequence[Any]) -> Int64s:
+    """Return, for each value, the number of bounds that are not greater; that is its range in ascending order."""
     if isinstance(values, np.ndarray):
         return np.searchsorted(np.asarray(bounds, np.int64), values, side="right")
     if pa.types.is_dictionary(values.type):

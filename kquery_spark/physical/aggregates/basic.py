@@ -163,6 +163,7 @@ class Average(Sum):
             sums = total.data if total.dtype == t.DOUBLE else _as_double(total)
             divisor = pc.if_else(empty, pa.scalar(None, t.LONG), counts.data).cast(t.DOUBLE)
             return pc.divide(sums, divisor)
+        # Intervals are integers, whose average is rounded half up.
         if t.is_interval(context.dtype):
             sums = slots(_interval_sums(total, context.dtype))
             shares = dk.div_half_up(sums, np.maximum(np.asarray(counts.data), 1))

@@ -76,6 +76,7 @@ class CentralMoments(Accumulator):
         values = reduce.taken(doubles(data), rows)
         with np.errstate(all="ignore"):
             n = np.bincount(ids, minlength=groups.count).astype(np.float64)
+            # Two passes: the mean of each group, then the sums of the powers of the deviations (``away``) from it.
             shift = _some_value(values, ids, groups.count)
             moved = values - shift[ids]
             mean = _summed(ids, moved, groups.count) / np.maximum(n, 1.0)
@@ -189,6 +190,7 @@ class Comoments(Accumulator):
         return self._combined(columns, groups.ids[some], groups.count)
 
     def _combined(self, parts: Sequence[Doubles], ids: npt.NDArray[np.int64], count: int) -> list[Vector]:
+        """Merge the states ``parts`` by group. A single row is a state with the count 1 and without deviations."""
         n, x, y, cxy, cxx, cyy = parts
         with np.errstate(all="ignore"):
             total = _summed(ids, n, count)

@@ -124,6 +124,7 @@ class Percentile(Accumulator):
         return pa.ListArray.from_arrays(pa.array(starts), pa.array(flat), type=context.dtype, mask=mask)
 
     def _sorted(self, states: Sequence[Vector]) -> _Sorted:
+        """Sort the values of all groups at once, by group and value, and accumulate their frequencies."""
         flat, ids = spread(states[0].data)
         key = reduce.float_order(flat)
         order = integer_order.lexicographic_order([ids, ~key if self._descending else key])

@@ -91,6 +91,7 @@ class ExtremeBy(Reduction):
         start = np.iinfo(np.int64).min if self._largest else np.iinfo(np.int64).max
         best = np.full(groups.count, start, np.int64)
         (np.maximum if self._largest else np.minimum).at(best, groups.ids[rows], ordered[rows])
+        # Of the rows with the best key of their group, take the last one.
         rows = rows[ordered[rows] == best[groups.ids[rows]]]
         chosen = end_rows(groups, rows, last=True)
         return [pick(value, chosen), pick(by, chosen)]

@@ -303,6 +303,7 @@ def values_of(
 
 
 def _from_order(vector: Vector, best: Int64s, mask: npt.NDArray[np.bool_] | None) -> Data:
+    """Convert the integers of ``ordered_integers`` back to the physical form of ``vector``. mask: True for NULL."""
     dtype = vector.dtype
     if t.is_fractional(dtype):
         bits = np.where(best < 0, _SIGN - best, best)

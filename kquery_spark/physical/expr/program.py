@@ -64,6 +64,7 @@ class Program:
         compiled = self._compiled.get(id(expr))
         if compiled is not None:
             return compiled
+        # A shared expression stores its result in the memo of the batch, so only its first use computes it.
         step = self._compile_node(expr)
         slot = self._shared.get(expr) if expr.children else None
         if slot is None:

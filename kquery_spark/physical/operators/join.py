@@ -76,6 +76,7 @@ class JoinExec(BinaryExec):
                     yield from self._nested_loop(build_rows, probe_plan, task)
                     return
             side = self._table(build_plan.schema, build_rows)
+        # The table is complete, so its keys can filter the scan of the probe side, which starts only now.
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
             if names is not None:

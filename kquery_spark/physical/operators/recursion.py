@@ -69,6 +69,8 @@ class RecursionExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         with SpillDirectory(task.metrics_of(self)) as spill:
             finished = _HeldRows(spill, self.output, task.config.memory_bytes)
+            # ``last`` is the working table. ``enough`` ends the recursion early without an error, for a LIMIT above it;
+            # the other limits raise one.
             enough, rows, rounds = self.limits.enough_rows, 0, 1
             last = self._first(self.anchor.run(task), enough)
             while last:
