@@ -245,6 +245,7 @@ class StageRun:
             self.meter.add(self.stage, context, sent)
 
     def _run(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
+        """Run the plan and yield its rows: partitioned payloads, result payloads, or result columns."""
         stage, schema, config = self.stage, self.stage.plan.schema, context.config
         rows = stage.plan.run(context)
         if stage.output is not None:
