@@ -125,6 +125,7 @@ def _compact_integers(data: pa.Array) -> Compact | None:
 
 
 def _compact_strings(data: pa.Array) -> Compact:
+    """Write strings as narrow lengths and one buffer with all bytes. The buffer is a slice, so nothing is copied."""
     offsets = np.frombuffer(data.buffers()[1], np.int32, len(data) + 1, 4 * data.offset)
     lengths = np.diff(offsets)
     kind = _narrowest_type(int(lengths.max()))

@@ -51,6 +51,7 @@ class Decoder:
         self._depths: list[int] = []
         self._sizes: list[int] = []
         self._total = 0
+        # The order of the tables is that of the table numbers in ``references``.
         self._tables: list[Sequence[Any]] = [
             refs.CONSTANTS,
             message.strings,
