@@ -125,6 +125,7 @@ class Oracle:
 
 
 def _verdict(case: Case, expected: Answer, actual: Answer) -> Outcome:
+    """Compare the answers of Spark and of the engine, which can be rows or errors."""
     if isinstance(expected, Exception) and isinstance(actual, Exception):
         return Outcome("both fail", sentence(expected))
     if isinstance(expected, Exception):

@@ -126,6 +126,7 @@ class Fuzzer:
         return any((kind, text) in self._known for text in expr.strings())
 
     def _shrink(self, oracle: Oracle, seed: int, number: int, case: Case, outcome: Outcome) -> None:
+        # A smaller case counts only if it fails in the same way. Otherwise shrinking could slip to another bug.
         failing = outcome
 
         def still_fails(smaller: Case) -> bool:
