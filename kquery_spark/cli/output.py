@@ -36,6 +36,7 @@ class Output:
         self._format = DEFAULT_FORMAT if name is None else format_named(name)
         if not self._format.writable:
             raise Failure(Exit.OUTPUT, f"cannot write {path}: {self._format.title} files are only read")
+        # The nearest existing ancestor must be a directory.
         directory = self._path.getParent()
         while directory is not None and not self._files.exists(directory):
             directory = directory.getParent()
