@@ -39,7 +39,7 @@ def end_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
 
 
 class End(Accumulator):
-    """FIRST or LAST in row order. The second state tells whether the group has a value, which can be NULL."""
+    """FIRST or LAST in row order. The second state is TRUE if the group has a value, which can be NULL."""
 
     def __init__(self, last: bool, ignore_nulls: bool) -> None:
         self._last = last
