@@ -134,7 +134,7 @@ class CentralMoments(Accumulator):
     def _with_values(states: Sequence[Doubles], values: Doubles) -> tuple[Doubles, ...]:
         """Return the states, up to the fourth moment, after one more value each.
 
-        This is Spark's ``CentralMomentAgg.updateExpressionsDef``, with the same order of operations.
+        The order of operations is that of ``CentralMomentAgg.updateExpressionsDef`` in Spark.
         """
         n, mean, m2, m3, m4 = (states[i] if i < len(states) else np.zeros(1) for i in range(5))
         with np.errstate(all="ignore"):

@@ -140,7 +140,7 @@ class Program:
         order: the order in which Spark evaluates the arguments. zero_ends: an argument of zero also ends the evaluation.
 
         Errors are rare, so all arguments are evaluated over all rows first. Only if that raises, they are evaluated again in
-        ``order``, each on the rows in which all arguments before it are present. An error that remains is Spark's as well.
+        ``order``, each on the rows in which all arguments before it are present. Spark raises an error that remains as well.
         """
         steps = [self._compile(a) for a in args]
         first_to_last = order or range(len(steps))

@@ -59,8 +59,8 @@ def _has_small_states(call: WindowCall) -> bool:
 class _Piece:
     """The rows ``start`` to ``start + rows`` of the partition.
 
-    peers_before: the number of distinct sort keys before the piece, for dense_rank. group: the number of the peers of which
-    the piece is a part, if these have pieces of their own; otherwise None.
+    peers_before: the number of distinct sort keys before the piece, for dense_rank. group: if the rows are a part of peers
+    that have pieces of their own, the number of these peers; otherwise None.
     """
 
     start: int
