@@ -2,7 +2,7 @@
 
 A form is SQL with the kinds of its arguments in braces, such as ``substring({string}, 2, 3)``. ``{any}`` stands for any kind
 that can be compared, and ``{same}`` for the kind that was chosen for ``{any}``. ``{boolean with e:int}`` is the body of a
-lambda with the variable ``e``. A kind is Spark's name of a type, without the precision of decimals. Nested types have short
+lambda with the variable ``e``. A kind is a type's name in Spark, without the precision of decimals. Nested types have short
 names here.
 """
 
