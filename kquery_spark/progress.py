@@ -1,7 +1,7 @@
-"""Progress of long runs: a bar on the terminal, or one display that a notebook updates.
+"""Shows the progress of long runs: as a bar on the terminal, or as an output of a notebook's cell.
 
-The bar appears after two seconds, and only if stderr is a terminal or a notebook runs the code. The run itself only counts;
-a thread that ends with the run draws the bar.
+The bar appears after two seconds, and only if stderr is a terminal or a notebook runs the code. The run itself only counts
+its finished units. A thread, which ends with the run, draws the bar.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHOWN_AFTER_SECONDS = 2.0
 _REDRAW_SECONDS = 0.5
 _LEAST_BAR_COLUMNS = 10
 _only_one = threading.Lock()
-"""Held by the run that shows its progress: runs inside it or beside it show none."""
+"""The run that shows its progress holds this lock. Runs inside of it, and concurrent runs, show none."""
 
 
 class Display(Protocol):
@@ -36,7 +36,7 @@ class Display(Protocol):
 
 
 class TerminalDisplay(Display):
-    """One line of a terminal, like Spark's own bar."""
+    """A bar in one line of a terminal, like Spark's own bar."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -55,14 +55,14 @@ class TerminalDisplay(Display):
         self._write("\r" + " " * self._columns + "\r")
 
     def _write(self, text: str) -> None:
-        # a terminal that hung up or a closed stream must not fail the run
+        # A closed terminal or stream must not make the run fail.
         with suppress(OSError, ValueError):
             self._stream.write(text)
             self._stream.flush()
 
 
 class NotebookDisplay(Display):
-    """An output of the running cell, updated in place."""
+    """A bar in the output of the running cell, updated in place."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -86,9 +86,10 @@ class NotebookDisplay(Display):
 
 
 class Progress:
-    """The progress of a run. ``hide`` removes the bar until the next redraw, so that other lines can be printed.
+    """The progress of a run.
 
-    done: finished units, of ``total``, which may be unknown; set by any thread. step: the current step.
+    done: the number of finished units; any thread can set it. total: the number of all units; None if it is unknown.
+    count: returns the number of finished units instead of ``done``. step: the current step.
     """
 
     def __init__(
@@ -108,23 +109,23 @@ class Progress:
 
     @property
     def is_shown(self) -> bool:
-        """Whether the run has a display."""
+        """True if the run has a display."""
         return self._display is not None
 
     def advance(self, step: str = "", amount: float = 1) -> None:
-        """Count finished units; ``step`` starts now."""
+        """Add finished units. step: the step that starts now."""
         self.done += amount
         self.step = step
 
     def hide(self) -> None:
-        """Remove the bar until the next redraw."""
+        """Remove the bar until the next redraw, so that other lines can be printed."""
         with self._lock:
             if self._is_drawn and self._display is not None:
                 self._display.clear()
                 self._is_drawn = False
 
     def strings(self) -> tuple[str, str, float]:
-        """The strings before and after the bar, and the finished share."""
+        """Return the strings before and after the bar, and the finished share."""
         done = self.done if self._count is None else self._count()
         share = min(done / self.total, 1.0) if self.total else 0.0
         of = f" / {self.total:,.0f}" if self.total else ""
@@ -133,9 +134,9 @@ class Progress:
 
     @contextmanager
     def shown_on(self, display: Display) -> Iterator[None]:
-        """Draw on a display until the block ends, from ``SHOWN_AFTER_SECONDS`` on."""
+        """Draw on a display while the ``with`` block runs, after the first ``SHOWN_AFTER_SECONDS``."""
         self._display = display
-        context = copy_context()  # a notebook's displays belong to the cell of their context
+        context = copy_context()  # a notebook finds the cell of an output by the context of the thread
         thread = threading.Thread(
             target=context.run, args=(self._redraw,), name="kquery-progress", daemon=True
         )
@@ -165,9 +166,9 @@ def progress(
     count: Callable[[], float] | None = None,
     enabled: bool = True,
 ) -> Iterator[Progress]:
-    """The progress of a block of code, shown if it takes long and no other run shows its own.
+    """Provide the progress of a ``with`` block. It is shown if the block takes long and no other run shows its progress.
 
-    count: returns the finished units, if the block does not set them.
+    count: returns the number of finished units, if the block does not set it.
     """
     run = Progress(title, unit, total, count)
     display = find_display() if enabled else None
@@ -182,7 +183,7 @@ def progress(
 
 
 def find_display() -> Display | None:
-    """A display on the notebook that runs this code, or on the terminal of stderr; None if there is neither."""
+    """Return a display in the notebook that runs this code, or on the terminal of stderr; None if there is neither."""
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     if shell is not None and hasattr(shell, "kernel"):

@@ -15,11 +15,11 @@ from typing import ParamSpec, TypeVar
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_LARGEST_ALLOCATION_SHARE = 4  # one allocation may take this part of all bytes
+_LARGEST_ALLOCATION_SHARE = 4  # one allocation may take a quarter of the limit
 
 
 class RunStopped(BaseException):
-    """A run ends before its result is complete. Not an ``Exception``, so that ``except Exception`` does not catch it."""
+    """Ends a run before its result is complete. It is not an ``Exception``, so ``except Exception`` does not catch it."""
 
 
 class LimitReached(RunStopped):
@@ -77,7 +77,7 @@ class RunControl:
             self._within.check()
 
     def add(self, rows: int, nbytes: int = 0) -> None:
-        """Count rows that an operator produced, or is about to."""
+        """Count rows that an operator has produced or is about to produce."""
         if self._within is not None:
             self._within.add(rows, nbytes)
             self.check()

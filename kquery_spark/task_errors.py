@@ -1,4 +1,4 @@
-"""Errors of tasks as data: of what a worker raises only the text reaches the driver, so the text is a line of JSON."""
+"""Errors of tasks as data. Spark passes only the message of a worker's error to the driver, so the message is JSON."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from typing import Literal
 from kquery_spark import errors
 
 Kind = Literal["query", "user function", "source", "engine"]
-"""query: the query causes the error on its data, so Spark raises it, too. user function: it raised, or gave something wrong.
-source: a file is missing, changed or corrupt. engine: everything else."""
+"""The cause of an error. query: the query and its data, so Spark raises an error as well. user function: it raised an error
+or returned an invalid result. source: a file is missing, changed or corrupt. engine: everything else."""
 
 
 class TaskError(errors.KQueryError):
-    """What a task of the engine ended with.
+    """The error with which a task of the engine ended.
 
-    kind: whose fault it is. name: the class of the error. error_class: Spark's, of the kind "query". message: its text.
+    kind: the cause. name: the Python class of the error. message: its message. error_class: Spark's error class, if the kind
+    is "query".
     """
 
     def __init__(self, kind: Kind, name: str, message: str, error_class: str | None = None) -> None:
@@ -31,7 +32,7 @@ class TaskError(errors.KQueryError):
 
     @property
     def original_class(self) -> type[errors.KQueryError]:
-        """The class of this package that was raised; KQueryError for one of others."""
+        """The class of the original error, if it is one of this package; otherwise KQueryError."""
         raised = getattr(errors, self.name, None)
         if isinstance(raised, type) and issubclass(raised, errors.KQueryError):
             return raised
@@ -42,7 +43,7 @@ _MARK = f"{TaskError.__module__}.{TaskError.__qualname__}: "
 
 
 def task_error(error: Exception) -> TaskError:
-    """An error of a task as data."""
+    """Convert any error of a task to a TaskError."""
     if isinstance(error, TaskError):
         return error
     name, message = type(error).__name__, str(error)
@@ -54,12 +55,12 @@ def task_error(error: Exception) -> TaskError:
 
 
 def parse_task_error(text: str) -> TaskError | None:
-    """The last error of a task in a text of Spark's; None where there is none."""
+    """Return the last TaskError in an error message of Spark; None if there is none."""
     _, mark, rest = text.rpartition(_MARK)
     if not mark:
         return None
     try:
         facts = json.loads(rest.split("\n", 1)[0])
         return TaskError(facts["kind"], facts["name"], facts["message"], facts["error_class"])
-    except (ValueError, KeyError, TypeError):  # a text that Spark has cut
+    except (ValueError, KeyError, TypeError):  # Spark has truncated the message
         return TaskError("engine", "KQueryError", rest.split("\n", 1)[0][:300])

@@ -1,4 +1,7 @@
-"""The console script ``kquery-spark``: thin commands over the public API."""
+"""The commands of the console script ``kquery-spark``: thin wrappers of the public API.
+
+The docstring of a command is its help text.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ _ENDINGS = f"{', '.join(_FIRST_ENDINGS)} or {_LAST_ENDING}"
 
 
 def _query_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The arguments that every command with a query has: SQL or ``--file``, and tables."""
+    """Add the arguments that all commands with a query share: the SQL or ``--file``, and the tables."""
     command = click.option(
         "--log-level", default="OFF", show_default=True, help="How much Spark itself says."
     )(command)

@@ -1,4 +1,4 @@
-"""``--engine``: run a query on Spark, in the engine, or in both with a comparison."""
+"""The option ``--engine``: runs a query on Spark, in the engine, or in both with a comparison."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from kquery_spark.config.spark_settings import configure
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_NO_JVM = "JAVA_GATEWAY_EXITED"  # the condition of a JVM that ended before it could be talked to
+_NO_JVM = "JAVA_GATEWAY_EXITED"  # PySpark's error condition for a JVM that ended before it was connected
 ENGINES = ("spark", "kquery", "both")
 
 
 def job_session(name: str, log_level: str = "OFF") -> SparkSession:
-    """The session of a ``spark-submit`` job: everything as the command line and its properties file say."""
+    """Return the session of a ``spark-submit`` job, with the settings of its command line and properties file."""
     from pyspark.sql import SparkSession
 
-    # as a setting it is in force before the context's first words; setLogLevel would come after them
+    # The setting applies before the context logs its first line. ``setLogLevel`` would be too late.
     return SparkSession.builder.appName(name).config("spark.log.level", log_level).getOrCreate()
 
 
 def own_session(name: str, log_level: str = "OFF") -> SparkSession:
-    """The session of ``kquery-spark``: all cores of this machine, the settings the engine likes."""
+    """Return the session of ``kquery-spark``: all cores of this machine, and the engine's recommended settings."""
     from pyspark.sql import SparkSession
 
-    # workers run the interpreter that runs this, whether or not its environment is active
+    # Workers run the interpreter of this process, even if its virtual environment is not activated.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = configure(SparkSession.builder).appName(name)
     builder = builder.config("spark.ui.enabled", "false").config("spark.ui.showConsoleProgress", "false")
@@ -44,7 +44,7 @@ def own_session(name: str, log_level: str = "OFF") -> SparkSession:
 
 
 def _started(builder: SparkSession.Builder) -> SparkSession:
-    """The session, without the lines that its JVM prints before the log level is in force."""
+    """Return the session, and suppress the lines that its JVM prints before the log level applies."""
     with quiet_start() as output:
         try:
             return builder.getOrCreate()
@@ -59,10 +59,10 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
 
 
 def choose(frame: DataFrame, engine: str, strict: bool = False) -> DataFrame:
-    """The frame that computes the result on ``engine``.
+    """Return the DataFrame that computes the result on ``engine``.
 
-    ``both`` runs Spark and the engine first, prints the comparison, and fails when they differ.
-    ``strict`` makes a part that the engine would leave to Spark an error.
+    With ``both``, first run Spark and the engine, print the comparison, and fail if the results differ. strict: fail if a
+    part of the query would fall back to Spark.
     """
     if engine == "spark":
         return frame
@@ -73,7 +73,7 @@ def choose(frame: DataFrame, engine: str, strict: bool = False) -> DataFrame:
 
 
 def check(frame: DataFrame) -> None:
-    """Verify ``frame`` and print the report; different answers are a failure."""
+    """Verify ``frame`` and print the report. Raises Failure if the results differ."""
     report = kq.verify(frame)
     click.echo(str(report))
     if not report.ok:

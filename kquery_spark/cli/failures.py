@@ -1,4 +1,4 @@
-"""How a command or job ends: the exit codes, and one clear line for every failure."""
+"""The exit codes of commands and jobs, and the conversion of every error to one clear line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, task_error_
 
 
 class Exit(IntEnum):
-    """Exit codes a pipeline can rely on. 1 is for unexpected errors."""
+    """The exit codes, on which pipelines can rely. 1 is for unexpected errors."""
 
     OK = 0
     UNFORESEEN = 1
@@ -35,7 +35,7 @@ class Exit(IntEnum):
 
 
 class Failure(Exception):
-    """An end with a code and one line that says what is wrong and, where it helps, what would be right."""
+    """Ends the command with an exit code and one line, which says what is wrong and, if helpful, what would be right."""
 
     def __init__(self, code: Exit, message: str) -> None:
         super().__init__(message)
@@ -45,7 +45,7 @@ class Failure(Exception):
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """A file that is not there, or cannot be read, ends the command with the code for it."""
+    """Convert the errors of reading a file that is missing or unreadable to Failures."""
     try:
         yield
     except FileNotFoundError:
@@ -54,7 +54,7 @@ def reading(path: str) -> Iterator[None]:
         raise Failure(Exit.UNREADABLE, f"cannot read {path}: {error}") from error
 
 
-# Spark's error conditions by their beginnings, for the ones that are not simply a failed query.
+# Exit codes by the first part of Spark's error condition. All other conditions are a failed query.
 _CONDITIONS: tuple[tuple[str, Exit], ...] = (
     ("PATH_NOT_FOUND", Exit.MISSING_PATH),
     ("FAILED_READ_FILE.FILE_NOT_EXIST", Exit.MISSING_PATH),
@@ -75,12 +75,13 @@ _OURS: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
 
 _SPARK_ERROR = re.compile(r"\[([A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\] ([^\n]*)")
 _POSITION = re.compile(r"(?:; |\()line (\d+),? pos (\d+)[;)]?")
-_CONTEXT = re.compile(r"== SQL[^\n]*\(line (\d+), position (\d+)\)")  # of an error on data; counts from one
+# The position in run-time errors. Unlike in ``_POSITION``, columns are counted from 1.
+_CONTEXT = re.compile(r"== SQL[^\n]*\(line (\d+), position (\d+)\)")
 _NO_FILE = re.compile(r"does not exist|no such file", re.IGNORECASE)
 
 
 def explain_failure(error: BaseException) -> Failure:
-    """Turn any exception into the code and the one line it ends with."""
+    """Convert any exception to a Failure with an exit code and one line."""
     if isinstance(error, Failure):
         return error
     if isinstance(error, click.ClickException):
@@ -88,7 +89,7 @@ def explain_failure(error: BaseException) -> Failure:
     if isinstance(error, (KeyboardInterrupt, click.Abort)):
         return Failure(Exit.INTERRUPTED, "interrupted")
     if isinstance(error, errors.KQueryError):
-        # SQL that the engine declines is wrong for the engine alone
+        # The engine's SQL parser also raises SqlError for valid SQL that it does not support.
         declined = isinstance(error, errors.SqlError) and isinstance(error.__context__, errors.Unsupported)
         return _ours(errors.Unsupported if declined else type(error), str(error))
     if isinstance(error, SPARK_ERRORS):
@@ -117,13 +118,13 @@ def _spark(error: BaseException) -> Failure:
     default = Exit.BAD_SQL if isinstance(error, (AnalysisException, ParseException)) else Exit.QUERY_FAILED
     code = next((code for start, code in _CONDITIONS if condition.startswith(start)), default)
     position = _position(text)
-    # 3.5 says the position in the message, too
+    # Spark 3.5 repeats the position in the message.
     message = _POSITION.sub("", re.sub(r"\s*SQLSTATE: \w+.*$", "", message))
     return Failure(code, _one_line(f"[{condition}] {message}") + position)
 
 
 def _position(text: str) -> str:
-    """Where in the SQL an error is, or an empty text if it does not say."""
+    """Return the position of an error in the SQL, such as " (line 1, column 8)"; an empty string if it has none."""
     where = _POSITION.search(text.split("\n'", 1)[0])
     if where is not None:
         return f" (line {where[1]}, column {int(where[2]) + 1})"
@@ -139,18 +140,18 @@ def _one_line(text: str, limit: int = 500) -> str:
 def _say(line: str) -> None:
     """Print a line on stderr; under ``spark-submit``, on the stderr of ``spark-submit`` itself."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
-        # spark-submit mixes this process's stderr into its own stdout; the JVM has the real one
+        # spark-submit redirects the stderr of this process to its own stdout. Only the JVM has the real stderr.
         try:
             print_by_jvm(line)
             return
         except Exception:
-            pass  # the JVM is gone: then anywhere is better than nowhere
+            pass  # the JVM has ended: print to the redirected stderr
     print(line, file=sys.stderr, flush=True)
 
 
 def run(name: str, command: Callable[[], object]) -> int:
-    """Run ``command`` and return its exit code; a failure is one line ``name: error: ...`` on stderr."""
-    # PySpark logs every analysis error as a page of JSON; the one line below says it better
+    """Run ``command`` and return its exit code. A failure is printed as one line ``name: error: ...`` on stderr."""
+    # PySpark logs every analysis error as a page of JSON, which the line below replaces.
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL + 1)
     try:
         command()

@@ -1,4 +1,4 @@
-"""What ``kquery-spark fuzz`` prints and writes while it runs."""
+"""The output of ``kquery-spark fuzz``: differences as test files, and the progress."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PROGRESS_SECONDS = 30
 
 
 def seed_list(seeds: str | None, seed: int) -> tuple[int, ...]:
-    """The seeds of ``--seeds``, or the one of ``--seed``."""
+    """Return the seeds of ``--seeds``, or the single one of ``--seed``."""
     if seeds is None:
         return (seed,)
     try:
@@ -28,7 +28,7 @@ def seed_list(seeds: str | None, seed: int) -> tuple[int, ...]:
 
 
 class Reporter:
-    """Prints each difference as a test, and how far the run is every half minute."""
+    """Prints each difference as a test, and the progress: as a bar, or, without a display, as a line every 30 seconds."""
 
     def __init__(self, output: Path | None, bar: Progress) -> None:
         self._output = output
@@ -36,7 +36,7 @@ class Reporter:
         self._last = time.monotonic()
 
     def found(self, mismatch: Mismatch) -> None:
-        """Print a difference, and write it to a file of its own."""
+        """Print a difference, and write it to its own file if there is an output directory."""
         text = str(mismatch)
         self._bar.hide()
         click.echo(text)
@@ -48,7 +48,7 @@ class Reporter:
         (self._output / f"{stem}{f'_{existing_files + 1}' if existing_files else ''}.py").write_text(text)
 
     def progress(self, record: Record) -> None:
-        """Draw the bar, or where there is none, print one line once in a while."""
+        """Update the bar; if there is none, print a line every 30 seconds."""
         self._bar.done = record.cases
         if not self._bar.is_shown and time.monotonic() - self._last >= _PROGRESS_SECONDS:
             self._last = time.monotonic()

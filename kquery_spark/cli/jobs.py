@@ -19,9 +19,9 @@ _SUBMIT = "PYSPARK_SUBMIT_ARGS"
 
 
 def run_script(job: str, arguments: Sequence[str], when: When = "auto") -> None:
-    """Run the file as ``python job arguments`` would; its errors and its exit code are the command's.
+    """Run the file like ``python job arguments``. The command ends with the errors and the exit code of the job.
 
-    A session the job makes itself gets the settings the engine likes, unless the job sets them otherwise.
+    A session that the job creates gets the engine's recommended settings, unless the job sets other values.
     """
     if not os.path.isfile(job):
         raise Failure(Exit.MISSING_PATH, f"path does not exist: {job}")

@@ -1,4 +1,4 @@
-"""Writing a result so that it is there whole or not at all."""
+"""Writes a result atomically: the output is either complete or not there at all."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
 
 
 class Output:
-    """A place for a result, checked before any work is done and filled by one rename.
+    """The path of a result. It is checked before any work is done, and created by one rename.
 
-    Spark writes to a hidden directory beside the place; when that is complete it is renamed. A job that
-    fails leaves nothing behind, and an output that was there stays as it was.
+    1. Spark writes to a hidden directory next to the path (``.name.1a2b3c4d.new``).
+    2. With ``overwrite``, an existing output is renamed (to ``.name.1a2b3c4d.old``).
+    3. The new directory is renamed to the path. If that fails, the old output is renamed back.
+    4. The old output is deleted.
+
+    A job that fails leaves nothing behind and does not change an existing output.
     """
 
     def __init__(self, spark: SparkSession, path: str, overwrite: bool = False) -> None:
@@ -32,6 +36,7 @@ class Output:
         self._format = DEFAULT_FORMAT if name is None else format_named(name)
         if not self._format.writable:
             raise Failure(Exit.OUTPUT, f"cannot write {path}: {self._format.title} files are only read")
+        # The nearest existing ancestor must be a directory.
         directory = self._path.getParent()
         while directory is not None and not self._files.exists(directory):
             directory = directory.getParent()
@@ -43,14 +48,14 @@ class Output:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or say --overwrite")
 
     def write(self, frame: DataFrame) -> None:
-        """Write ``frame`` in the format that the ending of the path names, or in the default one."""
+        """Write ``frame`` in the format of the path's extension, or in the default format if it has none."""
         aside = self._sibling("new")
         try:
             writer = frame.write.format(self._format.name).options(**self._format.file_options)
             try:
                 writer.save(aside.toString())
             except AnalysisException as error:
-                # the query itself was analyzed before: this is about the format
+                # The query has been analyzed before, so this error is about the format.
                 raise Failure(
                     Exit.OUTPUT, f"cannot write {self.path}: {explain_failure(error).message}"
                 ) from error
@@ -81,5 +86,5 @@ class Output:
             raise Failure(Exit.OUTPUT, f"cannot write {self.path}: renaming {source.getName()} failed")
 
     def _sibling(self, what: str) -> Any:
-        # a leading dot: readers of the directory above skip it
+        # Readers of the parent directory skip names with a leading dot.
         return self._hadoop.beside(f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}")

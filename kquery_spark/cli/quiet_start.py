@@ -1,4 +1,4 @@
-"""Holds back what Spark's JVM prints while it starts, so that a one-line error is one line."""
+"""Holds back the output of Spark's JVM while it starts, so that a failure is reported in one line."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class StartOutput:
         while chunk := os.read(self._source, _CHUNK_BYTES):
             with self._lock:
                 if self._passes_on:
-                    # a terminal that hung up: read on, or the full pipe blocks the JVM
+                    # If the terminal was closed, keep reading. Otherwise the pipe fills up and blocks the JVM.
                     with suppress(OSError):
                         os.write(self._target, chunk)
                 else:

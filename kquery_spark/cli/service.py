@@ -1,4 +1,4 @@
-"""``kquery-spark serve``: where a service listens, who it lets in, and how it ends."""
+"""``kquery-spark serve``: the address, the authentication and the shutdown of a service."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.cli.failures import Exit, Failure, reading
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen and what to ask of clients, as the command line said it."""
+    """The address of the service and the files for its authentication and encryption, from the command line."""
 
     host: str
     port: int
@@ -36,14 +36,14 @@ class Address:
 
     @property
     def location(self) -> str:
-        """The place in Flight's form."""
+        """The address as a URI of Arrow Flight."""
         scheme = "grpc" if self.tls_key is None else "grpc+tls"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{scheme}://{host}:{self.port}"
 
     @property
     def token(self) -> str | None:
-        """The token clients have to bring."""
+        """The bearer token that clients have to send; None if no token is required."""
         if self.token_file is None:
             return None
         _warn_if_others_read(self.token_file)
@@ -55,7 +55,7 @@ class Address:
 
     @property
     def tls(self) -> tuple[bytes, bytes] | None:
-        """The certificate and its key."""
+        """The contents of the TLS certificate and of its key; None without encryption."""
         if self.tls_certificate is None or self.tls_key is None:
             return None
         _warn_if_others_read(self.tls_key)
@@ -69,7 +69,7 @@ def serve_tables(
     query_seconds: float | None = None,
     read_ahead_mib: int | None = None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM; queries that run are finished first."""
+    """Serve until SIGINT or SIGTERM. Running queries are finished first."""
     try:
         from kquery_spark.service import QueryService, ServiceLimits
     except ImportError as error:
@@ -101,7 +101,7 @@ def _read(path: str) -> bytes:
 
 
 def _warn_if_others_read(path: str) -> None:
-    """A secret that every account of the machine can read is none; a warning, for mounted secrets often are like that."""
+    """Warn if all users of the machine can read a secret. It is not an error, because this is common for mounted secrets."""
     with reading(path):
         mode = os.stat(path).st_mode
     if os.name == "posix" and mode & (stat.S_IROTH | stat.S_IWOTH):

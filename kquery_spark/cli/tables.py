@@ -1,4 +1,4 @@
-"""``--table name=path``: what a command line says about a table, and the Spark reader it asks for."""
+"""The option ``--table NAME=[FORMAT:]PATH``: parses it, finds the format, and registers the table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _COMPRESSED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
 
 @dataclass(frozen=True)
 class TableSpec:
-    """A table of a command line: its name, where it is, its format when it was said."""
+    """A table of the command line. format: None if it is determined by the path. schema: None if it is inferred."""
 
     name: str
     path: str
@@ -36,7 +36,7 @@ class TableSpec:
 
 
 def table_option(required: bool = False) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """The option ``--table NAME=[FORMAT:]PATH``, which may be given many times; the command gets ``tables``."""
+    """Return the option ``--table NAME=[FORMAT:]PATH``, which can be repeated. The command receives ``tables``."""
     return click.option(
         "--table",
         "tables",
@@ -56,7 +56,7 @@ def _table(text: str) -> TableSpec:
 
 
 def parse_table(text: str) -> TableSpec:
-    """``trips=/data/trips.csv`` or ``trips=csv:/data/trips``; the format of the first is in its ending."""
+    """Parse ``trips=/data/trips.csv`` or ``trips=csv:/data/trips``. Raises ValueError if it is malformed."""
     name, equals, path = text.partition("=")
     name, path = name.strip(), path.strip()
     if not equals or not path:
@@ -72,7 +72,7 @@ def parse_table(text: str) -> TableSpec:
 
 
 def format_of_path(path: str) -> str | None:
-    """The format that the ending of a path names, ``None`` when it names none."""
+    """Return the format of a path's extension; None if it is not known. Extensions of compression are ignored."""
     stem = path.rstrip("/").lower()
     for ending in _COMPRESSED:
         stem = stem.removesuffix(ending)
@@ -85,7 +85,7 @@ def _unknown_format(spec: TableSpec) -> Failure:
 
 
 def read_sql(path: str) -> str:
-    """The text of an SQL file, which must hold something."""
+    """Return the contents of an SQL file. Raises Failure if it is empty."""
     with reading(path):
         sql = Path(path).read_text(encoding="utf-8")
     if not sql.strip():
@@ -94,7 +94,7 @@ def read_sql(path: str) -> str:
 
 
 def table_format(spark: SparkSession, spec: TableSpec) -> str:
-    """The format of a table: as said, by its ending, or by the first data file in its directory."""
+    """Return the format of a table: as specified, by its extension, or by the first data file in its directory."""
     if spec.format or (named := format_of_path(spec.path)):
         return spec.format or str(named)
     # The format of a directory without an extension is that of its first data file, on any filesystem that Spark knows.
@@ -109,7 +109,7 @@ def table_format(spark: SparkSession, spec: TableSpec) -> str:
 
 
 def read_table(spark: SparkSession, spec: TableSpec) -> DataFrame:
-    """The table as Spark reads it. CSV has a header, and types from ``spec.schema`` or from the data."""
+    """Return the table as a Spark DataFrame. CSV has a header, and its types come from ``spec.schema`` or are inferred."""
     file_format = format_named(table_format(spark, spec))
     reader = spark.read.format(file_format.name).options(**file_format.file_options)
     if spec.schema:
@@ -123,11 +123,11 @@ def read_table(spark: SparkSession, spec: TableSpec) -> DataFrame:
 
 
 def check_formats(specs: tuple[TableSpec, ...]) -> None:
-    """Fail for local files of no known format, before Spark is started for them."""
+    """Raise Failure for local files of an unknown format, before Spark is started."""
     for spec in specs:
         path = _local_path(spec)
         if spec.format or format_of_path(spec.path) or not os.path.exists(path):
-            continue  # what is not here may be in the file system that Spark has for paths without a scheme
+            continue  # a path that is not local can be in Spark's default file system
         if _format_on_disk(path) is None:
             raise _unknown_format(spec)
 
@@ -137,7 +137,7 @@ def _local_path(spec: TableSpec) -> str:
 
 
 def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None:
-    """Make every table a temporary view of its name."""
+    """Create a temporary view for each table."""
     for spec in specs:
         read_table(spark, spec).createOrReplaceTempView(spec.name)
 

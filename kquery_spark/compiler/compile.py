@@ -66,9 +66,8 @@ def compile_query(
 ) -> CompiledQuery:
     """Optimize a logical plan, lower it to operators, and cut these into stages.
 
-    check: raise errors now that running the plan would raise for sure: a SourceError for its files, or the ExecutionError
-    of a constant. Pass False if the frontend has already checked this. Raises Unsupported if there is no operator for a
-    node.
+    check: raise the errors that any run of the plan would raise: a SourceError for its files, or the ExecutionError of a
+    constant. Pass False if the frontend has already checked this. Raises Unsupported if there is no operator for a node.
     """
     steps = tuple(optimize_steps(plan, config.disabled_rules))
     optimized = _after_rules(plan, steps)

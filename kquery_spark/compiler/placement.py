@@ -1,4 +1,4 @@
-"""The placement of a query: where its tasks run, as far as its physical plan depends on that."""
+"""The placement of a query: where its tasks run, to the extent that the physical plan depends on it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ _MIN_THREADED_BYTES = 1 << 20  # a query in the driver that reads fewer bytes ru
 class Placement:
     """Where tasks run, and whether the consumer preserves their order.
 
-    keeps_task_order: the consumer reads the rows of a task before those of the next task, so several tasks may share the
-    last sort. Otherwise one task sorts. threads: the number of driver threads that run the tasks; None if they run in
-    Spark's executors or in a context, where the settings determine the parallelism.
+    keeps_task_order: the consumer reads all rows of a task before those of the next task, so several tasks may share the
+    final sort. Otherwise a single task sorts. threads: the number of driver threads that run the tasks; None if they run in
+    Spark's executors or in a ``LocalExecutor`` of a context, where the settings determine the parallelism.
     """
 
     keeps_task_order: bool = True

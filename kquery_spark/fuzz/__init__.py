@@ -1,1 +1,1 @@
-"""Random plans and data, run by Spark and by the engine, with shrinking of what differs."""
+"""The fuzzer: runs random queries over random tables in Spark and in the engine, and shrinks the cases that differ."""

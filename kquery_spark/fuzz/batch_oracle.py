@@ -1,4 +1,12 @@
-"""Runs a batch of expressions on Spark, by ``kquery_plan`` and without Spark, and judges them one by one."""
+"""Runs a batch of expressions in Spark, by ``kquery_plan`` and without Spark, and judges each expression.
+
+Running each of 400 expressions as a query of its own would take minutes, so a batch is judged in two phases:
+
+1. Probe: find the expressions for which Spark raises an error, and those that the engine declines. Neither needs a query
+   per expression. Each of these gets its outcome now.
+2. Compare: run all others as a single query in each engine, and compare the results column by column. If the query fails,
+   divide the expressions into halves, down to the single expression that fails.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +35,20 @@ from kquery_spark.spark_bridge.session.bridge import bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 
 _MAX_QUERIES_PER_BATCH = 60
-"""Queries of one batch, which is halved where it fails as a whole."""
+"""The most queries of one batch. A batch that fails is divided into halves, which takes further queries."""
 _MAX_RAISING_QUERIES_ON_SPARK = 2
-"""Expressions of a batch that raise an error and are also run by ``kquery_plan``, each in a query of its own."""
+"""The number of expressions of a batch that raise an error and are also run by ``kquery_plan``, each in its own query."""
 _SHARES = re.compile(r"BETWEEN|nullif\(")
-"""Spark computes arguments of these in a node below, whose errors are not of one expression any more."""
+"""Spark computes the arguments of these in a node below, so their errors cannot be attributed to one expression."""
 
 
 @dataclass
 class _Part:
-    """An expression that has a value in each row: the error it raises, or why the engine does not take it."""
+    """An expression with one value per row, and what the probe has found.
+
+    error: its outcome, if the probe decides it. raised: the class of the error that Spark raises. columns, position: used to
+    find the errors of other rows.
+    """
 
     expr: Expr
     error: Outcome | None = None
@@ -46,21 +58,21 @@ class _Part:
 
 
 class BatchOracle:
-    """Judges batches on a session; tables are written to the store once."""
+    """Judges batches in a Spark session. The tables are written to the store once."""
 
     def __init__(self, spark: SparkSession, store: TableStore) -> None:
         self._spark = spark
         self._store = store
 
     def run(self, batch: Batch) -> list[Judged]:
-        """What came of each expression, in the order of the batch."""
+        """Return the outcome of each expression, in the order of the batch."""
         self._store.register([batch.table])
         with applied(self._spark, UNCOMPILED | batch.settings):
             return _Run(self._spark, self._store, batch).judge()
 
 
 class _Run:
-    """One batch: errors and declined expressions first, then the rest in one query for each engine."""
+    """The run of one batch, in the two phases that the module's docstring describes."""
 
     def __init__(self, spark: SparkSession, store: TableStore, batch: Batch) -> None:
         self._spark = spark
@@ -73,7 +85,7 @@ class _Run:
         self._raised_on_spark = 0
 
     def judge(self) -> list[Judged]:
-        """All outcomes."""
+        """Return all outcomes."""
         self._probe()
         left = [judged for judged in self._judged if judged.outcome is None]
         self._compare(left)
@@ -81,10 +93,10 @@ class _Run:
             judged.outcome = judged.outcome or Outcome("not compared", "the batch took too many queries")
         return self._judged
 
-    # --- what fails, or is declined, by itself ------------------------------------------------------------
+    # --- phase 1: expressions that raise errors or are declined -------------------------------------------
 
     def _probe(self) -> None:
-        """Judges the expressions that raise an error over the rows, and those that the engine does not take."""
+        """Judge the expressions that raise an error for some row, and those that the engine declines."""
         parts = {
             part.sql(): _Part(part)
             for judged in self._judged
@@ -113,7 +125,7 @@ class _Run:
                 self._probe_halves(parts)
             elif isinstance(error, AnalysisException | ParseException):
                 parts[0].error = Outcome("invalid", sentence(error))
-            else:  # of constants, which Spark computes while it plans
+            else:  # the error of a constant, which Spark evaluates during planning
                 raised = java_error_class(error) if is_java_error(error) else error_class(error)
                 parts[0].raised = raised or "?"
             return
@@ -129,7 +141,7 @@ class _Run:
             reasons = declined_columns(self._spark, plan)
             rows = RowErrors(self._spark, plan)
         except (Unsupported, *SPARK_ERRORS) as error:
-            # of what the plan computes below, for one expression or another
+            # The error is in a node below the projection, so it can belong to any of the expressions.
             if len(parts) > 1:
                 self._probe_halves(parts)
             elif isinstance(error, Unsupported):
@@ -146,16 +158,16 @@ class _Run:
             part.columns, part.position = rows, position
 
     def _raised(self, part: _Part) -> Outcome:
-        """The outcome of an expression for which Spark raises an error: the engine has to raise one, too."""
+        """Return the outcome of an expression for which Spark raises an error. The engine has to raise one as well."""
         if self._batch.shape != "projected":
-            # where the argument of an aggregate, or a condition, is evaluated at all is for the optimizer to say
+            # Whether a condition, or the argument of an aggregate, is evaluated at all depends on the optimizer.
             return Outcome("not compared", "an argument raises an error")
         sql = f"SELECT {part.expr.sql()} AS x FROM {self._batch.table.name}"
         if self._raised_on_spark < _MAX_RAISING_QUERIES_ON_SPARK:
             self._raised_on_spark += 1
             try:
                 frame = self._spark.sql(sql)
-            except SPARK_ERRORS as error:  # of the analyzer, not of a value
+            except SPARK_ERRORS as error:  # an error of the analyzer, not of a value
                 return Outcome("invalid", sentence(error))
             actual = _by_engine(frame)
             outcome = actual if isinstance(actual, Outcome) else self._same_error(part, actual[0])
@@ -172,7 +184,10 @@ class _Run:
         return self._confirmed(sql, replace(outcome, local=True) if outcome.mismatch else outcome)
 
     def _confirmed(self, sql: str, outcome: Outcome) -> Outcome:
-        """The outcome, unless compiled code of Spark's has no error: concat(NULL, x) does not look at x there."""
+        """Return the outcome, unless Spark raises no error with code generation.
+
+        For example, the generated code of ``concat(NULL, x)`` does not evaluate x.
+        """
         if outcome.kind == "only spark fails":
             with applied(self._spark, COMPILED):
                 if not isinstance(answer_of(self._spark.sql(sql)), Exception):
@@ -187,20 +202,20 @@ class _Run:
         if not failed.mismatch:
             return failed
         ours = error_class(answer)
-        # row by row in Spark, column by column in the engine: another row's error may be the first one
+        # Spark evaluates row by row and the engine column by column, so the first error can be that of another row.
         theirs = {part.raised or "", *(part.columns.every(part.position) if part.columns else ())}
         if ours in theirs:
             return Outcome("both fail", ours or "")
-        # errors of Java's, which Spark gives no class of its own
+        # Errors of Java have no Spark error class. Any ExecutionError of the engine is accepted for them.
         of_java = not (part.raised or "").isupper() if ours else not all(map(str.isupper, theirs))
         if of_java and (ours or isinstance(answer, ExecutionError)):
             return Outcome("both fail", ours or part.raised or "")
         return Outcome("error class", f"{part.raised} in Spark, {ours or sentence(answer)} in the engine")
 
-    # --- what has values ------------------------------------------------------------------------------------
+    # --- phase 2: expressions that have values --------------------------------------------------------------
 
     def _compare(self, judged: Sequence[Judged]) -> None:
-        """Runs what should succeed as one query in each engine; halves where one of them fails."""
+        """Run the expressions as one query in each engine. If one of the queries fails, compare the halves."""
         if not judged or self._runs >= _MAX_QUERIES_PER_BATCH:
             return
         self._runs += 1
@@ -216,7 +231,10 @@ class _Run:
         self._compare_with(judged, frame, expected)
 
     def _compare_with(self, judged: Sequence[Judged], frame: DataFrame, expected: pa.Table) -> None:
-        """Runs in the engine what Spark has an answer to. Halves where the engine fails, with Spark's columns."""
+        """Run in the engine a query whose result in Spark is ``expected``.
+
+        If the engine fails, compare the halves with the columns of Spark's result, which is not computed again.
+        """
         actual = _by_engine(frame)
         if not isinstance(actual, Outcome) and isinstance(actual[0], Exception):
             actual = engine_failure(actual[0])
@@ -253,14 +271,14 @@ class _Run:
             judged[0].outcome = outcome
             return
         half = len(judged) // 2
-        # many queries follow: in the driver, which takes a tenth of the time
+        # Many queries follow. In the driver, they take a tenth of the time.
         with applied(self._spark, IN_DRIVER):
             run(judged[:half])
             run(judged[half:])
 
 
 def _by_engine(frame: DataFrame) -> Outcome | tuple[Answer, StructType]:
-    """The engine's answer with Spark's schema of it, or that there is none."""
+    """Return the engine's answer and its Spark schema; an Outcome if the engine declines the query."""
     try:
         fast = frame.transform(kquery_plan, when="always", fallback="error")
     except Unsupported as error:

@@ -1,4 +1,4 @@
-"""Results of a batch, judged expression by expression."""
+"""Compares the results of a batch, expression by expression."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.verify import compare_tables
 
 @dataclass
 class Judged:
-    """One expression of a batch and what came of it; ``in_process``: the engine without Spark agreed, too."""
+    """One expression of a batch and its outcome. in_process: True if the engine without Spark had the same result."""
 
     expr: Expr
     outcome: Outcome | None = None
@@ -23,7 +23,7 @@ class Judged:
 
 
 def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[Outcome]:
-    """An outcome for each expression of a query that Spark and the engine ran."""
+    """Return the outcome of each expression of a query. expected, actual: the results of Spark and of the engine."""
     count = len(batch.exprs)
     if batch.shape == "condition":
         pairs = zip(rows_by_condition(expected, count), rows_by_condition(actual, count), strict=True)
@@ -36,7 +36,7 @@ def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[Outc
 
 
 def part_of(batch: Batch, result: pa.Table, start: int, stop: int) -> pa.Table:
-    """What a batch of only the expressions from ``start`` to ``stop`` gives, of the result of all."""
+    """Return the result of the expressions ``start`` to ``stop`` alone, taken from the result of the whole batch."""
     if batch.shape != "condition":
         names = [result.column_names[0], *(f"c{n}" for n in range(stop - start))]
         return result.select([0, *range(start + 1, stop + 1)]).rename_columns(names)
@@ -48,7 +48,7 @@ def part_of(batch: Batch, result: pa.Table, start: int, stop: int) -> pa.Table:
 
 
 def rows_by_condition(table: pa.Table, count: int) -> list[list[int]]:
-    """The row numbers that passed each condition."""
+    """Return the row numbers that passed each condition."""
     passed: list[list[int]] = [[] for _ in range(count)]
     for condition, row in zip(table.column(0).to_pylist(), table.column(1).to_pylist(), strict=True):
         passed[condition].append(row)
@@ -56,7 +56,7 @@ def rows_by_condition(table: pa.Table, count: int) -> list[list[int]]:
 
 
 def condition_outcome(theirs: list[int], ours: list[int]) -> Outcome:
-    """Whether the same rows passed a condition."""
+    """Return the outcome of a condition. theirs, ours: the rows that passed it in Spark and in the engine."""
     if theirs == ours:
         return Outcome("same")
     return Outcome("rows", f"rows {theirs} pass in Spark, {ours} in the engine")

@@ -1,4 +1,4 @@
-"""Batches of expressions: one query computes a hundred and more of them over one table, each a case."""
+"""Batches of expressions over one table. A single query computes up to 400 of them, and each counts as a case."""
 
 from __future__ import annotations
 
@@ -29,15 +29,16 @@ _SHAPES: tuple[Shape, ...] = (
     *("condition", "aggregate", "aggregate", "aggregate", "aggregate", "window", "window"),
 )
 _SIZES: dict[Shape, int] = {"projected": 400, "condition": 24, "aggregate": 250, "window": 200}
-"""Conditions are few: each is a SELECT of its own, as conditions of one WHERE would hide each other's rows."""
+"""The number of expressions of a batch. Conditions are few, because each needs a SELECT of its own: several conditions in
+one WHERE would hide each other's rows."""
 _BATCHES_PER_TABLE = 6
 _IN_PROCESS_SHARE = 0.35
-"""How many batches are also run without Spark, by the same kernels."""
+"""The share of batches that are also run without Spark, by the same kernels."""
 _ZONES = ("UTC", "UTC", "UTC", "America/Los_Angeles", "Asia/Kolkata")
 _SETTINGS = (*[SETTINGS[0]] * (len(SETTINGS) - 1) * 3, *SETTINGS[1:])
-"""One batch in four by Spark's workers, as each query takes them ten times what it takes the driver."""
+"""One batch in four runs in Spark's workers, where each query takes ten times as long as in the driver."""
 _NOT_TOGETHER = ("listagg(", "DISTINCT ")
-"""Spark fails to plan ordered lists beside several distinct aggregates."""
+"""Spark cannot plan LISTAGG with an order together with several DISTINCT aggregates."""
 _UNFOLDED = {EXCLUDED_RULES_SETTING: f"{OPTIMIZER_RULES}ConstantFolding,{OPTIMIZER_RULES}NullPropagation"}
 
 
@@ -45,7 +46,8 @@ _UNFOLDED = {EXCLUDED_RULES_SETTING: f"{OPTIMIZER_RULES}ConstantFolding,{OPTIMIZ
 class Batch:
     """Expressions over one table.
 
-    grouped: aggregates are of each group, not of all rows. in_process: what has values is also computed without Spark.
+    grouped: True for aggregates per group, False for aggregates over all rows. in_process: expressions without errors are
+    also computed without Spark.
     """
 
     table: FuzzTable
@@ -57,11 +59,11 @@ class Batch:
 
     @property
     def ansi(self) -> bool:
-        """Whether Spark raises errors where values are out of range."""
+        """True if the batch runs in ANSI mode, in which values out of range raise errors."""
         return is_ansi(self.settings)
 
     def sql(self) -> str:
-        """One query: a row number ``id`` and columns ``c0 ...``; for conditions, which rows pass each one."""
+        """Return the query: a row number ``id`` and the columns ``c0``, ``c1``, ...; for conditions, the rows that pass."""
         if self.shape == "condition":
             return " UNION ALL ".join(
                 f"SELECT {n} AS n, {ID} AS id FROM {self.table.name} WHERE {expr.sql()}"
@@ -75,15 +77,18 @@ class Batch:
         return f"SELECT {GROUP} AS id, {columns} FROM {self.table.name} GROUP BY {GROUP}"
 
     def of(self, exprs: Sequence[Expr]) -> Batch:
-        """The same with other expressions."""
+        """Return the same batch with other expressions."""
         return replace(self, exprs=tuple(exprs))
 
     def row_expressions(self, expr: Expr) -> tuple[Expr, ...]:
-        """The parts of an expression that have a value in each row: arguments of aggregates and window functions."""
+        """Return the parts of an expression that have one value per row.
+
+        These are the arguments of aggregates and window functions; for other shapes, it is the expression itself.
+        """
         return (expr,) if self.shape in ("projected", "condition") else expr.args
 
     def case(self, expr: Expr) -> Case:
-        """One of the expressions as a query, which can be shrunk."""
+        """Return a case with one of the expressions, which can be shrunk."""
         scan = Scan(self.table.name)
         if self.shape == "condition":
             query = Select((Item(Expr(ID, "int"), "x"),), scan, where=expr)
@@ -97,7 +102,7 @@ class Batch:
 
 
 def random_batch(seed: int, number: int) -> Batch:
-    """Batch ``number`` of a seed. It needs none of the batches before it, so that a run can go on anywhere."""
+    """Return the batch with this number of a seed. It does not depend on earlier batches, so a run can resume anywhere."""
     rng = Random(f"{seed}/{number}")
     table = _table(seed, number // _BATCHES_PER_TABLE)
     shape = rng.choice(_SHAPES)
@@ -105,7 +110,7 @@ def random_batch(seed: int, number: int) -> Batch:
     if rng.random() < 0.5:
         settings |= LENIENT
     settings[TIME_ZONE] = rng.choice(_ZONES)
-    if rng.random() < 0.25 and shape != "window":  # whose bounds have to be literals
+    if rng.random() < 0.25 and shape != "window":  # frame bounds are literals only after constant folding
         settings |= _UNFOLDED
     raising = shape == "projected" and rng.random() < 0.5
     batch = Batch(table, shape, (), settings, rng.random() < 0.7, rng.random() < _IN_PROCESS_SHARE)
@@ -116,7 +121,7 @@ def random_batch(seed: int, number: int) -> Batch:
 
 @lru_cache(maxsize=16)
 def _table(seed: int, number: int) -> FuzzTable:
-    """One object for the batches that share it, as it is written to disk once."""
+    """Return the table that several batches share. It is one object, so the store writes it to disk once."""
     return wide_table(Random(f"{seed}/table/{number}"), f"t{seed}")
 
 
@@ -139,5 +144,5 @@ def _expression(rng: Random, batch: Batch, raising: bool, left_out: str) -> Expr
         keys = rng.choice(([], [GROUP]))
         return window_call(rng, columns, depth, keys, ID + rng.choice(("", " DESC")), raising)
     call = random_call(rng, columns, depth, raising)
-    # PySpark hands over no year-month intervals
+    # PySpark does not return year-month intervals to the driver.
     return Expr("CAST({0} AS STRING)", "string", (call,)) if call.kind == NESTED["months"] else call

@@ -1,4 +1,4 @@
-"""The expressions of a query that the engine declines, with reasons, from the plan without running it."""
+"""Finds the expressions of a query that the engine declines, with reasons, from the plan and without running it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from kquery_spark.spark_bridge.session.settings import session_settings
 
 
 def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
-    """The columns of an optimized ``SELECT`` that the engine declines: position and reason.
+    """Return the columns of an optimized ``SELECT`` that the engine declines, as reasons by position.
 
-    Others may be declined too, in a step after the import.
+    Later steps than the import of the plan can decline further columns.
     """
     link = bridge(spark)
     settings = session_settings(link.conf, link.jvm)

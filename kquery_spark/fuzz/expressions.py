@@ -1,4 +1,4 @@
-"""Random typed SQL expressions as trees, so that they can be shrunk."""
+"""Generates random typed SQL expressions as trees, which can be shrunk."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kquery_spark.fuzz.grammar import (
 )
 
 Columns = Sequence[tuple[str, str]]
-"""Names and kinds of the columns an expression may use."""
+"""The names and kinds of the columns that an expression may use."""
 ORDERS = ("", " DESC", " ASC NULLS LAST", " DESC NULLS FIRST")
 _GENERIC_SHARE = 0.2
 _RAISING_SHARE = 0.3
@@ -31,24 +31,24 @@ _RAISING_FORMS = tuple(form for forms in RAISING.values() for form in forms)
 
 @dataclass(frozen=True)
 class Expr:
-    """SQL with holes ``{0} {1} ...`` for its arguments. ``kind`` is the type without a decimal's digits."""
+    """SQL with placeholders ``{0}``, ``{1}``, ... for its arguments. kind: its type, without the precision of decimals."""
 
     text: str
     kind: str
     args: tuple[Expr, ...] = ()
 
     def sql(self) -> str:
-        """The SQL with the holes filled."""
+        """Return the SQL with the arguments in place of the placeholders."""
         return self.text.format(*(arg.sql() for arg in self.args)) if self.args else self.text
 
     def strings(self) -> Iterator[str]:
-        """The form of every call in the expression, the outermost first."""
+        """Yield the form of every call in the expression, the outermost first."""
         yield self.text
         for arg in self.args:
             yield from arg.strings()
 
     def smaller(self) -> Iterator[Expr]:
-        """Expressions of the same kind with less in them: an argument, a literal, one smaller argument."""
+        """Yield smaller expressions of the same kind: an argument, a literal, or the call with one smaller argument."""
         for arg in self.args:
             if arg.kind == self.kind:
                 yield arg
@@ -61,16 +61,16 @@ class Expr:
 
 
 def random_expr(rng: Random, columns: Columns, kind: str, depth: int, raising: bool = False) -> Expr:
-    """An expression of ``kind`` over ``columns``, at most ``depth`` calls deep; it may be a column or a literal.
+    """Return an expression of ``kind`` over ``columns``, at most ``depth`` calls deep. It can be a column or a literal.
 
-    raising: also of calls that raise errors for some values in ANSI mode. Every call has a column somewhere in it where
-    there is one of a kind that fits: Spark computes constants before it runs the query.
+    raising: also use calls that raise errors for some values in ANSI mode. Every call contains a column if there is one of
+    a fitting kind, because Spark would evaluate a constant call during planning.
     """
     return _expr(rng, columns, kind, depth, raising, False)
 
 
 def random_call(rng: Random, columns: Columns, depth: int, raising: bool = False) -> Expr:
-    """A call of any kind; every function is as likely as any other."""
+    """Return a call of any kind. All functions have the same probability."""
     if rng.random() < _GENERIC_SHARE / 2:
         form = rng.choice(GENERIC[rng.choice(KINDS)])
     else:
@@ -79,7 +79,7 @@ def random_call(rng: Random, columns: Columns, depth: int, raising: bool = False
 
 
 def call_of(rng: Random, columns: Columns, kind: str, depth: int, raising: bool = False) -> Expr:
-    """A call of ``kind``."""
+    """Return a call of ``kind``."""
     return _call(rng, columns, _form_of(rng, kind, raising), depth, raising)
 
 
@@ -88,7 +88,7 @@ def _expr(rng: Random, columns: Columns, kind: str, depth: int, raising: bool, v
     if depth <= 0 or rng.random() < (0.25 if fitting else 0.08):
         if fitting and (varies or rng.random() < 0.85):
             return Expr(rng.choice(fitting), kind)
-        # a kind that no column has is made of one that a column has, a little deeper than asked for
+        # If no column has this kind, go a little deeper than requested to reach a kind that a column has.
         if not (varies and SAFE[kind] and depth > -_DEEPER):
             return Expr(rng.choice(LITERALS[kind]), kind)
     return _call(rng, columns, _form_of(rng, kind, raising), depth, raising)
@@ -101,6 +101,7 @@ def _form_of(rng: Random, kind: str, raising: bool) -> Form:
 
 
 def _call(rng: Random, columns: Columns, form: Form, depth: int, raising: bool) -> Expr:
+    """Return a call of a form. One argument, the anchor, must contain a column, so that the call is not constant."""
     drawn = rng.choice([its for _, its in columns if its in COMPARED] or list(COMPARED))
     kinds = [drawn if arg.kind in ("any", "same") else arg.kind for arg in form.arguments]
     usable = {its for _, its in columns}
@@ -117,7 +118,7 @@ def _call(rng: Random, columns: Columns, form: Form, depth: int, raising: bool) 
 def _argument(
     rng: Random, columns: Columns, arg: Argument, kind: str, depth: int, raising: bool, varies: bool
 ) -> Expr:
-    """What goes into a hole. The body of a lambda sees its variables, three times as often as a column."""
+    """Return an argument. In the body of a lambda, its variables are used three times as often as a column."""
     visible = (*columns, *(arg.variables * 3))
     return _expr(rng, visible, kind, max(depth, 1) if arg.variables else depth, raising, varies)
 
@@ -140,13 +141,13 @@ _AGGREGATES: dict[str, tuple[tuple[str, str], ...]] = {
     "bigint": (("bit_xor({0})", "bigint"),),
     "interval year to month": (("count({0})", "bigint"),),
 }
-"""Aggregates of one kind of argument, with their own kinds."""
+"""Aggregates by the kind of their argument, each with the kind of its result."""
 
 
 def random_aggregate(
     rng: Random, columns: Columns, depth: int, distinct: bool = True, raising: bool = False
 ) -> Expr:
-    """An aggregate call. Sums of doubles take bare columns, whose values add up exactly in any order."""
+    """Return an aggregate call. Sums of doubles have plain columns as arguments, whose sums are exact in any order."""
     kind = rng.choice([its for _, its in columns if its in COMPARED])
     arg = random_expr(rng, columns, kind, depth, raising)
     roll = rng.random()
@@ -194,7 +195,7 @@ _BOUNDS = ("UNBOUNDED PRECEDING", "2 PRECEDING", "CURRENT ROW", "1 FOLLOWING", "
 
 
 def random_window(rng: Random, columns: Columns, depth: int) -> Expr:
-    """A window function. Its order is by all columns, so that only equal rows can change places."""
+    """Return a window function. It is ordered by all columns, so that only equal rows can be exchanged."""
     keys = rng.sample([name for name, _ in columns], min(len(columns), rng.choice((0, 1, 1, 2))))
     directions = [f"{name}{rng.choice(ORDERS)}" for name in rng.sample([n for n, _ in columns], len(columns))]
     return window_call(rng, columns, depth, keys, ", ".join(directions))
@@ -203,7 +204,7 @@ def random_window(rng: Random, columns: Columns, depth: int) -> Expr:
 def window_call(
     rng: Random, columns: Columns, depth: int, keys: Sequence[str], order: str, raising: bool = False
 ) -> Expr:
-    """A window function over the partitions of ``keys`` in an order of all rows."""
+    """Return a window function over partitions by ``keys``. order: an order in which ties are only equal rows."""
     partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
     roll = rng.random()
     if roll < 0.3:
@@ -223,5 +224,5 @@ def window_call(
 
 
 def small_int(arg: Expr) -> Expr:
-    """An integer that a double adds up exactly in any order."""
+    """Return an integer expression that is small enough for exact sums as doubles in any order."""
     return Expr("({0} % 1000)", arg.kind, (arg,))

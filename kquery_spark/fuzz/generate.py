@@ -1,4 +1,4 @@
-"""Random cases: tables, a query over them, and engine settings that force one way of running or another."""
+"""Generates random cases: tables, a query over them, and engine settings that force a certain way of execution."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ SETTINGS: tuple[dict[str, str], ...] = (
     _WORKERS | {"spark.kquery.broadcastBytes": "0"},
     _WORKERS | {"spark.kquery.broadcastBytes": "0", "spark.kquery.batchRows": "7"},
 )
-"""As the session has it; several tasks and stages in workers; joins by shuffle; tiny batches."""
+"""The session's own settings; several tasks and stages in workers; shuffled joins; tiny batches."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """Everything one comparison needs."""
+    """Everything that one comparison needs. when: as for ``kquery_plan``."""
 
     tables: tuple[FuzzTable, ...]
     query: Query
@@ -48,7 +48,7 @@ class Case:
 
 
 class Generator:
-    """Cases of one seed; the same seed gives the same cases."""
+    """Generates the cases of one seed. The same seed gives the same cases."""
 
     def __init__(self, seed: int | str, queries_per_tables: int = 12) -> None:
         self._rng = Random(seed)
@@ -58,7 +58,7 @@ class Generator:
         self._names = 0
 
     def next(self) -> Case:
-        """The next case; tables change every few queries, since writing them takes time too."""
+        """Return the next case. Several queries share their tables, because writing these takes time."""
         if not self._left:
             self._left = self._per
             self._tables = tuple(random_table(self._rng, name, name[0]) for name in ("a_t", "b_t", "c_t"))
@@ -149,7 +149,7 @@ class Generator:
         for _ in range(rng.choice((0, 1, 1, 2, 3))):
             name, kind = rng.choice(columns)
             expr = Expr(name, kind) if rng.random() < 0.7 else random_expr(rng, columns, kind, 1)
-            # a literal key would be read as the number of a column
+            # GROUP BY interprets an integer literal as the position of a column.
             if any(name in expr.sql() for name, _ in columns):
                 keys.append(Item(expr, self._fresh("k"), key=True))
         calls = [
@@ -159,7 +159,7 @@ class Generator:
         return [*keys, *calls]
 
     def _subquery(self, columns: list[tuple[str, str]], where: Expr | None) -> Expr | None:
-        """``where`` and a condition with a subquery over a table that the query itself does not read."""
+        """Combine ``where`` with a condition that has a subquery over a table that the query itself does not read."""
         rng, names = self._rng, {name for name, _ in columns}
         others = [table for table in self._tables if table.data.column_names[0] not in names]
         pairs = [

@@ -1,8 +1,9 @@
 """The table of SQL forms: the kind of value that each form returns, and the kinds of its arguments.
 
-A form is SQL with the kinds of its arguments in braces. ``{any}`` is any kind that can be compared and ``{same}`` the
-kind drawn for it; ``{boolean with e:int}`` is the body of a lambda with the variable ``e``. A kind is a type in
-Spark's words without a decimal's digits; nested ones have short names here.
+A form is SQL with the kinds of its arguments in braces, such as ``substring({string}, 2, 3)``. ``{any}`` stands for any kind
+that can be compared, and ``{same}`` for the kind that was chosen for ``{any}``. ``{boolean with e:int}`` is the body of a
+lambda with the variable ``e``. A kind is a type's name in Spark, without the precision of decimals. Nested types have short
+names here.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ NESTED = {
     "span": "interval day to second",
     "months": "interval year to month",
 }
-"""Kinds that forms call by a shorter name."""
+"""The short names of nested types in forms."""
 
 
 @dataclass(frozen=True)
 class Argument:
-    """A hole of a form: its kind, and the variables of the lambda whose body it is."""
+    """A placeholder of a form: its kind, and, if it is the body of a lambda, the variables of the lambda."""
 
     kind: str
     variables: tuple[tuple[str, str], ...] = ()
@@ -35,7 +36,7 @@ class Argument:
 
 @dataclass(frozen=True)
 class Form:
-    """SQL with holes ``{0} {1} ...``, its kind, and what goes into the holes."""
+    """SQL with the placeholders ``{0}``, ``{1}``, ..., its kind, and its arguments."""
 
     text: str
     kind: str
@@ -63,7 +64,7 @@ LITERALS: dict[str, tuple[str, ...]] = {
     NESTED["ints"]: ("array(1, NULL)", "array_remove(array(1), 1)", "CAST(NULL AS ARRAY<INT>)"),
     NESTED["strings"]: ("array('b', 'a', NULL)", "split('x,y,,z', ',')", "CAST(NULL AS ARRAY<STRING>)"),
     NESTED["doubles"]: ("array(0D, -0.0D, double('NaN'))", "CAST(NULL AS ARRAY<DOUBLE>)"),
-    # fields that may be NULL: PySpark hands over no NULL struct of fields that never are
+    # The fields are nullable, because PySpark cannot convert a NULL struct with fields that are never NULL.
     NESTED["pair"]: (
         "named_struct('x', try_cast('1' AS INT), 's', nullif('a', ''))",
         "CAST(NULL AS STRUCT<x: INT, s: STRING>)",
@@ -90,7 +91,7 @@ LITERALS: dict[str, tuple[str, ...]] = {
 }
 KINDS = tuple(LITERALS)
 COMPARED = tuple(kind for kind in KINDS if kind != NESTED["map"])
-"""Kinds whose values compare, sort and group."""
+"""The kinds whose values can be compared, sorted and grouped."""
 NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 
 _PRINTED = (
@@ -298,7 +299,7 @@ _SAFE: dict[str, list[str]] = {
     ],
     "doubles": [
         "array({double}, {double})", "CAST({ints} AS ARRAY<DOUBLE>)",
-        # without -0.0, for which the engine does not support sets
+        # Adding 0 removes -0.0, for which the engine does not support array sets.
         "array_distinct(transform({doubles}, z -> z + 0D))", "sort_array(transform({doubles}, z -> z + 0D))",
         *(f"array_{name}(transform({{doubles}}, z -> z + 0D), transform({{doubles}}, z -> z + 0D))"
           for name in ("union", "except", "intersect")),
@@ -333,7 +334,7 @@ _SAFE: dict[str, list[str]] = {
     ],
     "months": ["make_ym_interval({int} % 100, {int} % 30)", "(- {months})"],
 }
-# Spark raises errors for some values in ANSI mode.
+# Forms that raise errors for some values in ANSI mode.
 _RAISING: dict[str, list[str]] = {
     "boolean": [
         "({string} < {int})", "({string} = {date})", "exists({doubles}, x -> 1 / x > {double})",
@@ -390,7 +391,7 @@ _RAISING: dict[str, list[str]] = {
     "span": ["({span} / {int})", "({span} + {span})", "make_dt_interval({int}, {int}, {int})"],
     "months": ["({months} + {months})", "({months} * {int})", "({months} / {int})", "make_ym_interval({int}, {int})"],
 }
-# Java's last digit may differ from C's, and a cast to string or a comparison would turn that into a mismatch.
+# The last digit can differ between Java and C. A cast to string or a comparison would turn that into a mismatch.
 _INEXACT: dict[str, list[str]] = {
     "double": [
         *(f"{name}({{double}})" for name in _MATH),
@@ -411,14 +412,14 @@ _OF_COMPARED_KINDS = ("nullif({%s}, {%s})", "least({%s}, {%s})", "greatest({%s},
 
 def _argument(hole: str) -> Argument:
     name, _, variables = hole.partition(" with ")
-    # commas inside of a struct's type separate no variables
+    # Commas inside of a struct's type do not separate variables.
     declared = re.split(r",(?![^<]*>)", variables) if variables else []
     pairs = (variable.partition(":") for variable in declared)
     return Argument(NESTED.get(name, name), tuple((variable, its) for variable, _, its in pairs))
 
 
 def parse_form(kind: str, text: str) -> Form:
-    """The form of SQL with kinds in braces."""
+    """Parse SQL with kinds in braces to a form."""
     arguments = tuple(_argument(hole) for hole in re.findall(r"\{([^}]*)\}", text))
     numbers = iter(range(len(arguments)))
     return Form(re.sub(r"\{[^}]*\}", lambda hole: f"{{{next(numbers)}}}", text), kind, arguments)
@@ -438,10 +439,10 @@ def _generic(kind: str) -> Iterable[Form]:
 
 
 SAFE = _forms(_SAFE)
-"""Forms by kind that hardly ever raise an error."""
+"""Forms by kind that almost never raise an error."""
 GENERIC = {kind: tuple(_generic(kind)) for kind in KINDS}
-"""Forms that every kind has, or every kind that can be compared."""
+"""Forms that exist for every kind, or for every kind that can be compared."""
 RAISING = _forms(_RAISING)
 """Forms by kind that raise errors in ANSI mode for some values."""
 INEXACT = _forms(_INEXACT)
-"""Forms by kind whose last digits may differ: for the outermost call only."""
+"""Forms by kind whose last digits can differ. They are only used as the outermost call."""

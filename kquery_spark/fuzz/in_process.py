@@ -1,4 +1,4 @@
-"""A batch once more in the engine without Spark, as far as the engine's own SQL has its expressions."""
+"""Runs a batch again in the engine without Spark, for the expressions that the engine's own SQL supports."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kquery_spark.fuzz.oracle import Answer, failure, in_schema_of
 
 
 class InProcess:
-    """One batch in a context."""
+    """One batch in an ``ExecutionContext``."""
 
     def __init__(self, context: ExecutionContext, batch: Batch) -> None:
         self._context = context
         self._batch = batch
 
     def alone(self, expr: Expr) -> Answer | None:
-        """The values of an expression in each row, or its error; None where the engine's own SQL does not have it."""
+        """Return the values of an expression, or its error; None if the engine's own SQL does not support it."""
         try:
             return self._context.sql(f"SELECT {expr.sql()} AS x FROM {self._batch.table.name}").to_arrow()
         except (Unsupported, PlanError):
@@ -32,7 +32,10 @@ class InProcess:
             return error
 
     def compare(self, judged: Sequence[Judged], batch: Batch, expected: pa.Table) -> None:
-        """Judges expressions on which Spark and the engine on Spark agree. ``expected``: Spark's result of ``batch``."""
+        """Judge expressions that have the same result in Spark and in the engine on Spark.
+
+        expected: Spark's result of ``batch``.
+        """
         known = [one for one in judged if self._has(one.expr)]
         if not known:
             return
@@ -50,7 +53,7 @@ class InProcess:
             return bool(self._context.sql(self._batch.of([expr]).sql()).schema.names)
         except (Unsupported, PlanError):
             return False
-        except Exception:  # an error of a constant, which is met again when the query is run
+        except Exception:  # the error of a constant, which running the query will raise again
             return True
 
     def _run(self, judged: Sequence[Judged]) -> Answer:
@@ -60,7 +63,10 @@ class InProcess:
             return error
 
     def _columns(self, judged: Sequence[Judged], expected: pa.Table) -> None:
-        """One query for all, or halves where it fails; ``expected`` has the row number and a column for each."""
+        """Run one query for all expressions; if it fails, run the halves.
+
+        expected: the row number, and one column per expression.
+        """
         result = self._run(judged)
         if isinstance(result, Exception):
             half = len(judged) // 2
@@ -91,6 +97,6 @@ class InProcess:
 
     @staticmethod
     def _fails(judged: Judged, expected: pa.ChunkedArray, error: Exception) -> None:
-        # Spark's optimizer makes NULL of a call with a constant NULL, whatever its other arguments raise
+        # Spark's optimizer replaces a call with a constant NULL argument by NULL, even if another argument would raise.
         if not isinstance(error, Unsupported | PlanError) and expected.null_count < len(expected):
             judged.outcome = replace(failure("only engine fails", error), local=True)

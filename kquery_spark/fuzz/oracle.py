@@ -1,4 +1,4 @@
-"""Runs one case on Spark and in the engine and says how they differ."""
+"""Runs one case in Spark and in the engine, and describes how the results differ."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Kind = Literal[
 ]
 MISMATCHES = ("rows", "schema", "only engine fails", "only spark fails", "error class")
 Answer: TypeAlias = pa.Table | Exception
-# Failures of Spark's own, by where they happen.
+# Known bugs of Spark, by the Java method in which they fail.
 _FAILS_IN = {
     "ParquetDictionary.decodeTo": "Spark's lambdas look up NULLs in dictionaries that hold no value",
     "OrcFilters$.castLiteralValue": "Spark compares a column of ORC files with a subquery that is NULL",
@@ -45,7 +45,7 @@ _FAILS_IN = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a case. ``signature``: what stays the same while it shrinks; ``local``: without Spark."""
+    """The outcome of a case. signature: must not change while the case shrinks. local: True if found without Spark."""
 
     kind: Kind
     detail: str = ""
@@ -54,12 +54,12 @@ class Outcome:
 
     @property
     def mismatch(self) -> bool:
-        """Whether the engine did not do what Spark did."""
+        """True if the engine behaved differently from Spark."""
         return self.kind in MISMATCHES
 
 
 class Oracle:
-    """Runs cases on a session, and in this process unless ``local`` is False."""
+    """Runs cases in a Spark session, and also in this process without Spark unless ``local`` is False."""
 
     def __init__(self, spark: SparkSession, store: TableStore, local: bool = True) -> None:
         self._spark = spark
@@ -67,7 +67,7 @@ class Oracle:
         self._local = local
 
     def run(self, case: Case) -> Outcome:
-        """The outcome of one case; plans are built anew for each side."""
+        """Return the outcome of one case. Each side builds its own plan."""
         self._store.register(case.tables)
         with applied(self._spark, case.settings):
             expected = self._expected(case)
@@ -84,7 +84,7 @@ class Oracle:
         except (AnalysisException, ParseException) as error:
             return Outcome("invalid", sentence(error))
         answer = spark_answer_of(frame)
-        # PySpark cannot hand over NULL structs of fields that never are
+        # PySpark cannot convert NULL structs with fields that are never NULL.
         if isinstance(answer, pa.ArrowInvalid):
             return Outcome("invalid", sentence(answer))
         for place, failing in _FAILS_IN.items():
@@ -108,7 +108,7 @@ class Oracle:
         return _verdict(case, expected, actual)
 
     def _in_process(self, case: Case, expected: Answer, on_spark: Outcome) -> Outcome:
-        """The same query by ``ExecutionContext`` without Spark; ``on_spark`` when that declines it."""
+        """Run the same query in an ``ExecutionContext`` without Spark. Return ``on_spark`` if that declines the query."""
         zone = str(self._spark.conf.get(TIME_ZONE))
         config = engine_config(case.settings)
         context = self._store.context(case.tables, config, is_ansi(case.settings), zone)
@@ -125,6 +125,7 @@ class Oracle:
 
 
 def _verdict(case: Case, expected: Answer, actual: Answer) -> Outcome:
+    """Compare the answers of Spark and of the engine, which can be rows or errors."""
     if isinstance(expected, Exception) and isinstance(actual, Exception):
         return Outcome("both fail", sentence(expected))
     if isinstance(expected, Exception):
@@ -139,7 +140,7 @@ def _verdict(case: Case, expected: Answer, actual: Answer) -> Outcome:
 
 
 def answer_of(frame: DataFrame) -> Answer:
-    """The rows, or the error there is instead; the engine must not leave a failure to Spark."""
+    """Return the rows, or the error. A fallback to Spark at run time counts as an error of the engine."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", FallbackWarning)
@@ -149,15 +150,16 @@ def answer_of(frame: DataFrame) -> Answer:
 
 
 def spark_answer_of(frame: DataFrame) -> Answer:
-    """Spark's own answer. An error that is none of Spark's classes may be one of the machine: it has to come twice."""
+    """Return Spark's answer. An error without a Spark error class can be a problem of the machine, so try it twice."""
     answer = answer_of(frame)
     return answer_of(frame) if isinstance(answer, Exception) and error_class(answer) is None else answer
 
 
 def in_schema_of(expected: pa.Table, actual: pa.Table) -> pa.Table:
-    """Columns of the engine without Spark as Spark declares them, where they are of Spark's types.
+    """Return the result of the engine without Spark with the column declarations of Spark's result.
 
-    PySpark says UTC whatever the session's time zone is, and Spark knows of more constants that they are never NULL.
+    Only columns of the same Spark type are converted. Two differences are expected: PySpark declares timestamps as UTC
+    regardless of the session's time zone, and Spark knows that more constants are never NULL.
     """
     if expected.column_names != actual.column_names:
         return actual
@@ -170,9 +172,9 @@ def in_schema_of(expected: pa.Table, actual: pa.Table) -> pa.Table:
 
 
 def failure(kind: Kind, error: Exception) -> Outcome:
-    """The outcome of one side's error."""
+    """Return the outcome for an error that only one side raised."""
     text = str(error)
-    # a worker's own words are the last line of its traceback
+    # The last line of a traceback has the error of the worker itself.
     named = re.findall(
         r"^([A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Invalid)\w*): ([^\n]*)", text, re.MULTILINE
     )
@@ -181,7 +183,10 @@ def failure(kind: Kind, error: Exception) -> Outcome:
 
 
 def engine_failure(error: Exception) -> Outcome:
-    """The outcome of the engine's error. What it declines only when it sees the values, Spark runs again: no failure."""
+    """Return the outcome of an error of the engine.
+
+    If the engine declines the query only at run time, because of the values, Spark runs it again. That is not a failure.
+    """
     outcome = failure("only engine fails", error)
     of_task = task_error_of(error)
     names = [Unsupported.__name__, *(cls.__name__ for cls in Unsupported.__subclasses__())]
@@ -192,5 +197,5 @@ def engine_failure(error: Exception) -> Outcome:
 
 
 def sentence(error: Exception) -> str:
-    """An error on one line."""
+    """Return an error as one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:400]

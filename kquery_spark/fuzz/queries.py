@@ -1,4 +1,7 @@
-"""Queries as trees: what is generated, printed as SQL, and shrunk."""
+"""Queries as trees, which are generated, printed as SQL, and shrunk.
+
+``smaller`` yields similar trees with less in them. Shrinking takes the first one that still fails and repeats.
+"""
 
 from __future__ import annotations
 
@@ -15,17 +18,17 @@ class Scan:
     table: str
 
     def sql(self) -> str:
-        """Its name."""
+        """Return the name of the table."""
         return self.table
 
     def smaller(self) -> Iterator[Source]:
-        """Nothing is smaller."""
+        """Yield nothing: a table cannot become smaller."""
         return iter(())
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Two sources side by side. ``kind`` is SQL's: INNER, LEFT, ..., LEFT SEMI, CROSS."""
+    """A join of two sources. kind: in SQL, such as INNER, LEFT, LEFT SEMI or CROSS."""
 
     left: Source
     right: Source
@@ -33,12 +36,12 @@ class Joined:
     on: Expr | None
 
     def sql(self) -> str:
-        """``left KIND JOIN right ON condition``."""
+        """Return ``left KIND JOIN right ON condition``."""
         condition = "" if self.on is None else f" ON {self.on.sql()}"
         return f"{self.left.sql()} {self.kind} JOIN {self.right.sql()}{condition}"
 
     def smaller(self) -> Iterator[Source]:
-        """One side, smaller sides, a smaller condition."""
+        """Yield one of the sides, then joins with a smaller side, then joins with a smaller condition."""
         yield self.left
         yield self.right
         yield from (replace(self, left=less) for less in self.left.smaller())
@@ -49,17 +52,17 @@ class Joined:
 
 @dataclass(frozen=True)
 class Derived:
-    """A query in parentheses."""
+    """A derived table: a query in parentheses with a name."""
 
     query: Query
     name: str
 
     def sql(self) -> str:
-        """``(query) AS name``."""
+        """Return ``(query) AS name``."""
         return f"({self.query.sql()}) AS {self.name}"
 
     def smaller(self) -> Iterator[Source]:
-        """What the query reads, then the query with less in it."""
+        """Yield the source of the query, then derived tables with a smaller query."""
         if isinstance(self.query, Select):
             yield self.query.source
         yield from (replace(self, query=less) for less in self.query.smaller())
@@ -67,7 +70,7 @@ class Derived:
 
 @dataclass(frozen=True)
 class Item:
-    """A column of a result with its name; ``key``: it is a group key, ``call``: an aggregate."""
+    """A column of a result with its name. key: True for a grouping key. call: True for an aggregate."""
 
     expr: Expr
     name: str
@@ -77,9 +80,9 @@ class Item:
 
 @dataclass(frozen=True)
 class Select:
-    """One SELECT. ``order``: by all columns, in these directions, so that a LIMIT has one right answer.
+    """One SELECT. order: the direction of each column in ORDER BY, which has all columns, so a LIMIT is deterministic.
 
-    ``grouping``: ROLLUP or CUBE of the keys, or nothing.
+    grouping: ROLLUP, CUBE, or an empty string.
     """
 
     items: tuple[Item, ...]
@@ -92,7 +95,7 @@ class Select:
     grouping: str = ""
 
     def sql(self) -> str:
-        """The SQL on one line."""
+        """Return the SQL on one line."""
         parts = ["SELECT " + ("DISTINCT " if self.distinct else "")]
         parts.append(", ".join(f"{item.expr.sql()} AS {item.name}" for item in self.items))
         parts.append(f" FROM {self.source.sql()}")
@@ -115,7 +118,7 @@ class Select:
         return "".join(parts)
 
     def smaller(self) -> Iterator[Query]:
-        """Without a clause, without a column, over less, with smaller expressions."""
+        """Yield queries without a clause, without a column, over a smaller source, and with smaller expressions."""
         if isinstance(self.source, Derived):
             yield self.source.query
         if self.limit is not None:
@@ -140,7 +143,7 @@ class Select:
             yield from (replace(self, having=less) for less in self.having.smaller())
         for index, item in enumerate(self.items):
             for less in item.expr.smaller():
-                # an aggregate that shrank to its argument would no longer be one
+                # An aggregate must not shrink to its argument, which would not be an aggregate any more.
                 if item.call and "(" not in less.text:
                     continue
                 items = (*self.items[:index], replace(item, expr=less), *self.items[index + 1 :])
@@ -156,11 +159,11 @@ class SetOperation:
     word: str
 
     def sql(self) -> str:
-        """Both in parentheses, with the word between."""
+        """Return both queries in parentheses with the operator between them."""
         return f"({self.left.sql()}) {self.word} ({self.right.sql()})"
 
     def smaller(self) -> Iterator[Query]:
-        """One side, or both without a column, or one side smaller."""
+        """Yield one of the sides, then both sides without a column, then operations with a smaller side."""
         yield self.left
         yield self.right
         if len(self.left.items) > 1:

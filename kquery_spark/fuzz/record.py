@@ -1,4 +1,4 @@
-"""A campaign's progress, saved in a file so that a stopped run continues where it was."""
+"""The record of a campaign: counts and findings. It is saved in a file, so that a stopped campaign can be resumed."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any
 from kquery_spark.fuzz.oracle import MISMATCHES, Outcome
 
 COMPARED = ("same", "both fail", *MISMATCHES)
-"""Outcomes of cases that count: both engines had an answer or an error."""
+"""The outcomes that count as compared: both engines had an answer or an error."""
 _MAX_REASONS = 200
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A difference: where it came from, what it is, and the smallest query found."""
+    """A difference: its seed and batch, its kind, and the smallest query that shows it."""
 
     seed: int
     batch: int
@@ -31,10 +31,10 @@ class Finding:
 
 @dataclass
 class Record:
-    """Counts of a campaign.
+    """The counts of a campaign.
 
-    batches: done, by seed. counts: cases by what they are, format, ANSI mode and outcome. in_process: how many of them
-    were also equal in the engine without Spark. reasons: why expressions were left to Spark.
+    batches: the finished batches by seed. counts: cases by shape, table format, ANSI mode and outcome. in_process: cases
+    that also had the same result in the engine without Spark. reasons: counts of the reasons why cases were not compared.
     """
 
     batches: Counter[int] = field(default_factory=Counter)
@@ -57,16 +57,16 @@ class Record:
 
     @property
     def cases(self) -> int:
-        """How many cases both engines ran."""
+        """The number of cases that both engines ran."""
         return sum(count for key, count in self.counts.items() if key[3] in COMPARED)
 
     @property
     def mismatches(self) -> int:
-        """How many cases differ, also those like one found before."""
+        """The number of cases that differ, including those that are like an earlier finding."""
         return sum(count for key, count in self.counts.items() if key[3] in MISMATCHES)
 
     def by(self, field_of: Callable[[tuple[str, str, str, str]], str]) -> Counter[str]:
-        """Counts of all cases by one part of their key."""
+        """Return the counts of all cases by one part of their key."""
         totals: Counter[str] = Counter()
         for key, count in self.counts.items():
             totals[field_of(key)] += count
@@ -86,7 +86,7 @@ class Record:
         return "\n".join(lines)
 
     def to_json(self) -> dict[str, Any]:
-        """The record as JSON's types, with sums for readers."""
+        """Return the record as JSON values, with sums for human readers."""
         return {
             "cases": self.cases,
             "mismatches": self.mismatches,
@@ -101,7 +101,7 @@ class Record:
 
     @classmethod
     def from_json(cls, data: dict[str, Any]) -> Record:
-        """The record that ``to_json`` gave."""
+        """Return the record that ``to_json`` converted."""
         return cls(
             Counter({int(seed): count for seed, count in data["seeds"].items()}),
             data["seconds"],
@@ -113,11 +113,11 @@ class Record:
 
     @classmethod
     def load(cls, path: Path | None) -> Record:
-        """The record in a file, or a new one."""
+        """Return the record in a file, or a new one if there is no file."""
         return cls() if path is None or not path.exists() else cls.from_json(json.loads(path.read_text()))
 
     def save(self, path: Path | None) -> None:
-        """Write the file as a whole or not at all."""
+        """Write the file atomically."""
         if path is None:
             return
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""A mismatch as a ready-made pytest."""
+"""Converts a mismatch to a pytest module."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.fuzz.tables import FuzzTable
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A case that differs, as small as it got, and where it came from."""
+    """A case that differs, after shrinking, with its original and its seed and batch number."""
 
     seed: int
     number: int
@@ -35,9 +35,9 @@ class Mismatch:
 
 
 def as_pytest(case: Case, name: str, local: bool = False) -> str:
-    """The text of a test module that fails while Spark and the engine differ on ``case``.
+    """Return the source of a test module that fails while Spark and the engine differ on ``case``.
 
-    ``local``: the engine without Spark. It asks for the fixture ``spark``, a session.
+    local: the engine runs without Spark. The test uses the fixture ``spark``, a session.
     """
     settings = dict(case.settings)
     ordered = ", ordered=True" if getattr(case.query, "order", ()) else ""

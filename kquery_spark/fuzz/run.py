@@ -1,4 +1,4 @@
-"""The campaign: batches of several seeds by turns, until the time or the number of cases is up."""
+"""Runs a campaign: batches of several seeds in turn, until a time or a number of cases is reached."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kquery_spark.fuzz.store import TableStore
 
 Cases = Literal["queries", "expressions", "both"]
 _QUERIES_PER_BATCH = 8
-"""Whole queries of one batch, over the same tables."""
+"""The number of whole queries in one batch. They share their tables."""
 _BATCHES_PER_QUERY_BATCH = 16
 """If a run has both kinds of batches, one in this number is of whole queries, because these take most of its time."""
 _MAX_SHRUNK_PER_BATCH = 3
@@ -31,7 +31,7 @@ _MAX_SHRUNK_PER_BATCH = 3
 
 @dataclass(frozen=True)
 class Campaign:
-    """What to run. ``seconds`` and ``cases``: whichever is reached first, counted over all runs of a record."""
+    """What to run. It ends after ``seconds`` of this run or ``cases`` of the whole record, whichever is reached first."""
 
     seeds: Sequence[int]
     seconds: float | None = None
@@ -44,12 +44,12 @@ class Campaign:
             raise ValueError("say for how long (seconds) or how many (cases)")
 
     def is_over(self, record: Record, seconds: float) -> bool:
-        """Whether enough was done; ``seconds`` of this run."""
+        """Return True if the campaign is over. seconds: the time of this run so far."""
         enough = self.cases is not None and record.cases >= self.cases
         return enough or (self.seconds is not None and seconds >= self.seconds)
 
     def is_of_queries(self, number: int) -> bool:
-        """Whether a batch has whole queries."""
+        """Return True if the batch with this number has whole queries, False if it has expressions."""
         return self.only == "queries" or (
             self.only == "both" and number % _BATCHES_PER_QUERY_BATCH == _BATCHES_PER_QUERY_BATCH - 1
         )
@@ -57,7 +57,7 @@ class Campaign:
 
 @dataclass
 class Fuzzer:
-    """Runs batches, counts outcomes, and shrinks what differs. Calls ``found`` with each new difference."""
+    """Runs batches, counts outcomes, and shrinks the cases that differ. Calls ``found`` for each new difference."""
 
     spark: SparkSession
     campaign: Campaign
@@ -66,7 +66,7 @@ class Fuzzer:
     _known: set[tuple[str, str]] = field(default_factory=set)
 
     def run(self, progress: Callable[[Record], None] = lambda record: None) -> Record:
-        """Run until the campaign is over; calls ``progress`` with the record after each batch."""
+        """Run until the campaign is over. ``progress`` is called with the record after each batch."""
         before, start = self.record.seconds, time.monotonic()
         with TableStore(self.spark) as store, applied(self.spark, UNCOMPILED):
             while not self.campaign.is_over(self.record, time.monotonic() - start):
@@ -110,7 +110,7 @@ class Fuzzer:
     def _look_into(
         self, store: TableStore, seed: int, number: int, batch: Batch, expr: Expr, outcome: Outcome
     ) -> None:
-        """Shrinks an expression alone, where it differs alone, too; otherwise it is reported as it is."""
+        """Shrink an expression if it also differs by itself; otherwise report it unchanged."""
         case = batch.case(expr)
         oracle = Oracle(self.spark, store)
         alone = oracle.run(case)
@@ -122,10 +122,11 @@ class Fuzzer:
             self._report(Mismatch(seed, number, case, case, outcome))
 
     def _is_known(self, kind: str, expr: Expr) -> bool:
-        """Whether a call in the expression differed before, and was reported."""
+        """Return True if a difference of the same kind was reported for a call of the same form."""
         return any((kind, text) in self._known for text in expr.strings())
 
     def _shrink(self, oracle: Oracle, seed: int, number: int, case: Case, outcome: Outcome) -> None:
+        # A smaller case counts only if it fails in the same way. Otherwise shrinking could slip to another bug.
         failing = outcome
 
         def still_fails(smaller: Case) -> bool:
@@ -162,7 +163,7 @@ def fuzz(
     found: Callable[[Mismatch], None] = lambda mismatch: None,
     progress: Callable[[Record], None] = lambda record: None,
 ) -> Record:
-    """Run a campaign. ``path``: the file of its record, which is read first and written after each batch."""
+    """Run a campaign. path: the file of its record, which is read first and written after each batch."""
 
     def save(record: Record) -> None:
         record.save(path)

@@ -1,4 +1,4 @@
-"""Session settings for a while."""
+"""Temporary session settings, and what they mean for the engine without Spark."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING
 LENIENT = {"spark.sql.ansi.enabled": "false"}
 TIME_ZONE = "spark.sql.session.timeZone"
 UNCOMPILED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-"""Spark interprets its expressions: the same answers, without compiling classes for a few rows."""
+"""Spark interprets its expressions: the results are the same, but no classes are compiled for a few rows."""
 
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "CODEGEN_ONLY"}
 IN_DRIVER = {f"{PREFIX}driverBytes": str(EngineConfig().driver_bytes)}
-"""Small queries run in threads of this process, not in Spark's workers."""
+"""Small queries run in threads of this process instead of in Spark's workers."""
 
 
 @contextlib.contextmanager
 def applied(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """The session with these settings; what was set before comes back."""
+    """Apply settings to the session while the ``with`` block runs, and restore the previous ones."""
     before = {name: spark.conf.get(name, None) for name in settings}
     try:
         for name, value in settings.items():
@@ -36,12 +36,12 @@ def applied(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
 
 
 def is_ansi(settings: Mapping[str, str]) -> bool:
-    """Whether values out of range raise errors."""
+    """Return True unless the settings disable ANSI mode, in which values out of range raise errors."""
     return settings.get("spark.sql.ansi.enabled") != "false"
 
 
 def engine_config(settings: Mapping[str, str]) -> EngineConfig:
-    """What the settings mean to the engine without Spark."""
+    """Return the configuration of the engine without Spark for these session settings."""
     own = {name: value for name, value in settings.items() if name.startswith(PREFIX)}
     config = EngineConfig(parallelism=2).with_settings(own)
     return (

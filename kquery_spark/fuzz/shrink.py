@@ -1,4 +1,4 @@
-"""Shrinking a case that differs: fewer clauses, smaller expressions, fewer rows, default settings."""
+"""Shrinks a case that differs: fewer clauses, smaller expressions, fewer rows, default settings."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from kquery_spark.fuzz.tables import FuzzTable
 
 
 def shrink(case: Case, still_fails: Callable[[Case], bool], attempts: int = 150) -> Case:
-    """The smallest failing case, reached greedily: takes the first smaller case that still fails until none does.
+    """Return a smaller failing case. It is a greedy search: take the first smaller case that still fails, and repeat.
 
-    ``still_fails`` must say False for a case that has become invalid or fails in another way.
-    At most ``attempts`` are tried, since each runs two engines.
+    The query is shrunk first, then the settings, then the tables, because a smaller query needs fewer tables and columns.
+    still_fails: must return False for a case that is invalid or fails in another way. attempts: the most calls of it,
+    because each runs two engines.
     """
     left = attempts
     steps: tuple[Callable[[Case], Iterator[Case]], ...] = (_queries, _settings, _tables)
@@ -60,6 +61,10 @@ def _tables(case: Case) -> Iterator[Case]:
 
 
 def _less(table: FuzzTable, words: frozenset[str]) -> Iterator[FuzzTable]:
+    """Yield smaller tables: without unused columns, as Parquet, in one file, and without parts of the rows.
+
+    Halves of the rows are left out first, then quarters, and so on. words: the identifiers in the query.
+    """
     data = table.data
     used = [name for name in data.column_names if name in words] or data.column_names[:1]
     if len(used) < data.num_columns:
@@ -73,5 +78,5 @@ def _less(table: FuzzTable, words: frozenset[str]) -> Iterator[FuzzTable]:
         for start in range(0, rows, size):
             remaining = [row for row in range(rows) if not start <= row < start + size]
             yield replace(table, data=data.take(remaining))
-        # row by row only when few are left: every attempt runs two engines
+        # Leave out single rows only if few are left, because every attempt runs two engines.
         size = size // 2 if rows <= 12 or size > rows // 4 else 0

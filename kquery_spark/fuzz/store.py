@@ -1,4 +1,4 @@
-"""Tables on disk in their formats, as views of a Spark session and as tables of contexts without Spark."""
+"""Stores tables on disk in their formats, as views of a Spark session and as tables of contexts without Spark."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ READER_OPTIONS = {"parquet.filter.dictionary.enabled": "false", "parquet.filter.
 
 
 class TableStore:
-    """A directory of tables; tables of equal name replace each other. Close it to remove them."""
+    """A directory of tables. A table replaces an earlier one of the same name. Closing the store removes all tables."""
 
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
@@ -46,11 +46,11 @@ class TableStore:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def register(self, tables: Sequence[FuzzTable]) -> None:
-        """Write the tables that are not there yet, each as a view of the session."""
+        """Write the tables that are not stored yet, and create a view of the session for each."""
         for table in tables:
             if self._registered.get(table.name) is table:
                 continue
-            # a new directory each time: workers may remember files by their path
+            # Use a new directory each time, because workers cache data by the paths of files.
             self._written += 1
             directory = self._directory / f"{self._written}-{table.name}"
             write_table(self._spark, table, directory)
@@ -66,11 +66,11 @@ class TableStore:
     def context(
         self, tables: Sequence[FuzzTable], config: EngineConfig, ansi: bool = True, time_zone: str = "UTC"
     ) -> ExecutionContext:
-        """The engine without Spark over these tables."""
+        """Return a context without Spark over these tables."""
         context = ExecutionContext(config=config, ansi=ansi, time_zone=time_zone)
         for table in tables:
             directory = self._directories[table.name]
-            if table.format == "orc":  # whose times are of the JVM's time zone, not of the session's
+            if table.format == "orc":  # times in ORC files use the JVM's time zone, not the session's
                 context.register_source(table.name, orc_source([str(directory)], time_zone, self._jvm_zone))
             else:
                 register_locally(context, table, directory)
@@ -78,9 +78,9 @@ class TableStore:
 
 
 def write_table(spark: SparkSession, table: FuzzTable, directory: Path) -> None:
-    """The table as one file a piece: Parquet by Arrow, any other format by Spark."""
+    """Write a table with one file per piece: Parquet by Arrow, other formats by Spark."""
     if table.format != "parquet":
-        # with its schema, or times without a zone would get one
+        # Pass the schema explicitly. Otherwise times without a time zone would get one.
         frame = spark.createDataFrame(table.data, ddl(table.data.schema)).repartition(table.pieces)
         frame.write.format(table.format).save(str(directory))
         return
@@ -92,12 +92,12 @@ def write_table(spark: SparkSession, table: FuzzTable, directory: Path) -> None:
 
 
 def ddl(schema: pa.Schema) -> str:
-    """The columns as Spark SQL declares them."""
+    """Return the column declarations in Spark SQL."""
     return ", ".join(f"{field.name} {t.spark_name(field.type)}" for field in schema)
 
 
 def register_locally(context: ExecutionContext, table: FuzzTable, directory: Path) -> None:
-    """A table of any format but ORC in a context, with the schema given to it where the files have none."""
+    """Register a table of any format but ORC in a context, with an explicit schema if its files have none."""
     if table.format == "csv":
         context.register_csv(table.name, directory, ddl(table.data.schema), header=False)
     elif table.format == "json":

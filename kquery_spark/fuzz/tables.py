@@ -1,4 +1,4 @@
-"""Random tables: every type, NULL, NaN, extremes, few and many distinct values, no rows at all."""
+"""Generates random tables: every type, NULL, NaN, extremes, few and many distinct values, and no rows at all."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Format = Literal["parquet", "orc", "csv", "json"]
 
 @dataclass(frozen=True)
 class FuzzTable:
-    """A table by name. ``pieces``: how many files it is cut into, so that it has several splits."""
+    """A table with a name. pieces: the number of its files, so that it can have several splits."""
 
     name: str
     data: pa.Table
@@ -26,13 +26,13 @@ class FuzzTable:
     format: Format = "parquet"
 
     def columns(self) -> list[tuple[str, str]]:
-        """Name and kind of every column, as expressions know kinds."""
+        """Return the name and the kind of each column (kinds as in ``grammar``)."""
         return [(field.name, kind_of(field.type)) for field in self.data.schema]
 
 
 _PAIR = pa.struct([("x", pa.int32()), ("s", pa.string())])
 _DEEP = pa.struct([("a", pa.list_(pa.int32())), ("d", pa.date32())])
-# Doubles are multiples of 1/4 and not large, so that sums are exact in whatever order they are taken.
+# Doubles are small multiples of 1/4, so that their sums are exact in any order.
 _STRINGS = ("", "a", "A", "ab", "abc", " a ", "zz", "é", "ß", "日本", "10", "-3", "2.5", "%", "a_b", "x" * 40)
 _POOLS: dict[pa.DataType, Sequence[Any]] = {
     pa.bool_(): (True, False),
@@ -87,25 +87,25 @@ TYPES_OF: dict[Format, tuple[pa.DataType, ...]] = {
     "parquet": TYPES,
     "orc": tuple(
         kind for kind in TYPES if kind != _DEEP
-    ),  # the engine leaves dates in nested ORC types to Spark
+    ),  # the engine falls back to Spark for dates in nested ORC types
     "csv": tuple(kind for kind in _FLAT if kind != pa.binary()),
     "json": tuple(kind for kind in TYPES if kind != pa.binary() and not pa.types.is_map(kind)),
 }
-"""Which types a table of a format has."""
+"""The types that tables of each format can have."""
 FORMATS = tuple(TYPES_OF)
 
 
 def kind_of(arrow: pa.DataType) -> str:
-    """The word expressions have for a type: its name in Spark, without a decimal's digits."""
+    """Return the kind of a type: its name in Spark, without the precision of decimals."""
     return t.spark_name(arrow).partition("(")[0]
 
 
 def random_table(rng: Random, name: str, prefix: str) -> FuzzTable:
-    """A table of 3 to 9 columns named ``<prefix>0 ...``, which can all be sorted by; one in ten has no rows."""
+    """Return a table with 3 to 9 sortable columns ``<prefix>0``, ``<prefix>1``, ... One table in ten has no rows."""
     rows = 0 if rng.random() < 0.1 else rng.choice((1, 3, 20, 60, 200))
     form = _random_format(rng)
     sortable = [kind for kind in TYPES_OF[form] if not pa.types.is_map(kind)]
-    # a key column that tables share, so that joins find partners
+    # The first column of every table is an int, so that joins between tables have matches.
     types = [pa.int32(), *rng.sample(sortable, rng.randint(2, 8))]
     columns = [_column(rng, kind, rows, form) for kind in types]
     names = [f"{prefix}{index}" for index in range(len(types))]
@@ -113,7 +113,7 @@ def random_table(rng: Random, name: str, prefix: str) -> FuzzTable:
 
 
 ID, GROUP = "id", "grp"
-"""Columns of ``wide_table``: another number in each row, and one of four."""
+"""Columns of ``wide_table``: a unique number per row, and one of four group numbers."""
 _MORE = (
     *(pa.bool_(), pa.int32(), pa.int32(), pa.int64(), pa.string(), pa.string(), pa.float64(), pa.date32()),
     *(pa.timestamp("us", "UTC"), pa.timestamp("us"), pa.decimal128(9, 2), pa.list_(pa.int32())),
@@ -121,7 +121,7 @@ _MORE = (
 
 
 def wide_table(rng: Random, name: str) -> FuzzTable:
-    """A table with columns of every type its format has, a number for each row and one for its group."""
+    """Return a table with columns of every type of its format, a row number, and a group number."""
     rows = rng.choice((1, 8, 30, 60, 60))
     form = _random_format(rng)
     types = [*TYPES_OF[form], *(kind for kind in _MORE if kind in TYPES_OF[form])]
@@ -139,7 +139,7 @@ def _random_format(rng: Random) -> Format:
 
 def _column(rng: Random, kind: pa.DataType, rows: int, form: Format) -> pa.Array:
     pool = list(_POOLS[kind])
-    if form == "orc":  # the engine leaves fractions of a second before 1970 in ORC files to Spark
+    if form == "orc":  # the engine falls back to Spark for fractions of a second before 1970 in ORC files
         pool = [value for value in pool if not isinstance(value, datetime) or value.year >= 1970]
     style = rng.random()
     if style < 0.2:
@@ -152,7 +152,8 @@ def _column(rng: Random, kind: pa.DataType, rows: int, form: Format) -> pa.Array
     values = [None if rng.random() < nulls else rng.choice(pool) for _ in range(rows)]
     if pa.types.is_decimal(kind):
         values = [None if value is None else Decimal(value) for value in values]
-    # Spark reads a batch of ORC's that holds only zeros with the sign of the first (docs/trust.md, "Known exceptions")
+    # If an ORC batch has only zeros, Spark reads all of them with the sign of the first one (docs/trust.md, "Known
+    # exceptions").
     if form == "orc" and pa.types.is_floating(kind) and not any(values):
         values = [None if value is None else 0.0 for value in values]
     return pa.array(values, kind)

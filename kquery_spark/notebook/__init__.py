@@ -1,6 +1,6 @@
-"""IPython and Jupyter: ``%load_ext kquery_spark`` adds the magics ``%%kquery`` and ``%kquery``.
+"""The extension for IPython and Jupyter: ``%load_ext kquery_spark`` adds the magics ``%%kquery`` and ``%kquery``.
 
-IPython is optional: nothing imports it until IPython itself calls these functions.
+IPython is optional. It is imported only when IPython itself calls these functions.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Parses the rows that ``show`` prints into cells, and renders them as an HTML table.
+"""Parses the output of ``show`` into cells, and renders these as an HTML table.
 
-Only ``show`` returns Spark's own text of every value, no matter which engine computes the rows.
+Only ``show`` formats every value exactly like Spark, regardless of which engine computes the rows.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from html import escape
 
-# Characters that Spark's ``show`` counts as two wide.
+# Characters that Spark's ``show`` counts as two columns wide.
 _WIDE = re.compile("[ᄀ-ᅟ⺀-꓏가-힣豈-﫿︰-﹯＀-｠￠-￦]")
 # Text has the color of the notebook's theme; rules are a gray that is visible in light and dark themes.
 _TABLE = "border-collapse:collapse;font-size:0.92em;font-variant-numeric:tabular-nums"
@@ -19,14 +19,14 @@ _HEAD = f"{_CELL};border-bottom:2px solid rgba(128,128,128,0.6);font-weight:600"
 
 @dataclass(frozen=True)
 class Grid:
-    """Column names and the first rows of a result, as text. is_cut: whether there are more rows."""
+    """The column names and the first rows of a result, as strings. is_cut: True if there are more rows."""
 
     names: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     is_cut: bool
 
     def html(self, right: tuple[bool, ...]) -> str:
-        """The grid as a table. right: whether each column is aligned right, as numbers are."""
+        """Return the grid as an HTML table. right: whether each column is right-aligned, as numbers are."""
         aligns = ["text-align:right" if r else "text-align:left" for r in right]
         head = "".join(_cell("th", _HEAD, align, n) for n, align in zip(self.names, aligns, strict=True))
         lines = (
@@ -38,9 +38,10 @@ class Grid:
 
 
 def read_grid(text: str) -> Grid:
-    """Parse the output of ``show(truncate=False)``; the rule above the names gives the widths of the columns.
+    """Parse the output of ``show(truncate=False)``. Raises ValueError for any other string.
 
-    Raises ValueError for any other text.
+    The first line, such as ``+---+------+``, is the rule. Its dashes give the widths of the columns, so cells can contain
+    ``|``. The rule is repeated below the names and after the last row; a line after that says that there are more rows.
     """
     rule, *lines = text.rstrip("\n").split("\n")
     if rule not in lines:
@@ -55,7 +56,7 @@ def read_grid(text: str) -> Grid:
 
 
 def _cells(line: str, widths: list[int]) -> tuple[str, ...]:
-    """The cells of a line, without their padding."""
+    """Return the cells of a line, without their padding."""
     cells, start = [], 1
     for width in widths:
         end, left = start, width
@@ -70,7 +71,7 @@ def _cells(line: str, widths: list[int]) -> tuple[str, ...]:
 
 
 def _width(character: str) -> int:
-    """The width that Spark counts for a character: its UTF-16 units, and one more for wide characters."""
+    """Return Spark's width of a character: the number of its UTF-16 units, plus one for wide characters."""
     return (2 if ord(character) > 0xFFFF else 1) + (1 if _WIDE.match(character) else 0)
 
 

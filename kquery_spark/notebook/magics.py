@@ -42,7 +42,7 @@ def register(shell: InteractiveShell) -> None:
 
 
 def _frame(sql: str, options: MagicOptions, names: Mapping[str, Any]) -> Any:
-    """The DataFrame of the SQL: Spark's, an accelerated one, or that of an ``ExecutionContext``."""
+    """Return the DataFrame of the SQL: one of Spark, an accelerated one, or one of an ``ExecutionContext``."""
     if options.engine == "local":
         return _context(options.context, names).sql(sql)
     session = _session(names)
@@ -67,7 +67,7 @@ def _shown(frame: Any, options: MagicOptions) -> Shown:
 
 
 def _session(names: Mapping[str, Any]) -> SparkSession:
-    """The active session of this thread, or the notebook's variable ``spark``."""
+    """Return the active session of this thread, or the notebook's variable ``spark``."""
     session = SparkSession.getActiveSession() or names.get("spark")
     if session is None:
         raise ConfigError(
@@ -77,7 +77,7 @@ def _session(names: Mapping[str, Any]) -> SparkSession:
 
 
 def _context(name: str | None, names: Mapping[str, Any]) -> kq.ExecutionContext:
-    """The ExecutionContext in that variable, or the only one of the notebook; a new one if there is none."""
+    """Return the ExecutionContext in the variable ``name``, or the only one of the notebook; a new one if it has none."""
     if name is not None:
         context = names.get(name)
         if not isinstance(context, kq.ExecutionContext):
@@ -94,7 +94,10 @@ def _context(name: str | None, names: Mapping[str, Any]) -> kq.ExecutionContext:
 
 @contextmanager
 def _one_sentence() -> Iterator[None]:
-    """Turn an error of the query or the options into one sentence with its position in the SQL; other errors pass."""
+    """Turn an error of the query or the options into one sentence with its position in the SQL.
+
+    Unexpected errors are raised unchanged.
+    """
     with without_error_log():
         try:
             yield

@@ -45,9 +45,10 @@ class MagicOptions:
 
 
 def parse_line(line: str, is_cell: bool) -> tuple[MagicOptions, str]:
-    """The options of a magic's line, and the text after them, which is the SQL of a line magic.
+    """Return the options of a magic's line, and the rest of the line, which is the SQL of a line magic.
 
-    is_cell: a word that is not an option is the variable name, so no text remains. ConfigError lists the valid options.
+    is_cell: a word that is not an option is the name of the variable, so nothing is left. Raises ConfigError, which lists
+    the valid options.
     """
     options, text = MagicOptions(), line.strip()
     while text:
@@ -64,7 +65,7 @@ def parse_line(line: str, is_cell: bool) -> tuple[MagicOptions, str]:
 
 
 def _with_option(options: MagicOptions, word: str, rest: str) -> tuple[MagicOptions, str]:
-    """Add one option; returns the options and the text after it."""
+    """Add one option. Return the options and the rest of the line."""
     option, equals, value = word.partition("=")
     name = option.removeprefix("--")
     if name in ("explain", "verify") and not equals:

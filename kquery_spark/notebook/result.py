@@ -20,7 +20,7 @@ _NOTE = "font-size:0.85em;opacity:0.7;margin:0.2em 0"
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The first rows of ``frame``; a notebook shows them as HTML.
+    """The first rows of ``frame``, which a notebook shows as HTML.
 
     text: the output of ``show``. grid: its cells; None if it cannot be parsed. numeric: whether each column is numeric.
     """
@@ -47,7 +47,7 @@ class QueryResult:
 
 
 def spark_result(frame: DataFrame, count: int) -> QueryResult:
-    """The first rows of a Spark DataFrame, by its ``show``."""
+    """Return the first rows of a Spark DataFrame, as its ``show`` prints them."""
     text = show_string_of(frame, count, truncate=False)
     numeric = [isinstance(f.dataType, NumericType) for f in frame.schema.fields]
     try:
@@ -57,7 +57,7 @@ def spark_result(frame: DataFrame, count: int) -> QueryResult:
 
 
 def local_result(frame: EngineDataFrame, count: int) -> QueryResult:
-    """The first rows of a DataFrame of an ``ExecutionContext``."""
+    """Return the first rows of a DataFrame of an ``ExecutionContext``."""
     rows = frame.first_strings(count + 1)
     grid = Grid(tuple(frame.columns), tuple(map(tuple, rows[:count])), len(rows) > count)
     numeric = [is_numeric(field.type) for field in frame.schema]

@@ -102,6 +102,7 @@ class _Decorrelation:
         return pull_node(self, plan)
 
     def filter(self, plan: Filter) -> PulledUp:
+        """Take the correlated terms out of the filter, and pass on those from below."""
         child, terms = self.pull(plan.child)
         condition, correlated = _without_correlated(plan.condition)
         return (child if condition is None else Filter(child, condition)), [*terms, *correlated]
@@ -134,6 +135,7 @@ class _Decorrelation:
         return plan.with_children([left, plan.right]), terms
 
     def _inner_join(self, plan: Join) -> PulledUp:
+        """Pull from both sides: an inner join outputs all columns that the conditions of either side read."""
         left, left_terms = self.pull(plan.left)
         right, right_terms = self.pull(plan.right)
         if any(_reads_outer(k.left) or _reads_outer(k.right) for k in plan.keys):

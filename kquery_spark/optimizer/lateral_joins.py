@@ -5,8 +5,12 @@ A lateral query can read the current row of the join's left side, so each left r
     SELECT * FROM a, LATERAL (SELECT b.y + a.x AS z FROM b WHERE b.k = a.k)
     ->  SELECT a.*, b.y + a.x AS z FROM a JOIN b ON b.k = a.k
 
-The projections and filters at the top of the query are taken off first, because the join can compute them above itself with
-both sides at hand. What is below them (the core) is decorrelated and joined.
+The plan of the lateral query is processed in three steps:
+
+1. Take the projections and filters off its top (``_take_apart``). They are evaluated above the join, where the columns of
+   both sides are available, so they may read the left row in any way.
+2. Decorrelate and join the rest, the core (``_join_core``). In the example, the core is ``b``.
+3. Append the values of the projections, and apply the filters (``_append_values``, ``_select``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Runs the optimizer rules, each once, in a fixed order.
 
-There is not a loop until nothing changes any more: each rule visits the whole plan, and the order is chosen so that no rule
-needs the result of a later one. The comments in ``RULES`` give the reasons.
+There is no loop until a fixed point: each rule visits the whole plan, and the order is chosen so that no rule needs the
+result of a later one. The comments in ``RULES`` give the reasons.
 """
 
 from __future__ import annotations

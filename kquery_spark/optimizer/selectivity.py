@@ -9,9 +9,10 @@ from kquery_spark.expr import Call, Expr, InList
 from kquery_spark.expr.properties import conjuncts
 from kquery_spark.functions.registry import Function, function
 
-_OTHER_FUNCTION_SELECTIVITY = 0.4
+_OTHER_FUNCTION_SELECTIVITY = 0.4  # for functions without a selectivity of their own
+# The selectivity of conditions that are not calls, such as a boolean column, and the maximum for IN.
 _OTHER_CONDITION_SELECTIVITY = 0.5
-_MIN_SELECTIVITY = 0.001
+_MIN_SELECTIVITY = 0.001  # many terms are rarely as independent as the product assumes
 
 
 def selectivity(condition: Expr) -> float:

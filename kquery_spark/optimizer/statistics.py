@@ -41,7 +41,7 @@ from kquery_spark.types import names as t
 
 # Grouping an Input of n rows by an unknown key is expected to give 10 * sqrt(n) groups: 10,000 for a million rows.
 _GROUPS_PER_SQUARE_ROOT_OF_ROWS = 10.0
-# The largest share of rows that a semi join is expected to keep. An anti join is expected to keep this share.
+# A semi join is expected to keep at most this share of its rows, and an anti join exactly this share.
 _SEMI_JOIN_ROW_SHARE = 0.5
 
 #: One side of a join key: a plan, and an expression over its output.

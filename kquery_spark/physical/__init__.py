@@ -1,1 +1,1 @@
-"""What runs: compiled expressions, accumulators and operators over batches."""
+"""The execution engine: compiled expressions, accumulators, and operators over batches."""

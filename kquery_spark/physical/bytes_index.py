@@ -1,4 +1,4 @@
-"""A table from distinct strings or binaries to their positions: by a hash of theirs, then byte by byte."""
+"""Maps distinct strings or binaries to their positions by 64-bit hashes, and verifies each hit by comparing the bytes."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from kquery_spark.kernels.hash_index import HashIndex
 from kquery_spark.physical.hashing import hash_bytes
 from kquery_spark.types.vector import Int64s
 
-_ROWS_PER_VALUE = (
-    2  # Arrow looks up so many rows while it takes in a value of the set, which it does for each batch
-)
+# Arrow inserts all values again for each batch, and one insertion takes as long as this number of lookups.
+_ROWS_PER_VALUE = 2
 
 
 def places_of(data: pa.Array, values: pa.Array) -> Int64s:
-    """Position of each value among distinct ones, -1 where it is absent or NULL, by Arrow's hash table."""
+    """Return the position of each value among the distinct ``values`` by Arrow's hash table; -1 if absent or NULL."""
     indices = pc.index_in(data, value_set=values).fill_null(-1)
     return np.asarray(indices.to_numpy(zero_copy_only=False), np.int64)
 
 
 class BytesIndex:
-    """Positions of distinct values without NULL.
+    """Finds the positions of values among distinct values without NULL.
 
-    Arrow's ``index_in`` looks rows up faster but hashes all of the values again for every batch, so it is left to batches
-    that have many rows for the values. What is hashed here is hashed once, when the first small batch comes.
+    Arrow's ``index_in`` looks up rows faster, but hashes all distinct values again for every batch. So it is only used for
+    batches with many rows in comparison with the number of values. For the other batches, a hash table is built once, when
+    the first of them arrives.
     """
 
     def __init__(self, values: pa.Array) -> None:
@@ -35,7 +35,7 @@ class BytesIndex:
         self._hashable = True
 
     def lookup(self, data: pa.Array) -> Int64s:
-        """Position of each value, -1 where it is absent or NULL."""
+        """Return the position of each value; -1 if it is absent or NULL."""
         if len(data) >= _ROWS_PER_VALUE * len(self._values) or not self._hashed():
             return places_of(data, self._values)
         assert self._index is not None
@@ -46,7 +46,7 @@ class BytesIndex:
         return places
 
     def _hashed(self) -> bool:
-        """Whether the values have hashes that tell them apart, as all but contrived ones do."""
+        """Build the hash table on first use. Return False if two values have equal hashes, which is extremely unlikely."""
         if self._index is None and self._hashable:
             hashes = hash_bytes(self._values).view(np.int64)
             self._hashable = len(integer_order.distinct_values(hashes)) == len(hashes)

@@ -1,4 +1,7 @@
-"""Where groups begin in rows of which those of one group follow each other."""
+"""Finds the boundaries of groups in batches in which the rows of a group are consecutive.
+
+A group can continue in the next batches. For the key batches ``a a b`` and ``b c c``, the group starts are [0, 2] and [1].
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ Rows = TypeVar("Rows", Batch, pa.RecordBatch)
 
 
 def with_group_starts(batches: Iterator[Batch], program: Program) -> Iterator[tuple[Batch, list[int]]]:
-    """Clustered batches, each with the rows at which a group begins; ``program`` gives the keys of the groups."""
+    """Yield the batches, each with the rows at which a new group begins. program: computes the keys of the groups."""
     last: Batch | None = None
     for batch in batches:
         yield batch, _group_starts(program, last, batch)
@@ -25,7 +28,7 @@ def with_group_starts(batches: Iterator[Batch], program: Program) -> Iterator[tu
 
 
 def _group_starts(program: Program, last: Batch | None, batch: Batch) -> list[int]:
-    """Rows with which a group begins, given the row before the first one."""
+    """Return the rows of ``batch`` at which a new group begins. last: the row before the batch; None for the first batch."""
     rows = batch if last is None else concat(batch.schema, [last, batch])
     n = rows.num_rows
     ids = group_rows([Vector(v.dtype, v.physical(n)) for v in program.run(rows)], n).ids
@@ -34,7 +37,7 @@ def _group_starts(program: Program, last: Batch | None, batch: Batch) -> list[in
 
 
 def pieces_of_groups(batches: Iterator[tuple[Rows, Sequence[int]]]) -> Iterator[list[Rows]]:
-    """The rows of each group as slices of the batches they are in, given the rows at which groups begin."""
+    """Yield the rows of each group as slices of batches. batches: pairs of a batch and the rows at which groups begin."""
     held: list[Rows] = []
     for batch, starts in batches:
         begin = 0

@@ -1,4 +1,8 @@
-"""Hashes of values, the same in every process and for every physical form, and the task that a row goes to by them."""
+"""Hashes of values and the partitions of rows.
+
+The hash of a value is the same in every process and for every physical form: a string hashes like the entry of a dictionary,
+and a narrow decimal like a wide one. Otherwise equal keys from two tasks could be sent to different partitions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,7 @@ _A = np.uint64(0xBF58476D1CE4E5B9)
 _B = np.uint64(0x94D049BB133111EB)
 _SEED = np.uint64(0x9E3779B97F4A7C15)
 _NULL = np.uint64(0x2545F4914F6CDD1D)
-_RADIX_SORT_VALUES = 1 << 16  # different integers of 16 bits
+_RADIX_SORT_VALUES = 1 << 16  # the number of 16-bit integers, which numpy sorts by radix sort
 
 
 def mix(values: UInt64s) -> UInt64s:
@@ -33,7 +37,7 @@ def mix(values: UInt64s) -> UInt64s:
 
 
 def hash_vector(vector: Vector) -> UInt64s:
-    """One hash a row; NULLs hash alike."""
+    """Return one hash per row. All NULLs have the same hash. Of a dictionary, each entry is hashed once."""
     check_key_type(vector.dtype)
     if vector.is_dictionary:
         data = vector.data
@@ -56,7 +60,7 @@ def _hash(vector: Vector) -> UInt64s:
     if t.is_decimal(vector.dtype):
         low, high = decimal_words(vector.data).T
         hashes = mix(np.ascontiguousarray(low).view(np.uint64) + _SEED)
-        wide = high != (low >> 63)  # what fits int64 must hash as its narrow form does
+        wide = high != (low >> 63)  # a value that fits into int64 must have the hash of its narrow form
         return np.where(wide, mix(hashes ^ np.ascontiguousarray(high).view(np.uint64)), hashes)
     if t.is_nested(vector.dtype):
         return hash_bytes(ordered_bytes(vector.data))
@@ -66,7 +70,7 @@ def _hash(vector: Vector) -> UInt64s:
 
 
 def hash_bytes(data: pa.Array) -> UInt64s:
-    """Hashes of strings or binaries, eight bytes of every row at a time."""
+    """Return hashes of strings or binaries. Each round mixes the next eight bytes of all rows that are long enough."""
     words = Words(data)
     hashes = mix(words.lengths.astype(np.uint64) + _SEED)
     rows = np.flatnonzero(words.lengths > 0)
@@ -77,7 +81,7 @@ def hash_bytes(data: pa.Array) -> UInt64s:
 
 
 def partition_ids(keys: Sequence[Vector], num_rows: int, count: int) -> npt.NDArray[np.int64]:
-    """The task, in ``[0, count)``, that each row goes to."""
+    """Return the partition of each row, from 0 to ``count - 1``. The upper bits of the hash decide."""
     total = np.full(num_rows, _SEED)
     for key in keys:
         total = mix(total ^ hash_vector(Vector(key.dtype, key.physical(num_rows))))
@@ -85,14 +89,14 @@ def partition_ids(keys: Sequence[Vector], num_rows: int, count: int) -> npt.NDAr
 
 
 def bucket_ids(columns: Sequence[Vector], num_rows: int, count: int) -> npt.NDArray[np.int64]:
-    """The bucket, in ``[0, count)``, that Spark writes each row to, given the columns that a table is bucketed by."""
+    """Return the bucket, from 0 to ``count - 1``, that Spark writes each row to. columns: the table's bucket columns."""
     return np.asarray(murmur3_hash(columns, num_rows).astype(np.int64) % count)
 
 
 def partition_order(ids: npt.NDArray[np.int64], count: int) -> npt.NDArray[np.int64]:
-    """Row numbers by partition, those of one partition in their own order; ``ids`` are in ``[0, count)``.
+    """Return the row numbers sorted by partition, in row order within each partition. ids: the partition of each row.
 
-    numpy sorts integers of 16 bits by digits, several times as fast as it sorts wider ones.
+    numpy uses a radix sort for 16-bit integers, which is several times as fast as its sort of wider ones.
     """
     if count > _RADIX_SORT_VALUES:
         return integer_order.stable_order(ids)

@@ -1,4 +1,8 @@
-"""Ranges of a key by which rows are sent to tasks: to those that read files in its order, or that share a sort."""
+"""Range partitioning: finds the range of each row's key.
+
+Range-partitioned exchanges send rows to the tasks that read ranges of clustered files, or that sort ranges of the result.
+For the bounds 10 and 20, the keys 5, 10, 19 and 20 are in the ranges 0, 1, 1 and 2.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +27,10 @@ def range_ids(
     descending: bool = False,
     nulls_last: bool = False,
 ) -> Int64s:
-    """The range, in ``[0, len(bounds)]``, each row's key is in; a bound, as ``range_values`` has them, is the first of one.
+    """Return the range of each row's key, from 0 to ``len(bounds)``.
 
-    descending: the first range is that of the largest keys. NULL is in the first range, or with ``nulls_last`` in the last.
+    bounds: the first value of each range but the first, in the form of ``range_values``. descending: range 0 has the largest
+    keys. nulls_last: NULL is in the last range, otherwise in range 0.
     """
     data = key.physical(num_rows)
     ids = _ids(range_values(Vector(key.dtype, data)), bounds)
@@ -36,14 +41,14 @@ def range_ids(
 
 
 def has_ranges(dtype: pa.DataType) -> bool:
-    """Whether there are ranges of a type's values."""
+    """Return True if values of this type can be partitioned by range."""
     return not (t.is_nested(dtype) or pa.types.is_null(dtype))
 
 
 def range_values(key: Vector) -> Int64s | pa.Array:
-    """The key's values in a form that has their order: integers (NULL slots hold anything), or strings or bytes.
+    """Return the keys in a form with the same order: integers (arbitrary for NULL), strings or binaries.
 
-    Values that differ may be alike here, as decimals past 18 digits are; those that are equal always are.
+    Equal keys have equal values. Different keys can also have equal values, such as decimals beyond int64.
     """
     integers = reduce.ordered_integers(key)
     if integers is not None:
@@ -54,13 +59,14 @@ def range_values(key: Vector) -> Int64s | pa.Array:
 
 
 def _clamped(data: pa.Array) -> Int64s:
-    """Unscaled values; those that int64 does not hold as its smallest or largest number."""
+    """Return unscaled decimals as int64. Values that do not fit are clamped to the smallest or largest int64."""
     low, high = decimal_words(data).T
     fits = high == (low >> 63)
     return np.where(fits, low, np.where(high < 0, _INT64.min, _INT64.max))
 
 
 def _ids(values: Int64s | pa.Array, bounds: Sequence[Any]) -> Int64s:
+    """Return, for each value, the number of bounds that are not greater; that is its range in ascending order."""
     if isinstance(values, np.ndarray):
         return np.searchsorted(np.asarray(bounds, np.int64), values, side="right")
     if pa.types.is_dictionary(values.type):

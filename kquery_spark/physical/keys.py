@@ -1,7 +1,15 @@
-"""Key columns as integer codes: what grouping, joining, DISTINCT and partitioning all start from.
+"""Encodes key columns as integer codes, the basis of grouping and DISTINCT.
 
-Two rows get the same code exactly when Spark would group them together: NULL with NULL, NaN with NaN, -0.0 with 0.0,
-strings by their bytes. Codes are packed (mixed radix) so that several columns become one int64.
+Two rows get the same code exactly if Spark groups them together: NULL with NULL, NaN with NaN, -0.0 with 0.0, and strings by
+their bytes. Several columns are combined to one int64 like the digits of a number:
+
+    a    b      codes of a (3 values)   codes of b (2 values)   code = a * 2 + b
+    10   'x'    0                       0                       0
+    12   'y'    2                       1                       5
+    10   'y'    0                       1                       1
+
+If the combined codes would exceed int64, they are first replaced by their ranks among the codes that occur (``compress``).
+The groups are then numbered by one of four methods, from the fastest to the most general (``group_rows``).
 """
 
 from __future__ import annotations
@@ -22,31 +30,34 @@ from kquery_spark.types.units import INT64_MIN
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
 _MAX_CARDINALITY = 2**62
-_SAMPLE_ROWS = 4096  # first rows, sampled for the groups
-_MAX_SEARCHED_GROUPS = 4  # further groups that are searched one by one
-_MAX_SAMPLE_GROUPS = 256  # in the sample, to assume that it holds nearly all groups
-_MAX_SCANNED_CODES = 65536  # codes among which a few groups are looked for
-_MIN_COUNTED_CODES = (
-    4096  # codes that are counted however few the rows; sorting takes less time than counting many
-)
+_SAMPLE_ROWS = 4096  # the number of first rows that are sampled for the groups
+_MAX_SEARCHED_GROUPS = 4  # up to this number of groups that the sample lacks, each is searched by itself
+# With at most this number of groups in the sample, it probably has nearly all groups.
+_MAX_SAMPLE_GROUPS = 256
+_MAX_SCANNED_CODES = 65536  # with more possible codes, the sample is not used to find a few groups
+# Up to this number of possible codes, rows are counted by code; for more, see ``group_rows``.
+_MIN_COUNTED_CODES = 4096
 
 
 @dataclass(frozen=True)
 class Codes:
-    """``values`` in ``[0, cardinality)``, one per row."""
+    """One code per row, each from 0 to ``cardinality - 1``."""
 
     values: Int64s
     cardinality: int
 
 
 def check_key_type(dtype: pa.DataType) -> None:
-    """Raise Unsupported for a type the engine cannot group, join or sort by."""
+    """Raise Unsupported for a type by which the engine cannot group, join or sort."""
     if t.is_nested(dtype) and not can_order(dtype):
         raise Unsupported(f"grouping, joining or sorting by {t.spark_name(dtype)} values is not supported")
 
 
 def as_integers(vector: Vector) -> pa.Array | None:
-    """The values as int64 when they are integers underneath (dates, timestamps, booleans, narrow decimals too)."""
+    """Return the values as int64 if they are represented by integers; otherwise None.
+
+    Besides integers, these are booleans, dates, timestamps, intervals and narrow decimals.
+    """
     dtype, data = vector.dtype, vector.data
     if vector.is_narrow or dtype == t.LONG:
         return data
@@ -60,7 +71,7 @@ def as_integers(vector: Vector) -> pa.Array | None:
 
 
 def normalized_bits(data: pa.Array) -> pa.Array:
-    """Floats as int64 patterns with one NaN and one zero; NULLs stay."""
+    """Return the bits of floats as int64, with a single NaN and a single zero. NULLs stay NULL."""
     values = data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
     values = np.where(np.isnan(values), np.nan, values)
     bits = np.ascontiguousarray(values).view(np.int64)
@@ -69,7 +80,7 @@ def normalized_bits(data: pa.Array) -> pa.Array:
 
 
 def encode(vector: Vector) -> Codes:
-    """Codes of one key column; NULL is a code of its own."""
+    """Return the codes of one key column. NULL has a code of its own."""
     integers = native_integers(vector)
     if integers is not None:
         return _encode_range(integers) or _encode_values(integers)
@@ -88,14 +99,17 @@ def encode(vector: Vector) -> Codes:
 
 
 def native_integers(vector: Vector) -> pa.Array | None:
-    """The values as integers of the width they have, where ``as_integers`` would widen them."""
+    """Return what ``as_integers`` returns, but without widening narrow integers and dates to int64."""
     if vector.dtype == t.DATE:
         return vector.data.view(t.INT)
     return vector.data if t.is_integral(vector.dtype) else as_integers(vector)
 
 
 def _encode_range(data: pa.Array) -> Codes | None:
-    """Distances from the lowest value, with 0 for NULL; None when they are too large to be packed."""
+    """Encode integers as offsets from the lowest value. None if the range is too large.
+
+    If the column has NULLs, these get the code 0 and the values start at 1.
+    """
     if len(data) == data.null_count:
         return Codes(np.zeros(len(data), np.int64), 1)
     values = slots(data)
@@ -105,7 +119,8 @@ def _encode_range(data: pa.Array) -> Codes | None:
     else:
         ends = pc.min_max(data)
         low, high = ends["min"].as_py(), ends["max"].as_py()
-    if high - low >= _MAX_CARDINALITY or low == INT64_MIN:  # NULL's place is one below the lowest
+    # ``low - 1``, the value of code 0, must fit into int64.
+    if high - low >= _MAX_CARDINALITY or low == INT64_MIN:
         return None
     if valid is None:
         codes = (
@@ -123,7 +138,7 @@ def _encode_range(data: pa.Array) -> Codes | None:
 
 
 def _encode_dictionary(data: pa.Array) -> Codes:
-    # a dictionary may repeat a value (upper() of one, say)
+    # A dictionary can contain duplicates, for example after upper() was applied to it.
     distinct = data.dictionary.dictionary_encode("encode")
     indices = data.indices
     codes = indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
@@ -146,7 +161,7 @@ def _index_of_null(dictionary: pa.Array) -> int:
 
 
 def _encode_struct(data: pa.Array) -> Codes:
-    """Combine the fields' indices to one; a NULL struct differs from a struct of NULLs."""
+    """Combine the codes of the fields. A NULL struct gets a code of its own, because it differs from a struct of NULLs."""
     fields = [pc.struct_field(data, [i]) for i in range(data.type.num_fields)]
     codes = pack([encode(Vector(f.type, f)) for f in fields], len(data))
     if codes.cardinality >= _MAX_CARDINALITY // 2:
@@ -158,7 +173,7 @@ def _encode_struct(data: pa.Array) -> Codes:
 
 
 def _encode_values(data: pa.Array) -> Codes:
-    """Any hashable column through Arrow's dictionary encoding."""
+    """Encode any column that Arrow can dictionary-encode."""
     encoded = data.dictionary_encode("encode")
     return Codes(
         encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64), max(1, len(encoded.dictionary))
@@ -166,10 +181,10 @@ def _encode_values(data: pa.Array) -> Codes:
 
 
 def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
-    """Several code columns as one; compressed first wherever the product would not fit."""
+    """Combine several code columns to one. Codes are compressed if the product of the cardinalities would be too large."""
     if not columns:
         return Codes(np.zeros(num_rows, np.int64), 1)
-    # a column with a single value does not distinguish rows
+    # A column with a single code does not distinguish rows. These columns are sorted to the end and skipped.
     packed, *others = sorted(columns, key=lambda c: c.cardinality == 1)
     for column in others:
         if column.cardinality == 1:
@@ -185,14 +200,17 @@ def pack(columns: Sequence[Codes], num_rows: int) -> Codes:
 
 
 def compress(codes: Codes) -> Codes:
-    """The same partition of rows with codes below the number of distinct ones."""
+    """Renumber the codes from 0 to the number of distinct codes minus 1. Equal rows stay equal."""
     code_runs = integer_order.runs(codes.values)
     return Codes(code_runs.ids(), max(1, len(code_runs.starts)))
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Rows put into groups: ``ids`` per row in ``[0, count)``, and the first row of each group."""
+    """The groups of rows: for each row the number of its group (``ids``, from 0 to ``count - 1``), and their first rows.
+
+    known_sizes: the number of rows of each group, if it was computed with the groups.
+    """
 
     ids: Int64s
     count: int
@@ -201,20 +219,28 @@ class Groups:
 
     @cached_property
     def sizes(self) -> Int64s:
-        """Rows of each group."""
+        """The number of rows of each group."""
         return np.bincount(self.ids, minlength=self.count) if self.known_sizes is None else self.known_sizes
 
     def representatives(self) -> pa.Array:
-        """Row indexes, one per group, to take the key columns by."""
+        """Return the first row of each group, as indices with which to take the key columns."""
         return pa.array(self.first_rows)
 
 
 def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
-    """Number the groups of the key columns; no keys is one group (also of no rows)."""
+    """Number the groups of the key columns. Without keys there is exactly one group, even for no rows.
+
+    The methods, in this order:
+
+    1. Sorted codes, as in files that were written in the order of the key: each run of equal codes is a group.
+    2. A few groups that nearly all occur in the first rows: one lookup per row (``_few``).
+    3. Many possible codes in comparison with the rows: sort the codes and find the runs.
+    4. Otherwise: count the rows of each code, and number the codes that occur.
+    """
     if not keys:
         return Groups(np.zeros(num_rows, np.int64), 1, np.zeros(1, np.int64))
     codes = pack([encode(k) for k in keys], num_rows)
-    if integer_order.is_sorted(codes.values):  # as those of a file written in that order: each run is a group
+    if integer_order.is_sorted(codes.values):
         starts = integer_order.run_starts(codes.values)
         sizes = np.diff(starts, append=num_rows)
         return Groups(integer_order.run_ids(starts, num_rows), len(starts), starts, sizes)
@@ -235,7 +261,11 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
 
 
 def _few(codes: Codes) -> Groups | None:
-    """Groups of many rows in few groups, nearly all of them in the first rows: one look-up a row, no count of sizes."""
+    """Group many rows into few groups, if nearly all groups occur in the first rows; otherwise None.
+
+    The codes of the sample are numbered first, and one lookup per row assigns these numbers. Rows with other codes
+    (``late_rows``) must be few; their codes are numbered afterwards. The sizes of the groups are not counted.
+    """
     values = codes.values
     if codes.cardinality > _MAX_SCANNED_CODES or len(values) < 4 * _SAMPLE_ROWS:
         return None
@@ -256,14 +286,17 @@ def _few(codes: Codes) -> Groups | None:
 
 
 def _first_of(ids: Int64s, count: int) -> Int64s:
-    """The first row of each group, -1 where there is none."""
+    """Return the first row of each group; -1 for a group without rows.
+
+    The rows are assigned in reverse, because numpy keeps the last of several assignments.
+    """
     first = np.full(count, -1, np.int64)
     first[ids[::-1]] = np.arange(len(ids) - 1, -1, -1, dtype=np.int64)
     return first
 
 
 def _first_rows(ids: Int64s, count: int) -> Int64s:
-    """The first row of each group; few groups have nearly all been seen after some rows."""
+    """Return the first row of each group. A sample of first rows usually has nearly all groups; others are searched."""
     for rows in (_SAMPLE_ROWS, len(ids)) if len(ids) > _SAMPLE_ROWS else (len(ids),):
         first = _first_of(ids[:rows], count)
         missing = np.flatnonzero(first < 0)

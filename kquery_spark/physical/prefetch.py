@@ -48,7 +48,7 @@ def prefetched_splits(
 
 
 class _Ahead:
-    """The fetches that were started and not consumed yet, in the order of the splits."""
+    """The fetches that have been started and not yet consumed, in the order of the splits."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Batches on their way to Python functions of Spark's users and back: what the operators that call them share."""
+"""Conversions of batches to the arguments of Python UDFs and from their results, shared by the operators that call them."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ T_contra = TypeVar("T_contra", contravariant=True)
 
 
 class Evaluation(Protocol[T_contra]):
-    """The pickled code of a node that calls functions: calls them in one of Spark's tasks.
+    """The function in the pickled code of a node. It calls the Python UDFs of the node in one task.
 
-    A batch, or a group as an iterator of batches, is what the functions are called on.
+    The type parameter is the argument of one call: a batch, or a group as an iterator of batches.
     """
 
     def __call__(self, arguments: Iterator[T_contra]) -> Iterator[pa.RecordBatch]:
-        """The results for all arguments, in their order; batches may end elsewhere."""
+        """Yield the results of all arguments, in order. Result batches can have other boundaries than the arguments."""
 
 
 class Arguments:
-    """Computes the arguments of functions, as columns ``_0``, ``_1``, ..."""
+    """Computes the arguments of functions, as the columns ``_0``, ``_1``, ..."""
 
     def __init__(self, args: Sequence[Expr], schema: pa.Schema) -> None:
         self._program = Program(args, schema)
         self._names = [f"_{i}" for i in range(len(args))]
 
     def of(self, batch: Batch) -> pa.RecordBatch:
-        """The arguments of a batch's rows."""
+        """Return the arguments for the rows of a batch."""
         n = batch.num_rows
         if not self._names:
             return pa.RecordBatch.from_struct_array(pa.array([{}] * n, pa.struct([])))
@@ -43,7 +43,11 @@ class Arguments:
 
 
 class PendingRows:
-    """Rows that wait for their results, narrowed to the columns at ``kept``."""
+    """A queue of input rows that wait for their results, one result per row.
+
+    Result batches can have other boundaries than input batches, so rows are matched by their order. kept: the indices of the
+    columns that the output needs; all others are dropped.
+    """
 
     def __init__(self, kept: list[int]) -> None:
         self._kept = kept
@@ -51,12 +55,12 @@ class PendingRows:
         self.num_rows = 0
 
     def add(self, batch: Batch) -> None:
-        """Rows at the end."""
+        """Append rows."""
         self._batches.append(batch.select(self._kept))
         self.num_rows += batch.num_rows
 
     def beside(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
-        """The first pending rows, which are pending no longer, and the results beside them."""
+        """Remove as many rows as there are results from the front of the queue, and yield them beside the results."""
         columns = result_columns(results, output.types[len(self._kept) :])
         start = 0
         for batch in self._taken(results.num_rows):
@@ -83,12 +87,15 @@ class PendingRows:
 
 
 def result_columns(results: pa.RecordBatch, dtypes: Sequence[pa.DataType]) -> list[Data]:
-    """The columns of results as the engine has values of these types."""
+    """Return the columns of results in the engine's physical form of these types."""
     return [from_arrow(dtype, c).data for dtype, c in zip(dtypes, results.columns, strict=True)]
 
 
 def full_batches(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
-    """Yield all rows in batches of equal size except the last, like Spark sends them to Python (0: any size)."""
+    """Yield all rows in batches of ``rows`` rows (the last one can have fewer), as Spark sends them to Python.
+
+    With 0 for ``rows``, the batches are passed on unchanged.
+    """
     held: list[Batch] = []
     missing = rows
     for batch in batches:
@@ -114,7 +121,7 @@ def full_batches(batches: Iterator[Batch], rows: int) -> Iterator[Batch]:
 
 
 def coalesced(batches: Iterator[pa.RecordBatch], rows: int) -> Iterator[pa.RecordBatch]:
-    """Yield the same rows in batches with a minimum number of rows, except the last."""
+    """Yield the same rows in batches of at least ``rows`` rows (the last one can have fewer)."""
     held: list[pa.RecordBatch] = []
     held_rows = 0
     for batch in batches:

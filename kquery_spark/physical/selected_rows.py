@@ -1,4 +1,4 @@
-"""The rows that the condition of an aggregate call keeps."""
+"""The rows that the FILTER condition of an aggregate call selects. Calls with the same condition share the selection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kquery_spark.types.vector import Vector
 
 
 class SelectedRows:
-    """Rows of a batch in their groups, and columns of just these rows; each column is gathered once for all calls."""
+    """Some rows of a batch and their groups. Gathers columns for these rows, each only once for all calls."""
 
     def __init__(self, rows: np.ndarray, groups: Groups) -> None:
         self.rows = rows
@@ -20,18 +20,18 @@ class SelectedRows:
         self._gathered: dict[int, tuple[pa.Array, Vector]] = {}
 
     def take(self, vector: Vector) -> Vector:
-        """The vector's values in these rows."""
+        """Return the vector's values in the selected rows."""
         if vector.is_scalar:
             return vector
         entry = self._gathered.get(id(vector.data))
-        if entry is None:  # the array is held so that its identity stays its own
+        if entry is None:  # the entry also holds the array, because Python could reuse the id of a freed one
             entry = vector.data, Vector(vector.dtype, vector.data.take(self._index))
             self._gathered[id(vector.data)] = entry
         return entry[1]
 
 
 class Selections:
-    """The selected rows of one batch, by the condition that selects them."""
+    """Caches the selected rows of one batch by the vector of the condition."""
 
     def __init__(self, groups: Groups, num_rows: int) -> None:
         self._groups = groups
@@ -39,7 +39,7 @@ class Selections:
         self._known: dict[int, tuple[Vector, SelectedRows]] = {}
 
     def where(self, condition: Vector) -> SelectedRows:
-        """The rows for which the condition is true."""
+        """Return the rows for which the condition is TRUE."""
         entry = self._known.get(id(condition))
         if entry is None:
             true_flags = pc.fill_null(condition.physical(self._num_rows), False).to_numpy(
@@ -51,7 +51,7 @@ class Selections:
 
 
 def _of(groups: Groups, rows: np.ndarray) -> Groups:
-    """The groups of these rows; groups without a row stay."""
+    """Return the groups of some rows. Groups without a selected row remain, so the numbers of groups do not change."""
     if groups.count == 1:
         return Groups(groups.ids[: len(rows)], 1, groups.first_rows, np.array([len(rows)]))
     return Groups(groups.ids[rows], groups.count, groups.first_rows)

@@ -30,9 +30,8 @@ FAN_OUT = 16
 DEEPEST = 3  # the last level; a partition that is still too large has too few distinct keys to be divided
 
 _SCATTERED_ROWS = 1 << 17  # rows that are copied to partitions at a time
-_HASHED_ROW_BYTES = (
-    24  # memory of a grouped or hashed row beside its values: its hash, group number, and position
-)
+# Memory of a grouped or hashed row beside its values: its hash, group number, and position.
+_HASHED_ROW_BYTES = 24
 
 SPILLED_BYTES = "spilled_bytes"
 """The name in an operator's metrics of the bytes that it wrote to disk."""
@@ -69,7 +68,7 @@ class SpillFile:
         self.nbytes = 0
 
     def append(self, batch: Batch) -> None:
-        """Write one batch; raises if the run was stopped, because a caller may spill gigabytes in one go."""
+        """Write one batch. Raises if the run was stopped, because a caller may spill gigabytes in one loop."""
         check_run()
         arrays = [decode(c) if pa.types.is_dictionary(c.type) else c for c in batch.columns]
         if not arrays:
@@ -88,7 +87,7 @@ class SpillFile:
         self.store.close()
 
     def read(self) -> Iterator[Batch]:
-        """All batches in the order they were written."""
+        """Yield all batches in the order in which they were written."""
         for start, nbytes, form in self._blocks:
             check_run()
             batch = pa.ipc.read_record_batch(self.store.read(start, nbytes), form)
@@ -96,7 +95,7 @@ class SpillFile:
 
 
 class SpillDirectory:
-    """The spill files of an operator in one task; none is opened before there is something to spill."""
+    """The spill files of an operator in one task. No file is opened before there are rows to spill."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
@@ -112,11 +111,11 @@ class SpillDirectory:
             store.close()
 
     def file(self, schema: pa.Schema, beside: SpillFile | None = None) -> SpillFile:
-        """A new, empty file; ``beside`` another one in the same store, so that any number of them is one open file."""
+        """Return a new, empty file. beside: a file whose store the new one shares, so that only one file is open."""
         return self._files(schema, 1, beside)[0]
 
     def partitions(self, schema: pa.Schema) -> list[SpillFile]:
-        """Files for the rows of ``FAN_OUT`` hash partitions, in one store so that few files are open."""
+        """Return one file for each of the ``FAN_OUT`` hash partitions. They share a store, so that only one file is open."""
         return self._files(schema, FAN_OUT)
 
     def _files(self, schema: pa.Schema, count: int, beside: SpillFile | None = None) -> list[SpillFile]:
@@ -130,7 +129,11 @@ class SpillDirectory:
 
 
 def scatter(batch: Batch, keys: Sequence[Vector], files: Sequence[SpillFile], level: int = 0) -> None:
-    """Append each row to the file of its keys' hash; equal keys meet, whatever batch or side they come from."""
+    """Append each row to the file for the hash of its keys, so rows with equal keys are in files of the same number.
+
+    level: which hash bits are used. The hash modulo 16^(level + 2), divided by 16^(level + 1), leaves the 4 bits of the
+    level. The lowest 4 bits are never used: after an exchange into 16 tasks, they are the same in all rows of a task.
+    """
     ids = partition_ids(keys, batch.num_rows, len(files) ** (level + 2)) // len(files) ** (level + 1)
     for first in range(0, batch.num_rows, _SCATTERED_ROWS):
         part = ids[first : first + _SCATTERED_ROWS]
@@ -145,7 +148,7 @@ def scatter(batch: Batch, keys: Sequence[Vector], files: Sequence[SpillFile], le
 
 
 class HashPartitions:
-    """Rows on disk in hash partitions of their keys; no file is made before the first rows come."""
+    """Rows on disk in hash partitions of their keys. The files are created with the first rows."""
 
     def __init__(self, spill: SpillDirectory, schema: pa.Schema, keys: Keys, level: int) -> None:
         self.files: list[SpillFile] = []
@@ -161,7 +164,7 @@ class HashPartitions:
             scatter(batch, self._keys(batch), self.files, self._level)
 
     def non_empty(self) -> list[SpillFile]:
-        """The partitions that have rows."""
+        """Return the partitions that have rows."""
         return [file for file in self.files if file.rows]
 
 
@@ -173,7 +176,10 @@ def in_partitions(
     metrics: Metrics,
     level: int = 0,
 ) -> Iterator[Batch]:
-    """All rows as one batch when they fit ``limit`` bytes (or there are no keys), else one batch per hash partition."""
+    """Yield all rows as one batch if they fit into ``limit`` bytes, otherwise one batch per hash partition of the keys.
+
+    Without keys, there is always one batch. A partition that is still too large is divided again, down to ``DEEPEST``.
+    """
     if keys is None:
         yield concat(schema, list(source))
         return

@@ -1,7 +1,8 @@
-"""Scratch files without a name: whatever ends the process, their disk space is free again and nothing stays behind.
+"""Unnamed scratch files: their disk space is freed when the process ends, for whatever reason.
 
-A file is unlinked as soon as it is open (or never linked, by ``O_TMPFILE``), so that the system frees it with its handle:
-after success, an error, a cancelled task whose worker Spark kills, and ``kill -9``. Only the process's user can read it.
+A file is unlinked as soon as it is open (or never linked, by ``O_TMPFILE``), so the operating system frees it together with
+its handle: after success, after an error, when Spark kills the worker of a cancelled task, and after ``kill -9``. Only the
+user of the process can read it.
 """
 
 from __future__ import annotations
@@ -23,10 +24,10 @@ _IN_PROCESS = "use another directory (environment variable TMPDIR)"
 
 
 def scratch_directories() -> list[str]:
-    """Where to spill: Spark's local directories as its workers know them, otherwise the user's temporary directory.
+    """Return the directories for spilling: Spark's local directories in a worker, otherwise the user's temporary directory.
 
-    Spark passes the executor's block manager directories, below ``spark.local.dir``, YARN's or Kubernetes' local
-    directories, to its Python workers in ``SPARK_LOCAL_DIRS``. SpillError if no directory is usable.
+    Spark passes the directories of the executor's block manager to its Python workers in ``SPARK_LOCAL_DIRS``. They are
+    below ``spark.local.dir`` or the local directories of YARN or Kubernetes. Raises SpillError if no directory is usable.
     """
     spark = _spark_directories()
     if spark:
@@ -47,9 +48,10 @@ def _advice() -> str:
 
 
 class SpillStore:
-    """Nameless files, to whose end blocks are written and from which they are read by their place.
+    """Stores blocks of bytes in unnamed files. A block is appended, and read by its position.
 
-    There is one file until its disk is full or fails. From then on blocks go to a file in the next directory.
+    There is one file until its disk is full or fails. Later blocks are written to a file in the next directory. Positions
+    continue across files: if the first file has 1000 bytes, the first block of the second one has the position 1000.
     """
 
     def __init__(self) -> None:
@@ -61,7 +63,7 @@ class SpillStore:
         self._open_next()
 
     def append(self, block: pa.Buffer) -> int:
-        """Write a block and return its place. SpillError names the directories when all disks are full."""
+        """Append a block and return its position. Raises SpillError, which names the directories, if all disks are full."""
         while True:
             file = self._files[-1]
             try:
@@ -73,7 +75,7 @@ class SpillStore:
             self._open_next()
 
     def read(self, start: int, nbytes: int) -> pa.Buffer:
-        """A block by its place."""
+        """Return the block at a position."""
         file = next(file for file in reversed(self._files) if file.first <= start)
         try:
             data = os.pread(file.handle.fileno(), nbytes, start - file.first)
@@ -86,12 +88,12 @@ class SpillStore:
         return pa.py_buffer(data)
 
     def close(self) -> None:
-        """Give the disk space back."""
+        """Free the disk space."""
         for file in self._files:
             file.handle.close()
 
     def _open_next(self) -> None:
-        """Open a file in the next directory, passing over those that are gone, read-only or full."""
+        """Open a file in the next directory. Directories that are missing, read-only or full are skipped."""
         while self._untried:
             directory = self._untried.pop(0)
             try:
@@ -107,7 +109,7 @@ class SpillStore:
 
 
 class _ScratchFile:
-    """One file of a store. first, end: the places of its first byte and behind its last one."""
+    """One file of a store. first: the position of its first byte. end: the position after its last byte."""
 
     def __init__(self, handle: IO[bytes], directory: str, first: int) -> None:
         self.handle = handle
@@ -116,7 +118,7 @@ class _ScratchFile:
         self.end = first
 
     def append(self, block: pa.Buffer) -> int:
-        """Write a block and return its place; after an OSError the file ends as before."""
+        """Append a block and return its position. After an OSError, ``end`` is unchanged, so a partial block is ignored."""
         start, rest = self.end, memoryview(block)
         end = start
         while rest:

@@ -21,7 +21,7 @@ from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, Vector
 
-_MIN_INDEXED_ROWS = 1 << 13  # for a condition on the dictionary to save more than looking for one costs
+_MIN_INDEXED_ROWS = 1 << 13  # for fewer rows, finding the dictionary costs more than filtering by it saves
 
 PassingValues = tuple[DictionaryColumn, npt.NDArray[np.bool_]]
 """A dictionary-encoded column and a mask over its dictionary: True for the values that pass."""
@@ -80,7 +80,7 @@ class SplitColumns:
 
     @property
     def rows(self) -> int:
-        """Rows of the split."""
+        """The number of rows of the split."""
         return self._split.rows
 
     def dictionary_column(self, name: str, rows: Int64s | None) -> DictionaryColumn | None:
@@ -107,7 +107,7 @@ class SplitColumns:
         return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
-        """Decode columns for some rows; those of the filters are dictionary indices already."""
+        """Decode columns for some rows. Columns whose dictionary was filtered are taken from their decoded indices."""
         from_dictionaries = {
             name: column for name in columns if (column := self._dictionary_columns.get(name)) is not None
         }

@@ -1,4 +1,4 @@
-"""What a worker process keeps between tasks: build sides of replicated joins, bounded by bytes."""
+"""The cache of a worker process: build sides of broadcast joins, kept between tasks up to a number of bytes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from kquery_spark.run_control import current_control
 
-_STOP_POLL_SECONDS = 0.1  # how often a run that waits for another one's build looks whether it is stopped
+# A run that waits for the build of another run checks this often whether it was stopped.
+_STOP_POLL_SECONDS = 0.1
 
 
 @dataclass
@@ -22,7 +23,7 @@ class _Entry:
 
 @contextmanager
 def _held_by_this_run(lock: threading.Lock) -> Iterator[None]:
-    """The lock, for which another run's build is waited for only as long as this run goes on."""
+    """Hold the lock. While another run holds it, wait, but only until this run is stopped."""
     control = current_control()
     if control is None:
         lock.acquire()
@@ -36,9 +37,10 @@ def _held_by_this_run(lock: threading.Lock) -> Iterator[None]:
 
 
 class WorkerCache:
-    """Least recently used values by key; one build per key even when two threads request it at once.
+    """An LRU cache. Each value is built only once, even if two threads request it at the same time.
 
-    Keys are whole plans, whose hash takes many times as long as anything else here: each is looked up once.
+    There is one lock per key for building, and a common lock for the dictionaries, which is never held during a build. Keys
+    are whole plans, and hashing one takes longer than everything else here, so lookups are as few as possible.
     """
 
     def __init__(self) -> None:
@@ -48,10 +50,10 @@ class WorkerCache:
         self._lock = threading.Lock()
 
     def get(self, key: object, build: Callable[[], tuple[Any, int]], limit: int) -> Any:
-        """The cached value, or the one ``build`` makes together with its size in bytes.
+        """Return the cached value. If there is none, ``build`` returns a new one and its size in bytes.
 
-        ``limit``: bytes to keep at most after that; the newest value stays even when it alone is larger, unless
-        nothing is to be kept at all (0).
+        limit: the most bytes to cache afterwards. The newest value remains even if it alone is larger, except for 0, which
+        disables the cache.
         """
         with self._lock:
             entry = self._used(key)
@@ -92,12 +94,12 @@ class WorkerCache:
         return sum(entry.size for entry in self._entries.values())
 
     def retained_bytes(self) -> int:
-        """What all values take, as their builders said."""
+        """Return the bytes of all values, according to their builders."""
         with self._lock:
             return self._held()
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Remove all entries."""
         with self._lock:
             self._entries.clear()
 
@@ -106,5 +108,5 @@ _WORKER = WorkerCache()
 
 
 def worker_cache() -> WorkerCache:
-    """This process's cache."""
+    """Return the cache of this process."""
     return _WORKER

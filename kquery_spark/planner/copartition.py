@@ -163,6 +163,7 @@ def _boundaries(member: _ClusteredScan, count: int) -> list[int]:
 
 def _overlap(low: int, high: int, bounds: Sequence[int]) -> range:
     """Return the numbers of the ranges that contain keys from ``low`` to ``high``."""
+    # For the bounds 10 and 20: the keys 5 to 12 are in the ranges 0 and 1, and 10 to 19 only in range 1.
     return range(bisect_right(bounds, low), bisect_right(bounds, high) + 1)
 
 

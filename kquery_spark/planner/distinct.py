@@ -73,6 +73,7 @@ def two_levels(plan: Aggregate, child: PhysicalPlan) -> TwoLevels | None:
     # A FILTER turns values into NULL (see _arguments), which is wrong for functions that do not ignore NULL.
     if any(call.condition is not None and call.entry.keeps_nulls for call in distinct):
         return None
+    # A single set would compute the sums per distinct value. Spark does not do that here, so other sums would overflow.
     if _can_lose_sums(plan) and not sums_by_distinct_value(plan) and len(set(map(_arguments, distinct))) == 1:
         return None
     sets = _ValueSets(distinct)

@@ -48,7 +48,8 @@ def grouping_levels(plan: Aggregate) -> Levels | None:
     expand = plan.child
     if not isinstance(expand, Expand):
         return None
-    # For each column of the Expand, its expressions in all repetitions.
+    # For each column of the Expand, its expressions in all repetitions. For ROLLUP (a, b), column a has (#a, #a, NULL), and
+    # column b has (#b, NULL, NULL).
     values = dict(zip(expand.names, zip(*expand.projections, strict=True), strict=True))
     aggregates = _aggregates_below_expand(plan, values)
     columns = _set_columns(plan, values)

@@ -134,10 +134,11 @@ class JoinStrategy:
     def build_side(self, plan: Join) -> BuildSide:
         """Return the side to build.
 
-        Inner joins can build either side: the smaller one if one task has all matching rows, otherwise the one that is
-        cheaper to replicate (if neither can be replicated, ``lower_join`` builds the smaller one). The other kinds have a
-        natural build side, left for RIGHT joins and right for the others, whose rows are only output with a match (except
-        for FULL joins). NOT IN and EXISTENCE joins always build the right side.
+        - Inner joins can build either side: the smaller one if one task has all matching rows, otherwise the one that is
+          cheaper to replicate. If neither can be replicated, ``lower_join`` builds the smaller one.
+        - Other kinds have a natural build side: left for RIGHT joins, and right for all others. Its rows are output only
+          with a match (except in FULL joins), so it can be replicated. It is built unless it is much larger.
+        - NOT IN and EXISTENCE joins always build the right side.
         """
         if plan.null_aware or plan.kind is JoinKind.EXISTENCE:
             return BuildSide.RIGHT

@@ -25,7 +25,11 @@ ScanColumn = tuple[Scan, str]
 
 
 class KeyClasses:
-    """A union-find structure: each column has a number, and ``_parents`` leads from a column to the root of its class."""
+    """A union-find structure of scan columns.
+
+    Each column has a number, and ``_parents`` has the number of its parent; the root of a class is its own parent. After
+    unite(a, b) and unite(c, b), the parents of a, b, c are b, b, b: they form one class with the root b.
+    """
 
     def __init__(self) -> None:
         self._columns: list[ScanColumn] = []

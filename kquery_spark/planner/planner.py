@@ -27,10 +27,10 @@ from kquery_spark.planner.lowering.registry import lowering_of
 from kquery_spark.planner.lowering.rows import with_projection
 from kquery_spark.planner.lowering.sort import lower_result_sort
 
-# Up to this share of small_bytes is shuffled to a single task: a second task costs more than it saves.
+# In multiples of small_bytes: fewer bytes are shuffled to a single task, because a second one costs more than it saves.
 _SINGLE_TASK_SMALL_BYTES = 0.5
 _BYTES_PER_REDUCE_TASK = 128 * 1024 * 1024
-# Tasks per core. An estimate that asks for more is probably wrong, and large tasks can spill.
+# The most tasks per core. An estimate that asks for more is probably wrong, and large tasks can spill.
 _MAX_TASK_WAVES = 64
 
 

@@ -60,6 +60,7 @@ def _with_counters(plan: LogicalPlan, names: list[str], left: bool) -> Projectio
 
 
 def _with_duplicates(plan: SetOperation) -> LogicalPlan:
+    """Rewrite an ALL form by counting: see the example at the top of this module."""
     names = plan.left.schema.names
     both = Union((_with_counters(plan.left, names, True), _with_counters(plan.right, names, False)))
     sums = [AggregateCall.of("sum", both.column(n)) for n in ("__left", "__right")]

@@ -36,7 +36,8 @@ _SAMPLED_SPLITS = 4
 _SAMPLE_READ_ROWS = 1 << 20  # about this number of rows is read for a sample, but at least one split
 _SAMPLE_ROWS_PER_SPLIT = 16_384  # the values that are taken from each split read
 _SAMPLE_VALUES = 4096  # the values that are interpolated from the footers of all row groups
-_MAX_OVERLAP_SHARE = 0.25  # row groups count as sorted if at most this share of them overlaps the next one
+# Row groups count as sorted if at most this share of them overlaps with the next one.
+_MAX_OVERLAP_SHARE = 0.25
 
 _Values = Any  # Int64s or pa.Array, as ``range_values`` returns them; pyarrow ships no types
 
@@ -82,10 +83,8 @@ def _values(scan: Scan, expr: Expr) -> list[Any]:
         try:
             from_footers = _interpolate(source, splits, expr.name) if isinstance(expr, Column) else None
             return _sort_values(_sample(source, splits, expr) if from_footers is None else from_footers)
-        except (
-            SourceError,
-            ExecutionError,
-        ):  # reading the rows for the query raises the error again, if it needs them
+        except (SourceError, ExecutionError):
+            # Reading the rows for the query raises the error again, if it needs them.
             return []
 
     return source.once(("sort values", expr, *scan.filters), find)
@@ -115,7 +114,7 @@ def _are_in_order(ends: list[tuple[Any, Any]]) -> bool:
 
 
 def _spaced_values(low: Any, high: Any, count: int) -> list[Any]:
-    """Return ``count`` evenly spaced values from ``low`` on. Strings cannot be interpolated: they are ``low``, repeated."""
+    """Return ``count`` evenly spaced values from ``low`` on. Strings are not interpolated, so ``low`` is repeated."""
     return [low + (high - low) * i // count for i in range(count)] if isinstance(low, int) else [low] * count
 
 
@@ -132,9 +131,8 @@ def _range_value(value: Any, dtype: pa.DataType) -> Any:
     if isinstance(known, Decimal):
         known = int(known.scaleb(dtype.scale))
     if isinstance(known, bytes) and dtype == t.STRING:
-        return known.decode(
-            errors="ignore"
-        )  # writers truncate long statistics, possibly inside of a character
+        # Writers truncate long statistics, possibly inside of a character.
+        return known.decode(errors="ignore")
     fits = isinstance(known, bytes) or (isinstance(known, int) and -(2**63) <= known < 2**63)
     return known if fits else None
 

@@ -16,8 +16,8 @@ class Executor(ABC):
       the driver. The work of the driver is limited.
     - ``SparkExecutor``: all stages in Spark's tasks.
 
-    These methods are all that callers use. Each of them runs the query, and raises LimitReached if the query has to run in
-    another way instead. A DataFrame of the result is not an executor's business: PySpark runs it by itself.
+    Callers use only these methods. Each of them runs the query, and raises LimitReached if the query has to run in another
+    way instead. A lazy DataFrame of the result needs no executor, because PySpark runs it.
     """
 
     @abstractmethod
@@ -41,7 +41,7 @@ class Executor(ABC):
 
 
 def first_rows(batches: Iterable[pa.RecordBatch], limit: int | None) -> Iterator[pa.RecordBatch]:
-    """Yield the first ``limit`` rows (None: all) and read no batch more than necessary."""
+    """Yield the first ``limit`` rows (None: all). Batches that are not needed are not read."""
     if limit is None:
         yield from batches
         return

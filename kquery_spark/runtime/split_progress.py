@@ -1,4 +1,4 @@
-"""The progress bar of a query that runs in this process: how many splits its scans have read."""
+"""Shows the progress bar of a query that runs in this process: the number of splits that its scans have read."""
 
 from __future__ import annotations
 

@@ -4,8 +4,7 @@ A shuffled byte is copied about eight times, mostly in the JVM, which takes 4 ns
 integers takes 2 ns per value. These columns become smaller:
 
 * Integers, dates, times and narrow decimals are written as offsets from the smallest value: 1000, 1003, 1001 becomes the
-base
-  1000 and the uint8 values 0, 3, 1. A constant column is only its base.
+  base 1000 and the uint8 values 0, 3, 1. A constant column is only its base.
 * Decimals of 128 bits whose values fit into 64 bits are written as these integers.
 * Strings are written as the lengths of the values (uint8 or uint16), with the bytes of all values in a separate buffer.
 * Dictionary indices are written as uint8 or uint16.
@@ -35,7 +34,7 @@ class Compact:
     """A compacted column.
 
     data: one value per row; of type null if ``form`` has all the information. form: how to restore the column, as metadata
-    of its Arrow field. text: for strings, the bytes of all values, one after another.
+    of its Arrow field; empty if the column is unchanged. text: for strings, the concatenated bytes of all values.
     """
 
     data: pa.Array
@@ -75,6 +74,7 @@ def restore(dtype: pa.DataType, data: pa.Array, form: dict[bytes, bytes], text: 
     if kind == b"text":
         assert text is not None
         return _restore_strings(dtype, data, text)
+    # The remaining forms are integers: the base plus the offsets. Slots of NULLs can wrap around, which does no harm.
     plain = pa.int64() if pa.types.is_decimal(dtype) else dtype
     values = np.empty(len(data), f"i{plain.bit_width // 8}")
     base, bitmap = values.dtype.type(int(form[b"base"])), None
@@ -112,10 +112,12 @@ def _compact_integers(data: pa.Array) -> Compact | None:
     form = {b"form": b"integers", b"base": str(low).encode()}
     if low == high and not data.null_count:
         return Compact(pa.nulls(len(data)), form | {b"form": b"constant"})
+    # ``high - low`` is a Python integer, so it cannot overflow: a bigint column with both extremes stays unchanged.
     kind = _narrowest_type(high - low)
     if kind is None or np.dtype(kind).itemsize >= values.itemsize:
         return None
-    # The validity bitmap of a slice starts in the middle of a byte: the values start at the same bit (``skipped``).
+    # The validity bitmap of a slice can start in the middle of a byte. The bitmap is not copied, so the array gets the same
+    # offset (``skipped``), and the values begin after as many unused slots.
     bitmap, skipped = own_bitmap(data)
     distances = np.empty(skipped + len(data), kind)
     np.subtract(values, values.dtype.type(low), out=distances[skipped:], dtype=values.dtype, casting="unsafe")
@@ -123,6 +125,7 @@ def _compact_integers(data: pa.Array) -> Compact | None:
 
 
 def _compact_strings(data: pa.Array) -> Compact:
+    """Write strings as narrow lengths and one buffer with all bytes. The buffer is a slice, so nothing is copied."""
     offsets = np.frombuffer(data.buffers()[1], np.int32, len(data) + 1, 4 * data.offset)
     lengths = np.diff(offsets)
     kind = _narrowest_type(int(lengths.max()))

@@ -22,8 +22,9 @@ class ReadLimits:
     """Limits for decoded plans.
 
     Sizes count objects and list items as if nothing was shared: otherwise a small message with nested sharing could
-    describe a huge plan. allows: whether a class of the allow-list may occur. Untrusted plans must not have a ``UserCall``,
-    which runs its own code, or a file source, which reads any file that it names.
+    describe a huge plan. With a = (1, 1), b = (a, a), c = (b, b) and so on, 30 short lists stand for 2^30 numbers. allows:
+    whether a class of the allow-list may occur. Untrusted plans must not have a ``UserCall``, which runs its own code, or a
+    file source, which reads any file that it names.
     """
 
     size: int = refs.MAX_SIZE  # of a single value
@@ -37,7 +38,9 @@ OWN_PLANS = ReadLimits()
 class Decoder:
     """Decodes one message: first its tables of values, then its objects, block by block.
 
-    Blocks are in an order in which each object comes after the objects inside of it, so there is no recursion.
+    Each object comes after the objects inside of it, and never in the same block. So all references of a block lead to
+    objects that already exist, and nothing recurses. A reference to a later object is an IndexError, hence an error of the
+    message.
     """
 
     def __init__(self, message: PlanMessage, limits: ReadLimits) -> None:
@@ -48,6 +51,7 @@ class Decoder:
         self._depths: list[int] = []
         self._sizes: list[int] = []
         self._total = 0
+        # The order of the tables is that of the table numbers in ``references``.
         self._tables: list[Sequence[Any]] = [
             refs.CONSTANTS,
             message.strings,
@@ -151,12 +155,12 @@ class Decoder:
             rows = zip(*columns, strict=True) if width else repeat((), count)
             nodes = []
             for row in rows:
-                check_run()  # a node may check all that is below it
+                check_run()  # a constructor may walk the whole tree below it, so a large plan can take long
                 nodes.append(form.cls(*row))
             if form.check is not None:
                 for node in nodes:
                     form.check(node)
-        except Exception as error:  # a constructor validates its arguments in whatever way it likes
+        except Exception as error:  # a constructor may raise any exception for invalid arguments
             raise SerializationError(f"{form.name} cannot be made: {error}") from error
         self._objects += nodes
 

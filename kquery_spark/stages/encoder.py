@@ -84,7 +84,8 @@ class Encoder:
                 continue
             stack += inside
             if len(inside) > 1 and type(value) is tuple:
-                # The parts of all items before the items, so that both make long blocks.
+                # Write the parts of all items before the items, so that both form long blocks: for the list of columns
+                # (#a + 1, #b + 2), first both columns, then both literals, then both calls.
                 stack += self._inside(q for _, items in reversed(inside) for q in items)
             if len(stack) > refs.MAX_SIZE:
                 raise SerializationError("the plan is too large or contains itself")

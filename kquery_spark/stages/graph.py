@@ -104,6 +104,8 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
 
     in_order: the results of tasks will be concatenated in task order, so the tasks should read the files in order.
     """
+    # ``cut`` and ``finish`` call each other: a stage ends at each exchange, and its plan is cut at the exchanges below. The
+    # recursion finishes the stages bottom-up, so a stage is added after the stages that it reads.
     stages: list[Stage] = []
     written: dict[
         int, ReadExec

@@ -1,4 +1,4 @@
-"""Encodes batches for a shuffle, and divides rows among the partitions of an exchange.
+"""Encodes batches for a shuffle, and divides the rows of a stage among the partitions of an exchange.
 
 A payload is an Arrow IPC stream of compacted columns (see ``compact``). Dictionary-encoded columns and narrow decimals keep
 their physical form.
@@ -81,10 +81,10 @@ def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
 def partitioned(
     batches: Iterable[Batch], where: Partitioning, schema: pa.Schema, payload_bytes: int
 ) -> Iterator[tuple[int, Batch]]:
-    """Yield pairs (task, rows): the rows divided by ``where``, and collected until they have ``payload_bytes``.
+    """Yield pairs (partition, rows): the rows divided by ``where``, in pieces of about ``payload_bytes``.
 
-    For ranges and buckets, every task gets at least one piece, even an empty one: tasks that also read files learn their
-    number from the rows that they receive.
+    Partition i is read by task i of the next stage. For ranges and buckets, every partition gets at least one piece, even
+    an empty one: tasks that also read files learn their number from the rows that they receive.
     """
     if where.count == 1:
         for piece in _concatenate_small(batches, schema, payload_bytes):
@@ -109,7 +109,7 @@ def partitioned(
 
 
 def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.ndarray:
-    """Return the number of the task for each row."""
+    """Return the partition of each row."""
     if where.bounds:
         return range_ids(keys[0], rows, where.bounds, where.descending, where.nulls_last)
     if where.buckets:
@@ -118,7 +118,11 @@ def _target_ids(keys: Sequence[Vector], rows: int, where: Partitioning) -> np.nd
 
 
 def _by_target(batch: Batch, ids: np.ndarray, count: int) -> Iterator[tuple[int, Batch]]:
-    """Yield the rows of each target that has any. ids: the target of each row."""
+    """Yield the rows of each partition that is not empty. ids: the partition of each row.
+
+    This is a counting sort: the rows are gathered once in the order of their partitions, and each partition is a slice of
+    the result. For the ids 1 0 1 of two partitions, the ends are 1 and 3, and the gathered rows are 1 | 0 2.
+    """
     ends = np.cumsum(np.bincount(ids, minlength=count))
     by_target = batch.take(pa.array(partition_order(ids, count)))
     start = 0

@@ -1,1 +1,1 @@
-"""One rule a file: a function from plan to plan with its name, and before/after in its docstring."""
+"""The optimizer rules. Each file has one rule: a function of the same name from plan to plan, with an example."""

@@ -29,6 +29,7 @@ def associative_operators(plan: LogicalPlan) -> LogicalPlan:
 
 def _reorder(expr: Expr, outer_function: str | None = None) -> Expr:
     """Rewrite an expression. ``outer_function``: the function directly above it, if its constants are already gathered."""
+    # ``gathered_function`` is passed to the operands, so that an inner sum of a larger sum is not gathered a second time.
     gathered_function = None
     if isinstance(expr, Call) and expr.function == outer_function:
         gathered_function = outer_function
@@ -53,6 +54,7 @@ def _gather_constants(expr: Call, terms: Sequence[Expr]) -> Expr:
     constants, others = list(filter(is_constant, terms)), list(filterfalse(is_constant, terms))
     if not constants or not others:
         return expr
+    # ``1 + #a + 2 + #b`` has the constants 1, 2 and the others #a, #b, and becomes ``(#a + #b) + 3``.
     constant = _evaluate_if_possible(_combine(expr, constants))
     if isinstance(constant, Literal) and constant.value is None:
         return constant

@@ -32,6 +32,7 @@ def _share(node: LogicalPlan) -> LogicalPlan:
     shared = _shared_expressions(below.condition, node)
     if not shared:
         return node
+    # Each shared expression becomes a column of a new projection below the filter, next to all columns of its input.
     used_names = set(below.child.schema.names)
     computed: dict[Expr, Named] = {}
     for expr in shared:

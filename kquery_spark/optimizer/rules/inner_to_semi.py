@@ -27,6 +27,8 @@ def inner_to_semi(plan: LogicalPlan) -> LogicalPlan:
 
 
 class _Conversion:
+    """One run of the rule over a plan, which caches the estimates."""
+
     def __init__(self) -> None:
         self._estimator = Estimator()
 

@@ -24,7 +24,7 @@ def _merge(node: LogicalPlan) -> LogicalPlan:
     if not (isinstance(node, Filter) and isinstance(node.child, Join) and node.child.kind is JoinKind.INNER):
         return node
     join = node.child
-    # Equalities between the sides become keys. The others are evaluated for each pair with matching keys.
+    # Equalities between the sides become keys. Other terms are evaluated for each pair with matching keys.
     keys, residual = split_condition(node.condition, join.left.schema.names, join.right.schema.names)
     joining = list(filter(_can_be_join_condition, residual))
     if not keys and not joining:

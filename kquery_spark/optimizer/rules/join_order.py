@@ -15,7 +15,7 @@ from kquery_spark.logical.plan import with_new_children
 from kquery_spark.logical.projection import same_columns
 from kquery_spark.optimizer.statistics import Estimator
 
-_MAX_INPUTS = 24
+_MAX_INPUTS = 24  # trees with more inputs keep their order, because planning would take too long
 
 
 def join_order(plan: LogicalPlan) -> LogicalPlan:
@@ -50,6 +50,8 @@ class _Edge:
 
 
 class _Reorder:
+    """One run of the rule over a plan, which caches the estimates."""
+
     def __init__(self) -> None:
         self._estimator = Estimator()
 

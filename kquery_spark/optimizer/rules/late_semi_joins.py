@@ -28,6 +28,7 @@ def _lift_semi_joins(plan: LogicalPlan, estimator: Estimator) -> LogicalPlan:
     if not (isinstance(plan, Join) and plan.kind is JoinKind.INNER and _is_pure_join(plan)):
         return plan
     for index, side in enumerate(plan.children):
+        # The alternative: ``inner`` joins the left side of the semi join directly, and the semi join is applied above it.
         semi = _find_semi_join(side)
         inner = None if semi is None else _inner_join_below(plan, index, semi)
         if semi is None or inner is None:

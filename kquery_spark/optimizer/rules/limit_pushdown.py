@@ -25,7 +25,7 @@ def limit_pushdown(plan: LogicalPlan) -> LogicalPlan:
 
 def _push(limit: Limit) -> LogicalPlan:
     child = limit.child
-    # The offset is skipped above, so an input has to supply these rows as well.
+    # The limit above skips the offset, so an input has to supply these rows as well.
     rows = None if limit.count is None else limit.count + limit.offset
     match child:
         case Limit():

@@ -18,6 +18,7 @@ def merge_projections(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _merge(node: LogicalPlan) -> LogicalPlan:
+    # The merged projection can be above a third one, so the loop continues with it.
     while isinstance(node, Projection) and isinstance(node.child, Projection):
         below = {e.name: e.expr for e in node.child.exprs}
         # How often the upper projection reads each column of the lower one.

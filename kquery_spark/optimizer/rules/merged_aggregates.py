@@ -31,7 +31,7 @@ from kquery_spark.logical.projection import same_columns
 def merged_aggregates(plan: LogicalPlan) -> LogicalPlan:
     """Merge the inputs of cross joins where possible; see the example at the top of this module.
 
-    Uncorrelated scalar subqueries are such inputs, too: by now they are cross joins with one-row aggregations.
+    Uncorrelated scalar subqueries are such inputs as well: ``subquery_to_join`` has made them cross joins.
     """
     if not _crosses(plan):
         return with_new_children(plan, [merged_aggregates(c) for c in plan.children])
@@ -182,7 +182,7 @@ def _numbered(scan: Scan, name: str, number: int) -> Column:
 
 
 def _ordered(term: Expr) -> Expr:
-    """Sort the sides of equalities and other symmetric operators, so that ``a = b`` equals ``b = a``."""
+    """Sort the operands of equalities and other symmetric operators, so that ``a = b`` equals ``b = a``."""
     return transform(term, _sorted_sides)
 
 
@@ -237,6 +237,7 @@ def _merged(members: Sequence[_Member]) -> LogicalPlan:
         for name, call in member.calls.items():
             columns[name] = _output_of(_filtered(call, condition), name, calls).column
         outputs += [Named(substitute(e.expr, columns), e.name) for e in member.outputs]
+    # The common conditions, in the order of the first member, and the disjunction of the members' own conditions.
     terms = [*(e for e in members[0].terms if e in common), *_either(own)]
     return Projection(_aggregate(members[0].scans, terms, list(calls.values())), tuple(outputs))
 
@@ -249,7 +250,7 @@ def _output_of(call: Expr, name: str, calls: dict[Expr, Named]) -> Named:
 
 
 def _either(conditions: Sequence[Expr | None]) -> list[Expr]:
-    """Return the disjunction of the members' own conditions; nothing if a member has none, because it needs all rows."""
+    """Return the disjunction of the members' own conditions; an empty list if a member has none, as it needs all rows."""
     conditions = list(dict.fromkeys(conditions))
     given = [e for e in conditions if e is not None]
     return [chain("or", given)] if len(given) == len(conditions) else []

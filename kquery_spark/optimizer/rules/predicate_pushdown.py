@@ -90,7 +90,7 @@ def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -
 
 
 def _split(terms: Sequence[Expr], test: Callable[[Expr], bool]) -> tuple[list[Expr], list[Expr]]:
-    """The terms that pass the test, and the others."""
+    """Return the terms that pass the test, and the others."""
     passing: list[Expr] = []
     others: list[Expr] = []
     for term in terms:

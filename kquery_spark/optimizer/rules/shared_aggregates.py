@@ -18,8 +18,9 @@ def shared_aggregates(plan: LogicalPlan) -> LogicalPlan:
 
     A CTE that is read twice is such a pair, because Spark gives each copy new columns:
 
-        Aggregate: groupExpr=[#k], aggregateExpr=[SUM(#v) AS s]              stays as it is Aggregate: groupExpr=[#k_2],
-        aggregateExpr=[SUM(#v_2) AS s_2]   ->   Projection: #k AS k_2, #s AS s_2 over the first one
+        1. Aggregate: groupExpr=[#k], aggregateExpr=[SUM(#v) AS s]            -> unchanged
+        2. Aggregate: groupExpr=[#k_2], aggregateExpr=[SUM(#v_2) AS s_2]      -> Projection: #k AS k_2, #s AS s_2
+                                                                                   (the first aggregate)
 
     To compare plans without regard to names, each is rewritten in a canonical form in which columns are numbered.
     """
@@ -37,6 +38,8 @@ class _CanonicalForm:
 
 
 class _Sharing:
+    """One run of the rule over a plan. It remembers the first aggregation of each canonical form."""
+
     def __init__(self) -> None:
         self._first: dict[LogicalPlan, Aggregate] = {}
 

@@ -177,6 +177,8 @@ class _SubqueryJoins:
     def _join(self, expr: Subquery, negated: bool, null_matches: bool) -> Expr:
         if isinstance(expr, ScalarSubquery):
             return self._join_scalar(expr)
+        # An existence join returns TRUE or FALSE, never NULL. For an IN that can be NULL, that is right if NULL counts as
+        # FALSE (no match), or, directly below NOT, as TRUE (a match). Below a larger NOT, neither is right.
         can_be_null = isinstance(expr, InSubquery) and expr.nullable
         if can_be_null and negated:
             raise Unsupported("IN (SELECT ...) that can be NULL inside a larger NOT is not supported")
@@ -291,7 +293,7 @@ class _SubqueryJoins:
 
 
 def _rewrite_query(expr: Subquery) -> LogicalPlan:
-    """Replace the nested subqueries of a subquery's plan, and bring its conditions into normal form for decorrelation."""
+    """Replace the nested subqueries of a subquery's plan, and rewrite its conditions in normal form for decorrelation."""
     return _rewrite(with_normal_conditions(expr.plan))
 
 

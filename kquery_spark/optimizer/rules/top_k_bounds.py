@@ -119,6 +119,7 @@ class _Order:
         low, high = comparable(statistics.low, self.dtype), comparable(statistics.high, self.dtype)
         if low is None or high is None:
             return None
+        # If the number of NULLs is unknown, almost all rows may be NULL, so no key is counted.
         keys = 0 if statistics.nulls is None else rows - statistics.nulls
         return _Part(low, high, keys, rows) if self.ascending else _Part(-high, -low, keys, rows)
 

@@ -17,9 +17,9 @@ from kquery_spark.types import names as t
 def unwrap_casts(plan: LogicalPlan) -> LogicalPlan:
     """Turn ``CAST(#a AS bigint) = 5`` into ``#a = 5`` for an int column, so that row groups can be pruned by statistics.
 
-    The cast must be lossless and preserve the order, and the narrow type must hold the literal exactly: a comparison with
-    3,000,000,000 stays as it is. Also, ``CAST(CAST(#a AS float) AS double)`` of an integer becomes ``CAST(#a AS double)``,
-    as in Spark's SimplifyCasts, which does not count the rounding to float as a loss.
+    The cast must be lossless and preserve the order, and the narrow type must hold the literal exactly: for an int column, a
+    comparison with 3,000,000,000 is not changed. Also, ``CAST(CAST(#a AS float) AS double)`` of an integer becomes
+    ``CAST(#a AS double)``. This changes values, because it skips the rounding to float, but Spark's SimplifyCasts does it.
     """
     return transform_plan(plan, lambda node: rewrite_expressions(node, lambda e: transform(e, _unwrap)))
 
@@ -94,6 +94,7 @@ def _narrow(literal: Literal, dtype: pa.DataType) -> Literal | None:
         ):
             return None
         return Literal(int(value), dtype)
+    # For decimal(5, 2), 1.250 becomes 125 and fits, but 1.255 (125.5) and 1000 (100000) do not.
     number = Decimal(value)
     scaled = number.scaleb(dtype.scale)
     if scaled != scaled.to_integral_value() or abs(scaled) >= 10**dtype.precision:

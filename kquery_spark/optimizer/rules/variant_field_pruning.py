@@ -52,6 +52,7 @@ def _fields(plan: LogicalPlan, schema: pa.Schema, above: FieldsByColumn) -> Fiel
 
 def _requirements(plan: LogicalPlan, column: str, above: FieldsByColumn) -> list[RequiredFields]:
     """Return the fields of an input column that each expression of the node and the nodes above require."""
+    # A plain copy of the column requires what the nodes above require of the copy. Computed columns require what they read.
     if isinstance(plan, Projection):
         copies = [e.name for e in plan.exprs if isinstance(e.expr, Column) and e.expr.name == column]
         computed = [e.expr for e in plan.exprs if e.name not in copies]

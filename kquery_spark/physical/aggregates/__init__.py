@@ -1,4 +1,4 @@
-"""Accumulators: each aggregate's update, merge and finish with their state types, declared together."""
+"""Accumulators: each declares its state types and its phases (update, merge, finish) together."""
 
 from kquery_spark.physical.aggregates import basic as _basic  # importing these fills the table
 from kquery_spark.physical.aggregates import bitmaps as _bitmaps

@@ -1,7 +1,8 @@
-"""The accumulator protocol.
+"""The interface of accumulators, which implement the aggregate functions.
 
-Map tasks ``update`` raw rows into states, reduce tasks ``merge`` states of the same group, and ``finish`` makes the
-result; states are ordinary columns, so they cross a shuffle and spill like any data.
+Map tasks ``update`` rows to states, reduce tasks ``merge`` the states of each group, and ``finish`` computes the results.
+``avg(x)`` over the rows 1, 2 in one task and 6 in another has the states (sum 3, count 2) and (sum 6, count 1), which merge
+to (sum 9, count 3); the result is 3. States are ordinary columns, so they can be shuffled and spilled like any data.
 """
 
 from __future__ import annotations
@@ -19,27 +20,27 @@ from kquery_spark.types.vector import Data, Vector
 
 
 class Accumulator(ABC):
-    """One aggregate function's three phases over numbered groups."""
+    """The three phases of one aggregate function. The groups are numbered, and each method works on all groups at once."""
 
     @abstractmethod
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
-        """Spark types of the state columns."""
+        """Return the Spark types of the state columns. args: the types of the arguments. result: the type of the result."""
 
     @abstractmethod
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """States of each group from raw rows."""
+        """Return the state columns of the groups, with one row per group, computed from rows. args: the argument columns."""
 
     @abstractmethod
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        """States of each group from states of the same group."""
+        """Return the state columns of the groups, with one row per group, merged from rows of states."""
 
     @abstractmethod
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """The result column (type ``context.dtype``) from one state row per group."""
+        """Return the result column (of type ``context.dtype``) for states with one row per group."""
 
 
 class Reduction(Accumulator):
-    """An associative reduction: states merge as rows update them, and the first state is the result."""
+    """An associative reduction, such as MIN: states are merged exactly like rows, and the first state is the result."""
 
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
@@ -54,14 +55,14 @@ _TABLE: dict[str, Accumulator] = {}
 
 
 def register_accumulator(name: str, implementation: Accumulator) -> None:
-    """Make an accumulator known under the name the aggregate registry uses."""
+    """Register an accumulator under the name that the functions' registry uses for it. Raises ValueError for duplicates."""
     if name in _TABLE:
         raise ValueError(f"accumulator {name} is registered twice")
     _TABLE[name] = implementation
 
 
 def accumulator(name: str) -> Accumulator:
-    """The accumulator called ``name``; Unsupported when there is none."""
+    """Return the accumulator with this name. Raises Unsupported if there is none."""
     entry = _TABLE.get(name)
     if entry is None:
         raise Unsupported(f"the aggregate {name} is not supported")

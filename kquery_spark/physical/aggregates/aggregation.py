@@ -1,4 +1,15 @@
-"""An aggregation in one task: states of rows, merged and finished, past the memory budget in partitions on disk."""
+"""The execution of one aggregation in one task: computes states from rows, merges them, and computes the results.
+
+The state batch of ``SELECT k, sum(x), max(y) GROUP BY k`` has the keys first, then the state columns of each call:
+
+    k   sum(x).0 (sum)   sum(x).1 (count)   max(y).0
+    a   30               2                  7
+    b   5                1                  NULL
+
+Each input batch is grouped by itself, which gives one such batch. Its rows are far fewer than those of the input in most
+cases, so several state batches are collected and then merged together (``merged``). If the states exceed the memory budget,
+they are written to hash partitions on disk, and the partitions are merged one by one.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +40,10 @@ if TYPE_CHECKING:
     from kquery_spark.physical.operators.aggregate import AggregateExec
     from kquery_spark.physical.operators.base import Metrics
 
-_MERGE_ROWS = 2_000_000
-_PROBE_ROWS = 400_000
-_MAX_GROUPS_PER_ROW = 0.8
+_MERGE_ROWS = 2_000_000  # state rows to collect before they are merged
+_PROBE_ROWS = 400_000  # rows after which partial aggregation can be found useless
+_MAX_GROUPS_PER_ROW = 0.8  # a grouping with more groups per row hardly reduces the rows
+# The rows of a batch that are grouped as a test of whether grouping the batch is worth it.
 _SAMPLE_ROWS = 4096
 
 
@@ -53,7 +65,8 @@ class Aggregation:
         for width in widths:
             self._spans.append((start, start + width))
             start += width
-        # in phase MIXED, by call: the first of the child's columns that hold its state, or None
+        # In phase MIXED, the child has states for some calls and rows for the others. For each call: the index of its first
+        # state column in the child; None if the call is computed from rows.
         names = plan.child.schema.names if plan.phase is Phase.MIXED else []
         first_columns = [f"{named.name}.0" for named in plan.aggregates]
         self._state_columns = [names.index(name) if name in names else None for name in first_columns]
@@ -61,20 +74,21 @@ class Aggregation:
         self._extremes = group_extrema(plan.keys, self._calls, self.merge) if from_rows else None
 
     def filter(self) -> MinMaxFilter | None:
-        """The dynamic filter of a grouped MIN/MAX whose keys and arguments are columns of the child."""
+        """Return the dynamic filter of a grouped MIN/MAX; None unless all keys and arguments are columns of the child."""
         if self._extremes is None:
             return None
         names = key_names([k.expr for k in self._plan.keys] + [c.args[0] for c in self._calls])
         return None if names is None else MinMaxFilter(names, self._extremes, every_row=True)
 
     def close(self) -> None:
-        """End the dynamic filter, because the scan may be read again."""
+        """Disable the dynamic filter, because another run may read the same scan."""
         if self._extremes is not None:
             self._extremes.forget()
 
     def update(self, batch: Batch, each_row: bool = False) -> Batch:
-        """States of a batch of the child's rows; ``each_row`` skips grouping and makes every row its own group."""
+        """Return the states of a batch of the child's rows. each_row: skip grouping and make every row its own group."""
         vectors, n = self._program.run(batch), batch.num_rows
+        # Drop rows that cannot change the minimum or maximum of a known group.
         if self._extremes is not None and not each_row:
             vectors, n = _only_rows(vectors, self._extremes.rows(_filled(vectors[0], n), vectors[1:], n), n)
         keys = [_filled(v, n) for v in vectors[: self._key_count]]
@@ -95,7 +109,7 @@ class Aggregation:
 
     @cached_property
     def _program(self) -> Program:
-        """The keys, and the arguments and conditions of the calls over rows."""
+        """The program that computes the keys, then the arguments and the condition of each call that reads rows."""
         exprs: list[Expr] = [k.expr for k in self._plan.keys]
         for call, state_column in zip(self._calls, self._state_columns, strict=True):
             if state_column is None:
@@ -111,7 +125,10 @@ class Aggregation:
         groups: Groups,
         n: int,
     ) -> list[Vector]:
-        """The states of one call, which takes its arguments and then its condition from ``values``."""
+        """Return the states of one call, which takes its arguments and then its condition from ``values``.
+
+        FILTER and DISTINCT select rows: first those that pass the condition, then the first of equal arguments per group.
+        """
         args: Sequence[Vector] = [next(values) for _ in call.args]
         selected = None if call.condition is None else selections.where(next(values))
         if call.is_distinct:
@@ -124,15 +141,23 @@ class Aggregation:
         return accumulate.update(args, groups, CallContext(call.dtype, call.mode, num_rows=n))
 
     def streamed(self, source: Iterator[Batch]) -> Iterator[Batch]:
-        """States of groups as soon as they are complete, from rows in the order of the keys."""
+        """Yield the states of groups as soon as they are complete, from rows in which equal keys are consecutive.
+
+        The last group of a batch may continue in the next one, so it stays open until then. For batches with the keys
+        ``a a b | b c``, the first step yields a and holds b, the second yields b (merged from both batches) and holds c.
+
+        States are merged by key, but the groups of a merge are not numbered by position. To find the number of the open
+        group, the state of the last row is appended once more, as a probe: its group is the open one.
+        """
         open_group: Batch | None = None
         for batch in source:
             states = self.update(batch)
-            final = self.update(batch.slice(batch.num_rows - 1))  # only to know the last group's keys
+            # This is the probe: it only supplies the keys of the last group.
+            final = self.update(batch.slice(batch.num_rows - 1))
             pieces = [states, final] if open_group is None else [open_group, states, final]
             keys = self._keys_of(concat(self._schema, pieces))
             groups = group_rows(keys, len(keys[0].data))
-            rows = groups.ids[:-1]  # a group of every state row; the last group's number is the probe's
+            rows = groups.ids[:-1]  # the group of each state row, without the probe
             held = pa.array(np.flatnonzero(rows == groups.ids[-1]))
             ready = pa.array(np.flatnonzero(rows != groups.ids[-1]))
             together = concat(self._schema, pieces[:-1])
@@ -143,7 +168,7 @@ class Aggregation:
             yield open_group
 
     def merge(self, states: Batch) -> Batch:
-        """One state row per group from rows of states."""
+        """Merge rows of states to one row per group."""
         keys = [states.vector(i) for i in range(self._key_count)]
         groups = group_rows(keys, states.num_rows)
         if groups.count == states.num_rows:
@@ -159,7 +184,13 @@ class Aggregation:
     def merged(
         self, states: Iterator[Batch], limit: float, metrics: Metrics, level: int = 0
     ) -> Iterator[Batch]:
-        """All states merged, whenever the unmerged ones outgrow the merged ones; past ``limit`` bytes in partitions."""
+        """Yield all states merged: in one batch, or, if they exceed ``limit`` bytes, in one batch per partition on disk.
+
+        States are merged when the unmerged ones have more than twice the rows of the merged ones. Even if merging reduces
+        nothing, the merged rows then triple each time (2, 6, 18 million), so a state takes part in few merges. If the merged
+        states still exceed half of the limit, they are moved to the partitions. A partition that is too large is divided
+        again by other bits of the hash (``level``).
+        """
         with SpillDirectory(metrics) as spill:
             spilled = HashPartitions(spill, self._schema, self._keys_of, level)
             done: list[Batch] = []  # at most one batch
@@ -187,14 +218,16 @@ class Aggregation:
         return [states.vector(i) for i in range(self._key_count)]
 
     def partial(self, source: Iterator[Batch]) -> Iterator[Batch]:
-        """Partial states; grouping stops once a sample shows that it hardly reduces the rows.
+        """Yield partial states. Grouping is skipped once it has hardly reduced the rows (``_Sample``).
 
-        Batches with few groups are still grouped: an Expand emits such batches for some of its projections.
+        From then on, every row becomes a group of its own, which is much cheaper, and the final phase does the grouping.
+        Batches with few groups are still grouped: an Expand outputs such batches for some of its projections.
         """
         sample = _Sample()
         useless = False
         waiting: list[Batch] = []
         waiting_rows = 0
+        # Larger batches have fewer groups per row.
         for batch in coalesced(source, 2 * 128 * 1024):
             if useless and not self._has_few_groups(batch):
                 yield self.update(batch, each_row=True)
@@ -209,6 +242,7 @@ class Aggregation:
                 waiting, waiting_rows = [], 0
             elif waiting_rows > _MERGE_ROWS:
                 merged = self.merge(concat(self._schema, waiting))
+                # If merging hardly reduces the states, send them on; the next merge would not reduce them either.
                 if merged.num_rows > _MAX_GROUPS_PER_ROW * waiting_rows:
                     yield merged
                     waiting, waiting_rows = [], 0
@@ -218,13 +252,13 @@ class Aggregation:
             yield self.merge(concat(self._schema, waiting))
 
     def _has_few_groups(self, batch: Batch) -> bool:
-        """Whether the first rows say that grouping this batch is worth it."""
+        """Return True if the first rows have at least two rows per group, so that grouping the batch is worth it."""
         if batch.num_rows <= _SAMPLE_ROWS:
             return False
         return 2 * self.update(batch.slice(0, _SAMPLE_ROWS)).num_rows < _SAMPLE_ROWS
 
     def states_of_no_rows(self) -> Batch:
-        """One row of states, for an aggregate without keys over no rows."""
+        """Return the single row of states of an aggregate without keys over no rows, such as the count 0."""
         columns: list[Vector] = []
         groups = group_rows([], 0)
         for call, accumulate in zip(self._calls, self._accumulators, strict=True):
@@ -233,7 +267,7 @@ class Aggregation:
         return from_vectors(self._schema, columns, 1)
 
     def finish(self, states: Batch) -> Batch:
-        """Results from one state row per group."""
+        """Return the results for states with one row per group."""
         columns = [states.vector(i) for i in range(self._key_count)]
         for call, accumulate, (start, end) in zip(self._calls, self._accumulators, self._spans, strict=True):
             vectors = [states.vector(i) for i in range(start, end)]
@@ -245,7 +279,7 @@ class Aggregation:
 
 @dataclass
 class _Sample:
-    """Rows and groups of the batches in which most rows are groups of their own."""
+    """Counts the rows and groups of the batches that have less than two rows per group."""
 
     rows: int = 0
     groups: int = 0
@@ -273,7 +307,7 @@ def _filled(vector: Vector, n: int) -> Vector:
 
 
 def _only_rows(vectors: list[Vector], rows: Int64s | None, n: int) -> tuple[list[Vector], int]:
-    """The vectors of the selected rows (None: of all ``n``), and the number of rows."""
+    """Return the vectors of the selected rows (None: all ``n`` rows), and the number of these rows."""
     if rows is None:
         return vectors, n
     row_indices = pa.array(rows)
@@ -293,12 +327,12 @@ def _take_keys(keys: Sequence[Vector], groups: Groups) -> list[Vector]:
 
 
 def _normalized(key: Vector) -> Vector:
-    """-0.0 as 0.0: Spark shows one form of the zeros that it groups together or counts once, whichever came first."""
+    """Replace -0.0 by 0.0. Both are one group and one distinct value, and Spark outputs 0.0 for it."""
     return Vector(key.dtype, normalize_zeros(key.data)) if has_floats(key.dtype) else key
 
 
 def _first_of_each(args: Sequence[Vector], groups: Groups, rows: np.ndarray, n: int) -> np.ndarray:
-    """Of these rows, the first occurrence of each distinct argument tuple in each group."""
+    """Return those of the given rows in which a tuple of arguments occurs for the first time in its group."""
     codes = [encode(Vector(a.dtype, a.physical(n).take(pa.array(rows)))) for a in args]
     packed = pack([Codes(groups.ids[rows], max(groups.count, 1)), *codes], len(rows))
     return rows.take(first_rows(packed.values))

@@ -1,4 +1,4 @@
-"""count, sum, avg, min and max."""
+"""The accumulators of count, sum, avg, min and max."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kquery_spark.types.vector import Data, Vector, slots, validity
 
 
 class Count(Accumulator):
-    """Rows in which no argument is NULL; all rows without arguments."""
+    """Counts the rows in which no argument is NULL; without arguments, all rows."""
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
@@ -48,7 +48,7 @@ class Count(Accumulator):
 
 
 def sum_state(dtype: pa.DataType) -> pa.DataType:
-    """The type sums are kept in: doubles for floats, else 38 exact digits at the input's scale."""
+    """Return the type of the state of a sum: double for floats, otherwise decimal(38) with the scale of the input."""
     if t.is_fractional(dtype):
         return t.DOUBLE
     return pa.decimal128(38, dtype.scale if t.is_decimal(dtype) else 0)
@@ -66,7 +66,7 @@ def _grouped_sum(vector: Vector, groups: Groups) -> Vector:
 
 
 class Sum(Accumulator):
-    """Exact sums for integers and decimals; the second state says how many values there were."""
+    """Sums, exact for integers and decimals. States: the sum, and the number of values, because the sum of none is NULL."""
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
@@ -80,7 +80,7 @@ class Sum(Accumulator):
 
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        lost = states[0].null_count  # a partial sum past 38 digits: the whole sum is
+        lost = states[0].null_count  # a partial sum of more than 38 digits is NULL, and makes the total NULL
         total = _grouped_sum(states[0], groups)
         if lost:
             bad = reduce.count_valid(states[0].data, groups) < groups.sizes
@@ -92,7 +92,7 @@ class Sum(Accumulator):
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        """Past the result type's range raise, or give NULL (try, legacy decimals)."""
+        """Return the sums. A sum outside of the result type's range is an error or NULL (``try_sum``, legacy decimals)."""
         total, counts = states
         empty = pc.equal(counts.data, 0)
         out = context.dtype
@@ -104,6 +104,7 @@ class Sum(Accumulator):
             if not total.is_narrow:
                 return self._past_long(total, empty, context)
             return pc.if_else(empty, pa.scalar(None, t.LONG), total.data)
+        # A NULL sum of a group with values is an overflow of 38 digits; a NULL sum without values is a regular result.
         if (
             pc.any(pc.and_(pc.is_null(total.data), pc.invert(empty))).as_py()
             and context.mode is EvalMode.ANSI
@@ -123,7 +124,7 @@ class Sum(Accumulator):
 
 
 def _interval_sums(total: Vector, dtype: pa.DataType) -> pa.Array:
-    """Sums of counts as intervals; raises for one that is too long."""
+    """Convert sums of months or microseconds to intervals. Raises for an interval that is too long."""
     if not total.is_narrow:
         raise overflow(dtype)
     return as_intervals(total.data, dtype, overflow(dtype))
@@ -138,7 +139,10 @@ def _wrapped_around(value: int) -> int:
 
 
 class Average(Sum):
-    """Sum and count; decimals divide by Spark's rule, everything else as doubles, and bigint is summed as doubles."""
+    """The sum divided by the count: by Spark's decimal division for decimals, otherwise as doubles.
+
+    As in Spark, a bigint column is summed as doubles.
+    """
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:
@@ -159,6 +163,7 @@ class Average(Sum):
             sums = total.data if total.dtype == t.DOUBLE else _as_double(total)
             divisor = pc.if_else(empty, pa.scalar(None, t.LONG), counts.data).cast(t.DOUBLE)
             return pc.divide(sums, divisor)
+        # Intervals are integers, whose average is rounded half up.
         if t.is_interval(context.dtype):
             sums = slots(_interval_sums(total, context.dtype))
             shares = dk.div_half_up(sums, np.maximum(np.asarray(counts.data), 1))
@@ -179,7 +184,7 @@ def _as_double(total: Vector) -> pa.Array:
 
 
 class Extreme(Reduction):
-    """min or max by Spark's order (NaN largest)."""
+    """MIN or MAX in Spark's order, in which NaN is the largest value."""
 
     def __init__(self, largest: bool) -> None:
         self._largest = largest

@@ -1,4 +1,4 @@
-"""Bitmaps of 32,768 bits: of positions, and the union and the intersection of bitmaps."""
+"""Aggregates of bitmaps of 32,768 bits: from bit positions, and the union and the intersection of bitmaps."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Int64s, Vector
 
-_BYTES = 4096  # of every bitmap that Spark makes
+_BYTES = 4096  # the size of every bitmap in Spark
 Bitmaps = npt.NDArray[np.uint8]
 
 
 def _rows_of(array: pa.Array) -> Bitmaps:
-    """Binaries as rows of a matrix: longer ones are cut, shorter ones end with zeros."""
+    """Return binary values as rows of a matrix. Longer values are truncated, shorter ones are padded with zeros."""
     offsets, raw = layout(array)
     sizes = np.minimum(np.diff(offsets), _BYTES)
     if len(sizes) and (np.diff(offsets) == _BYTES).all():
@@ -37,7 +37,7 @@ def _rows_of(array: pa.Array) -> Bitmaps:
 
 
 def _filled(count: int, byte: int) -> Bitmaps:
-    """So many bitmaps, all of one byte."""
+    """Return ``count`` bitmaps in which every byte is ``byte``."""
     reserve_rows(count, _BYTES)
     return np.full((count, _BYTES), byte, np.uint8)
 
@@ -48,7 +48,7 @@ def _vector(rows: Bitmaps) -> Vector:
 
 
 class BitmapFold(Reduction):
-    """The bitmaps of a group joined by an operation, from a bitmap of bytes that change nothing."""
+    """Combines the bitmaps of a group by a bitwise operation. start: the byte that is neutral for the operation."""
 
     def __init__(self, fold: np.ufunc, start: int) -> None:
         self._fold = fold
@@ -67,6 +67,7 @@ class BitmapFold(Reduction):
 
     def _folded(self, bitmaps: Bitmaps, ids: Int64s, count: int) -> Bitmaps:
         folded = _filled(count, self._start)
+        # ``reduceat`` folds ranges of consecutive rows, so the bitmaps are sorted by group first.
         if len(ids):
             order = integer_order.stable_order(ids)
             ordered = ids[order]
@@ -76,7 +77,7 @@ class BitmapFold(Reduction):
 
 
 class BitmapOfPositions(BitmapFold):
-    """The bitmap with the bits at the positions of a group set."""
+    """Builds the bitmap of a group: the bits at its positions are set."""
 
     def __init__(self) -> None:
         super().__init__(np.bitwise_or, 0)

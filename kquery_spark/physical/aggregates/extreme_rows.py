@@ -1,4 +1,8 @@
-"""max_by and min_by with a number: the values of so many rows in which another value is largest or smallest."""
+"""``max_by(x, y, k)`` and ``min_by(x, y, k)``: the values of x in the k rows with the largest or smallest y.
+
+Spark holds these rows in a bounded heap. Which of several rows with equal y are in the result depends on the history of the
+heap, so the engine performs exactly the same heap operations in the same order.
+"""
 
 from __future__ import annotations
 
@@ -24,28 +28,32 @@ from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
 
-_LOADED_ROWS = 2_000  # Python takes longer for more rows than loading the compiled loops does
+_LOADED_ROWS = 2_000  # for more rows, loading the compiled loops takes less time than the loops in Python
 _POSITIONS = pa.list_(t.INT)
 
 
 @dataclass(frozen=True)
 class _Heaps:
-    """A heap for each group, in two arrays: rows by slot, and the slots as a heap."""
+    """One bounded heap per group. The heaps of all groups are stored one after another in two arrays.
 
-    bounds: Int64s  # where each begins and the last one ends
+    Slot ``i`` of group ``g`` is at ``bounds[g] + i``. ``slots`` has the row of each slot, and ``heaps`` has the numbers of
+    the slots in heap order, the root first. Moving an item in the heap moves its slot number, not its row.
+    """
+
+    bounds: Int64s  # where the heap of each group begins, and where the last one ends
     sizes: Int64s
     slots: Int64s
     heaps: Int64s
 
     @classmethod
     def empty(cls, rows_of_each: Int64s, limit: int) -> _Heaps:
-        """Heaps that hold up to ``limit`` of so many rows."""
+        """Return empty heaps of at most ``limit`` rows. rows_of_each: the number of rows of each group."""
         bounds = np.concatenate(([0], np.cumsum(np.minimum(rows_of_each, limit)))).astype(np.int64)
         items = np.zeros(bounds[-1], np.int64)
         return cls(bounds, np.zeros(len(rows_of_each), np.int64), items, items.copy())
 
     def insert(self, rows: Int64s, ids: Int64s, keys: Int64s) -> None:
-        """Offer rows one after the other; ``ids`` and ``keys`` are those of all rows."""
+        """Insert rows one after another. ids, keys: the group and the sort key of each row, indexed by row."""
         if len(rows) >= _LOADED_ROWS:
             HEAP_LOOPS.load()
         loops: Any = HEAP_LOOPS.kernels() or bounded_heaps
@@ -54,9 +62,9 @@ class _Heaps:
 
 
 class ExtremeRows(Accumulator):
-    """The rows that Spark's heap holds, which is filled in the order of the rows, and then from other heaps.
+    """Fills Spark's heap in row order, and merges it with the heaps of other tasks.
 
-    States: the values and what orders them in the order of the heap's slots, the slots as a heap, and the number of values.
+    States: the values and their sort keys in slot order, the heap of slot numbers, and k.
     """
 
     def __init__(self, largest: bool) -> None:
@@ -74,7 +82,7 @@ class ExtremeRows(Accumulator):
         rows = np.arange(context.num_rows) if valid is None else np.flatnonzero(valid)
         held = _Heaps.empty(np.bincount(groups.ids[rows], minlength=groups.count), _number(limit))
         held.insert(rows, groups.ids, self._keys(by))
-        # as Spark's second phase takes them over: from the root on
+        # Spark's second phase receives the items in heap order, from the root on, and numbers their slots anew.
         owners = np.repeat(held.bounds[:-1], held.sizes)
         chosen = held.slots[owners + held.heaps]
         return self._states(
@@ -89,7 +97,7 @@ class ExtremeRows(Accumulator):
         positions = np.asarray(dk.as_int64(spread(states[2].data)[0]))
         ids = groups.ids[parents]
         held = _Heaps.empty(np.bincount(ids, minlength=groups.count), _number(limit))
-        # the first state of each group is its heap, and the items of the others go into it
+        # The first state of each group becomes its heap as it is; the items of the other states are inserted into it.
         lengths = np.bincount(parents, minlength=len(groups.ids))
         begins = np.cumsum(lengths) - lengths
         filled = np.flatnonzero(lengths)
@@ -115,7 +123,7 @@ class ExtremeRows(Accumulator):
         return list_array(values.take(pa.array(rows)), sizes, sizes == 0, context.dtype)
 
     def _keys(self, by: Vector) -> Int64s:
-        """Integers of which the largest belong to the rows to hold."""
+        """Return integers in the order of the sort key, such that the rows to keep have the largest ones."""
         keys = reduce.ordered_integers(by)
         if keys is None:
             keys, _ = reduce.ranks(by)
@@ -132,7 +140,7 @@ class ExtremeRows(Accumulator):
 
 
 def _number(limit: Vector) -> int:
-    """The constant of all groups; 0 where none has rows."""
+    """Return k, which is the same for all groups; 0 if no group has rows."""
     return pc.max(limit.data).as_py() or 0
 
 

@@ -1,4 +1,4 @@
-"""listagg: the strings of a group joined by a delimiter, in the order of the rows or of sort keys."""
+"""listagg: concatenates the strings of a group with a delimiter, in row order or in the order of sort keys."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from kquery_spark.types.vector import Data, Int64s, Vector, validity
 
 
 class ListAgg(Accumulator):
-    """Strings or binaries that are not NULL, joined by the second argument.
+    """Concatenates strings or binaries that are not NULL, with the second argument as the delimiter.
 
-    If ``ordered``, the first argument is a struct of the value and its sort keys, and the third says the direction of
-    each key (``functions/aggregate/listagg.py``). States: the values, or these structs, and the constants.
+    ordered: the first argument is a struct of the value and its sort keys, and the third has the direction of each key
+    (``functions/aggregate/listagg.py``). States: the list of values or structs, and the constant arguments.
     """
 
     def __init__(self, ordered: bool) -> None:
@@ -61,7 +61,10 @@ class ListAgg(Accumulator):
 
 
 def _order(items: pa.Array, ids: Int64s, directions: str | None) -> Int64s:
-    """Row numbers by group and sort keys, equal ones in their own order."""
+    """Return the row numbers sorted by group and sort keys; ties stay in row order.
+
+    directions: one word per key, ``A`` or ``D`` for ascending or descending, then ``F`` if NULLs come first.
+    """
     columns = [ids]
     for i, direction in enumerate(directions.split(" ") if directions else ()):
         key = pc.struct_field(items, [i + 1])

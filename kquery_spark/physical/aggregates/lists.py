@@ -1,4 +1,4 @@
-"""Aggregates whose state is a list of values per group: collect_list, collect_set, estimates of distinct values."""
+"""Aggregates whose state is a list of values per group: collect_list, collect_set and approx_count_distinct."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 
 
 def gather(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
-    """One list per group, values in row order."""
+    """Return one list per group, with its values in row order. ids: the group of each value."""
     sizes = np.bincount(ids, minlength=count)
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
@@ -33,12 +33,15 @@ def gather(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
 
 
 def spread(lists: pa.Array) -> tuple[pa.Array, Int64s]:
-    """All values of a list column, and the row each comes from."""
+    """Return all values of a list column, and the row of each value. It is the inverse of ``gather``."""
     return lists.flatten(), np.asarray(lists.value_parent_indices().to_numpy(), np.int64)
 
 
 class Collect(Accumulator):
-    """All values that are not NULL, in row order; ``distinct`` keeps the first of equal ones, and -0.0 as 0.0."""
+    """Collects the values that are not NULL, in row order.
+
+    distinct: keep only the first of equal values, and replace -0.0 by 0.0.
+    """
 
     def __init__(self, distinct: bool) -> None:
         self._distinct = distinct
@@ -73,7 +76,10 @@ class Collect(Accumulator):
 
 
 class DistinctEstimate(Accumulator):
-    """Spark's ``approx_count_distinct(x, error)``; the state is the group's registers that are not empty."""
+    """Spark's ``approx_count_distinct(x, error)``, a HyperLogLog++ sketch.
+
+    The state is the list of the group's registers that are not empty, each with its rank, encoded in one integer.
+    """
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:

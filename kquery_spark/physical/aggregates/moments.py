@@ -1,8 +1,12 @@
 """Variance, covariance, correlation, skewness and kurtosis from central moments.
 
-States are counts, means and sums of powers of deviations, as Spark's ``CentralMomentAgg``: merging them stays well
-conditioned where sums of squares would cancel. Values are first shifted by one value of their group, so that a constant
-column has moments of exactly 0.
+As in Spark's ``CentralMomentAgg``, the states are counts, means and sums of powers of the deviations from the mean. They can
+be merged accurately, whereas ``sum(x * x) - sum(x) * sum(x) / n`` subtracts large, almost equal numbers. Values are first
+shifted by one value of their group, so that a constant column has moments of exactly 0.
+
+Two parts with n values, the mean m and the sum of squared deviations M2 merge like this: the deviations are taken from the
+common mean, so each part adds ``n * (m - mean)^2``. For the parts {1, 3} (n 2, m 2, M2 2) and {8} (n 1, m 8, M2 0), the
+mean is 4 and M2 is 2 + 2 * (2 - 4)^2 + 0 + 1 * (8 - 4)^2 = 26, as for {1, 3, 8}.
 """
 
 from __future__ import annotations
@@ -24,23 +28,23 @@ from kquery_spark.types.vector import Data, Int64s, Vector, validity
 
 Doubles = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
-Result = Callable[[Sequence[Doubles]], tuple[Doubles, Flags]]  # values, and where they are NULL
-_BINOMIAL = {2: (1.0,), 3: (1.0, 3.0), 4: (1.0, 4.0, 6.0)}
+Result = Callable[[Sequence[Doubles]], tuple[Doubles, Flags]]  # values, and flags for those that are NULL
+_BINOMIAL = {2: (1.0,), 3: (1.0, 3.0), 4: (1.0, 4.0, 6.0)}  # the first binomial coefficients of each order
 
 
 def doubles(data: pa.Array) -> Doubles:
-    """A column of doubles in numpy, 0 for NULL."""
+    """Return a column as a numpy array of doubles, with 0 for NULL."""
     values: Doubles = data.cast(t.DOUBLE, safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
     return values
 
 
 def _summed(ids: npt.NDArray[np.int64], weights: Doubles, count: int) -> Doubles:
     sums = np.bincount(ids, weights=weights, minlength=count)
-    return sums.astype(np.float64, copy=False)  # of no rows at all numpy gives integers
+    return sums.astype(np.float64, copy=False)  # numpy returns integers for no rows at all
 
 
 def _some_value(values: Doubles, ids: npt.NDArray[np.int64], count: int) -> Doubles:
-    """One finite value of each group, 0 where there is none."""
+    """Return the first finite value of each group; 0 for a group without one."""
     shift = np.zeros(count)
     finite = np.isfinite(values)
     shift[ids[finite][::-1]] = values[finite][::-1]
@@ -52,7 +56,10 @@ def _vectors(columns: Sequence[Doubles]) -> list[Vector]:
 
 
 class CentralMoments(Accumulator):
-    """count, mean and the second to ``order``-th central moment sums; ``result`` makes the answer of them."""
+    """Computes central moments. States: the count, the mean, and the sums of the powers 2 to ``order`` of the deviations.
+
+    result: computes the values of the function from the states.
+    """
 
     def __init__(self, order: int, result: Result) -> None:
         self._order = order
@@ -69,6 +76,7 @@ class CentralMoments(Accumulator):
         values = reduce.taken(doubles(data), rows)
         with np.errstate(all="ignore"):
             n = np.bincount(ids, minlength=groups.count).astype(np.float64)
+            # Two passes: the mean of each group, then the sums of the powers of the deviations (``away``) from it.
             shift = _some_value(values, ids, groups.count)
             moved = values - shift[ids]
             mean = _summed(ids, moved, groups.count) / np.maximum(n, 1.0)
@@ -91,6 +99,8 @@ class CentralMoments(Accumulator):
             moved = mean - shift[ids]
             center = _summed(ids, n * moved, count) / np.maximum(total, 1.0)
             away = moved - center[ids]
+            # The sum of (x - center)^order over a part, by the binomial theorem with x - center = (x - mean) + away.
+            # For order 3: M3 + 3 * M2 * away + n * away^3. The term with the first power is 0.
             sums = []
             for order in range(2, self._order + 1):
                 part = n * away**order
@@ -100,9 +110,11 @@ class CentralMoments(Accumulator):
             return _vectors([total, shift + center, *sums])
 
     def of_ranges(self, vector: Vector, low: Int64s, high: Int64s) -> list[Vector]:
-        """States of the rows ``low:high`` for each row, to which values are added one by one, as Spark adds them.
+        """Return the states of a window frame (rows ``low:high``) for each row.
 
-        Merged states of parts differ in the last digits, which are all the digits of a skewness that is nearly 0.
+        The values are added one by one, as Spark does. Merging the states of parts would give other last digits, and a
+        skewness that is nearly 0 consists of nothing else. The loop is over the positions within a frame, and each step adds
+        one value to all frames that are long enough.
         """
         data = vector.plain()
         values, valid, lengths = doubles(data), validity(data), high - low
@@ -120,7 +132,10 @@ class CentralMoments(Accumulator):
 
     @staticmethod
     def _with_values(states: Sequence[Doubles], values: Doubles) -> tuple[Doubles, ...]:
-        """States after one more value each, to the fourth moment: Spark's ``CentralMomentAgg.updateExpressionsDef``."""
+        """Return the states, up to the fourth moment, after one more value each.
+
+        The order of operations is that of ``CentralMomentAgg.updateExpressionsDef`` in Spark.
+        """
         n, mean, m2, m3, m4 = (states[i] if i < len(states) else np.zeros(1) for i in range(5))
         with np.errstate(all="ignore"):
             total = n + 1.0
@@ -140,7 +155,10 @@ class CentralMoments(Accumulator):
 
 
 class Comoments(Accumulator):
-    """count, both means and the sum of products of deviations (correlation: their squares too) of pairs."""
+    """Computes comoments of pairs. States: the count, both means, and the sum of the products of the deviations.
+
+    squares: the states also have the sums of the squared deviations of both columns, as a correlation needs.
+    """
 
     def __init__(self, squares: bool, result: Result) -> None:
         self._squares = squares
@@ -172,6 +190,7 @@ class Comoments(Accumulator):
         return self._combined(columns, groups.ids[some], groups.count)
 
     def _combined(self, parts: Sequence[Doubles], ids: npt.NDArray[np.int64], count: int) -> list[Vector]:
+        """Merge the states ``parts`` by group. A single row is a state with the count 1 and without deviations."""
         n, x, y, cxy, cxx, cyy = parts
         with np.errstate(all="ignore"):
             total = _summed(ids, n, count)

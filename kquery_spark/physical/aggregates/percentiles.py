@@ -1,4 +1,4 @@
-"""Aggregates of a group's values in order: percentile, percentile_disc, median and mode."""
+"""Aggregates over the sorted values of a group: percentile, percentile_disc, median and mode."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Doubles = npt.NDArray[np.float64]
 
 
 def constant_state(argument: Vector, groups: Groups) -> Vector:
-    """A constant argument on each group's state; NULL on groups without rows, which have nothing to apply it to."""
+    """Return a constant argument as a state column with one row per group; NULL for groups without rows."""
     if argument.is_scalar:
         return Vector(argument.dtype, argument.array(groups.count))
     rows = end_rows(groups, np.arange(len(groups.ids)), last=False)
@@ -35,7 +35,7 @@ def constant_state(argument: Vector, groups: Groups) -> Vector:
 
 
 def merged_constant(state: Vector, groups: Groups) -> Vector:
-    """The constant of each merged group, from any of its states that has it."""
+    """Return the constant of each merged group, from the first of its states that is not NULL."""
     valid = validity(state.data)
     rows = np.arange(len(groups.ids)) if valid is None else np.flatnonzero(valid)
     chosen = end_rows(groups, rows, last=False)
@@ -44,7 +44,11 @@ def merged_constant(state: Vector, groups: Groups) -> Vector:
 
 @dataclass(frozen=True)
 class _Sorted:
-    """The values of all groups, each group's in order, with how many rows each stands for before and up to it."""
+    """The sorted values of all groups, one group after another, with cumulative row counts.
+
+    A value stands for one row, or for as many rows as its frequency says. For the values 10 (frequency 2) and 20 of one
+    group and 5 of another, ``values`` is 10 20 5, ``up_to`` is 2 3 4, ``totals`` is 3 1, and ``before`` is 0 3.
+    """
 
     values: Doubles
     totals: Int64s  # rows of each group
@@ -52,17 +56,17 @@ class _Sorted:
     up_to: Int64s  # rows up to each value
 
     def at(self, position: Doubles) -> Doubles:
-        """The value at each group's zero-based position among its rows."""
+        """Return, for each group, the value at a zero-based position among its rows. Duplicates need not be expanded."""
         rows = self.before + position.astype(np.int64) + 1
         index = np.searchsorted(self.up_to, rows)
         return self.values.take(np.minimum(index, len(self.values) - 1))
 
 
 class Percentile(Accumulator):
-    """Spark's exact percentiles: between two values by linear interpolation, or ``discrete``, one of the values.
+    """Spark's exact percentiles: interpolated linearly between two values, or, if ``discrete``, one of the values.
 
-    Arguments: the value, one share or an array of shares (``fixed`` instead: the median), and, if ``weighted``, for how
-    many rows a row stands. States: the values as doubles, these numbers of rows, the shares.
+    Arguments: the value, a percentage or an array of percentages (not with ``fixed``, as in the median), and, if
+    ``weighted``, a frequency. States: the values as doubles, the frequencies, and the percentages.
     """
 
     def __init__(
@@ -111,7 +115,7 @@ class Percentile(Accumulator):
         results = [self._of(ordered, shares[:, i]) for i in range(shares.shape[1])]
         if not t.is_nested(context.dtype):
             return pa.array(results[0] if results else np.zeros(count), mask=empty)
-        if not results:  # no share at all is NULL in Spark
+        if not results:  # an empty array of percentages gives NULL in Spark
             return pa.nulls(count, context.dtype)
         offsets = np.where(empty, 0, len(results)).cumsum()
         flat = np.column_stack(results)[~empty].ravel()
@@ -120,6 +124,7 @@ class Percentile(Accumulator):
         return pa.ListArray.from_arrays(pa.array(starts), pa.array(flat), type=context.dtype, mask=mask)
 
     def _sorted(self, states: Sequence[Vector]) -> _Sorted:
+        """Sort the values of all groups at once, by group and value, and accumulate their frequencies."""
         flat, ids = spread(states[0].data)
         key = reduce.float_order(flat)
         order = integer_order.lexicographic_order([ids, ~key if self._descending else key])
@@ -146,7 +151,7 @@ class Percentile(Accumulator):
 
 
 def _counted_rows(columns: Sequence[pa.Array]) -> Int64s:
-    """Rows with a value that stand for one row at least; raises for those that stand for less than none."""
+    """Return the rows with a value and a positive frequency. Raises an ExecutionError for a negative frequency."""
     counted = np.ones(len(columns[0]), np.bool_)
     for column in columns:
         valid = validity(column)
@@ -164,7 +169,7 @@ def _counted_rows(columns: Sequence[pa.Array]) -> Int64s:
 
 
 def _share_matrix(state: pa.Array) -> Doubles:
-    """The shares of each group, as many columns as there are shares; zeros where a group has none."""
+    """Return the percentages as a matrix with one row per group; zeros for a group without rows."""
     if not pa.types.is_list(state.type):
         return doubles(state)[:, np.newaxis]
     valid = validity(state)
@@ -177,7 +182,7 @@ def _share_matrix(state: pa.Array) -> Doubles:
 
 
 class Mode(Collect):
-    """The most frequent value that is not NULL; of equally frequent ones the lowest, or the highest."""
+    """Returns the most frequent value that is not NULL; of equally frequent ones the lowest, or the ``highest``."""
 
     def __init__(self, highest: bool) -> None:
         super().__init__(distinct=False)
@@ -190,12 +195,14 @@ class Mode(Collect):
         key = reduce.ordered_integers(vector)
         if key is None:
             key, _ = reduce.ranks(vector)
+        # Sort by group and value: equal values form runs. Then sort the runs by group and length, the longest first.
         order = integer_order.lexicographic_order([ids, ~key if self._highest else key])
         starts = integer_order.run_starts(ids[order], key[order])
         lengths, firsts = np.diff(starts, append=len(order)), order[starts]
         best = firsts[integer_order.lexicographic_order([ids[firsts], -lengths])]
         rows = np.full(len(states[0].data), -1, np.int64)
-        rows[ids[best][::-1]] = best[::-1]  # backwards: the most frequent is written last
+        # Assign in reverse, so that the last assignment, that of the longest run, remains.
+        rows[ids[best][::-1]] = best[::-1]
         return values.take(pa.array(rows, mask=rows < 0))
 
 

@@ -6,9 +6,10 @@ from kquery_spark.types.str_enum import StrEnum
 
 
 class Phase(StrEnum):
-    """SINGLE: rows to results. PARTIAL: rows to states. MERGE: states to states. FINAL: states to results.
+    """What an aggregation reads and what it returns.
 
-    MIXED: to states, from states for the aggregates whose states the child has, from rows for the others.
+    SINGLE: rows to results. PARTIAL: rows to states. MERGE: states to states. FINAL: states to results. MIXED: returns
+    states; the input of a call is its states if the child has them, otherwise rows.
     """
 
     SINGLE = "single"

@@ -1,4 +1,4 @@
-"""Aggregates that pick one row's value: first, last, max_by, min_by; and bitwise folds."""
+"""Aggregates that pick the value of one row (first, last, max_by, min_by), bitwise aggregates, and count_if."""
 
 from __future__ import annotations
 
@@ -20,13 +20,17 @@ from kquery_spark.types.vector import Data, Int64s, Vector, validity
 
 
 def pick(vector: Vector, rows: Int64s) -> Vector:
-    """One value per group by row number, NULL where the row is -1."""
+    """Return the values of one row per group; NULL for the row number -1."""
     index = pa.array(rows, mask=rows < 0) if (rows < 0).any() else pa.array(rows)
     return Vector(vector.dtype, vector.data.take(index))
 
 
 def end_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
-    """The first or last of the candidate ``rows`` (ascending) in each group, -1 where a group has none."""
+    """Return the first or last row of each group among ``rows``, which are ascending; -1 for a group without one.
+
+    numpy assigns in order, so of several rows of a group the last assignment remains. For the first row, ``rows`` is
+    reversed.
+    """
     ends = np.full(groups.count, -1, np.int64)
     if not last:
         rows = rows[::-1]
@@ -35,7 +39,7 @@ def end_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
 
 
 class End(Accumulator):
-    """first or last value in row order; the second state says whether the group has a value at all."""
+    """FIRST or LAST in row order. The second state is TRUE if the group has a value, which can be NULL."""
 
     def __init__(self, last: bool, ignore_nulls: bool) -> None:
         self._last = last
@@ -67,7 +71,7 @@ class End(Accumulator):
 
 
 class ExtremeBy(Reduction):
-    """max_by and min_by: the first argument where the second is largest or smallest; of equals the last row."""
+    """max_by and min_by: the first argument in the row with the largest or smallest second one; in ties, the last row."""
 
     def __init__(self, largest: bool) -> None:
         self._largest = largest
@@ -87,13 +91,14 @@ class ExtremeBy(Reduction):
         start = np.iinfo(np.int64).min if self._largest else np.iinfo(np.int64).max
         best = np.full(groups.count, start, np.int64)
         (np.maximum if self._largest else np.minimum).at(best, groups.ids[rows], ordered[rows])
+        # Of the rows with the best key of their group, take the last one.
         rows = rows[ordered[rows] == best[groups.ids[rows]]]
         chosen = end_rows(groups, rows, last=True)
         return [pick(value, chosen), pick(by, chosen)]
 
 
 class Bits(Reduction):
-    """bit_and, bit_or and bit_xor of integers, NULLs left out."""
+    """bit_and, bit_or and bit_xor of integers. NULLs are ignored. start: the neutral value of the operation."""
 
     def __init__(self, fold: np.ufunc, start: int) -> None:
         self._fold = fold
@@ -116,7 +121,7 @@ class Bits(Reduction):
 
 
 class CountIf(Accumulator):
-    """Rows for which the argument is true."""
+    """Counts the rows for which the argument is TRUE."""
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:

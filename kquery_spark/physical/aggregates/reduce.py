@@ -1,4 +1,7 @@
-"""Grouped reductions over numbered groups: exact sums, counts, extremes, in numpy."""
+"""Reductions over numbered groups in numpy: exact sums, counts and extremes.
+
+Row i belongs to group ``ids[i]``. ``np.bincount`` and ``np.ufunc.at`` reduce all groups at once, without sorting the rows.
+"""
 
 from __future__ import annotations
 
@@ -26,9 +29,9 @@ _Item = TypeVar("_Item", bound=np.generic)
 
 
 def present(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
-    """Group ids of the rows that are not NULL, and which rows these are (None: all).
+    """Return the group ids of the rows that are not NULL, and the numbers of these rows (None: all rows).
 
-    Numbers of rows, because numpy takes several times as long to select by a mask.
+    The rows are selected by number, because numpy takes several times as long to select by a mask.
     """
     valid = validity(data)
     if valid is None:
@@ -38,12 +41,12 @@ def present(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
 
 
 def taken(values: npt.NDArray[_Item], rows: Int64s | None) -> npt.NDArray[_Item]:
-    """The values of these rows (None: all)."""
+    """Return the values of these rows (None: all)."""
     return values if rows is None else values.take(rows, axis=0)
 
 
 def count_valid(data: pa.Array, groups: Groups) -> Int64s:
-    """Number of values that are not NULL, per group."""
+    """Return the number of values that are not NULL, per group."""
     ids, rows = present(data, groups)
     if groups.count == 1:
         return np.array([len(ids)], np.int64)
@@ -51,7 +54,11 @@ def count_valid(data: pa.Array, groups: Groups) -> Int64s:
 
 
 def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
-    """Exact sums of int64 values: int64 where a bound proves they fit, else decimal128(38, 0)."""
+    """Return exact sums of int64 values: as int64 if a bound proves that they fit, otherwise as decimal128(38, 0).
+
+    If the largest magnitude times the number of rows fits into int64, no sum can overflow. Otherwise the upper and the lower
+    32 bits are summed separately: sums of 32-bit numbers cannot overflow below 2^31 rows.
+    """
     if len(values) == 0:
         return pa.array(np.zeros(count, np.int64))
     bound = max(abs(int(values.min())), abs(int(values.max())))
@@ -68,7 +75,11 @@ def sum_int64(values: Int64s, ids: Int64s, count: int) -> pa.Array:
 
 
 def _join_words(high: Int64s, low: Int64s) -> pa.Array:
-    """``high * 2^32 + low`` (low not negative) as 128-bit integers."""
+    """Return ``high * 2^32 + low`` (low is not negative) as 128-bit integers.
+
+    The two 64-bit words of the result are added like digits: the lower word overflows exactly if the total is less than
+    one of its terms, and then 1 is carried to the upper word.
+    """
     words = np.empty((len(high), 2), np.int64)
     shifted = (high << 32).view(np.uint64)
     total = shifted + low.view(np.uint64)
@@ -83,7 +94,11 @@ def _slim(array: pa.Array) -> pa.Array:
 
 
 def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
-    """Exact sums of a decimal column as a decimal(38, scale) column, narrow where it can be; NULLs count as 0."""
+    """Return exact sums of a decimal column as decimal(38, scale), in the narrow form if possible. NULLs count as 0.
+
+    A 128-bit value is divided into four digits of 32 bits. The digits are summed separately in int64, which cannot overflow
+    below 2^31 rows, and the sums are put together with carries (``_from_halves``).
+    """
     ids, rows = present(vector.data, groups)
     if vector.is_narrow:
         values = np.asarray(dk.as_int64(vector.data))
@@ -100,14 +115,17 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
 
 
 def _from_halves(sums: list[Int64s], scale: int) -> pa.Array:
-    """Sums of 32-bit digits, lowest first, as decimal(38, scale); what passes 38 digits is NULL (Spark: overflow)."""
+    """Combine sums of 32-bit digits, the lowest first, to decimal(38, scale). Sums of more than 38 digits become NULL.
+
+    As in decimal addition on paper: each digit keeps its lower 32 bits and carries the others to the next digit.
+    """
     carry = np.zeros(len(sums[0]), np.int64)
     digits = []
     for total in sums:
         carry = carry + total
         digits.append(carry & _LOW_HALF)
         carry = carry >> 32
-    # the last digit is signed: the value fits 128 bits when nothing is carried out of it but its sign
+    # The last digit is signed, so the value fits into 128 bits if the last carry is nothing but the extended sign.
     lost = carry != np.where(digits[3] >> 31, -1, 0)
     words = np.empty((len(carry), 2), np.int64)
     words[:, 0] = digits[0] | (digits[1] << 32)
@@ -120,25 +138,28 @@ def _from_halves(sums: list[Int64s], scale: int) -> pa.Array:
 
 
 def _rescaled(total: pa.Array, scale: int) -> pa.Array:
-    """The same 128-bit integers read as having ``scale`` fraction digits."""
+    """Return the same 128-bit integers as decimals with ``scale`` digits after the decimal point. Nothing is copied."""
     return pa.Array.from_buffers(
         pa.decimal128(38, scale), len(total), total.buffers(), total.null_count, total.offset
     )
 
 
 def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
-    """Sums of doubles per group; NULLs count as 0."""
+    """Return the sums of doubles per group. NULLs count as 0."""
     ids, rows = present(data, groups)
     values = taken(floats(data), rows)
     if groups.count == 1:
         with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN, as in Spark
             return np.array([values.sum()])
     sums = np.bincount(ids, weights=values, minlength=groups.count)
-    return sums.astype(np.float64, copy=False)  # of no rows at all numpy gives integers
+    return sums.astype(np.float64, copy=False)  # numpy returns integers for no rows at all
 
 
 def ordered_integers(vector: Vector) -> Int64s | None:
-    """int64 values that are ordered as Spark orders the vector's (NULL slots hold anything), or None."""
+    """Return int64 values with the same order as the vector's values in Spark; None for types without such integers.
+
+    The slots of NULLs have arbitrary values.
+    """
     integers = as_integers(vector)
     if integers is not None:
         return np.asarray(dk.as_int64(integers))
@@ -148,14 +169,21 @@ def ordered_integers(vector: Vector) -> Int64s | None:
 
 
 def float_order(data: pa.Array) -> Int64s:
-    """Doubles as int64 in Spark's order: NaN above infinity, -0.0 equal to 0.0."""
+    """Return doubles as int64 in Spark's order: NaN is above infinity, and -0.0 equals 0.0.
+
+    The bits of positive doubles, read as integers, have the order of the doubles. Those of negative ones have the reverse
+    order, which ``_SIGN - bits`` turns around. Adding 0.0 turns -0.0 into 0.0.
+    """
     values = data.cast(t.DOUBLE).fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
     bits = np.where(np.isnan(values), np.nan, values).view(np.int64)
     return np.asarray(np.where(bits < 0, _SIGN - bits, bits), np.int64)
 
 
 def ranks(vector: Vector) -> tuple[Int64s, pa.Array]:
-    """For types without an integer order: each row's rank among the distinct values, and the values by rank."""
+    """Return the rank of each row among the sorted distinct values, and these values. For types without integers.
+
+    For the rows 'b', 'a', 'b' the ranks are 1 0 1, and the values are 'a', 'b'.
+    """
     if t.is_nested(vector.dtype):
         vector = Vector(t.BINARY, ordered_bytes(vector.data))
     data = string_dictionary(vector.data) if vector.dtype == t.STRING else vector.plain().dictionary_encode()
@@ -171,7 +199,7 @@ def ranks(vector: Vector) -> tuple[Int64s, pa.Array]:
 
 
 def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
-    """The largest or smallest value of each group (NULL where a group has none), in the vector's physical form."""
+    """Return the largest or smallest value of each group in the vector's physical form; NULL for a group without values."""
     if t.is_fractional(vector.dtype):
         return _float_extreme(vector, groups, largest)
     if t.is_nested(vector.dtype):
@@ -195,9 +223,10 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
 def _keep_best(
     best: npt.NDArray[Any], ids: Int64s, rows: npt.NDArray[Any], function: np.ufunc, largest: bool
 ) -> None:
-    """Put each group's extreme into ``best``; after some rows only a few of the others can still change it.
+    """Update ``best`` with the extreme of each group.
 
-    To ask that takes a third of the time of trying each row. NaN is never passed over, as no comparison holds for it.
+    After a sample of rows, few other rows can still improve an extreme. Finding these by one vectorized comparison takes a
+    third of the time of ``ufunc.at`` for all rows. NaN is never skipped, because no comparison with it is true.
     """
     if len(rows) > 4 * _SAMPLE_ROWS:
         function.at(best, ids[:_SAMPLE_ROWS], rows[:_SAMPLE_ROWS])
@@ -209,25 +238,25 @@ def _keep_best(
 
 
 def _without_value(data: pa.Array, groups: Groups, untouched: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Which groups have no value; they are among those that no value has touched."""
+    """Return flags for the groups without a value. untouched: groups whose extreme is still the start value."""
     return untouched & (count_valid(data, groups) == 0) if untouched.any() else untouched
 
 
 def _nested_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
-    """Of equal values, which may differ in a zero's sign, a group keeps the one that came first."""
+    """Return the extremes of nested values. Of equal values, which can differ in the sign of a zero, the first one wins."""
     ranked, _ = ranks(vector)
     valid = validity(vector.data)
     rows = np.arange(len(ranked)) if valid is None else np.flatnonzero(valid)
     order = rows[np.argsort(-ranked[rows] if largest else ranked[rows], kind="stable")][::-1]
     chosen = np.full(groups.count, -1, np.int64)
-    chosen[groups.ids[order]] = order  # backwards: the best is written last
+    chosen[groups.ids[order]] = order  # in reverse order: the last assignment, that of the best row, remains
     return vector.data.take(pa.array(np.maximum(chosen, 0), mask=chosen < 0))
 
 
 def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
-    """Spark's NaN is above infinity: ``maximum`` lets NaN win and ``fmin`` lets it lose.
+    """Return the extremes of floats. NaN is above infinity in Spark: it wins in ``maximum`` and loses in ``fmin``.
 
-    Of 0.0 and -0.0, which are equal to Spark, a group keeps the one that came first.
+    0.0 and -0.0 are equal in Spark, so the first one of a group is its result.
     """
     ids, rows = present(vector.data, groups)
     values = floats(vector.data)
@@ -241,7 +270,8 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
             best[0] = function.reduce(given)
     untouched = np.isneginf(best) if largest else np.isnan(best)
     if (best == 0).any():
-        zeros = np.flatnonzero(given == 0)[::-1]  # backwards: the first one is written last
+        # Assign in reverse, so that the last assignment, that of the first zero, remains.
+        zeros = np.flatnonzero(given == 0)[::-1]
         firsts = np.zeros(groups.count)
         firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = given[zeros]
         best = np.where(best == 0, firsts, best)
@@ -250,7 +280,7 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
 
 
 def has_negative_zero(vector: Vector) -> bool:
-    """Whether a float or double column has a -0.0, which is equal to 0.0 and yet another value; nested ones may have it."""
+    """Return whether a float or double column has a -0.0. For a nested column with floats, the answer is always True."""
     if not t.is_fractional(vector.dtype):
         return has_floats(vector.dtype)
     values = floats(vector.data.fill_null(0.0))
@@ -258,14 +288,14 @@ def has_negative_zero(vector: Vector) -> bool:
 
 
 def floats(data: pa.Array) -> npt.NDArray[np.float64]:
-    """A float or double column as doubles for numpy, NULL slots holding whatever they hold."""
+    """Return a float or double column as a numpy array of doubles. The slots of NULLs have arbitrary values."""
     return slots(data.cast(t.DOUBLE))
 
 
 def values_of(
     vector: Vector, best: Int64s, empty: npt.NDArray[np.bool_], values: pa.Array | None
 ) -> pa.Array:
-    """Ordered integers (of ``ordered_integers``, or ranks among ``values``) back as values, NULL where ``empty``."""
+    """Convert integers from ``ordered_integers``, or ranks among ``values``, back to values; NULL where ``empty``."""
     mask = empty if empty.any() else None
     if values is not None:
         return values.take(pa.array(np.where(empty, 0, best), mask=mask))
@@ -273,6 +303,7 @@ def values_of(
 
 
 def _from_order(vector: Vector, best: Int64s, mask: npt.NDArray[np.bool_] | None) -> Data:
+    """Convert the integers of ``ordered_integers`` back to the physical form of ``vector``. mask: True for NULL."""
     dtype = vector.dtype
     if t.is_fractional(dtype):
         bits = np.where(best < 0, _SIGN - best, best)

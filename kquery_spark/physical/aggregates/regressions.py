@@ -1,4 +1,4 @@
-"""Linear regressions of pairs, from the same sums of deviations as covariances, and products."""
+"""Linear regressions, from the same sums of deviations as covariances; and the product aggregate."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
 
-# The arguments are the dependent variable y and the independent one x; the states of comoments are the number of pairs,
-# both means, the sum of products of deviations, and the sums of their squares.
+# The arguments are the dependent variable y and the independent variable x. The states (see ``Comoments``) are the number of
+# pairs, the means of y and x, the sum of the products of the deviations (sxy), and the sums of their squares (syy, sxx).
 
 
 def _slope(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
@@ -31,7 +31,7 @@ def _intercept(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
 
 
 def _r2(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
-    """The square of the correlation; 1 where y is constant, NULL where x is."""
+    """Return the square of the correlation; 1 if y is constant, NULL if x is."""
     _, _, _, sxy, syy, sxx = states
     correlation = sxy / np.sqrt(syy * sxx)
     return np.where(syy == 0.0, 1.0, correlation * correlation), sxx == 0.0
@@ -54,7 +54,7 @@ def _squares(states: Sequence[Doubles]) -> tuple[Doubles, Flags]:
 
 
 class Product(Reduction):
-    """The product of the values that are not NULL, multiplied in row order."""
+    """Multiplies the values that are not NULL, in row order."""
 
     @override
     def state_types(self, args: Sequence[pa.DataType], result: pa.DataType) -> tuple[pa.DataType, ...]:

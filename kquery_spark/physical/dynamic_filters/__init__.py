@@ -1,1 +1,1 @@
-"""Filters that operators learn while a query runs: they rule out rows, pages and row groups in its scans."""
+"""Dynamic filters: operators derive them from rows at run time, and scans skip rows, pages and row groups by them."""

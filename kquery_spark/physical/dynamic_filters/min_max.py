@@ -1,7 +1,9 @@
-"""Dynamic filter for grouped MIN/MAX: skips rows of known groups that cannot improve any group's extremum.
+"""Dynamic filter of a grouped MIN/MAX: skips rows of known groups that cannot improve the extreme of any group.
 
-After the first batches of few groups that is most rows, and the check takes a third of the time of grouping them.
-DataFusion narrows scans in the same way (its dynamic filters of MIN and MAX without groups).
+For ``SELECT k, max(x) GROUP BY k`` with the groups a: 90, b: 70 and c: 80 so far, the weakest extreme is 70. A row of one
+of these groups can only change the result if its x is greater than 70. Rows of other groups always pass. For few groups,
+most rows are skipped after the first batches, and the check takes a third of the time of grouping the rows. DataFusion has
+such dynamic filters for MIN and MAX without groups.
 """
 
 from __future__ import annotations
@@ -23,35 +25,36 @@ from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector, slots, validity
 
-MIN_ROWS = 16_384  # of a batch, or left of one: for fewer rows the filter costs more than it saves
-_MAX_GROUPS = 4096
-_MAX_KEY_RANGE = 65_536  # between the lowest and the highest key
-_MIN_ROWS_PER_PASSED_ROW = 4  # a useful filter passes at most one row in so many
+MIN_ROWS = 16_384  # for batches with fewer rows, the filter costs more than it saves
+_MAX_GROUPS = 4096  # with more groups, the filter is disabled
+# The largest range of integer keys, and the largest dictionary, for which flags are computed.
+_MAX_KEY_RANGE = 65_536
+_MIN_ROWS_PER_PASSED_ROW = 4  # a useful filter passes at most one of this number of rows
+# The filter is disabled after this number of consecutive batches in which it was not useful.
 _TRIAL_BATCHES = 3
-_MAX_SEARCHED_VALUES = 4  # unknown values of a dictionary that are searched one by one
+_MAX_SEARCHED_VALUES = 4  # if a dictionary has more unknown values, their rows are not searched
 _NO_ROWS = np.zeros(0, np.int64)
 
 
 class GroupExtrema:
-    """Keys and extremes of the groups so far.
+    """The keys and extremes of the groups so far.
 
-    For aggregates by one key that are all MIN or MAX of numbers or times (or none at all: DISTINCT).
-
-    The key is an integer of a narrow range, or a string column that comes as a dictionary. ``merge`` makes one state row
-    of several of a group.
+    It is for groupings by one key in which all aggregates are MIN or MAX of numbers or times. Without aggregates (DISTINCT),
+    all rows of known groups are skipped. The key is an integer in a narrow range, or a dictionary-encoded string column.
+    largest: for each aggregate, whether it is MAX. merge: merges a batch of states to one row per group.
     """
 
     def __init__(self, largest: Sequence[bool], merge: Callable[[Batch], Batch]) -> None:
         self._largest = tuple(largest)
         self._merge = merge
-        self._states: list[Batch] = []  # of all groups so far, at most one batch
+        self._states: list[Batch] = []  # the merged states of all groups so far: at most one batch
         self._known_keys: _KnownIntegers | _KnownStrings | None = None
-        self._extremes: list[Any] = []  # for each aggregate the weakest of all groups' extremes
+        self._extremes: list[Any] = []  # for each aggregate, the weakest extreme of all groups
         self._trials = _TRIAL_BATCHES
-        self.is_applied = False  # by a scan: its rows need no second check
+        self.is_applied = False  # True if a scan applies the filter, so that its rows need no second check
 
     def learn(self, states: Batch, rows: int) -> None:
-        """Add the states of a batch of ``rows`` rows; a small batch is not worth it."""
+        """Add the states of a batch of ``rows`` rows. Small batches are ignored: merging would cost more than it saves."""
         if self._trials == 0 or rows < MIN_ROWS:
             return
         merged = self._merge(concat(states.schema, [*self._states, states]))
@@ -66,11 +69,12 @@ class GroupExtrema:
             if values is None or merged.columns[i + 1].null_count:
                 self._known_keys = None
                 return
-            # NaN is the largest value: the least of some is NaN only if all are, the greatest if any is
+            # NaN is the largest value. So the minimum is NaN only if all values are (fmin), and the maximum is NaN if any
+            # value is.
             self._extremes.append(np.fmin.reduce(values) if largest else np.maximum.reduce(values))
 
     def rows(self, key: Vector, values: Sequence[Vector], num_rows: int) -> Int64s | None:
-        """The rows that can change a state; None for all, or if the filter drops too few."""
+        """Return the rows that can change a state; None for all rows, also if the filter would drop too few of them."""
         if self._known_keys is None or self.is_applied or num_rows < MIN_ROWS:
             return None
         rows = self._passing(self._known_keys, key, values)
@@ -83,26 +87,26 @@ class GroupExtrema:
         return None
 
     def forget(self) -> None:
-        """Drop no more rows: the known groups belong to an aggregation that has ended."""
+        """Disable the filter for good: it is not useful, or the aggregation has ended."""
         self._trials, self._states, self._known_keys = 0, [], None
 
     @property
     def are_known(self) -> bool:
-        """True if there is something to compare rows with: not before the first states, nor after ``forget``."""
+        """True if there are known groups to compare rows with: not before the first states, nor after ``forget``."""
         return self._known_keys is not None
 
     def mask(self, key: Vector, values: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
-        """True for each row that can change a state."""
+        """Return a mask that is True for each row that can change a state."""
         rows = None if self._known_keys is None else self._passing(self._known_keys, key, values)
         return np.ones(num_rows, np.bool_) if rows is None else _flagged(rows, num_rows)
 
     def of_others(self, key: Vector) -> npt.NDArray[np.bool_] | None:
-        """True for each key of an unknown group; None if finding them would take long."""
+        """Return a mask that is True for each key of an unknown group; None if finding these would take long."""
         rows = None if self._known_keys is None else self._known_keys.others(key)
         return None if rows is None else _flagged(rows, len(key.data))
 
     def past(self, aggregate_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        """True for each value of one aggregate that is past the extreme of some group."""
+        """Return a mask that is True for each value of an aggregate that is better than the extreme of some group."""
         numbers = _numbers(values) if self._known_keys is not None else None
         if numbers is None:
             return None
@@ -112,7 +116,7 @@ class GroupExtrema:
 
     def _is_past(self, aggregate_index: int, numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         extreme = self._extremes[aggregate_index]
-        # a comparison with NaN is never true, so NaN passes
+        # Comparisons with NaN are False, so NaN always passes.
         hits: npt.NDArray[np.bool_] = ~(
             numbers <= extreme if self._largest[aggregate_index] else numbers >= extreme
         )
@@ -121,7 +125,7 @@ class GroupExtrema:
     def _passing(
         self, known_keys: _KnownIntegers | _KnownStrings, key: Vector, values: Sequence[Vector]
     ) -> Int64s | None:
-        """Rows of unknown groups and rows past an extreme; None if finding them would take long."""
+        """Return the rows of unknown groups and the rows that are better than an extreme; None if that would take long."""
         others = known_keys.others(key)
         if others is None or not values:
             return others
@@ -136,7 +140,7 @@ class GroupExtrema:
 
 @dataclass
 class MinMaxFilter(RuntimeFilter):
-    """Rows that can change a state of a grouped MIN/MAX; its columns are the key, then the values."""
+    """Passes the rows that can change a state of a grouped MIN/MAX. Its columns are the key, then the arguments."""
 
     known: GroupExtrema
 
@@ -152,7 +156,7 @@ class MinMaxFilter(RuntimeFilter):
 
     @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """None: a row may pass by its key or by any of its values."""
+        """Return no condition, because a row can pass by its key or by any of its values."""
         return []
 
     @override
@@ -170,7 +174,7 @@ class MinMaxFilter(RuntimeFilter):
 
 @dataclass(frozen=True)
 class _KnownIntegers:
-    """Flags for the integers from ``lowest`` on that are keys of known groups, and one for NULL."""
+    """The integer keys of known groups. ``flags[i]`` is True if ``lowest + i`` is a key; ``null``: if NULL is one."""
 
     lowest: int
     flags: npt.NDArray[np.bool_]
@@ -178,7 +182,7 @@ class _KnownIntegers:
 
     @classmethod
     def of(cls, key: Vector) -> _KnownIntegers | None:
-        """The values of the key, or None where they are too far apart."""
+        """Return the values of a key column; None if their range is too large."""
         data = native_integers(key)
         if data is None or data.null_count == len(data):
             return None
@@ -191,7 +195,11 @@ class _KnownIntegers:
         return cls(lowest, flags, data.null_count > 0)
 
     def others(self, key: Vector) -> Int64s | None:
-        """Rows of keys that no group has; None if finding them would take long."""
+        """Return the rows whose key is not that of a known group; None if finding them would take long.
+
+        Most batches have no such row, which a look at the flags between the batch's minimum and maximum often shows. A
+        batch with keys outside of the known range has new groups, so it is not worth a search.
+        """
         data = native_integers(key)
         if data is None or (data.null_count and not self.null):
             return None
@@ -211,17 +219,17 @@ class _KnownIntegers:
 
 @dataclass(frozen=True)
 class _KnownStrings:
-    """The strings, and maybe NULL, that are keys of known groups."""
+    """The string keys of known groups, which can include NULL."""
 
     keys: pa.Array
 
     @classmethod
     def of(cls, key: Vector) -> _KnownStrings:
-        """The values of the key."""
+        """Return the values of a key column."""
         return cls(key.plain())
 
     def others(self, key: Vector) -> Int64s | None:
-        """Rows of keys that no group has; None if finding them would take long."""
+        """Return the rows whose key is not that of a known group; None if finding them would take long."""
         if not key.is_dictionary or len(key.data.dictionary) > _MAX_KEY_RANGE:
             return None
         data = key.data
@@ -239,7 +247,7 @@ class _KnownStrings:
 def group_extrema(
     keys: Sequence[Named], calls: Sequence[AggregateCall], merge: Callable[[Batch], Batch]
 ) -> GroupExtrema | None:
-    """An empty ``GroupExtrema`` for the aggregation, or None if it is not a MIN/MAX by one key."""
+    """Return an empty ``GroupExtrema`` for an aggregation; None if it is not a MIN/MAX (or DISTINCT) by one key."""
     types = [k.field.type for k in keys]
     if len(types) != 1 or not (_is_integer(types[0]) or types[0] == t.STRING):
         return None
@@ -249,25 +257,28 @@ def group_extrema(
 
 
 def _is_extreme(call: AggregateCall) -> bool:
-    """Whether the call is MIN or MAX of numbers or times in all rows."""
+    """Return True if the call is MIN or MAX of numbers or times, without a FILTER."""
     has_numbers = _is_integer(call.dtype) or t.is_fractional(call.dtype)
     return bool(call.entry.extreme) and call.condition is None and has_numbers
 
 
 def _flagged(rows: Int64s, count: int) -> npt.NDArray[np.bool_]:
-    """A mask of ``count`` rows that is true for ``rows``."""
+    """Return a mask of ``count`` rows that is True for ``rows``."""
     flags = np.zeros(count, np.bool_)
     flags[rows] = True
     return flags
 
 
 def _is_integer(dtype: pa.DataType) -> bool:
-    """Whether values are integers underneath (decimals: at least some)."""
+    """Return True if values are represented by integers (decimals: if they are narrow)."""
     return t.is_integral(dtype) or t.is_decimal(dtype) or pa.types.is_temporal(dtype)
 
 
 def _numbers(vector: Vector) -> npt.NDArray[Any] | None:
-    """Values as a numpy array, in Spark's order except for NaN; NULL slots hold any value."""
+    """Return values as a numpy array in Spark's order, except for NaN; None if there is none.
+
+    The slots of NULLs have arbitrary values.
+    """
     if vector.is_scalar:
         return None
     data = vector.data if t.is_fractional(vector.dtype) else native_integers(vector)

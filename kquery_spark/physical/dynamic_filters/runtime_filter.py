@@ -60,9 +60,9 @@ class RuntimeFilter(ABC):
         self.passed += passed
 
     def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        """True for each value of ``columns[column_index]`` whose rows pass, whatever the other columns hold.
+        """Return a mask of the values of ``columns[column_index]`` whose rows pass, regardless of the other columns.
 
-        A row passes if the value of any of the columns does. None if the filter cannot be decided column by column.
+        A row passes if its value in any of the columns does. None if the filter cannot be evaluated column by column.
         """
         return None
 

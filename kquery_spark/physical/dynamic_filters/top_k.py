@@ -1,4 +1,11 @@
-"""The dynamic filter of a top-k: skips rows that sort after the first rows so far."""
+"""The dynamic filter of a top-k: skips rows that sort after the first k rows so far.
+
+For ``ORDER BY x LIMIT 3`` with the rows 5, 9, 2, 7 so far, the third row is 7: a later row can only be among the first three
+if its x is less than 7. DataFusion has the same filter (the dynamic filter of its TopK).
+
+Positions make all orders alike. The position of a key is a pair (part, integer) that rises in the order: part 0 for NULLs
+that come first, 1 for values, 2 for NULLs that come last. For a descending order, the integer is ``~value``.
+"""
 
 from __future__ import annotations
 
@@ -19,32 +26,28 @@ from kquery_spark.sources.base import ColumnRange
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
-_MIN_ROWS_PER_LIMIT_ROW = 64  # times as many rows as the limit
+_MIN_ROWS_PER_LIMIT_ROW = 64  # with more rows per row of the limit, a sample excludes most of them first
 
 
 @dataclass
 class Last:
-    """Position, in the first key's order, of the last of the first rows so far, once there are as many as the limit.
-
-    position: which part of the order the key is in (0 NULLs that come first, 1 values, 2 NULLs that come last), and among
-    values an integer that rises in the order.
-    """
+    """The position of the k-th row so far, by the first sort key; None while there are less than k rows."""
 
     position: tuple[int, int] | None = None
 
     def learn(self, position: tuple[int, int]) -> None:
-        """As many rows as the limit have this position or an earlier one."""
+        """Record that k rows are at this position or before it. The earliest position of all remains."""
         if self.position is None or position < self.position:
             self.position = position
 
 
 @dataclass
 class FirstRowsFilter(RuntimeFilter):
-    """Of the first rows in an order: those that can still be among them, by the first key.
+    """Passes the rows that can still be among the first k rows, judged by the first sort key.
 
-    ties: so can rows with the last one's key, as there are further keys, or only its first bytes are looked at. rows: how
-    many are asked for, where every row that passes will be there; the filter then learns from what it sees, not only from
-    what it is told. DataFusion calls this a dynamic filter of TopK.
+    ties: rows with the same key as the k-th row pass as well, because there are further sort keys, or because only the first
+    bytes of strings are compared. rows: k, if every row that passes will reach the top-k; the filter then also learns from
+    the rows that it sees, before the top-k does. None if a filter or a join in between may drop rows.
     """
 
     ascending: bool
@@ -70,7 +73,7 @@ class FirstRowsFilter(RuntimeFilter):
         return replace(self, rows=None)
 
     def learn(self, key: Vector) -> None:
-        """Learn from the first key of the last row within the limit."""
+        """Learn from the sort key of the k-th row. key: a vector with this one value."""
         ranks = self._ranks(key)
         if ranks is not None:
             self.last.learn(self._null_position if key.data.null_count else (1, int(ranks[0])))
@@ -81,21 +84,20 @@ class FirstRowsFilter(RuntimeFilter):
         return (0 if self.nulls_first else 2), 0
 
     def _ranks(self, key: Vector) -> Int64s | None:
-        """Integers that rise in the key's order, any for NULL; None for types without such integers."""
+        """Return integers that rise in the sort order, arbitrary for NULL; None for types without such integers."""
         values = _text_ranks(key) if key.dtype == t.STRING else ordered_integers(key)
         return values if values is None or self.ascending else ~values
 
     @override
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
-        """Only for types whose statistics have the order of the key."""
+        """Return the bound as a condition, for types whose statistics are in the order of the key."""
         (column,) = columns
         if self.last.position is None or not has_integer_order(column.dtype):
             return []
         part, value = self.last.position
         if part == 2:
-            return (
-                [] if self.ties else [Call.of("isnotnull", column)]
-            )  # other NULLs may come first by further keys
+            # The k-th row has a NULL at the end, so all values pass. With ties, NULLs can come first by further keys.
+            return [] if self.ties else [Call.of("isnotnull", column)]
         if part == 0:
             return [Call.of("isnull", column)]
         last = Literal(value if self.ascending else ~value, column.dtype)
@@ -103,7 +105,10 @@ class FirstRowsFilter(RuntimeFilter):
         return [Call.of("or", Call.of("isnull", column), before) if self.nulls_first else before]
 
     def reading_order(self, column: Column, ranges: Sequence[ColumnRange | None]) -> list[int] | None:
-        """In which order parts of a source are best read, given the statistics of each; None where not all are known."""
+        """Return the best order in which to read the parts of a source, by their statistics; None if some are unknown.
+
+        Parts that may have the first rows come first, so that the bound becomes tight early.
+        """
         if not has_integer_order(column.dtype):
             return None
         ends: list[Any] = [
@@ -123,14 +128,15 @@ class FirstRowsFilter(RuntimeFilter):
         if self.rows is None or np.count_nonzero(hits) <= self.rows:
             return hits
         rows = np.flatnonzero(hits)
-        # some of them tell of most that they come later
+        # The k-th smallest key of a sample is an upper bound of the k-th smallest key of all rows, and it excludes most rows
+        # before the exact selection.
         if valid is None and len(rows) > _MIN_ROWS_PER_LIMIT_ROW * self.rows:
             some = ranks[rows[:: len(rows) // (_MIN_ROWS_PER_LIMIT_ROW * self.rows)]]
             rows = rows[ranks[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
         return self._first(ranks, valid, rows, self.rows)
 
     def _before(self, ranks: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
-        """Whether each row can be among the first ones, as far as is known."""
+        """Return a mask of the rows that are before the known position, or, with ``ties``, at it."""
         if self.last.position is None:
             return np.ones(len(ranks), np.bool_)
         part, last = self.last.position
@@ -143,7 +149,11 @@ class FirstRowsFilter(RuntimeFilter):
     def _first(
         self, ranks: Int64s, valid: npt.NDArray[np.bool_] | None, rows: Int64s, count: int
     ) -> npt.NDArray[np.bool_]:
-        """Only ``count`` of the rows, the first ones (and those that tie with the last of them)."""
+        """Return a mask of the first ``count`` of the given rows (and of those that tie with the last one), and learn.
+
+        NULLs form one block at one end of the order. The blocks are taken in order until ``count`` is reached. Within the
+        values, ``np.partition`` finds the last key that is needed in linear time.
+        """
         present = np.ones(len(rows), np.bool_) if valid is None else valid[rows]
         nulls, values = rows[~present], rows[present]
         hits = np.zeros(len(ranks), np.bool_)

@@ -1,4 +1,4 @@
-"""Logical expressions compiled to vectorized programs."""
+"""Compiles logical expressions to vectorized programs."""
 
 from kquery_spark.physical.expr.program import Program
 

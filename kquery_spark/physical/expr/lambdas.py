@@ -1,4 +1,8 @@
-"""Runs a lambda over the elements of all rows at once, each beside the columns of its row."""
+"""Evaluates the lambda of a higher-order function over the elements of all rows at once.
+
+For ``transform(xs, x -> x + y)`` over the rows (xs = [1, 2], y = 10) and (xs = [3], y = 20), the body ``x + y`` runs once
+over a batch with one row per element: x = 1 2 3 and y = 10 10 20. The captured columns are repeated for each element.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ Body = Callable[[Batch], Vector]
 
 
 def body_schema(expr: HigherOrder) -> pa.Schema:
-    """The columns of the body: the lambda's parameters, and the columns of the row."""
+    """Return the columns that the body reads: the lambda's parameters, then the captured columns of the row."""
     captured = [pa.field(name, c.dtype) for name, c in zip(expr.inputs, expr.captured, strict=True)]
     return pa.schema([*expr.parameter_fields, *captured])
 
@@ -25,7 +29,7 @@ def body_schema(expr: HigherOrder) -> pa.Schema:
 def apply(
     expr: HigherOrder, body: Body, arguments: Sequence[Vector], captured: Sequence[Vector], num_rows: int
 ) -> Vector:
-    """The value of the call in each row."""
+    """Return the value of the call in each row. body: evaluates the lambda's body over a batch of ``body_schema``."""
     schema = body_schema(expr)
     outer = [vector.physical(num_rows) for vector in captured]
 

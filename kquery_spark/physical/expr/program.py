@@ -1,7 +1,12 @@
-"""Compile expressions against a schema and run them over batches.
+"""Compiles expressions against a schema and runs them over batches.
 
-Names become column indexes here. A sub-expression that occurs more than once in a program is computed once a batch.
-Rows that a CASE branch or the left side of AND/OR excludes are not shown to an expression that can raise.
+Each expression becomes a function (a step) that calls the steps of its operands, and column names become column indices. A
+subexpression that occurs more than once in a program is computed once per batch: its step stores the result in the ``memo``
+of the batch.
+
+The hard part is errors. In ``CASE WHEN b <> 0 THEN a / b END``, a vectorized division over all rows would raise an error
+that Spark does not raise. So an operand that can raise is evaluated only on the rows that need it (``on_rows``), and an
+operand that cannot raise is evaluated on all rows, which is faster.
 """
 
 from __future__ import annotations
@@ -42,14 +47,16 @@ class Program:
         self._indexes = {name: i for i, name in enumerate(schema.names)}
         counts = Counter(e for expr in exprs for e in walk(expr) if e.children)
         self._shared = {e: slot for slot, (e, n) in enumerate(counts.items()) if n > 1}
-        self._compiled: dict[int, Step] = {}  # by identity: to hash a node takes a walk over all below it
-        # bottom-up, so that the depth of an expression is not that of Python's stack
+        self._compiled: dict[
+            int, Step
+        ] = {}  # by id, because hashing a node walks over the whole tree below it
+        # Compile bottom-up, so that deep expressions do not need a deep Python stack.
         for node in reversed([node for expr in exprs for node in walk(expr) if node.children]):
             self._compiled[id(node)] = self._compile(node)
         self._steps = [self._compile(e) for e in exprs]
 
     def run(self, batch: Batch) -> list[Vector]:
-        """One vector per expression."""
+        """Return one vector per expression."""
         memo: Memo = {}
         return [step(batch, memo) for step in self._steps]
 
@@ -57,6 +64,7 @@ class Program:
         compiled = self._compiled.get(id(expr))
         if compiled is not None:
             return compiled
+        # A shared expression stores its result in the memo of the batch, so only its first use computes it.
         step = self._compile_node(expr)
         slot = self._shared.get(expr) if expr.children else None
         if slot is None:
@@ -100,7 +108,7 @@ class Program:
         return lambda batch, memo: Vector(dtype, batch.columns[index])
 
     def _call(self, expr: Call) -> Step:
-        """A function call; a lazy function shows later arguments that can raise only the rows that it needs them for."""
+        """Compile a function call. Later arguments of a lazy function that can raise only see the rows that need them."""
         if expr.entry.operator.connective:
             return self._connective(expr)
         if expr.entry.lazy and any(map(can_raise, expr.args[1:])):
@@ -127,9 +135,12 @@ class Program:
     def _arguments(
         self, args: Sequence[Expr], order: Sequence[int], zero_ends: bool = False
     ) -> Callable[[Batch, Memo], list[Vector]]:
-        """The arguments of a call. Spark does not evaluate those after a NULL one in ``order``: they must not raise then.
+        """Compile the arguments of a call. In Spark, an argument is not evaluated, and does not raise, after a NULL one.
 
-        zero_ends: nor those after a zero.
+        order: the order in which Spark evaluates the arguments. zero_ends: an argument of zero also ends the evaluation.
+
+        Errors are rare, so all arguments are evaluated over all rows first. Only if that raises, they are evaluated again in
+        ``order``, each on the rows in which all arguments before it are present. Spark raises an error that remains as well.
         """
         steps = [self._compile(a) for a in args]
         first_to_last = order or range(len(steps))
@@ -164,7 +175,7 @@ class Program:
         return lambda batch, memo: casts.cast(child(batch, memo), expr.to, expr.mode, expr.tz, batch.num_rows)
 
     def _connective(self, expr: Call) -> Step:
-        """AND / OR; a right side that can raise sees only the rows the left side leaves open."""
+        """Compile AND or OR. A right side that can raise only sees the rows that the left side does not decide."""
         left, right = (self._compile(a) for a in expr.args)
         is_and = expr.logic is Logic.AND
         combine = pc.and_kleene if is_and else pc.or_kleene
@@ -186,7 +197,7 @@ class Program:
         return run
 
     def _coalesce(self, expr: Call) -> Step:
-        """COALESCE whose later arguments can raise: each sees only the rows that are still NULL."""
+        """Compile a COALESCE whose later arguments can raise: each only sees the rows that are still NULL."""
         dtype = expr.dtype
         steps = [self._compile(a) for a in expr.args]
 
@@ -204,7 +215,7 @@ class Program:
         return run
 
     def _nanvl(self, expr: Call) -> Step:
-        """NANVL whose second argument can raise: it sees only the rows where the first is NaN."""
+        """Compile a NANVL whose second argument can raise: it only sees the rows in which the first is NaN."""
         first, second = (self._compile(a) for a in expr.args)
         dtype = expr.dtype
 
@@ -216,7 +227,7 @@ class Program:
         return run
 
     def _elt(self, expr: Call) -> Step:
-        """ELT whose choices can raise: each sees only the rows with its number."""
+        """Compile an ELT whose choices can raise: each only sees the rows that select it."""
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
         index, *choices = (self._compile(a) for a in expr.args)
 
@@ -233,6 +244,7 @@ class Program:
         return run
 
     def _case(self, expr: Case) -> Step:
+        """Compile a CASE. If a later operand can raise, each condition only sees the rows that no branch has taken."""
         dtype = expr.dtype
         conditions = [self._compile(c) for c, _ in expr.branches]
         values = [self._compile(v) for _, v in expr.branches]
@@ -308,8 +320,9 @@ class Program:
             else:
                 data = data if narrow_set else vector.plain()
                 hits = pc.is_in(data, value_set=values)
-            if has_nan:  # Arrow distinguishes NaNs with different bits
+            if has_nan:  # Arrow distinguishes NaNs with different bits, Spark does not
                 hits = pc.or_(hits, pc.fill_null(pc.is_nan(data), False))
+            # Three-valued logic: NULL for a NULL operand, and NULL instead of FALSE if the list has a NULL.
             if not has_null and not vector.null_count:
                 return Vector(t.BOOL, hits)
             unknown = pc.is_null(data)
@@ -321,17 +334,21 @@ class Program:
 
 
 def _value_set(scalars: Sequence[pa.Scalar], kind: pa.DataType) -> pa.Array:
-    """The values of an IN list as Arrow looks them up."""
+    """Return the values of an IN list as an array for Arrow's ``is_in``."""
     if pa.types.is_temporal(kind):
         return pa.array([s.value for s in scalars], storage(kind)).cast(kind)
     plain = [s.as_py() for s in scalars]
     if pa.types.is_floating(kind) and 0.0 in plain:
-        plain += [0.0, -0.0]  # equal in SQL, two values to Arrow's hash table
+        plain += [0.0, -0.0]  # equal in SQL, but two values in Arrow's hash table
     return pa.array(plain, kind)
 
 
 def on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:
-    """Run a step on the rows where ``mask`` is true only; the other rows come back NULL."""
+    """Run a step on the rows in which ``mask`` is True. The other rows become NULL.
+
+    The part of the batch gets a memo of its own, because the results in ``memo`` have a row for each row of the whole batch.
+    If the mask selects no row, the result is a NULL scalar of the type NULL.
+    """
     selected = mask.true_count
     if selected == batch.num_rows:
         return step(batch, memo)
@@ -349,7 +366,10 @@ def on_rows(step: Step, batch: Batch, mask: pa.Array, memo: Memo) -> Vector:
 def _choose(
     tests: Sequence[pa.Array], values: Sequence[Vector], last: Vector, dtype: pa.DataType, num_rows: int
 ) -> Vector:
-    """The value of the first true test in each row."""
+    """Return, in each row, the value of the first test that is TRUE, or ``last``.
+
+    The values are applied from the last to the first, so that an earlier test overwrites a later one.
+    """
     vectors = [*values, last]
     narrow = t.is_decimal(dtype) and all(v.is_narrow or (v.null_count and v.is_scalar) for v in vectors)
     *forms, result = to_one_type([_form(v, dtype, narrow) for v in vectors], dtype)

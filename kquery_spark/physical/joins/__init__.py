@@ -1,1 +1,1 @@
-"""The build side of joins."""
+"""The parts of a hash join: the join table of the build side, the probe, residual conditions, and spilling."""

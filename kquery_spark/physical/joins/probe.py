@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 MAX_PAIRS = 2_000_000
 """The number of pairs of rows that are in memory at once."""
-_MAX_BOUNDED_PAIRS = 131_072  # where the run may use little memory
-_PAIR_BYTES = 48  # of row numbers while pairs are found
+_MAX_BOUNDED_PAIRS = 131_072  # instead of MAX_PAIRS, for runs that must use little memory
+_PAIR_BYTES = 48  # the memory for row numbers per pair while pairs are computed
 ONE_SIDED = (JoinKind.SEMI, JoinKind.ANTI, JoinKind.EXISTENCE)
 _KEEPS_LEFT = (JoinKind.LEFT, JoinKind.FULL)
 _KEEPS_RIGHT = (JoinKind.RIGHT, JoinKind.FULL)
 
 
 class Probe:
-    """One run of a join: the build side, and flags for those of its rows that have matched."""
+    """One run of a join: the build side, and flags (``marks``) for its rows that have a match."""
 
     def __init__(self, plan: JoinExec, side: tuple[Batch, JoinTable], probe_schema: pa.Schema) -> None:
         self._plan = plan
         self._built, self._table = side
         self._control = bounding_control()
         self.pairs_at_once = _MAX_BOUNDED_PAIRS if needs_small_batches() else MAX_PAIRS
-        # for NOT IN: of all build rows, though this side may be one of several partitions
+        # NOT IN depends on all build rows. If this side is only a partition, the caller overwrites these two.
         self.has_build_rows = self._built.num_rows > 0
         self.has_null_key = self._table.has_null_key
         self._probe_is_left = plan.build is BuildSide.RIGHT
@@ -96,6 +96,8 @@ class Probe:
         n = batch.num_rows
         keys = [Vector(v.dtype, v.physical(n)) for v in self._keys.run(batch)]
         codes, counts = self._table.counts(keys, n)
+        # Without a condition, the counts decide which rows match, so semi and anti joins, and joins without output columns,
+        # need no pairs. All others create the pairs, slice by slice.
         if self._one_sided and self._condition is None:
             matched |= counts > 0
             self._mark_by_keys(codes, counts)
@@ -119,7 +121,7 @@ class Probe:
                 yield self._gather(batch, matches)
 
     def _counted(self, pairs: int) -> Iterator[Batch]:
-        """Output rows of a join whose consumer reads no columns, such as ``count(*)``: the pairs need not be made."""
+        """Output rows without columns, for consumers such as ``count(*)``. The pairs are only counted."""
         while pairs > 0:
             check_run()
             rows = min(pairs, self.pairs_at_once)

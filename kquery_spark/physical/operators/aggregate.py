@@ -1,4 +1,4 @@
-"""AggregateExec: hash aggregation in one step, or partial before an exchange and final after it."""
+"""AggregateExec: aggregates in one step, or partially before an exchange and finally after it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from kquery_spark.types.batch import Batch, coalesced
 
 @dataclass(frozen=True)
 class AggregateExec(UnaryExec):
-    """Keys and aggregate calls over a child; in phase FINAL the child gives keys and states by name.
+    """Aggregates ``aggregates`` by ``keys``. In phases MERGE and FINAL, the child outputs the keys and the state columns.
 
-    ``in_order`` (SINGLE only): rows with equal keys follow each other, so that one unfinished group is all there is
-    to hold.
+    in_order (only for SINGLE): rows with equal keys are consecutive, so only one unfinished group has to be in memory.
     """
 
     child: PhysicalPlan
@@ -44,7 +43,7 @@ class AggregateExec(UnaryExec):
 
     @property
     def state_schema(self) -> pa.Schema:
-        """Keys, then the state columns of each aggregate (``name.0``, ``name.1`` ...)."""
+        """The schema of states: the keys, then the state columns of each aggregate (``name.0``, ``name.1``, ...)."""
         fields = [k.field for k in self.keys]
         for named, call in zip(self.aggregates, self.calls, strict=True):
             types = accumulator(call.entry.accumulator).state_types([a.dtype for a in call.args], call.dtype)
@@ -57,7 +56,10 @@ class AggregateExec(UnaryExec):
         return tuple(n.expr for n in self.aggregates if isinstance(n.expr, AggregateCall))
 
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
-        """Passes the filter on: rows of groups that the plan above drops need not be read."""
+        """Pass the filter to the child: rows of groups that the plan above drops need not be read.
+
+        This requires a filter on the keys alone. Otherwise a group could lose some of its rows and get a wrong result.
+        """
         groups = {k.name: k.expr for k in self.keys}
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL) or any(c.raises for c in self.calls):
             return
@@ -93,13 +95,13 @@ class AggregateExec(UnaryExec):
 
     @property
     def _needs_rows(self) -> bool:
-        """Whether a group's rows must be seen together: DISTINCT here."""
+        """True if all rows of a group must be in the same batch, because a call is DISTINCT."""
         if self.phase not in (Phase.SINGLE, Phase.PARTIAL):
             return False
         return any(c.is_distinct for c in self.calls)
 
     def _states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """One state row per group, and one of no rows at all where there are no keys to group by."""
+        """Yield one state row per group. Without keys, there is one state row even if there are no rows at all."""
         for states in self._merged_states(run, source, task):
             if states.num_rows:
                 yield states
@@ -107,7 +109,7 @@ class AggregateExec(UnaryExec):
                 yield run.states_of_no_rows()
 
     def _merged_states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """One state row per group; several batches, of different groups, if the memory budget is short."""
+        """Yield one state row per group; in several batches with different groups if the memory budget is exceeded."""
         limit, metrics = task.config.memory_bytes, task.metrics_of(self)
         if self._needs_rows:
             program = Program([k.expr for k in self.keys], self.child.schema)

@@ -1,4 +1,4 @@
-"""The base of physical operators, and what a running task gives them."""
+"""The base classes of physical operators, and the context of a running task."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from kquery_spark.types.batch import Batch
 
 @dataclass
 class Metrics:
-    """What one operator gave in one task: rows, batches, bytes; time includes its children's.
+    """The output of one operator in one task (rows, batches, bytes) and its time, which includes that of its children.
 
-    ``extra`` has what is particular to it, as ``spilled_bytes`` and ``spill_files`` where state passed the memory budget.
+    extra: further counters of the operator, such as ``spilled_bytes`` and ``spill_files``.
     """
 
     rows: int = 0
@@ -31,11 +31,11 @@ class Metrics:
     extra: dict[str, int] = field(default_factory=dict)
 
     def add(self, name: str, amount: int) -> None:
-        """Count something particular to the operator (row groups pruned, bytes spilled ...)."""
+        """Add to a counter of the operator, such as the bytes that it spilled."""
         self.extra[name] = self.extra.get(name, 0) + amount
 
     def merge(self, other: Metrics) -> None:
-        """Add another task's."""
+        """Add the metrics of the same operator in another task."""
         self.rows += other.rows
         self.batches += other.batches
         self.nbytes += other.nbytes
@@ -46,9 +46,11 @@ class Metrics:
 
 @dataclass
 class TaskContext:
-    """One task: the splits its scans read, the batches its inputs receive, limits, metrics, the worker's cache.
+    """The context of one task.
 
-    started: in seconds since 1970.
+    splits: the splits that its scans read, by scan id. inputs: readers of the rows of other stages or of Spark, by input id.
+    cache: the cache of the worker process. metrics: by the id of the operator. runtime_filters: dynamic filters, by scan id.
+    started: the start time, in seconds since 1970.
     """
 
     config: EngineConfig = field(default_factory=EngineConfig)
@@ -60,17 +62,21 @@ class TaskContext:
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
-        if not self.config.memory_bytes:  # the container is unknown, as in a process of the user's own
+        # If the size of the container is unknown, for example in the user's own process, assume a default.
+        if not self.config.memory_bytes:
             self.config = replace(self.config, memory_bytes=DEFAULT_MAX_MEMORY_BYTES)
 
     def metrics_of(self, node: PhysicalPlan) -> Metrics:
-        """The metrics of a node of the plan this task runs."""
+        """Return the metrics of an operator of the plan that this task runs."""
         return self.metrics.setdefault(id(node), Metrics())
 
 
 @dataclass(frozen=True)
 class PhysicalPlan:
-    """An operator: a value that can be shipped, printed and compared; running it happens in ``run``."""
+    """An operator: a value that can be serialized, printed and compared. ``run`` runs it in a task.
+
+    Operators are pulled: ``run`` is a generator, and each batch that its consumer asks for makes it read from its children.
+    """
 
     @property
     def schema(self) -> pa.Schema:
@@ -83,24 +89,27 @@ class PhysicalPlan:
         return ()
 
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """The same operator over other inputs."""
+        """Return the same operator over other inputs."""
         if children:
             raise ValueError(f"{type(self).__name__} has no children")
         return self
 
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
-        """Take a run-time filter on output columns nearer to the scan they come from; ignoring it is always right."""
+        """Pass a dynamic filter on output columns down towards the scan. Ignoring a filter is always correct."""
 
     def clusters_by(self, keys: frozenset[Expr]) -> bool:
-        """Whether output rows with equal ``keys`` follow each other; False where that is not known."""
+        """Return True if output rows with equal ``keys`` are consecutive; False if that is not known."""
         return False
 
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """Yield the output; called through ``run``."""
+        """Yield the output. Subclasses implement this method, and consumers call ``run``."""
         raise NotImplementedError
 
     def run(self, task: TaskContext) -> Generator[Batch, None, None]:
-        """``execute`` with metrics, without empty batches, as long as the run's control allows."""
+        """Yield the batches of ``execute`` that are not empty, and record metrics.
+
+        Each batch counts towards the limits of the run, so this raises if the run has to stop.
+        """
         metrics, control = task.metrics_of(self), current_control()
         source = self.execute(task)
         try:
@@ -124,46 +133,49 @@ class PhysicalPlan:
                 close()
 
     def label(self) -> str:
-        """The operator in one line."""
+        """Return the operator's line in a printed plan."""
         return type(self).__name__
 
 
 @dataclass(frozen=True)
 class UnaryExec(PhysicalPlan):
-    """Base of the operators with one input, which is their field ``child``."""
+    """The base class of operators with one input, the field ``child``."""
 
     child: PhysicalPlan
 
     @property
     def children(self) -> tuple[PhysicalPlan, ...]:
-        """The one input."""
+        """The input."""
         return (self.child,)
 
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """The same operator over another input."""
+        """Return the same operator over another input."""
         (child,) = children
         return replace(self, child=child)
 
 
 @dataclass(frozen=True)
 class BinaryExec(PhysicalPlan):
-    """Base of the operators with two inputs, which are their fields ``left`` and ``right``."""
+    """The base class of operators with two inputs, the fields ``left`` and ``right``."""
 
     left: PhysicalPlan
     right: PhysicalPlan
 
     @property
     def children(self) -> tuple[PhysicalPlan, ...]:
-        """Both inputs, the left one first."""
+        """The inputs: first the left one, then the right one."""
         return (self.left, self.right)
 
     def with_children(self, children: Sequence[PhysicalPlan]) -> PhysicalPlan:
-        """The same operator over other inputs."""
+        """Return the same operator over other inputs."""
         left, right = children
         return replace(self, left=left, right=right)
 
 
 def clustered_keys(first: Sequence[Expr], then: Sequence[Expr]) -> list[frozenset[Expr]]:
-    """Sets of keys by which rows are clustered if they are in order of all ``first`` together, and then of ``then``."""
+    """Return the sets of keys by which rows are clustered if they are sorted by ``first`` and then by ``then``.
+
+    Rows sorted by (a, b) and then by (c, d) are clustered by {a, b}, {a, b, c} and {a, b, c, d}, but not by {b, c}.
+    """
     prefixes = [frozenset((*first, *then[:i])) for i in range(len(then) + 1)]
     return [keys for keys in prefixes if keys]

@@ -1,4 +1,4 @@
-"""CogroupPythonExec: calls a Python function of Spark's users on pairs of groups with the same key."""
+"""CogroupPythonExec: calls a Python UDF on pairs of groups with the same key."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ Pair = tuple[list[pa.RecordBatch], list[pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class CogroupPythonExec(PythonExec):
-    """See ``logical.CogroupPython``; the rows of a key must all be in this task, sorted by ``keys`` and ``is_right``.
+    """Implements ``logical.CogroupPython``. All rows of a key must be in this task, sorted by ``keys`` and ``is_right``.
 
-    The child has the rows of both sides: ``is_right`` says which one a row is of. The first ``left_args`` of the arguments
-    are those of left rows. One pair of groups at a time is in memory, and the results of some.
+    The child outputs the rows of both sides. ``is_right`` is True for those of the right side. The first ``left_args``
+    arguments are those of the left side. Only one pair of groups, and the results of a few pairs, are in memory at a time.
     """
 
     child: PhysicalPlan
@@ -54,13 +54,14 @@ class CogroupPythonExec(PythonExec):
         split = 1 + self.left_args
         left, right = range(1, split), range(split, 1 + len(self.args))
         for pieces in pieces_of_groups((arguments.of(batch), starts) for batch, starts in clusters):
-            ends = [piece.column(0).false_count for piece in pieces]  # of the left rows, which come first
+            # In each piece, the left rows come first. ``ends`` has their numbers.
+            ends = [piece.column(0).false_count for piece in pieces]
             lefts = [piece.slice(0, end) for piece, end in zip(pieces, ends, strict=True)]
             rights = [piece.slice(end) for piece, end in zip(pieces, ends, strict=True)]
             yield self._side(lefts, left), self._side(rights, right)
 
     def _side(self, pieces: Sequence[pa.RecordBatch], columns: Sequence[int]) -> list[pa.RecordBatch]:
-        """The rows of one side; a batch without rows if there are none."""
+        """Return the rows of one side; a batch without rows if there are none."""
         filled = [piece for piece in pieces if piece.num_rows] or pieces[:1]
         return one_batch([piece.select(list(columns)) for piece in filled], self.calls.batch_rows)
 

@@ -1,4 +1,4 @@
-"""EvalPythonExec: batches of arguments to Python functions of Spark's users, and their results beside the input."""
+"""EvalPythonExec: calls Python UDFs on batches of arguments and appends their results to the input rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class EvalPythonExec(PythonExec):
-    """See ``logical.EvalPython``; ``kept`` child columns come first in ``output``, the results last."""
+    """Implements ``logical.EvalPython``. ``output`` has the ``kept`` columns of the child, then the results."""
 
     child: PhysicalPlan
     args: tuple[Expr, ...]

@@ -1,6 +1,6 @@
-"""Where a plan is cut into stages: ExchangeExec before the cut, ReadExec after it.
+"""The operators at which a plan is cut into stages: ExchangeExec and ReadExec.
 
-An ExchangeExec never runs: the stage builder replaces it by a ReadExec and makes its child a stage of its own.
+An ExchangeExec never runs: the stage builder replaces it by a ReadExec, and its child becomes a stage of its own.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class Partitioning:
-    """Rows with equal keys meet in one of ``count`` tasks; no keys (count 1): all rows in one task.
+    """How rows are distributed over ``count`` tasks. Rows with equal keys are sent to the same task.
 
-    bounds: not by hash, but by the range that the only key is in: each bound is the first key of the next range (see
-    ``key_ranges``). Every task gets at least one batch, empty or not, which identifies the task. descending: the
-    first range has the largest keys. nulls_last: NULL is in the last range, not in the first. buckets: not by hash, but by
-    the bucket of a table that is bucketed by the keys: the task that reads each bucket. Every task gets a batch, too.
+    There are four kinds:
+
+    - Single: without keys, all rows are sent to one task.
+    - Hash: by the hash of the keys. This is the default.
+    - Range: ``bounds`` has the first key of each range but the first (see ``key_ranges``). There is a single key.
+      descending: the first range has the largest keys. nulls_last: NULL is in the last range instead of the first.
+    - Bucket: by the bucket of a table that is bucketed by the keys. ``buckets`` has the task that reads each bucket.
+
+    With ranges and buckets, every task gets at least one batch, even an empty one, from which it learns its number.
     """
 
     keys: tuple[Expr, ...]
@@ -41,7 +46,7 @@ class Partitioning:
 
 @dataclass(frozen=True)
 class ExchangeExec(UnaryExec):
-    """Redistribute the child's rows, about ``nbytes`` of them."""
+    """Redistributes the rows of the child. nbytes: the expected bytes of these rows."""
 
     child: PhysicalPlan
     partitioning: Partitioning
@@ -59,7 +64,7 @@ class ExchangeExec(UnaryExec):
 
 @dataclass(frozen=True)
 class ReadExec(PhysicalPlan):
-    """The rows that reach this task under ``input_id``: an earlier stage's output, or rows Spark hands over."""
+    """Reads the rows that the task receives under ``input_id``: the output of an earlier stage, or rows from Spark."""
 
     input_id: str
     columns: pa.Schema

@@ -1,4 +1,4 @@
-"""ExpandExec: each row several times, with other values."""
+"""ExpandExec: outputs each row several times, with the values of different projections."""
 
 from __future__ import annotations
 
@@ -13,14 +13,13 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types.batch import Batch, coalesced, from_vectors
 
-_MIN_BATCH_ROWS = (
-    2 * 128 * 1024
-)  # minimum rows of a batch, because partial aggregation needs many rows of one projection
+# The minimum rows of a batch, because partial aggregation needs many rows of the same projection.
+_MIN_BATCH_ROWS = 2 * 128 * 1024
 
 
 @dataclass(frozen=True)
 class ExpandExec(UnaryExec):
-    """See ``logical.Expand``; a batch goes out once per projection, columns that stay the same without a copy."""
+    """Implements ``logical.Expand``. Outputs each batch once per projection. Columns that do not change are not copied."""
 
     child: PhysicalPlan
     projections: tuple[tuple[Expr, ...], ...]

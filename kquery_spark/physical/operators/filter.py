@@ -1,4 +1,4 @@
-"""FilterExec: keep rows, by the cheapest of five ways."""
+"""FilterExec: selects rows by the cheapest of five methods."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _MAX_INDEXED_SELECTIVITY = 0.2
 
 @dataclass(frozen=True)
 class FilterExec(UnaryExec):
-    """Rows for which the condition is true."""
+    """Outputs the rows for which the condition is TRUE."""
 
     child: PhysicalPlan
     condition: Expr
@@ -35,7 +35,7 @@ class FilterExec(UnaryExec):
 
     @override
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
-        """Passes the filter on unless the condition can raise: it must see the rows without a match, too."""
+        """Pass the filter to the child. If the condition can raise, it has to see all rows, so the filter is ignored."""
         if is_pure(self.condition):
             self.child.accept_filter(task, runtime_filter.through_filter())
 
@@ -56,10 +56,11 @@ class FilterExec(UnaryExec):
 
 
 def keep(batch: Batch, condition: Vector, metrics: Metrics | None = None) -> Batch:
-    """The rows where the condition is true: none, all, one slice, by index when few, by mask otherwise.
+    """Return the rows for which the condition is TRUE.
 
-    metrics: counts the batches of each way (``filter_none`` ...). A slice holds on to its whole batch, so few rows are
-    copied even where they are neighbours.
+    The methods: no rows or all rows (nothing is copied), indices for less than 20 % of the rows, a slice if the rows are
+    consecutive, otherwise a mask. A slice keeps the whole batch in memory, so a few rows are copied even if consecutive.
+    metrics: counts the batches per method (``filter_none``, ...).
     """
     if condition.is_scalar:
         true = condition.data.is_valid and condition.data.as_py()

@@ -1,4 +1,4 @@
-"""GenerateExec: rows out of arrays, maps and arguments."""
+"""GenerateExec: generates rows from arrays, maps or arguments (``explode``, ``inline``, ``stack``, ...)."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from kquery_spark.types.batch import Batch, concat_arrays
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Int64s, Vector, from_arrow
 
-_ROW_NUMBER_BYTES = 40  # of row numbers on the way to a generated row
+_ROW_NUMBER_BYTES = 40  # the memory for row numbers per generated row
 
 
 @dataclass(frozen=True)
 class GenerateExec(UnaryExec):
-    """See ``logical.Generate``; ``kept`` child columns come first in ``output``."""
+    """Implements ``logical.Generate``. ``output`` has the ``kept`` columns of the child, then the generated columns."""
 
     child: PhysicalPlan
     generator: Generator
@@ -52,7 +52,11 @@ class GenerateExec(UnaryExec):
             yield Batch(self.output, (*columns, *generated), len(owners))
 
     def _generated(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
-        """The row each generated row comes from, and the generated columns."""
+        """Return the input row of each generated row (its owner), and the generated columns.
+
+        For ``explode`` of the arrays [7, 8], [] and [9], the owners are 0 0 2 and the values 7 8 9. With ``outer``, the
+        empty array gives a row with NULL, and the owners are 0 0 1 2.
+        """
         if self.generator is Generator.REPLICATE:
             counts = args[0].data.fill_null(0).to_numpy(zero_copy_only=False)
             counts = np.maximum(counts, 0)
@@ -67,7 +71,8 @@ class GenerateExec(UnaryExec):
         position = np.arange(len(owners), dtype=np.int64) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         lonely = np.flatnonzero(lengths == 0) if self.outer else np.zeros(0, np.int64)
         if len(lonely):
-            # generated rows keep the order of the rows they come from
+            # Add a row for each owner without entries (``lonely``), and sort the rows by owner again. ``source`` has the
+            # position among the generated values; NULL for an added row.
             order = stable_order(np.concatenate([owners, lonely]))
             owners = np.concatenate([owners, lonely])[order]
             source = pa.array(order, mask=order >= len(position))
@@ -80,7 +85,11 @@ class GenerateExec(UnaryExec):
         return owners, [from_arrow(f.type, v).data for f, v in zip(fields, values, strict=True)]
 
     def _stacked(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
-        """The rows of ``stack``: row after row of the arguments, for each of the ``n`` input rows."""
+        """Return the rows of ``stack``: for each of the ``n`` input rows, ``depth`` rows of ``width`` arguments.
+
+        ``stack(2, a, b, c)`` has the width 2 and gives the rows (a, b) and (c, NULL). Column 0 is the concatenation of the
+        vectors a and c; ``order`` takes the first value of a, the first of c, the second of a, and so on.
+        """
         width = len(self.output) - len(self.kept)
         depth = -(-len(args) // width)
         owners = np.repeat(np.arange(n, dtype=np.int64), depth)
@@ -106,9 +115,13 @@ class GenerateExec(UnaryExec):
 
 
 def _entries(data: pa.Array, inline: bool) -> tuple[Int64s, list[pa.Array]]:
-    """Entries per row (none for NULL), and their values: elements (inline: their fields), or keys and items."""
+    """Return the number of entries per row (0 for NULL), and the columns of the entries.
+
+    These are the elements of an array (``inline``: the fields of its structs), or the keys and values of a map.
+    """
     if pa.types.is_map(data.type):
-        offsets = data.offsets.to_numpy().astype(np.int64)  # into keys and items, which a slice has whole
+        # The offsets refer to ``keys`` and ``items``, which pyarrow does not slice together with the map.
+        offsets = data.offsets.to_numpy().astype(np.int64)
         lengths = np.diff(offsets)
         if data.null_count:
             lengths = np.where(pc.is_valid(data).to_numpy(zero_copy_only=False), lengths, 0)

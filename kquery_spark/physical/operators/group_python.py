@@ -1,4 +1,4 @@
-"""GroupPythonExec: calls Python functions of Spark's users on each group of rows."""
+"""GroupPythonExec: calls Python UDFs on each group of rows."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ Group = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class GroupPythonExec(PythonExec):
-    """See ``logical.GroupPython``; a group's rows must all be in this task, and follow each other.
+    """Implements ``logical.GroupPython``. All rows of a group must be in this task and consecutive.
 
-    One group at a time is in memory, and the results of some.
+    Only one group, and the results of a few groups, are in memory at a time.
     """
 
     child: PhysicalPlan
@@ -52,14 +52,14 @@ class GroupPythonExec(PythonExec):
         pending.check_none_left()
 
     def _groups(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Group]:
-        """The arguments of each group; the keys of an aggregated group wait for its result from then on."""
+        """Yield the arguments of each group. The keys of aggregated groups are added to ``pending`` until their results."""
         for pieces in pieces_of_groups(self._with_starts(batches, pending)):
             yield iter(one_batch(pieces, self.calls.batch_rows))
 
     def _with_starts(
         self, batches: Iterator[Batch], pending: PendingRows
     ) -> Iterator[tuple[pa.RecordBatch, list[int]]]:
-        """Batches of arguments, each with the rows at which a group begins."""
+        """Yield batches of arguments, each with the rows at which a group begins."""
         arguments = self.arguments()
         keys = Program([key.expr for key in self.keys], self.child.schema)
         for batch, starts in with_group_starts(batches, keys):
@@ -68,7 +68,7 @@ class GroupPythonExec(PythonExec):
             yield arguments.of(batch), starts
 
     def _keys(self, program: Program, rows: Batch) -> Batch:
-        """The keys of rows that begin groups, as they are there: Spark does not normalize them for Python functions."""
+        """Return the keys of rows that begin groups, unchanged: Spark does not normalize -0.0 for Python UDFs."""
         n = rows.num_rows
         vectors = (Vector(v.dtype, v.physical(n)) for v in program.run(rows))
         schema = pa.schema([key.field for key in self.keys])

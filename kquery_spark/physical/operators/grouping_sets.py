@@ -1,4 +1,4 @@
-"""GroupingSetsExec: the groups of ROLLUP, CUBE and GROUPING SETS from those of all the keys, instead of from each row."""
+"""GroupingSetsExec: computes the groups of ROLLUP, CUBE and GROUPING SETS from the groups of all keys, not from the rows."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ from kquery_spark.types.vector import Vector
 
 @dataclass(frozen=True)
 class GroupingSetsExec(UnaryExec):
-    """States of the groups of every set, as a partial aggregation over an Expand would give them.
+    """Outputs the states of the groups of all sets, like a partial aggregation over an Expand.
 
-    child: states by all the keys. sets: what each of ``keys`` is in a set, the column of its name or a literal; the first
-    one has all the child's keys, and those with more columns come before others. A set is merged from the smallest one
-    before it that has its columns.
+    child: outputs states by all keys. sets: for each set, one expression per key: the key's column, or a literal if the key
+    is not in the set. The first set has all keys, and sets with more columns come before sets with fewer.
+
+    Each set is merged from the smallest finer set before it. For CUBE (a, b), the sets (a) and (b) are merged from the
+    groups of (a, b), and () is merged from (a) or (b), whichever has fewer groups.
     """
 
     child: PhysicalPlan
@@ -46,7 +48,7 @@ class GroupingSetsExec(UnaryExec):
         merging, schema = Aggregation(self._merge), self.schema
         set_columns = [frozenset(e for e in chosen if isinstance(e, Column)) for chosen in self.sets]
         for batch in self.child.run(task):
-            done = [_keyed(batch, self.sets[0], schema)]  # by all the keys: distinct already
+            done = [_keyed(batch, self.sets[0], schema)]  # these groups are distinct already
             yield done[0]
             for set_index, chosen in enumerate(self.sets[1:], start=1):
                 finer = [d for d, k in zip(done, set_columns, strict=False) if set_columns[set_index] <= k]
@@ -60,7 +62,7 @@ class GroupingSetsExec(UnaryExec):
 
 
 def _keyed(states: Batch, chosen: tuple[Expr, ...], schema: pa.Schema) -> Batch:
-    """States with the keys of a set, which are columns of theirs or literals."""
+    """Return the states with the keys of a set, which are columns of ``states`` or literals."""
     vectors = []
     for expr in chosen:
         if isinstance(expr, Literal):

@@ -1,7 +1,8 @@
-"""JoinExec: hash join of every kind; without keys every pair is compared (nested loop).
+"""JoinExec: a hash join of any kind, or a nested-loop join if there are no keys.
 
-One side is built into a table, the other probes it batch by batch (``joins/probe.py``). A build side past the memory budget
-is joined in hash partitions on disk, both sides alike.
+A hash table holds the build side, and the batches of the probe side are looked up in it (``joins/probe.py``). If the build
+side exceeds the memory budget, both sides are written to hash partitions on disk, which are joined one by one (a Grace hash
+join). Once the table is complete, its keys become a dynamic filter of the probe side's scan.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from kquery_spark.physical.spill import DEEPEST, SpillDirectory, SpillFile, hash
 from kquery_spark.types.batch import Batch, coalesced, concat
 from kquery_spark.types.vector import Vector
 
-#: By build side, the kinds of joins that emit no build row without a probe row.
+#: By build side, the kinds of joins that output no build row on its own, only together with a probe row or not at all.
 _EMITS_PROBE_ROWS_ONLY = {
     BuildSide.LEFT: frozenset({JoinKind.INNER, JoinKind.RIGHT}),
     BuildSide.RIGHT: frozenset({JoinKind.INNER, JoinKind.LEFT, *ONE_SIDED}),
@@ -75,6 +76,7 @@ class JoinExec(BinaryExec):
                     yield from self._nested_loop(build_rows, probe_plan, task)
                     return
             side = self._table(build_plan.schema, build_rows)
+        # The table is complete, so its keys can filter the scan of the probe side, which starts only now.
         if drops_unmatched(self.kind, self.build is BuildSide.LEFT):
             names = key_names([k.right if self.build is BuildSide.LEFT else k.left for k in self.keys])
             if names is not None:

@@ -1,4 +1,4 @@
-"""LimitExec: slices across batches, and no pull once satisfied."""
+"""LimitExec: outputs the first rows, and stops pulling batches when it has them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class LimitExec(UnaryExec):
-    """At most ``count`` rows (None: all) after skipping ``offset``, of this task's rows."""
+    """Skips ``offset`` rows of this task and outputs at most ``count`` rows (None: all)."""
 
     child: PhysicalPlan
     count: int | None

@@ -1,4 +1,4 @@
-"""MapPythonExec: calls a Python function of Spark's users on all batches of a task."""
+"""MapPythonExec: calls a Python UDF with an iterator over all batches of a task."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class MapPythonExec(PythonExec):
-    """See ``logical.MapPython``; the function is called for a task without rows, too, and reads its input as it likes."""
+    """Implements ``logical.MapPython``. The function is called even without rows, and may read its input lazily."""
 
     child: PhysicalPlan
     args: tuple[Expr, ...]

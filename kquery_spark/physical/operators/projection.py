@@ -1,4 +1,4 @@
-"""ProjectionExec: compute columns; a bare column passes through untouched."""
+"""ProjectionExec: computes columns. Plain columns are passed on without a copy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.types.batch import Batch, from_vectors
 
 @dataclass(frozen=True)
 class ProjectionExec(UnaryExec):
-    """One output column per named expression."""
+    """Outputs one column per named expression."""
 
     child: PhysicalPlan
     exprs: tuple[Named, ...]

@@ -1,4 +1,4 @@
-"""Base of the operators that call Python functions of Spark's users."""
+"""The base class of the operators that call Python UDFs."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from kquery_spark.types.batch import Batch
 
 
 class PythonExec(UnaryExec):
-    """Makes ``calls`` of functions on ``args``; ``output`` is the schema. All three are fields."""
+    """Makes the ``calls`` of Python UDFs with ``args``. ``output`` is the schema. Subclasses have all three as fields."""
 
     if TYPE_CHECKING:
 
         @property
         def args(self) -> tuple[Expr, ...]:
-            """What the functions are called on."""
+            """The arguments of the functions."""
 
         @property
         def calls(self) -> PythonCalls:
-            """The calls, with the code that makes them."""
+            """The calls, with the pickled code that makes them."""
 
         @property
         def output(self) -> pa.Schema:
-            """The schema."""
+            """The output schema."""
 
     @property
     @override
@@ -41,7 +41,7 @@ class PythonExec(UnaryExec):
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """Does not even unpickle the functions for a task without rows: Spark does not call them either."""
+        """Yield the output. In a task without rows, the functions are not unpickled. Spark does not call them either."""
         rows = self.child.run(task)
         first = next(rows, None)
         if first is not None:
@@ -52,22 +52,25 @@ class PythonExec(UnaryExec):
         raise NotImplementedError
 
     def arguments(self) -> Arguments:
-        """Computes the arguments from the child's batches."""
+        """Return the object that computes the arguments from the child's batches."""
         return Arguments(self.args, self.child.schema)
 
     def waiting_arguments(
         self, rows: Iterator[Batch], waits: Callable[[Batch], None]
     ) -> Iterator[pa.RecordBatch]:
-        """The arguments of all rows, in batches as Spark hands them to Python; before each, ``waits`` gets its rows."""
+        """Yield the arguments of all rows, in batches of the size that Spark sends to Python.
+
+        ``waits`` is called with the input rows of each batch before the batch is yielded.
+        """
         arguments = self.arguments()
         for batch in full_batches(rows, self.calls.batch_rows):
             waits(batch)
             yield arguments.of(batch)
 
     def evaluation(self) -> Evaluation[Any]:
-        """The evaluation, unpickled for this task alone."""
+        """Return the evaluation, unpickled for this task alone."""
         return cast(Evaluation[Any], unpickle_code(self.calls.code))
 
     def result_batch(self, results: pa.RecordBatch) -> Batch:
-        """Results of functions as a batch of the output, which has no other columns."""
+        """Return the results of functions as an output batch. For operators whose output has no other columns."""
         return Batch(self.output, tuple(result_columns(results, self.output.types)), results.num_rows)

@@ -1,4 +1,4 @@
-"""RecursionExec: runs a plan again and again over its own last rows, and LastRoundExec, which gives these rows."""
+"""RecursionExec: runs a recursive CTE in rounds. LastRoundExec reads the rows of the previous round (the working table)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class LastRoundExec(PhysicalPlan):
-    """The rows of the round before, which RecursionExec gives the task as the input ``key``."""
+    """Reads the rows of the previous round, which RecursionExec provides as the task's input ``key``."""
 
     key: str
     columns: pa.Schema
@@ -39,10 +39,10 @@ class LastRoundExec(PhysicalPlan):
 
 @dataclass(frozen=True)
 class RecursionExec(PhysicalPlan):
-    """The anchor's rows and those of every round of ``step``. Runs in one task.
+    """Outputs the rows of the anchor and of each round of ``step``, until a round has no rows or a limit is reached.
 
-    No row comes out before the last round, so that an operator above that takes only the first rows hides no error, as it
-    hides none in Spark. Rows of earlier rounds that pass the memory budget wait on disk.
+    It runs in one task. No row is output before the last round has ended, so a limit above does not hide errors of later
+    rounds, as in Spark. The rows of finished rounds are spilled to disk if they exceed the memory budget.
     """
 
     anchor: PhysicalPlan
@@ -69,6 +69,8 @@ class RecursionExec(PhysicalPlan):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         with SpillDirectory(task.metrics_of(self)) as spill:
             finished = _HeldRows(spill, self.output, task.config.memory_bytes)
+            # ``last`` is the working table. ``enough`` ends the recursion early without an error, for a LIMIT above it;
+            # the other limits raise one.
             enough, rows, rounds = self.limits.enough_rows, 0, 1
             last = self._first(self.anchor.run(task), enough)
             while last:
@@ -86,12 +88,12 @@ class RecursionExec(PhysicalPlan):
             yield from finished
 
     def _step(self, task: TaskContext, last: list[Batch]) -> Iterator[Batch]:
-        """The rows of a round. What filters the step's joins had for its scans were those of another round's rows."""
+        """Yield the rows of one round. Dynamic filters start empty, because those of the last round had its build rows."""
         inputs = {**task.inputs, self.key: lambda: iter(last)}
         return self.step.run(replace(task, inputs=inputs, runtime_filters={}))
 
     def _first(self, batches: Iterable[Batch], count: int | None) -> list[Batch]:
-        """At most ``count`` rows (None: all), under the names of the output."""
+        """Return at most ``count`` rows (None: all), with the column names of the output."""
         taken: list[Batch] = []
         for batch in batches:
             kept = batch if count is None else batch.slice(0, count)
@@ -104,7 +106,7 @@ class RecursionExec(PhysicalPlan):
 
 
 class _HeldRows:
-    """Rows in the order in which they were added, from a number of bytes on in a file."""
+    """Holds rows in the order in which they were added. They are spilled to a file when they exceed ``memory_bytes``."""
 
     def __init__(self, spill: SpillDirectory, schema: pa.Schema, memory_bytes: int) -> None:
         self._spill = spill

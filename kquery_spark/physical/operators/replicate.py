@@ -1,4 +1,4 @@
-"""ReplicateExec: a build side that every task computes for itself and its worker keeps."""
+"""ReplicateExec: a build side that every task computes by itself, and that its worker process caches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.types.batch import Batch
 
 
 def _renumbered(plan: PhysicalPlan, numbers: Iterator[int]) -> PhysicalPlan:
-    """The plan with its scans numbered from 0."""
+    """Return the plan with other scan ids, which are taken from ``numbers``."""
     if isinstance(plan, ScanExec):
         return replace(plan, scan_id=next(numbers))
     return plan.with_children([_renumbered(c, numbers) for c in plan.children])
@@ -23,7 +23,7 @@ def _renumbered(plan: PhysicalPlan, numbers: Iterator[int]) -> PhysicalPlan:
 
 @dataclass(frozen=True)
 class ReplicateExec(UnaryExec):
-    """The whole output of a cheap sub-plan in every task; the plan itself is the cache key."""
+    """Outputs all rows of a small subplan in every task, as a broadcast would. The plan itself is the cache key."""
 
     child: PhysicalPlan
 
@@ -34,7 +34,7 @@ class ReplicateExec(UnaryExec):
 
     @property
     def cache_key(self) -> object:
-        """Equal for equal sub-plans over unchanged files, wherever in a query they are."""
+        """The key in the worker's cache. It is equal for equal subplans over unchanged files, in any place of any query."""
         return _renumbered(self.child, count())
 
     @override

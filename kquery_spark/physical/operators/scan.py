@@ -244,11 +244,11 @@ class _FilteringReader:
     def _possible_rows(
         self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
     ) -> Int64s | None:
-        """The rows that statistics do not rule out; None for all of them."""
+        """Return the rows that statistics do not exclude; None for all rows."""
         source = self._source
         if not source.addressable:
             return None
-        # a condition that can raise has to see rows that run-time filters drop, too
+        # A condition that can raise also has to see the rows that run-time filters would drop.
         late = [] if self._raises else [c for f in runtime for c in f.conditions(_columns(source, f.columns))]
         return possible_rows(source, split, conditions, late)
 

@@ -1,4 +1,4 @@
-"""SingleRowExec: a subquery used as a value has at most one row."""
+"""SingleRowExec: checks that a scalar subquery returns at most one row."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class SingleRowExec(UnaryExec):
-    """The child's one row or none; raises at the second row. Runs in one task."""
+    """Outputs the single row of the child, or no row. Raises an ExecutionError at a second row. It runs in one task."""
 
     child: PhysicalPlan
 

@@ -1,4 +1,4 @@
-"""SortExec: order all rows, or with a limit keep only the top ones."""
+"""SortExec: sorts all rows, or, with a limit, returns only the first ones (top-k)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,12 @@ from kquery_spark.types.batch import Batch, concat
 
 @dataclass(frozen=True)
 class SortExec(UnaryExec):
-    """All rows in order; ``limit`` makes it a top-k that holds few more than k rows."""
+    """Outputs all rows sorted by ``keys``. With ``limit``, it is a top-k.
+
+    For a limit of k, the top-k collects batches, sorts them when they have more than 4 * k rows (at least 65,536), and keeps
+    the first k. So each sort is for many new rows. The first sort happens as soon as there are k rows, because the dynamic
+    filter needs a bound.
+    """
 
     child: PhysicalPlan
     keys: tuple[SortKey, ...]
@@ -58,7 +63,7 @@ class SortExec(UnaryExec):
             yield self._top(concat(self.schema, best))
 
     def _first_rows(self) -> FirstRowsFilter | None:
-        """The top-k's dynamic filter, which drops rows behind the first ones; None unless the first key is a column."""
+        """Return the dynamic filter of a top-k; None unless the first sort key is a column."""
         key = self.keys[0]
         names = key_names([key.expr])
         if names is None or not self.limit or not all(is_pure(k.expr) for k in self.keys):
@@ -67,7 +72,7 @@ class SortExec(UnaryExec):
         return FirstRowsFilter(names, key.ascending, key.nulls_first, ties, self.limit, every_row=True)
 
     def _top(self, batch: Batch, first_rows: FirstRowsFilter | None = None) -> Batch:
-        """The first rows of a batch; the filter ``first_rows`` learns from the last one."""
+        """Return the first k rows of a batch. The dynamic filter learns from the last of them."""
         top = in_order(batch, self.keys, self.limit)
         if first_rows is not None and top.num_rows == self.limit:
             last = top.slice(self.limit - 1, 1)

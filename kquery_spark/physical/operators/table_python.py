@@ -1,4 +1,4 @@
-"""TablePythonExec: calls a Python table function of Spark's users, and puts the rows it gives beside those of the input."""
+"""TablePythonExec: calls a Python table function (UDTF) and joins the rows that it returns with the input rows."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class TablePythonExec(PythonExec):
-    """See ``logical.TablePython``; ``kept`` child columns come first in ``output``, the results last.
+    """Implements ``logical.TablePython``. ``output`` has the ``kept`` columns of the child, then the results.
 
-    by_row: results come after the place of the row that they are for. skips_empty: the function is not called for a task
-    without rows.
+    by_row: the first column of the results has the position of the input row. skips_empty: the function is not called in a
+    task without rows.
     """
 
     child: PhysicalPlan
@@ -36,7 +36,7 @@ class TablePythonExec(PythonExec):
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        """Calls the function where no row is, too, unless ``skips_empty``: it may raise an error before the first row."""
+        """Yield the output. Without ``skips_empty``, the function is called even for no rows, because it can raise."""
         return super().execute(task) if self.skips_empty else self.call_functions(self.child.run(task), task)
 
     @override
@@ -52,7 +52,10 @@ class TablePythonExec(PythonExec):
 
 
 class _WaitingRows:
-    """Rows, narrowed to the columns at ``kept``, that may be repeated beside results."""
+    """Input rows that wait for their results. kept: the indices of the columns that the output needs.
+
+    An input row can have any number of result rows, so it is repeated for each of them, or dropped.
+    """
 
     def __init__(self, kept: list[int]) -> None:
         self._kept = kept
@@ -60,12 +63,16 @@ class _WaitingRows:
         self._first = 0
 
     def add(self, batch: Batch) -> None:
-        """Rows at the end."""
+        """Append rows."""
         if self._kept:
             self._batches.append(batch.select(self._kept))
 
     def beside(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
-        """Results, whose first column is the place of a row among all rows, each beside a copy of its row."""
+        """Yield the results, each beside a copy of its input row.
+
+        results: the first column has the position of the input row among all rows, in rising order. A batch of input rows
+        is dropped when a result refers to a later batch.
+        """
         columns = result_columns(
             results.select(range(1, results.num_columns)), output.types[len(self._kept) :]
         )

@@ -1,4 +1,4 @@
-"""UnionExec: the inputs one after another."""
+"""UnionExec: outputs its inputs one after another."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquery_spark.types.batch import Batch
 
 @dataclass(frozen=True)
 class UnionExec(PhysicalPlan):
-    """All rows of all inputs, columns by position under the output's names."""
+    """Outputs the rows of all inputs. Columns are matched by position and get the names of ``output``."""
 
     inputs: tuple[PhysicalPlan, ...]
     output: pa.Schema

@@ -1,4 +1,4 @@
-"""WindowExec: functions over windows; each partition's rows come out together, in the window's order."""
+"""WindowExec: computes window functions. The rows of a partition are output together, in the window's order."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ from kquery_spark.physical.windows import StreamedPartition, Windowed, arrange, 
 from kquery_spark.types.batch import Batch, concat, cut
 from kquery_spark.types.vector import Vector
 
-_ARRANGED_ROW_BYTES = 32  # their order, partition, peers and a result
+_ARRANGED_ROW_BYTES = 32  # the memory per row for its position, partition, peers and result
 
 
 @dataclass(frozen=True)
 class WindowExec(UnaryExec):
-    """See ``logical.Window``; a partition's rows must all be in this task.
+    """Implements ``logical.Window``. All rows of a partition must be in this task.
 
-    Past the memory budget the rows are sorted on disk. A partition that is itself too large is then computed in pieces,
-    unless a call is not ``streamable``: such a partition is held in memory whole.
+    1. If all rows fit into the memory budget, they are arranged and computed at once.
+    2. Otherwise they are sorted by partition and order, with sorted runs on disk, and computed partition by partition.
+    3. A single partition that is too large is computed in pieces (``StreamedPartition``), if all calls are ``streamable``.
+       If one is not, the whole partition is held in memory.
     """
 
     child: PhysicalPlan
@@ -70,7 +72,12 @@ class WindowExec(UnaryExec):
     def _sorted(
         self, source: Iterator[Batch], row_bytes: int, spill: SpillDirectory, task: TaskContext
     ) -> Iterator[Batch]:
-        """Partition by partition from sorted runs: small ones together in memory, large ones as streams of pieces."""
+        """Yield the output partition by partition, from sorted runs: small partitions together, large ones in pieces.
+
+        ``held`` has the rows of the last partition so far, which may continue in the next batch. A batch in which another
+        partition begins completes it, and all complete partitions are computed together. If ``held`` exceeds the limit, its
+        partition becomes ``large`` and takes all rows until the next partition begins.
+        """
         config, schema = task.config, self.child.schema
         limit = self._held_bytes(config)
         keys = (*map(SortKey, self.partition), *self.order)
@@ -101,14 +108,14 @@ class WindowExec(UnaryExec):
         yield from cut(self.compute(concat(schema, held)), config.batch_rows)
 
     def _held_bytes(self, config: EngineConfig) -> float:
-        """Bytes of a partition to hold in memory before it goes to disk in pieces, which not all calls allow."""
+        """Return the bytes from which a partition is computed in pieces on disk; infinite if a call does not allow this."""
         streams = all(isinstance(c.expr, WindowCall) and streamable(c.expr) for c in self.calls)
         return _streamed_bytes(config) if streams else math.inf
 
     def _streamed(
         self, batches: Iterator[Batch], row_bytes: int, spill: SpillDirectory, config: EngineConfig
     ) -> StreamedPartition:
-        """The partition that begins with these batches, on disk in pieces."""
+        """Return a large partition on disk that begins with these batches."""
         piece_rows = min(config.batch_rows, max(256, _streamed_bytes(config) // max(1, row_bytes) // 4))
         schemas = self.child.schema, self.schema
         partition = StreamedPartition(self.calls, self.order, schemas, spill, piece_rows)
@@ -117,7 +124,7 @@ class WindowExec(UnaryExec):
         return partition
 
     def compute(self, batch: Batch) -> Batch:
-        """The output for all rows of some partitions."""
+        """Return the output for the rows of some complete partitions."""
         if not batch.num_rows:
             return Batch.empty(self.schema)
         order = [k.expr for k in self.order]
@@ -142,12 +149,12 @@ class WindowExec(UnaryExec):
 
 
 def _working_bytes(nbytes: int, rows: int) -> int:
-    """What rows count against the memory budget: they are arranged in a copy, by keys, and get results."""
+    """Return the memory for computing windows over rows of ``nbytes``: the rows, an arranged copy, and the results."""
     return 2 * nbytes + _ARRANGED_ROW_BYTES * rows
 
 
 def _streamed_bytes(config: EngineConfig) -> int:
-    """Bytes of a partition that is worth pieces on disk."""
+    """Return the bytes from which computing a partition in pieces on disk is worth it."""
     return config.memory_bytes // 4
 
 
@@ -156,7 +163,7 @@ def _filled(vector: Vector, n: int) -> Vector:
 
 
 def _drained(batches: list[Batch]) -> Iterator[Batch]:
-    """The batches, let go of one by one."""
+    """Yield the batches and remove each from the list, so that its memory can be freed before the next one is used."""
     batches.reverse()
     while batches:
         yield batches.pop()

@@ -1,4 +1,4 @@
-"""WindowGroupLimitExec: the top rows of each group, pruned batch by batch."""
+"""WindowGroupLimitExec: keeps the first rows of each group, pruning after each number of batches."""
 
 from __future__ import annotations
 
@@ -22,7 +22,10 @@ _PRUNED_BATCH_ROWS = 131_072
 
 @dataclass(frozen=True)
 class WindowGroupLimitExec(UnaryExec):
-    """See ``logical.WindowGroupLimit``; over a part of a partition it keeps what the whole could need."""
+    """Implements ``logical.WindowGroupLimit``: keeps the rows with ``function() <= limit``.
+
+    A task can have only a part of a partition. It then keeps the rows that can be within the limit of the whole partition.
+    """
 
     child: PhysicalPlan
     partition: tuple[Expr, ...]
@@ -43,6 +46,7 @@ class WindowGroupLimitExec(UnaryExec):
         for batch in self.child.run(task):
             waiting.append(batch)
             rows += batch.num_rows
+            # Pruning sorts the kept rows again, so it waits for at least as many new rows.
             if rows >= max(_PRUNED_BATCH_ROWS, 0 if pruned is None else pruned.num_rows):
                 pruned = self._pruned([pruned, *waiting] if pruned is not None else waiting)
                 waiting, rows = [], 0

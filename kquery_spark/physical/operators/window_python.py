@@ -1,4 +1,4 @@
-"""WindowPythonExec: calls Python functions of Spark's users on windows of rows, and puts their results beside these."""
+"""WindowPythonExec: calls Python UDFs on windows of rows and appends their results to the rows."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ Partition = Iterator[pa.RecordBatch]
 
 @dataclass(frozen=True)
 class WindowPythonExec(PythonExec):
-    """See ``logical.WindowPython``; a partition's rows must all be in this task, sorted by ``partition`` and ``order``.
+    """Implements ``logical.WindowPython``. All rows of a partition must be in this task, sorted by ``partition``, ``order``.
 
-    One partition at a time is in memory. ``kept`` child columns come first in ``output``, the results last.
+    Only one partition at a time is in memory. ``output`` has the ``kept`` columns of the child, then the results.
     """
 
     child: PhysicalPlan
@@ -55,7 +55,7 @@ class WindowPythonExec(PythonExec):
         pending.check_none_left()
 
     def _partitions(self, batches: Iterator[Batch], pending: PendingRows) -> Iterator[Partition]:
-        """The arguments of each partition, whose rows wait for their results from then on."""
+        """Yield the arguments of each partition. Its rows are added to ``pending``, to await their results."""
         schema, arguments = self.child.schema, self.arguments()
         keys = Program(list(self.partition), schema)
         for pieces in pieces_of_groups(with_group_starts(batches, keys)):
@@ -64,7 +64,7 @@ class WindowPythonExec(PythonExec):
             yield iter(one_batch([self._with_bounds(rows, arguments)], self.calls.batch_rows))
 
     def _with_bounds(self, rows: Batch, arguments: Arguments) -> pa.RecordBatch:
-        """The bounds of each row's frames, and the arguments."""
+        """Return the bounds of each row's frames, then the arguments, as columns."""
         given = arguments.of(rows)
         columns = [*self._bounds(rows), *given.columns]
         return pa.RecordBatch.from_arrays(columns, names=[f"_{i}" for i in range(len(columns))])

@@ -1,1 +1,1 @@
-"""Sort keys, and sorting past the memory budget."""
+"""Sort keys, and sorting of more rows than fit into the memory budget."""

@@ -1,4 +1,4 @@
-"""Rows in order, whatever their number: sorted in memory, or past a budget as sorted runs on disk that are merged."""
+"""External merge sort: sorts in memory, or, beyond the memory budget, writes sorted runs to disk and merges them."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kquery_spark.physical.spill import SpillDirectory, SpillFile
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s, Vector
 
-_SORTED_ROW_BYTES = 16  # of a row that is sorted: its place in order, and as much for each key
-_PIECES_IN_MEMORY = 128  # of runs, that fit the memory budget
+_SORTED_ROW_BYTES = 16  # the memory per row for its position, and the same again for each sort key
+_PIECES_IN_MEMORY = 128  # the number of pieces that fit into the memory budget, one of each run in a merge
 _MIN_PIECE_ROWS = 1024
 
 
 def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Int64s:
-    """Row numbers of the batch in the order of the keys; equal rows keep theirs."""
+    """Return the row numbers of the batch in sorted order. The sort is stable. limit: return only the first ones."""
     if not batch.num_rows:
         return np.empty(0, np.int64)
     vectors = Program([k.expr for k in keys], batch.schema).run(batch)
@@ -35,7 +35,7 @@ def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) 
 
 
 def in_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:
-    """The batch sorted; with a limit its first rows only."""
+    """Return the sorted batch; with a limit, only its first rows."""
     return batch.take(pa.array(sort_order(batch, keys, limit)))
 
 
@@ -57,7 +57,7 @@ def sorted_batches(
     config: EngineConfig,
     spill: SpillDirectory,
 ) -> Iterator[Batch]:
-    """All rows in order, equal ones as they came; past the memory budget as sorted runs on disk, merged."""
+    """Yield all rows in sorted order (stable). Beyond the memory budget, sorted runs are written to disk and merged."""
     held: list[Batch] = []
     size = 0
     runs: list[SpillFile] = []
@@ -78,6 +78,7 @@ def sorted_batches(
 def _spilled(
     batches: list[Batch], keys: Sequence[SortKey], config: EngineConfig, run: SpillFile
 ) -> SpillFile:
+    """Write the batches as one sorted run, in pieces that are small enough to have one of each run in memory."""
     rows, nbytes = sum(b.num_rows for b in batches), sum(b.nbytes for b in batches)
     fitting = config.memory_bytes * rows // (_PIECES_IN_MEMORY * max(1, nbytes))
     piece_rows = max(_MIN_PIECE_ROWS, min(config.batch_rows // 8, fitting))
@@ -87,7 +88,7 @@ def _spilled(
 
 
 def _refill(heads: list[Batch], runs: list[Iterator[Batch]], live: list[int]) -> None:
-    """Read the next piece of runs that have none; those that have ended are no longer ``live``."""
+    """Read the next piece of each run whose current piece (``heads``) is empty. Runs that have ended leave ``live``."""
     for i in list(live):
         if not heads[i].num_rows:
             piece = next(runs[i], None)
@@ -98,7 +99,13 @@ def _refill(heads: list[Batch], runs: list[Iterator[Batch]], live: list[int]) ->
 
 
 def _merged(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortKey]) -> Iterator[Batch]:
-    """Merge sorted runs piece by piece: emits the rows that sort before the end of the first run to run dry."""
+    """Merge sorted runs piece by piece.
+
+    Each step sorts the current pieces of all runs together. The rows up to the first end of a piece are final, because all
+    rows that are not read yet sort after the end of the piece of their run. For the pieces 1 4 9 and 2 3 5 of two runs, the
+    sorted rows are 1 2 3 4 5 9, and the first end is 5: the step outputs 1 2 3 4 5, keeps 9, and reads the next piece of
+    the second run. There is no loop over rows, unlike in a merge with a heap.
+    """
     heads = [Batch.empty(schema) for _ in runs]
     live = list(range(len(runs)))
     while True:

@@ -1,4 +1,8 @@
-"""Sort keys as integers ordered the way Spark orders the values, NULL placement and direction included."""
+"""Converts sort keys to integers with Spark's order, including the direction and the placement of NULLs.
+
+For ``x DESC NULLS LAST`` with the values 5, NULL, 7, the key column is ``~x`` with a larger value for NULL: -6, -5, -8. Its
+ascending order is 7, 5, NULL. Several key columns are packed into one int64 if their ranges are small enough.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +25,11 @@ _SAMPLE_ROWS = 4096
 
 
 def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int64s]:
-    """One or two int64 columns (a NULL flag only when there are NULLs) that sort ascending as asked."""
+    """Return int64 columns whose ascending order is the requested order of the vector.
+
+    There is one column; or two, a NULL flag and the values, if there are NULLs and no integer is free for them; or none if
+    all values are NULL.
+    """
     check_key_type(vector.dtype)
     if pa.types.is_null(vector.dtype):
         return []
@@ -38,7 +46,7 @@ def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int6
 
 
 def _ordered_integers(vector: Vector) -> Int64s:
-    """Integers in the order of the values: themselves, or their ranks."""
+    """Return integers in the order of the values: the values themselves, or their ranks."""
     if t.is_nested(vector.dtype):
         vector = Vector(t.BINARY, ordered_bytes(vector.data))
     values = reduce.ordered_integers(vector)
@@ -48,14 +56,17 @@ def _ordered_integers(vector: Vector) -> Int64s:
 
 
 def _mostly_different(vector: Vector) -> bool:
-    """Whether this is a column of strings or bytes, not a dictionary, whose first ones say that few are repeated."""
+    """Return True for a column of strings or binaries with few duplicates, judged by its first values.
+
+    Ranking these by prefixes (``text_ranks``) is faster than sorting a dictionary of nearly as many values.
+    """
     if vector.is_dictionary or vector.dtype not in (t.STRING, t.BINARY) or len(vector.data) < _SAMPLE_ROWS:
         return False
     return bool(pc.count_distinct(vector.data.slice(0, _SAMPLE_ROWS)).as_py() > _SAMPLE_ROWS // 2)
 
 
 def packed(columns: Sequence[Int64s]) -> Int64s | None:
-    """All columns as one int64 with the same order, or None when their ranges are too large together."""
+    """Combine the columns to one int64 with the same order; None if the product of their ranges is too large."""
     total = 1
     spans = []
     for column in columns:
@@ -73,7 +84,10 @@ def packed(columns: Sequence[Int64s]) -> Int64s | None:
 
 
 def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
-    """Row numbers in sorted order (stable); with a limit only the first ``limit`` of them."""
+    """Return the row numbers in sorted order (stable); with a limit, only the first ``limit`` of them.
+
+    For a small limit, ``np.partition`` finds the candidates in linear time, and only these are sorted.
+    """
     if not columns:
         raise ValueError("sorting needs a key")
     one = columns[0] if len(columns) == 1 else packed(columns)

@@ -1,4 +1,4 @@
-"""Window functions over sorted partitions: segments, frames, and what is computed over them, by numpy."""
+"""Window functions over sorted partitions, vectorized with numpy: segments, frames, and the functions over them."""
 
 from kquery_spark.physical.windows.functions import Windowed
 from kquery_spark.physical.windows.segments import Segments, arrange

@@ -1,4 +1,13 @@
-"""Aggregate functions over windows: whole partitions by grouping, frames by counting, folding or merging ranges."""
+"""Aggregate functions over windows.
+
+The method depends on the frame and on the aggregate, from the fastest to the most general:
+
+- A frame that is the whole partition: group by partition, and repeat the result on each row (``whole_partition``).
+- Counts, and exact sums: differences of prefix sums.
+- Sums of floats, MIN and MAX: folds over ranges (``sliding``).
+- Other aggregates with states of fixed size: one state per row, merged over ranges (``merge_ranges``).
+- Aggregates whose state is a list: every frame is expanded to its rows (``_range_by_range``).
+"""
 
 from __future__ import annotations
 
@@ -37,14 +46,14 @@ _EXACT_DOUBLES = 2**53
 
 
 def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments) -> Vector:
-    """The aggregate of the partition, on each of its rows."""
+    """Return the aggregate of each partition, on each row of the partition."""
     if (
         segments.count == 1
         and args
         and t.is_fractional(args[0].dtype)
         and aggregate_function(call.function).adds
     ):
-        # added in order, as floats of many groups are
+        # A grouped sum adds floats in row order, but the sum of a single group does not, so use the frames for it.
         return framed(call, args, segments.start, segments.end)
     _check_sums(call, args, segments.start, segments.end)
     accumulate, context = accumulator_of(call), context_of(call, segments.num_rows)
@@ -55,7 +64,7 @@ def whole_partition(call: WindowCall, args: Sequence[Vector], segments: Segments
 
 
 def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> Vector:
-    """The aggregate of the rows ``low:high``, for each row."""
+    """Return, for each row, the aggregate of the rows ``low:high``."""
     types = accumulator_of(call).state_types([a.dtype for a in args], call.dtype)
     if any(pa.types.is_list(x) for x in types):
         arrays = [Vector(a.dtype, a.physical(len(low))) if not a.is_scalar else a for a in args]
@@ -64,7 +73,7 @@ def framed(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) 
 
 
 def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> list[Vector]:
-    """The aggregate's states of the rows ``low:high``, for each row; not for states that are lists."""
+    """Return, for each row, the states of the aggregate over the rows ``low:high``. Not for states that are lists."""
     n = len(low)
     entry = aggregate_function(call.function)
     if entry.counts:
@@ -83,9 +92,10 @@ def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: I
 
 
 def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> None:
-    """Raise Unsupported where a sum might leave its type on the way, in the order of the frame, and come back to it.
+    """Raise Unsupported if a sum could overflow in row order although the total is in range.
 
-    Spark's answer is NULL or an error then; here rows are added in other orders.
+    In such a case, Spark returns NULL or an error, but the engine adds rows in another order. The check is conservative: it
+    compares the sum of the magnitudes of a frame with the limit of the type.
     """
     if not aggregate_function(call.function).adds or not len(low):
         return
@@ -93,7 +103,7 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     if pa.types.is_decimal(vector.dtype):
         limit = 10.0 ** accumulator_of(call).state_types([vector.dtype], call.dtype)[0].precision
         if vector.is_narrow:
-            return  # 10 ** 19 rows of them would be needed
+            return  # the sum would need 10 ** 19 rows to overflow
         sizes = np.abs(decimal_words(vector.data)[:, 1].astype(np.float64)) * 2.0**64 + 2.0**64
     elif t.is_interval(vector.dtype) or (
         call.function == "sum" and vector.dtype == t.LONG and call.mode is not EvalMode.LEGACY
@@ -111,7 +121,7 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
 
 
 def finished(call: WindowCall, states: Sequence[Vector], n: int) -> Vector:
-    """Results of ``n`` rows of states."""
+    """Return the results of ``n`` rows of states."""
     return Vector(call.dtype, _finish(accumulator_of(call), states, context_of(call, n)))
 
 
@@ -120,17 +130,17 @@ def _finish(accumulate: Accumulator, states: Sequence[Vector], context: CallCont
         return accumulate.finish(states, context)
     except ExecutionError as error:
         if error.error_class == "ARITHMETIC_OVERFLOW" and t.is_decimal(context.dtype):
-            raise out_of_range(context) from None  # as Spark's windows, unlike its aggregates, call it
+            raise out_of_range(context) from None  # Spark's windows raise another error than its aggregates
         raise
 
 
 def accumulator_of(call: WindowCall) -> Accumulator:
-    """The phases of the aggregate."""
+    """Return the accumulator of the aggregate."""
     return accumulator(aggregate_function(call.function).accumulator)
 
 
 def context_of(call: WindowCall, n: int) -> CallContext:
-    """The context of its phases, for ``n`` rows."""
+    """Return the context of the accumulator's phases for ``n`` rows."""
     return CallContext(call.dtype, call.mode, num_rows=n)
 
 
@@ -162,7 +172,7 @@ def _sums(vector: Vector, state: pa.DataType, low: Int64s, high: Int64s) -> list
     values = values if valid is None else np.where(valid, values, 0)
     bound = max(abs(int(values.min(initial=0))), abs(int(values.max(initial=0))))
     if bound * len(values) <= (_EXACT_DOUBLES if state == t.DOUBLE else _INT64.max):
-        running = prefix_counts(values)  # exact, so that differences of it are
+        running = prefix_counts(values)  # exact integers, so their differences are exact as well
         sums = running[high] - running[low]
     elif state == t.DOUBLE:
         sums = sums_in_order(values.astype(np.float64), low, high)
@@ -176,11 +186,14 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
     ordered, values = reduce.ordered_integers(vector), None
     if ordered is None:
         ordered, values = reduce.ranks(vector)
-    if t.is_nested(vector.dtype):  # ranks are those of bytes: a value is taken from the first row that has it
+    # The ranks of nested types refer to their ordered bytes. Renumber them among the rows, so that a rank gives a value.
+    if t.is_nested(vector.dtype):
         present = np.arange(len(ordered)) if valid is None else np.flatnonzero(valid)
         rank_runs = runs(ordered[present])
         values = vector.data.take(pa.array(present[rank_runs.firsts]))
         ordered[present] = rank_runs.ids()
+    # The values are folded as integers with the same order. NULLs become the neutral value, which no range prefers. A range
+    # without values (equal prefix counts) has the result NULL.
     neutral = _INT64.min if largest else _INT64.max
     flags = np.ones(len(ordered), np.bool_) if valid is None else valid
     rows = ordered if valid is None else np.where(valid, ordered, neutral)
@@ -190,7 +203,10 @@ def _extremes(vector: Vector, low: Int64s, high: Int64s, largest: bool) -> Vecto
 
 
 def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int64s) -> list[Vector]:
-    """Any other aggregate: states of single rows merged, or those of moments as Spark adds rows."""
+    """Return the states of any other aggregate by merging the states of single rows.
+
+    For moments over short frames, values are added one by one, because the order decides the last digits of the result.
+    """
     n, accumulate = len(low), accumulator_of(call)
     arrays = [Vector(a.dtype, a.physical(n)) if not a.is_scalar else a for a in args]
     if isinstance(accumulate, CentralMoments) and are_short(low, high):
@@ -208,6 +224,7 @@ def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
 def _range_by_range(
     call: WindowCall, accumulate: Accumulator, args: Sequence[Vector], low: Int64s, high: Int64s
 ) -> Vector:
+    """Aggregate each frame from its expanded rows, for a slice of frames at a time."""
     done = []
     for start, stop, owner, member in frame_pairs(low, high):
         index = pa.array(member)

@@ -1,4 +1,8 @@
-"""One aggregate over the pieces of a partition: a state of each piece, and of all pieces before and after it."""
+"""Fold: aggregates a partition that is divided into pieces. It has a state per piece, and merges ranges of pieces.
+
+With the pieces 0 to 9, the frame UNBOUNDED PRECEDING to CURRENT ROW of a row in piece 4 is the merged state of the pieces 0
+to 3, merged with the state of the rows of piece 4 up to the row.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,7 @@ States = list[Vector]
 
 
 def as_aggregate(call: WindowCall) -> WindowCall:
-    """first_value and last_value as the aggregates that have states to merge."""
+    """Return a call of first_value or last_value as a call of the aggregates first or last, whose states can be merged."""
     name, ignores_nulls = frame_end_of(call)
     aggregate = aggregate_of(name)
     if aggregate == name or len(call.args) > 1:
@@ -36,7 +40,7 @@ def as_aggregate(call: WindowCall) -> WindowCall:
 
 
 class Fold:
-    """Add the pieces in order, then ask."""
+    """The states of one call over the pieces. First ``add`` all pieces in order, then call the other methods."""
 
     def __init__(self, call: WindowCall) -> None:
         self.call = call
@@ -46,7 +50,7 @@ class Fold:
 
     @classmethod
     def of(cls, call: WindowCall) -> Fold | None:
-        """Return None for calls that need no states: ranking, shifting, frames with two ends."""
+        """Return the fold of a call; None if it needs no states: rankings, lag and lead, and ROWS frames with two bounds."""
         frame = call.frame
         bounded = frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None
         if (call.entry is not None and call.entry.ordered) or bounded:
@@ -54,13 +58,13 @@ class Fold:
         return cls(as_aggregate(call))
 
     def add(self, args: Sequence[Vector], n: int) -> None:
-        """The next piece's rows."""
+        """Add the rows of the next piece. args: its argument columns."""
         groups = Groups(np.zeros(n, np.int64), 1, np.zeros(1, np.int64))
         self._states.append(self._accumulate.update(args, groups, context_of(self.call, n)))
 
     @cached_property
     def _before(self) -> list[States]:
-        """The states of the pieces before each piece, from the second piece on; the last entry is of all."""
+        """Entry i has the merged state of the pieces 0 to i."""
         done = [self._states[0]]
         for states in self._states[1:]:
             done.append(self._merged([done[-1], states]))
@@ -68,14 +72,14 @@ class Fold:
 
     @cached_property
     def _after(self) -> list[States]:
-        """The states of each piece and all after it."""
+        """Entry i has the merged state of the pieces from i to the last one."""
         done = [self._states[-1]]
         for states in self._states[-2::-1]:
             done.append(self._merged([states, done[-1]]))
         return done[::-1]
 
     def between(self, low: int, high: int) -> States:
-        """The states of the pieces ``low:high``, at least one."""
+        """Return the merged state of the pieces ``low:high``, which are at least one."""
         if low == 0:
             return self._before[high - 1]
         if high == len(self._states):
@@ -98,7 +102,11 @@ class Fold:
     def completed(
         self, call: WindowCall, args: Sequence[Vector], frame: tuple[Int64s, Int64s], span: range
     ) -> Vector:
-        """Results of frames within the pieces ``span`` that go on in the pieces before or after them."""
+        """Return the results of frames that reach from the pieces ``span`` into the pieces before or after these.
+
+        args: the argument columns of the rows of ``span``. frame: the part of each row's frame within these rows. Frames
+        without a lower bound also have all pieces before, and frames without an upper bound all pieces after.
+        """
         low, high = frame
         n = len(low)
         states = framed_states(self.call, args, low, high)

@@ -1,4 +1,4 @@
-"""The rows of each row's frame, as a range of row numbers."""
+"""Computes the frame of each row, as a range of row numbers."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s, Vector, validity
 
 _MONTH_DAYS = 31
-_MAX_DAYS = 50_000_000  # before and after 1970; twice as many are still timestamps
+_MAX_DAYS = 50_000_000  # the largest distance from 1970; twice this distance is still a valid timestamp
 _BOUNDS = {t.BYTE: 7, t.SHORT: 15, t.INT: 31, t.LONG: 63, t.DATE: 31}
 
 
 def frame_rows(
     frame: Frame, segments: Segments, order: list[tuple[SortKey, Vector]]
 ) -> tuple[Int64s, Int64s]:
-    """First row and end (exclusive) of each row's frame; an empty frame has both equal."""
+    """Return the first row and the end (exclusive) of each row's frame. They are equal for an empty frame."""
     if frame.unit is FrameUnit.ROWS:
         low = segments.start if frame.lower is None else _moved(segments, frame.lower, 0)
         high = segments.end if frame.upper is None else _moved(segments, frame.upper, 1)
@@ -48,7 +48,10 @@ def _moved(segments: Segments, offset: Literal, past: int) -> Int64s:
 def _value_bound(
     offset: Literal, months: bool, segments: Segments, order: list[tuple[SortKey, Vector]], *, upper: bool
 ) -> Int64s:
-    """The bound of a RANGE frame: the row's key plus the offset; NULL keys are a block of their own."""
+    """Return a bound of a RANGE frame: the position of the row's key plus the offset among the keys of the partition.
+
+    NULL keys are at one end of the partition, and their frames are all NULLs, so they are excluded from the search.
+    """
     if offset.value == 0:
         return segments.peer_end if upper else segments.peer_start
     key, vector = order[0]
@@ -61,6 +64,7 @@ def _value_bound(
         ordered, target = _keys_and_targets(vector, offset, key.ascending, valid)
     if not key.ascending:
         ordered, target = ~ordered, ~target
+    # A descending order was negated above, so the search is always in ascending order, within the keys that are not NULL.
     low, high = segments.start, segments.end
     if valid is not None:
         nulls = np.bincount(segments.ids[~valid], minlength=segments.count)[segments.ids]
@@ -74,7 +78,7 @@ def _value_bound(
 def _keys_and_targets(
     vector: Vector, offset: Literal, ascending: bool, valid: np.ndarray | None
 ) -> tuple[Int64s, Int64s]:
-    """Keys, and keys plus offset, both as int64 in the order of the values."""
+    """Return the keys, and the keys plus the offset, both as int64 in the order of the values."""
     dtype = vector.dtype
     if t.is_fractional(dtype):
         return _float_keys_and_targets(vector, offset.value if ascending else -offset.value)
@@ -90,7 +94,7 @@ def _keys_and_targets(
     low, high = -(2**bits), 2**bits - 1
     present = values if valid is None else values[valid]
     if len(present) and not (low <= int(present.min()) + by and int(present.max()) + by <= high):
-        # ANSI or not, Spark wraps around, raises, or does not get to the sum, depending on the rows that follow
+        # Spark wraps around, raises an error, or never computes the sum, depending on the mode and on the following rows.
         raise Unsupported(f"a RANGE frame past the end of {t.spark_name(dtype)} is not supported")
     return values, values + np.int64(by)
 
@@ -131,7 +135,11 @@ def _whole(offset: Literal, dtype: pa.DataType) -> int:
 
 
 def _search(ordered: Int64s, target: Int64s, low: Int64s, high: Int64s, after_equal: bool) -> Int64s:
-    """For each row the first place in [low, high) whose key is not less (``after_equal``: is greater) than its target."""
+    """Return, for each row, the first position in [low, high) whose key is not less than the row's target.
+
+    after_equal: the first position whose key is greater. It is a binary search for all rows at once: each round halves the
+    ranges of all rows whose range is not empty yet.
+    """
     low, high = low.copy(), high.copy()
     last = max(len(ordered) - 1, 0)
     while True:

@@ -1,4 +1,4 @@
-"""Every window function over arranged rows."""
+"""Computes window functions over arranged rows."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ _RANKING: dict[str, Ranking] = {}
 
 
 def frame_end_of(call: WindowCall) -> tuple[str, bool]:
-    """The window function that a call is, and whether it ignores NULLs: first and last mean the same over a frame."""
+    """Return the name of a call's window function, and whether it ignores NULLs.
+
+    The aggregates first and last are the window functions first_value and last_value.
+    """
     if call.entry is None:
         aggregate = aggregate_function(call.function)
         if aggregate.over_window:
@@ -35,7 +38,7 @@ def frame_end_of(call: WindowCall) -> tuple[str, bool]:
 
 
 class Windowed:
-    """Computes calls over one arrangement; frames that several calls share are found once."""
+    """Computes calls over one arrangement of rows. Frames that several calls share are computed once."""
 
     def __init__(self, segments: Segments, order: Sequence[tuple[SortKey, Vector]]) -> None:
         self._segments = segments
@@ -43,7 +46,7 @@ class Windowed:
         self._frames: dict[Frame, tuple[Int64s, Int64s]] = {}
 
     def compute(self, call: WindowCall, args: Sequence[Vector]) -> Vector:
-        """One value per row."""
+        """Return one value per row. args: the argument columns of the arranged rows."""
         ranking = _RANKING.get(call.function)
         if ranking is not None:
             return Vector(call.dtype, pa.array(ranking(self._segments)))
@@ -74,12 +77,13 @@ class Windowed:
             )
         size = self._segments.end - self._segments.start
         row = self._segments.rows - self._segments.start
+        # The first ``more`` buckets have one row more than the others: 7 rows in 3 buckets have the sizes 3, 2, 2.
         each, more = size // buckets, size % buckets
         long = more * (each + 1)
         return np.where(row < long, row // (each + 1), more + (row - long) // np.maximum(each, 1)) + 1
 
     def _shifted(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
-        """lag and lead: a row a fixed way off, the default where the partition ends first."""
+        """Compute lag or lead: the value of the row at a fixed distance, or the default outside of the partition."""
         s, n = self._segments, self._segments.num_rows
         by = _whole(call, 1) if len(call.args) > 1 else 1
         by = max(-n - 1, min(n + 1, sign * by))
@@ -94,9 +98,10 @@ class Windowed:
         return Vector(call.dtype, both.data.take(pa.array(np.where(outside, n + s.rows, target))))
 
     def _nth(self, call: WindowCall, name: str, ignore_nulls: bool, args: Sequence[Vector]) -> Vector:
-        """first_value, last_value and nth_value: one row of the frame, NULL where it has none.
+        """Compute first_value, last_value or nth_value: the value of one row of the frame; NULL if there is no such row.
 
-        The second argument of the first two says which rows count (FILTER).
+        A second argument of first_value and last_value is a FILTER. If only some rows count (FILTER, IGNORE NULLS), the
+        frame is converted to a range of positions among these rows, and the position found is converted back to a row.
         """
         low, high = self._frame(call.frame)
         n = self._segments.num_rows
@@ -120,7 +125,10 @@ class Windowed:
 
 
 def _valid_rows_off(data: pa.Array, by: int) -> Int64s:
-    """For each row the row with the ``by``-th value that is not NULL after it (before it: negative); -1 for none."""
+    """Return, for each row, the row of the ``by``-th value after it that is not NULL; -1 if there is none.
+
+    A negative ``by`` counts the values before it.
+    """
     valid = pc.is_valid(data).to_numpy(zero_copy_only=False)
     places, before = np.flatnonzero(valid), prefix_counts(valid)
     if not len(places):
@@ -131,7 +139,7 @@ def _valid_rows_off(data: pa.Array, by: int) -> Int64s:
 
 
 def _counted_rows(data: pa.Array, ignore_nulls: bool, chosen: pa.Array | None) -> np.ndarray | None:
-    """The rows with a value, where NULLs are ignored, of those that are chosen (None: all); None for every row."""
+    """Return a mask of the rows that count; None if all do. Rows with NULL (if ignored) and rows not chosen do not."""
     counted: np.ndarray | None = None
     if ignore_nulls and data.null_count:
         counted = pc.is_valid(data).to_numpy(zero_copy_only=False)
@@ -193,5 +201,5 @@ def _cume_dist(s: Segments) -> np.ndarray:
 
 
 def rank_of(function: str, segments: Segments) -> np.ndarray:
-    """row_number, rank or dense_rank of every arranged row."""
+    """Return the row_number, rank or dense_rank of each arranged row."""
     return _RANKING[function](segments)

@@ -1,4 +1,4 @@
-"""Rows sorted by partition and order, and where partitions and peers begin and end."""
+"""Sorts rows by partition and order, and finds the boundaries of partitions and peers (rows with equal sort keys)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from kquery_spark.types.vector import Int64s, Vector
 
 @dataclass(frozen=True)
 class Segments:
-    """Per row, as row numbers: ``start`` and ``end`` (exclusive) of its partition, and of its peers.
+    """For each arranged row: the start and end (exclusive) of its partition and of its peers, as row numbers.
 
-    ``ids`` numbers the partitions in row order, ``count`` of them.
+    ids: the number of the row's partition, from 0 to ``count - 1``. Example, for two partitions with the sort keys 5 5 7
+    and 1: start is 0 0 0 3, end is 3 3 3 4, peer_start is 0 0 2 3, and peer_end is 2 2 3 4.
     """
 
     num_rows: int
@@ -30,7 +31,7 @@ class Segments:
 
     @property
     def rows(self) -> Int64s:
-        """Row numbers."""
+        """The row numbers."""
         return np.arange(self.num_rows, dtype=np.int64)
 
     @property
@@ -42,7 +43,7 @@ class Segments:
 def arrange(
     partition: Sequence[Vector], order: Sequence[tuple[SortKey, Vector]], num_rows: int
 ) -> tuple[Int64s, Segments]:
-    """The order of the rows that puts partitions and peers together, and the segments in that order."""
+    """Return the row numbers sorted by partition and order, and the segments of the rows in that order."""
     groups = group_rows(partition, num_rows)
     columns: list[Int64s] = []
     for key, vector in order:
@@ -53,6 +54,7 @@ def arrange(
     else:
         rows = np.arange(num_rows, dtype=np.int64)
     ids = groups.ids[rows]
+    # A partition begins where the id changes; peers begin where the id or a sort key changes.
     fresh = np.ones(num_rows, np.bool_)
     fresh[1:] = ids[1:] != ids[:-1]
     peers = fresh.copy()
@@ -66,7 +68,7 @@ def arrange(
 
 
 def _runs(fresh: np.ndarray) -> tuple[Int64s, Int64s]:
-    """Begin and end of the run each row is in."""
+    """Return the start and the end of each row's run. fresh: True for the first row of each run."""
     starts = np.flatnonzero(fresh)
     lengths = np.diff(np.append(starts, len(fresh)))
     return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)

@@ -28,9 +28,8 @@ from kquery_spark.types.vector import Int64s, Vector
 _MAX_PAIRS = 2_000_000
 _MAX_BOUNDED_PAIRS = 131_072  # for runs that must use little memory
 _MAX_RUN_RATIO = 2  # running sums are used if they add at most this many values per row of the input
-_MAX_ADDITIONS_PER_ROW = (
-    64  # sums in order are computed value by value up to this average number of additions per row
-)
+# Sums in order are computed value by value up to this average number of additions per row.
+_MAX_ADDITIONS_PER_ROW = 64
 _LONG_FRAME_ROWS = 512
 
 
@@ -101,9 +100,8 @@ def _running_sums(values: np.ndarray, starts: Int64s, ends: Int64s, run: Int64s,
     added = values[np.repeat(starts - places, lengths) + np.arange(int(lengths.sum()))]
     with np.errstate(all="ignore"):
         sizes = np.minimum(lengths, _LONG_FRAME_ROWS + 1)
-        order = np.argsort(
-            -sizes.astype(np.int16), kind="stable"
-        )  # a fast radix sort, because the type is small
+        # numpy uses a fast radix sort for 16-bit integers.
+        order = np.argsort(-sizes.astype(np.int16), kind="stable")
         long = int(np.searchsorted(-sizes[order], -_LONG_FRAME_ROWS))
         for index in order[:long]:
             part = added[places[index] : places[index] + lengths[index]]

@@ -1,8 +1,11 @@
-"""A window partition too large to hold, in two passes over pieces of its rows on disk.
+"""Computes windows over a partition that does not fit into memory, in two passes over pieces of its rows on disk.
 
-The first pass writes the sorted rows in pieces and folds every piece into one state of each aggregate. Pieces end where
-peers end; peers that are too many for one piece have pieces of their own. The second pass reads the pieces: a row's frame
-is then a part of its piece (and of neighbours, for ``n PRECEDING``), completed by the states of all pieces before or after.
+The first pass writes the sorted rows in pieces, and computes the state of each aggregate over each piece (``Fold``). A piece
+ends at the end of peers. Peers that are too many for one piece get pieces of their own, which form a group.
+
+The second pass reads the pieces again. A row's frame consists of rows of its piece (and of neighboring pieces, for
+``n PRECEDING``), and of whole pieces before or after these, whose states are known from the first pass. For example,
+``sum(x)`` over UNBOUNDED PRECEDING to CURRENT ROW in the third piece is the merged state of two pieces plus a running sum.
 """
 
 from __future__ import annotations
@@ -28,10 +31,10 @@ from kquery_spark.types.vector import Int64s, Vector
 
 
 def streamable(call: WindowCall) -> bool:
-    """Whether a call needs no more than some pieces of its partition at once.
+    """Return True if a call can be computed from a few pieces of its partition at a time.
 
-    Not so: RANGE frames with an offset, lag and lead with IGNORE NULLS, and over frames without a beginning or an end
-    nth_value, FILTER of first and last, and aggregates whose states are lists (``collect_list``, ``percentile``).
+    These cannot: RANGE frames with an offset; lag and lead with IGNORE NULLS; and, over frames that are unbounded on a side,
+    nth_value, first and last with a FILTER, and aggregates whose states are lists (``collect_list``, ``percentile``).
     """
     if call.entry is not None and call.entry.ordered:
         return not (call.entry.is_offset and call.ignore_nulls)
@@ -44,7 +47,7 @@ def streamable(call: WindowCall) -> bool:
 
 
 def _has_small_states(call: WindowCall) -> bool:
-    """Whether the call is an aggregate whose states take no more room for more rows."""
+    """Return True if the call is an aggregate whose states have a fixed size."""
     folded = as_aggregate(call)
     if folded.ignore_nulls or folded.entry is not None:
         return False
@@ -54,7 +57,11 @@ def _has_small_states(call: WindowCall) -> bool:
 
 @dataclass(frozen=True)
 class _Piece:
-    """Rows ``start:start + rows``; ``group`` numbers the peers that it is a part of, when they fill pieces of their own."""
+    """The rows ``start`` to ``start + rows`` of the partition.
+
+    peers_before: the number of distinct sort keys before the piece, for dense_rank. group: if the rows are a part of peers
+    that have pieces of their own, the number of these peers; otherwise None.
+    """
 
     start: int
     rows: int
@@ -67,7 +74,10 @@ class _Piece:
 
 
 class StreamedPartition:
-    """Give it one partition's rows in the window's order, then ``run`` it."""
+    """One large partition. First ``add`` its rows in the window's order, then ``run`` it.
+
+    schemas: of the input and of the output. piece_rows: the number of rows of a piece, if peers allow it.
+    """
 
     def __init__(
         self,
@@ -85,7 +95,7 @@ class StreamedPartition:
         self._file = spill.file(self._schema)
         self._piece_rows = piece_rows
         self._pieces: list[_Piece] = []
-        # first and last piece of peers that fill pieces of their own
+        # For each group of peers with pieces of their own: its first and its last piece.
         self._groups: list[tuple[int, int]] = []
         self._folds = [Fold.of(c) for c in self._calls]
         self._open: list[Batch] = []
@@ -95,7 +105,7 @@ class StreamedPartition:
         self._reach = _reach(self._calls)
 
     def add(self, batch: Batch) -> None:
-        """The next rows."""
+        """Add the next rows."""
         for start in range(0, batch.num_rows, self._piece_rows):
             piece = batch.slice(start, self._piece_rows)
             self._open.append(piece)
@@ -104,7 +114,12 @@ class StreamedPartition:
                 self._cut()
 
     def _cut(self, final: bool = False) -> None:
-        """Write what is complete of the rows that wait; peers stay together, or get pieces of their own."""
+        """Write the complete part of the waiting rows as pieces.
+
+        1. Rows before the first new sort key (``head``) are peers of the last row written, so they continue its group.
+        2. Rows up to the last new sort key form an ordinary piece. The peers after it may continue in the next batch.
+        3. If there is only one sort key and it fills a piece, its peers begin a new group.
+        """
         batch = concat(self._schema, self._open)
         fresh = self._first_peers(batch)
         head = int(fresh[0]) if len(fresh) else batch.num_rows
@@ -121,7 +136,7 @@ class StreamedPartition:
         self._open_rows = batch.num_rows - rest
 
     def _first_peers(self, batch: Batch) -> np.ndarray:
-        """Rows that are no peers of the row before them, which for the first row is the last one written."""
+        """Return the rows whose sort key differs from that of the row before; for the first row, of the last row written."""
         if self._last is None:
             return np.flatnonzero(_starts(self._segments(batch)))
         rows = np.flatnonzero(_starts(self._segments(concat(self._schema, [self._last, batch]))))
@@ -145,7 +160,7 @@ class StreamedPartition:
                     fold.add(args, batch.num_rows)
 
     def _next_piece(self, rows: int, group: int | None) -> _Piece:
-        """The piece after the last one."""
+        """Return the piece after the last one. A piece of the same group adds no sort key."""
         if not self._pieces:
             return _Piece(0, rows, 0, group)
         before = self._pieces[-1]
@@ -157,7 +172,11 @@ class StreamedPartition:
         return [[next(values) for _ in c.args] for c in self._calls]
 
     def run(self) -> Iterator[Batch]:
-        """The output, piece by piece."""
+        """Yield the output, piece by piece.
+
+        ``held`` has the pieces from ``first`` on that the frames of the current piece can reach. They are read ahead and
+        dropped as the current piece moves on.
+        """
         if self._open:
             self._cut(final=True)
         if not self._pieces:
@@ -180,6 +199,11 @@ class StreamedPartition:
         self._file.remove()
 
     def _computed(self, number: int, first: int, held: list[Batch]) -> Batch:
+        """Return the output of one piece. held: the pieces from number ``first`` on that its frames can reach.
+
+        There are four kinds of calls: those that reach into neighboring pieces, rankings, ROWS frames without an offset, and
+        frames whose bounds are those of the partition or of peers.
+        """
         piece, batch = self._pieces[number], held[number - first]
         around = concat(self._schema, held)
         offset = piece.start - self._pieces[first].start
@@ -204,7 +228,10 @@ class StreamedPartition:
         return Batch(self._output, tuple(columns), batch.num_rows)
 
     def _ranked(self, call: WindowCall, args: Sequence[Vector], piece: _Piece, local: Segments) -> Vector:
-        """A ranking function, from the ends of the partition and of the peers, as offsets from the piece's first row."""
+        """Compute a ranking function from segments whose boundaries are relative to the piece's first row.
+
+        A partition of 100 rows whose second piece begins at row 40 has the start -40 and the end 60 in that piece.
+        """
         n, total = piece.rows, self._pieces[-1].end
         at = _constants(n)
         peers = local.peer_start, local.peer_end
@@ -221,7 +248,7 @@ class StreamedPartition:
     def _over_rows(
         self, call: WindowCall, fold: Fold | None, args: Sequence[Vector], n: int, span: range
     ) -> Vector:
-        """Frames counted in rows, over the rows of some pieces together."""
+        """Compute a ROWS frame over the concatenated rows of the pieces ``span``."""
         at = _constants(n)
         here = Segments(n, at(0), 1, at(0), at(n), at(0), at(n))
         if fold is None:
@@ -232,7 +259,10 @@ class StreamedPartition:
     def _over_peers(
         self, call: WindowCall, fold: Fold, args: Sequence[Vector], number: int, local: Segments
     ) -> Vector:
-        """Frames that begin and end with the partition or with the row's peers."""
+        """Compute a frame whose bounds are those of the partition or of the row's peers.
+
+        If the frame consists of whole pieces, all rows of the piece have the same result.
+        """
         piece = self._pieces[number]
         frame = call.frame
         if piece.group is None and not frame.whole:
@@ -260,7 +290,7 @@ def _constants(n: int) -> Callable[[int], Int64s]:
 
 
 def _offsets(call: WindowCall) -> list[int]:
-    """How many rows before (negative) or after its own a row of the result depends on."""
+    """Return the distances of the rows before (negative) or after a row on which its result depends."""
     ordered = call.entry is not None and call.entry.ordered
     if call.entry is not None and call.entry.is_offset:
         by = call.args[1] if len(call.args) > 1 else Literal(1, pa.int32())
@@ -272,7 +302,7 @@ def _offsets(call: WindowCall) -> list[int]:
 
 
 def _reach(calls: Sequence[WindowCall]) -> tuple[int, int]:
-    """Rows before and after a piece that must be there with it."""
+    """Return the numbers of rows before and after a piece that its frames can reach."""
     offsets = [o for c in calls for o in _offsets(c)]
     return max([0, *(-o for o in offsets)]), max([0, *offsets])
 

@@ -149,6 +149,8 @@ def _send_to_shares(planner: Planner, plan: Join, build: BuildSide) -> Distribut
         partitioned = _bucket_partitioning(planner, side, pairs) or _range_partitioning(planner, side, pairs)
         if partitioned is None:
             continue
+        # ``side_planner`` reads the larger side by its shares, without an exchange. The exchange of the other side has as
+        # many partitions as there are shares, so task i of the stage gets the matching rows of both.
         side_planner, partitioning = partitioned
         read = side_planner.lower(side).plan
         sent = ExchangeExec(planner.lower(other).plan, partitioning, planner.nbytes(other))

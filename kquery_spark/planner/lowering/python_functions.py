@@ -22,7 +22,7 @@ from kquery_spark.planner.lowering.registry import lowers
 if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
-_ONE_TASK_ROWS = 1000  # up to this number of rows, groups are not spread over all cores
+_ONE_TASK_ROWS = 1000  # with more rows, groups are spread over all cores, however few their bytes are
 
 
 @lowers(EvalPython)

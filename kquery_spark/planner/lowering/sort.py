@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from kquery_spark.planner.planner import Planner
 
 _MAX_TOP_K_ROWS = 100_000  # larger limits above a sort are lowered as a full sort and a limit
-# In multiples of small_bytes: one task sorts fewer bytes than this before several tasks have started.
+# In multiples of small_bytes: for fewer bytes, one task has sorted them before several tasks have started.
 _SHARED_SORT_SMALL_BYTES = 2.0
 
 
@@ -44,9 +44,8 @@ def lower_result_sort(planner: Planner, plan: Sort) -> DistributedPlan:
     # Tasks read ranges of ascending keys, and results are concatenated in task order.
     by_range = planner.ranged_by(plan.child, first.expr) if first.ascending else None
     child = (by_range or planner).lower(plan.child)
-    if (
-        by_range is not None and child.distribution is Distribution.SHARED
-    ):  # each task reads one range of the key
+    # Each task reads one range of the key.
+    if by_range is not None and child.distribution is Distribution.SHARED:
         return DistributedPlan(SortExec(child.plan, plan.keys), Distribution.SPLIT)
     count = planner.reduce_tasks(nbytes)
     ranges = sort_ranges(plan, count) if count > 1 and child.distribution is not Distribution.SINGLE else None

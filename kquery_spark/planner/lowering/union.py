@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 def lower_union(planner: Planner, plan: Union) -> DistributedPlan:
     """Concatenate the inputs in every task if all of them only scan files, otherwise in one task.
 
-    A stage has one list of tasks. Scans of all inputs can be divided among these, but a scan and an exchange (or two
-    exchanges) have different tasks.
+    A stage has a single list of tasks. The splits of several scans can be divided among these, but the tasks of an exchange
+    are determined by its partitioning, which another exchange or a scan does not share.
     """
     inputs = [planner.lower(plan_input) for plan_input in plan.inputs]
     if not _can_share_tasks(inputs):

@@ -1,4 +1,4 @@
-"""Stages in one process, tasks in threads."""
+"""Runs all stages in one process, with the tasks in threads."""
 
 from kquery_spark.runtime.local.executor import LocalExecutor
 from kquery_spark.runtime.local.read_ahead import ReadAheadBudget

@@ -1,6 +1,6 @@
-"""LocalExecutor: all stages in threads of this process.
+"""LocalExecutor: runs all stages in threads of this process.
 
-Arrow and numpy release the interpreter lock in their kernels, so threads use the cores.
+Arrow and numpy release the interpreter lock in their kernels, so the threads run in parallel.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ R = TypeVar("R")
 
 
 class LocalExecutor(Executor):
-    """Runs stages one after another, the tasks of each in a pool of threads.
+    """Runs the stages one after another, and the tasks of each stage in a thread pool.
 
-    schema: the result's names and nullability (default: the last stage's). stop: ends the query early, from any thread.
-    inputs: the batches that hand-over leaves read, by key. meter: takes what operators do. budget: for what streamed results
-    are ahead of their consumer, shared with other queries.
+    schema: the names and nullability of the result (default: those of the last stage). stop: ends the query early, from any
+    thread. inputs: readers of the batches that come from outside of the stage graph, by input id. meter: receives the
+    metrics of the operators. budget: limits the batches that are computed ahead of the consumer; queries can share it.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class LocalExecutor(Executor):
 
     @override
     def table(self, limit: int | None = None) -> pa.Table:
-        """The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
+        """Return the rows in order. The first error of any task, or of this thread (Ctrl-C), stops the run and is raised."""
         if limit is not None:
             with closing(self.batches()) as stream:
                 return pa.Table.from_batches(first_rows(stream, limit), schema=self._result_schema)
@@ -77,9 +77,9 @@ class LocalExecutor(Executor):
 
     @override
     def batches(self) -> Generator[pa.RecordBatch, None, None]:
-        """The result's batches in order, each as soon as it is there; the tasks of the last stage run a few batches ahead.
+        """Yield the batches in order, each as soon as it is computed. Tasks of the last stage run a few batches ahead.
 
-        Nothing runs before the first batch is read; closing the iterator stops the tasks.
+        Nothing runs before the first batch is read. Closing the iterator stops the tasks.
         """
         with (
             _threads(self._config, self._stop, self._meter) as threads,
@@ -95,7 +95,7 @@ class LocalExecutor(Executor):
 
     @override
     def reader(self) -> pa.RecordBatchReader:
-        """Streams ``batches``."""
+        """Return a reader that streams ``batches``."""
         return pa.RecordBatchReader.from_batches(self._result_schema, self.batches())
 
     @property
@@ -103,7 +103,7 @@ class LocalExecutor(Executor):
         return self._graph.result.plan.schema if self._schema is None else self._schema
 
     def _result_tasks(self, threads: _Threads) -> list[TaskContext]:
-        """Run the stages before the last one: what the tasks of the last one read."""
+        """Run all stages but the last. Return the contexts of the last stage's tasks, which read the exchanged rows."""
         config = with_budget(self._config, ContainerFacts(tasks=self._config.parallelism))
         exchanged: Exchanged = {}
         *earlier, result = self._graph.stages
@@ -116,7 +116,7 @@ class LocalExecutor(Executor):
 
 @dataclass(frozen=True)
 class _Threads:
-    """A pool for the tasks of one run, what stops them, and what takes their metrics."""
+    """The thread pool of one run, its cancellation (``control``, ``stop``), and the meter that receives task metrics."""
 
     pool: ThreadPoolExecutor
     control: RunControl
@@ -124,13 +124,16 @@ class _Threads:
     meter: TaskMeter | None
 
     def submit(self, function: Callable[..., R], *args: object) -> Future[R]:
-        """Start a task with the caller's settings of numpy and of decimals."""
+        """Start a task under ``control``, with the caller's numpy and decimal settings."""
         return self.pool.submit(self.control.controlled(function), *args)
 
 
 @contextmanager
 def _threads(config: EngineConfig, stop: Stop | None, meter: TaskMeter | None) -> Iterator[_Threads]:
-    """Threads that are gone at the end; leaving early (an error, Ctrl-C, a closed iterator) stops what they do."""
+    """Provide the threads of one run, and join them at the end.
+
+    If the ``with`` block is left early (by an error, Ctrl-C or a closed iterator), the running tasks are cancelled first.
+    """
     control = RunControl(within=current_control() if stop is None else stop.control)
     pool = ThreadPoolExecutor(max_workers=max(1, config.parallelism), thread_name_prefix="kquery-task")
     try:
@@ -148,7 +151,8 @@ def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> 
     done, waiting = _ended(futures, stop)
     for future in waiting:
         future.cancel()
-    if stop is not None and stop.is_set():  # its tasks raise, too, but not what a client understands
+    # The tasks of a stopped query raise as well, but only ``check`` raises an error that a client understands.
+    if stop is not None and stop.is_set():
         stop.check()
     for future in done:
         future.result()
@@ -156,7 +160,10 @@ def _run_tasks(threads: _Threads, stage: Stage, contexts: list[TaskContext]) -> 
 
 
 def _ended(futures: list[Future[R]], stop: Stop | None) -> tuple[set[Future[R]], set[Future[R]]]:
-    """The tasks that are done and the others, once all are done or one has failed; raises if the query is stopped."""
+    """Wait until all tasks are done or one has failed. Return the finished and the unfinished tasks.
+
+    Raises if the query is stopped meanwhile.
+    """
     done, waiting = wait(futures, POLL_SECONDS, return_when=FIRST_EXCEPTION)
     while waiting and not any(f.exception() for f in done):
         if stop is not None:
@@ -166,6 +173,7 @@ def _ended(futures: list[Future[R]], stop: Stop | None) -> tuple[set[Future[R]],
 
 
 def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[Batch]]:
+    """Return the batches of each partition, from the (partition, batch) pairs of each task."""
     targets: list[list[Batch]] = [[] for _ in range(count)]
     for pieces in results:
         for target, batch in pieces:
@@ -176,7 +184,11 @@ def _by_target(results: list[list[tuple[int, Batch]]], count: int) -> list[list[
 def _stream_tasks(
     threads: _Threads, stage: Stage, contexts: list[TaskContext], budget: ReadAheadBudget
 ) -> Generator[Batch, None, None]:
-    """The tasks start in the order in which they are read, so the one that is waited for always runs."""
+    """Yield the batches of all tasks in task order.
+
+    The consumer reads task 0 to its end, then task 1, and so on. The tasks also start in this order, so the task that the
+    consumer waits for is always running and never stuck behind others in the queue of the thread pool.
+    """
     ahead = ReadAhead(len(contexts), budget, threads.stop)
 
     def produce(task: int, context: TaskContext) -> None:
@@ -196,7 +208,7 @@ def _stream_tasks(
     tasks = range(len(contexts))
     for task in tasks:
         threads.submit(produce, task, contexts[task])
-    contexts.clear()  # a stopped query frees its input though its consumer may never ask again
+    contexts.clear()  # so that a stopped query frees its input, even if its consumer never asks for another batch
     try:
         for task in tasks:
             while (batch := ahead.next(task)) is not None:

@@ -1,14 +1,15 @@
-"""ReadAhead: batches of a streamed result that tasks compute before the consumer asks for them, bounded in bytes.
+"""ReadAhead: limits how far the tasks of a streamed result run ahead of the consumer, in batches and in bytes.
 
-A task waits for room *before* it computes its next batch, so that a blocked task holds no finished batch beside its queue.
-Three rules decide:
+A task waits for room *before* it computes its next batch, so that a blocked task holds no finished batch outside of its
+queue. Three rules decide whether it may go on:
 
-1. The task that the consumer waits for may always go on. A query therefore always ends, however little budget is left.
-2. A task may be a few batches ahead.
-3. A query may hold as many bytes as the budget still has free. One query alone uses half of the budget, and ``n`` equal
-   queries ``n / (n + 1)`` of it, so that slow readers never take all of it from those who come later.
+1. The task that the consumer waits for may always go on. A query therefore always ends, even if no budget is left.
+2. Any other task may be a few batches ahead of the consumer.
+3. A query may hold as many bytes as the budget still has free. With a budget of 512 MiB, a single query stops at 256 MiB
+   (256 held, 256 free), and each of three equal queries stops at 128 MiB (384 held, 128 free). So queries with slow
+   consumers never use up the budget, and a later query can start.
 
-A budget that many queries share is thus exceeded by at most one batch of each query.
+Because of rule 1, the queries together can exceed the budget by at most one batch each.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ POLL_SECONDS = 0.1
 """How often a waiting thread checks whether to stop; Python handles Ctrl-C then, too."""
 OWN_BUDGET_BYTES = 512 << 20
 """The budget of a query that shares it with no other query."""
-_BATCHES_AHEAD = 4  # of each running task
-_FIRST_BATCH_BYTES = 1 << 20  # how large a batch is expected to be before there was one
+_BATCHES_AHEAD = 4  # the batches that each running task may have in its queue
+_FIRST_BATCH_BYTES = 1 << 20  # the assumed size of the next batch while there was no batch yet
 
 
 class ReadAheadBudget:
@@ -42,10 +43,10 @@ class ReadAheadBudget:
 
 
 class ReadAhead:
-    """Queues between the tasks of one query and its consumer, one for each task. Call ``close`` at the end.
+    """One queue per task between the tasks of a query and its consumer. Call ``close`` at the end.
 
-    stop: ends the waiting of both sides. As soon as it is set, queued batches are dropped, even if the consumer never asks
-    again.
+    A queue item is a batch, an error, or None for the end. stop: wakes up both sides when it is set. Queued batches are
+    then dropped at once, even if the consumer never asks for another batch.
     """
 
     def __init__(self, tasks: int, budget: ReadAheadBudget, stop: Stop | None) -> None:
@@ -64,7 +65,7 @@ class ReadAhead:
             stop.on_set(self.close)
 
     def wait_for_room(self, task: int) -> bool:
-        """Wait until a task may compute its next batch; False when the query ends before."""
+        """Wait until a task may compute its next batch, and reserve bytes for it. Return False if the query ends first."""
         with self._changed:
             while not (self._closed or self._may_compute(task)):
                 self._changed.wait(POLL_SECONDS)
@@ -75,7 +76,7 @@ class ReadAhead:
             return True
 
     def put(self, task: int, batch: Batch) -> None:
-        """Queue the batch that the task computed in the room it has waited for."""
+        """Queue the computed batch. Its actual size replaces the bytes that ``wait_for_room`` reserved."""
         nbytes = batch.nbytes
         with self._changed:
             if not self._closed:
@@ -86,7 +87,7 @@ class ReadAhead:
                 self._changed.notify_all()
 
     def end(self, task: int, error: BaseException | None = None) -> None:
-        """The task has no more batches."""
+        """Queue the end of a task, which has no more batches, or the error that it failed with."""
         with self._changed:
             if not self._closed:
                 self._hold(-self._reserved[task])
@@ -95,9 +96,9 @@ class ReadAhead:
                 self._changed.notify_all()
 
     def next(self, task: int) -> Batch | None:
-        """The next batch of a task, or None at its end; raises its error, or where the query has to end.
+        """Return the next batch of a task, or None at its end. Raises the task's error, or an error if the query is stopped.
 
-        The batch before it counts as consumed.
+        The previous batch counts as consumed, and its bytes are released.
         """
         self._consume()
         while True:
@@ -142,7 +143,7 @@ class ReadAhead:
                 self._delivered = item.nbytes
                 self._changed.notify_all()
         if item is None and self._stop is not None:
-            self._stop.check()  # which may have emptied the queue
+            self._stop.check()  # a stopped query has an empty queue, which is not the end of the task
         if isinstance(item, BaseException):
             if self._stop is not None and self._stop.is_set():
                 self._stop.check()

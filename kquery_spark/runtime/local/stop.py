@@ -1,4 +1,4 @@
-"""Stop: ends a query that runs in this process early, and says why."""
+"""Stop: ends a query of this process early, with a reason."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ def _never() -> str:
 
 
 class Stop:
-    """Set from any thread; the query's tasks look at ``control``, which it cancels.
+    """A flag that any thread can set. It cancels ``control``, which the query's tasks check.
 
-    poll: asked now and then by the thread that consumes the result, for whatever only that thread may ask (whether a
-    client is still connected); a text stops the query and says why. small_batches: as of ``RunControl``.
+    poll: called periodically in the thread that consumes the result, for checks that only this thread may make (whether a
+    client is still connected). If it returns a non-empty string, the query stops for this reason. small_batches: see
+    ``RunControl``.
     """
 
     def __init__(self, poll: Callable[[], str] = _never, small_batches: bool = False) -> None:
@@ -28,11 +29,11 @@ class Stop:
 
     @property
     def reason(self) -> str:
-        """Why the query has to end; empty while it may go on."""
+        """The reason why the query has to end; empty while it may go on."""
         return self.control.cancelled or ""
 
     def set(self, reason: str) -> None:
-        """End the query; the first reason counts."""
+        """End the query. Only the first reason is recorded."""
         with self._lock:
             if self.is_set():
                 return
@@ -42,7 +43,7 @@ class Stop:
             callback()
 
     def on_set(self, callback: Callable[[], None]) -> None:
-        """Call ``callback`` once the query has to end, from the thread that ends it; at once if it has ended."""
+        """Call ``callback`` in the thread that ends the query; immediately if the query has already been ended."""
         with self._lock:
             if not self.is_set():
                 self._callbacks.append(callback)
@@ -50,16 +51,16 @@ class Stop:
         callback()
 
     def is_set(self) -> bool:
-        """Whether the query has to end."""
+        """Return whether the query has to end."""
         return self.control.cancelled is not None
 
     def check(self) -> None:
-        """Raise where the query has to end; for the consuming thread."""
+        """Raise an ExecutionError if the query has to end. Only the consuming thread may call this."""
         self.poll()
         if self.is_set():
             raise ExecutionError("OPERATION_CANCELED", f"The query was stopped: {self.reason}.")
 
     def poll(self) -> None:
-        """End the query if the consuming thread, which calls this, finds a reason to."""
+        """End the query if the ``poll`` function returns a reason. Only the consuming thread may call this."""
         if not self.is_set() and (reason := self._poll()):
             self.set(reason)

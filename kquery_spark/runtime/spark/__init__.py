@@ -1,4 +1,4 @@
-"""Stages on Spark: map and reduce tasks through ``mapInArrow``, with Spark's shuffle in between.
+"""Runs stages on Spark: each stage is a ``mapInArrow``, and Spark's shuffle exchanges rows between stages.
 
-Nothing is imported here: workers import ``worker`` alone.
+This module imports nothing, so that workers load only ``worker``.
 """

@@ -1,4 +1,4 @@
-"""Caches the tables of contents of zip archives on the path of Python workers, which Python reads too often."""
+"""Caches the tables of contents of zip archives on the path of Python workers. Without it, each task rereads them."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ class DriverExecutor(Executor):
         yield from StageRun(stage, config, RowExchange(len(self._graph.stages) - 1, tags), meter)(iter(rows))
 
     def _collected_input(self, query: int | None) -> list[pa.RecordBatch]:
-        """Return the input of the last stage's task: its number if it reads files, otherwise the payload rows it reads."""
+        """Return the input rows of the last stage's task: the task number 0 if it reads files, otherwise payload rows."""
         if self._graph.result.is_map:
             return [pa.record_batch([pa.array([0])], ["id"])]
         if self._input is None:

@@ -27,7 +27,7 @@ from kquery_spark.spark_bridge.session.bridge import Bridge
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import to_bytes
 
-# A task may write at least this, however many tasks there are, because their sizes differ.
+# A task may always write at least this many bytes, even if there are many tasks, because their sizes differ.
 _MIN_TASK_LIMIT_BYTES = 2 << 20
 _PAYLOAD = StructType(
     [
@@ -178,6 +178,7 @@ class _Builder:
         return plan
 
     def _plan(self, stage: Stage) -> Any:
+        """Build the plan of a stage: ``mapInArrow`` over its input. Only the last stage returns result rows."""
         last = stage.output is None
         sources = {i: self._numbers[i] for i in stage.inputs if i in self._numbers}
         rows = RowExchange(
@@ -215,6 +216,7 @@ class _Builder:
         return max(self._limit // len(stage.tasks), _MIN_TASK_LIMIT_BYTES)
 
     def _input(self, stage: Stage) -> Any:
+        """Build the plan of a stage's input rows: task numbers, repartitioned payload rows, or the rows of a Spark input."""
         if stage.is_map:
             return self._plans.numbers(len(stage.tasks))
         producers = [self._graph.stage(i) for i in stage.inputs]

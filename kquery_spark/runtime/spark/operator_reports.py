@@ -91,7 +91,7 @@ def stage_report(
 
 
 def split_counts(stage: Stage) -> tuple[SplitCount | None, ...]:
-    """Return the split counts of each operator in the order of ``walk_operators``; None for operators that are no scans."""
+    """Return the split counts of each operator in the order of ``walk_operators``; None for operators other than scans."""
     return tuple(_split_count(stage, node) for node, _ in walk_operators(stage.plan))
 
 

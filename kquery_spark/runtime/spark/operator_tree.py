@@ -84,7 +84,7 @@ class _Tree:
 
 
 def _metrics(operator: OperatorReport, own_seconds: float) -> Iterator[_Metric]:
-    """Yield the metrics of an operator. Metrics that Spark has, too, get Spark's names."""
+    """Yield the metrics of an operator. If Spark has the same metric, it gets Spark's name."""
     metrics = operator.metrics
     yield "number of output rows", "sum", metrics.rows
     yield "data size", "size", metrics.nbytes

@@ -118,10 +118,10 @@ def _stage(data: bytes) -> Stage:
 class RowExchange:
     """How the tasks of a stage exchange rows with Spark.
 
-    number: the tag of the stage in the rows that it writes. sources: the tags of the stages that it reads, by input id.
-    names: the result's column names, for the last stage. encoding: how the last stage returns its rows. limit: the bytes
-    that a task may write, for other stages (None: no limit). hash_partitioned: whether Spark sends a row to the partition
-    of its number's hash.
+    number: the tag of the stage in the payload rows that it writes. sources: the tags of the stages that it reads, by input
+    id. names: the result's column names, for the last stage. encoding: how the last stage returns its rows. limit: the
+    bytes that a task may write, for other stages (None: no limit). hash_partitioned: True if Spark hashes the partition
+    column of a payload row. Then the column has a key with the right hash instead of the partition (see ``partition_keys``).
     """
 
     number: int
@@ -158,7 +158,10 @@ class StageTask:
             raise task_error(error) from error
 
     def with_shared_part(self, share: Callable[[bytes], SharedBytes]) -> StageTask:
-        """The task whose stage Spark delivers once to each executor, by a file; how stores are reached stays in the task."""
+        """Return the task with its stage as a file that Spark sends to each executor once.
+
+        The connection settings (``stores``, ``clusters``) remain in the task.
+        """
         return self if not isinstance(self.stage, bytes) else replace(self, stage=share(self.stage))
 
     def _run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -242,6 +245,7 @@ class StageRun:
             self.meter.add(self.stage, context, sent)
 
     def _run(self, context: TaskContext) -> Iterator[pa.RecordBatch]:
+        """Run the plan and yield its rows: partitioned payloads, result payloads, or result columns."""
         stage, schema, config = self.stage, self.stage.plan.schema, context.config
         rows = stage.plan.run(context)
         if stage.output is not None:
