@@ -59,11 +59,14 @@ def cli() -> None:
     default=1.0,
     show_default=True,
     type=click.FloatRange(min=0, min_open=True),
-    help="Size of the data.",
+    help="Scale factor of the data.",
 )
-@click.option("--queries", help="Names and ranges, such as 1,3,6-8 or sort,top_k; all of them by default.")
+@click.option("--queries", help="Names and ranges, such as 1,3,6-8 or sort,top_k (default: all).")
 @click.option(
-    "--engines", default="spark,kquery", show_default=True, help=f"Some of {', '.join(ENGINES)}; or all."
+    "--engines",
+    default="spark,kquery",
+    show_default=True,
+    help=f"Comma-separated names: {', '.join(ENGINES)}, or all.",
 )
 @click.option(
     "--runs", default=3, show_default=True, type=click.IntRange(min=1), help="Warm runs of each engine."
@@ -73,21 +76,21 @@ def cli() -> None:
     default=0.0,
     show_default=True,
     type=click.FloatRange(min=0),
-    help="Run short queries more often, ten times at most, until their warm runs have taken so long.",
+    help="Repeat short queries up to ten times, until their warm runs have taken this many seconds.",
 )
 @click.option(
     "--cores",
     default=os.cpu_count() or 2,
     show_default="all",
     type=click.IntRange(min=1),
-    help="Tasks and threads at once.",
+    help="Number of concurrent tasks and threads.",
 )
 @click.option(
     "--shuffle-partitions",
     type=click.IntRange(min=1),
-    help="spark.sql.shuffle.partitions; one a core by default.",
+    help="spark.sql.shuffle.partitions (default: one per core).",
 )
-@click.option("--driver-memory", default="4g", show_default=True, help="Heap of the JVM.")
+@click.option("--driver-memory", default="4g", show_default=True, help="Heap size of the JVM.")
 @click.option(
     "--when",
     type=click.Choice(["auto", "always"]),
@@ -99,18 +102,22 @@ def cli() -> None:
     "--conf",
     multiple=True,
     metavar="KEY=VALUE",
-    help="A setting of Spark or of spark.kquery; may be given again.",
+    help="A setting of Spark or of spark.kquery; can be repeated.",
 )
 @click.option(
-    "--users", default=1, show_default=True, type=click.IntRange(min=1), help="Then also this many at once."
+    "--users",
+    default=1,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Also run this many concurrent users.",
 )
 @click.option("--data", default=".benchdata", show_default=True, type=click.Path(path_type=Path),
-              help="Where data and Spark's answers are kept.")  # fmt: skip
+              help="Directory of the data and of Spark's answers.")  # fmt: skip
 @click.option(
     "--json",
     "json_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Write everything to this file.",
+    help="Write the results to this file.",
 )
 def run(
     suite: str,
@@ -166,7 +173,7 @@ def _show(found: results.Results, console: Console, json_path: Path | None) -> N
 
 @cli.command()
 @click.argument("files", type=_FILE, nargs=-1, required=True)
-@click.option("--json", "json_path", type=_FILE, help="Write the whole to this file.")
+@click.option("--json", "json_path", type=_FILE, help="Write the merged results to this file.")
 def merge(files: tuple[Path, ...], json_path: Path | None) -> None:
     """Put runs of the same queries together, each from a session of its own: medians are of all their warm runs."""
     runs = [_read(file) for file in files]
@@ -201,7 +208,7 @@ def compare(before: Path, after: Path) -> None:
     default="charts",
     show_default=True,
     type=click.Path(path_type=Path),
-    help="Directory to draw into.",
+    help="Directory of the charts.",
 )
 def plot(files: tuple[Path, ...], output: Path) -> None:
     """Draw bars and speed-up of each result, and scaling over several of them."""

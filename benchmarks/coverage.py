@@ -130,13 +130,13 @@ def _row(line: Line) -> str:
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
 @click.option("--suite", type=click.Choice(list(SUITES)), default="tpcds", show_default=True)
 @click.option(
-    "--scale", default=0.1, show_default=True, type=click.FloatRange(min=0), help="Size of the data."
+    "--scale", default=0.1, show_default=True, type=click.FloatRange(min=0), help="Scale factor of the data."
 )
-@click.option("--queries", help="Names and ranges, such as 1,3,6-8; all of them by default.")
+@click.option("--queries", help="Names and ranges, such as 1,3,6-8 (default: all).")
 @click.option("--cores", default=os.cpu_count() or 2, show_default="all", type=click.IntRange(min=1))
-@click.option("--timeout", default=600.0, show_default=True, help="Seconds a query may take.")
+@click.option("--timeout", default=600.0, show_default=True, help="Time limit of a query in seconds.")
 @click.option("--data", default=".benchdata", show_default=True, type=click.Path(path_type=Path),
-              help="Where data is kept.")  # fmt: skip
+              help="Directory of the data.")  # fmt: skip
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="Write the page to this file.")
 def cli(
     suite: str, scale: float, queries: str | None, cores: int, timeout: float, data: Path, out: Path | None

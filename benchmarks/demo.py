@@ -117,9 +117,13 @@ def show(console: Console, one: Comparison, sql: str, result: pa.Table) -> None:
         console.print(one.difference, markup=False)
 
 
-@click.command(help="Spark and kquery_spark side by side on taxi trips and TPC-H data.")
+@click.command(help="Compare Spark and kquery_spark on taxi trips and TPC-H data.")
 @click.option(
-    "--rows", default=taxi.DEFAULT_ROWS, show_default=True, type=click.IntRange(min=12), help="Taxi trips."
+    "--rows",
+    default=taxi.DEFAULT_ROWS,
+    show_default=True,
+    type=click.IntRange(min=12),
+    help="Number of taxi trips.",
 )
 @click.option(
     "--scale", default=0.1, show_default=True, type=click.FloatRange(min=0.001), help="TPC-H scale factor."
@@ -128,7 +132,7 @@ def show(console: Console, one: Comparison, sql: str, result: pa.Table) -> None:
     "--runs", default=5, show_default=True, type=click.IntRange(min=1), help="Timed runs of each engine."
 )
 @click.option("--data", default=".benchdata/demo", show_default=True, type=click.Path(path_type=Path),
-              help="Where the data is made.")  # fmt: skip
+              help="Directory of the generated data.")  # fmt: skip
 def main(rows: int, scale: float, runs: int, data: Path) -> None:
     """Make the data, run every query on both engines, print rows, answers compared, times and a plan."""
     console = Console()

@@ -72,14 +72,18 @@ def store(spark: SparkSession, rows: DataFrame, directory: str, names: set[str])
 def main() -> None:
     """Store the files, run the queries, print a line for each."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--jars", required=True, help="hadoop-aws and what it needs, by commas")
+    parser.add_argument(
+        "--jars", required=True, help="JARs of hadoop-aws and its dependencies, separated by commas"
+    )
     parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
-    parser.add_argument("--endpoint", required=True, help="of the S3 server, or of a proxy before it")
-    parser.add_argument("--write", action="store_true", help="only store the files")
+    parser.add_argument(
+        "--endpoint", required=True, help="endpoint of the S3 server, or of a proxy in front of it"
+    )
+    parser.add_argument("--write", action="store_true", help="only write the files")
     parser.add_argument("--bucket", default="tables")
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument(
-        "--queries", default="", help="what their names begin with, by commas; all by default"
+        "--queries", default="", help="prefixes of query names, separated by commas (default: all)"
     )
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()

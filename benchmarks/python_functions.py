@@ -102,7 +102,7 @@ def main() -> None:
     parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--queries", default="", help="names by commas; all by default")
+    parser.add_argument("--queries", default="", help="names separated by commas (default: all)")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     spark = session("kquery_spark bench python functions")

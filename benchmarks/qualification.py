@@ -132,7 +132,7 @@ def main() -> None:
     parser.add_argument("--suite", choices=sorted(SUITES), default="tpch")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--queries", default="", help="names by commas; all by default")
+    parser.add_argument("--queries", default="", help="names separated by commas (default: all)")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     suite = SUITES[arguments.suite]

@@ -197,7 +197,7 @@ def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.scan", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5, help="rounds of each row of the table (default: 5)")
-    parser.add_argument("--only", default="", help="measure the rows of the table that contain this text")
+    parser.add_argument("--only", default="", help="measure the rows of the table that contain this string")
     args = parser.parse_args()
     if FILE_LOOPS.compile_now() is None:
         parser.error("the loops cannot be compiled: numba or a cache directory is missing")

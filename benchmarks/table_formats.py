@@ -201,13 +201,15 @@ def _checked(spark: SparkSession, title: str, numbers: Sequence[int]) -> object:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("kind", choices=sorted(SETTINGS))
-    parser.add_argument("--jars", default="", help="the format's JARs, by commas")
+    parser.add_argument("--jars", default="", help="JARs of the format, separated by commas")
     parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
     parser.add_argument("--scale", type=float, default=1.0)
-    parser.add_argument("--runs", type=int, default=3, help="0 takes no times and compares the rows")
-    parser.add_argument("--variants", default="", help="by commas; all by default")
-    parser.add_argument("--queries", default="", help="numbers by commas; all by default")
-    parser.add_argument("--endpoint", default="", help="of an S3 server that keeps the tables")
+    parser.add_argument(
+        "--runs", type=int, default=3, help="timed runs of each engine; 0 only compares the rows"
+    )
+    parser.add_argument("--variants", default="", help="names separated by commas (default: all)")
+    parser.add_argument("--queries", default="", help="numbers separated by commas (default: all)")
+    parser.add_argument("--endpoint", default="", help="endpoint of an S3 server for the tables")
     parser.add_argument("--bucket", default="tables")
     parser.add_argument("--json", type=Path)
     return parser.parse_args()

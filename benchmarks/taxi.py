@@ -275,7 +275,7 @@ def main() -> None:
         "--rows", type=int, default=DEFAULT_ROWS, help="trips of the whole year (%(default)s)"
     )
     parser.add_argument(
-        "--seed", type=int, default=DEFAULT_SEED, help="another seed, other trips (%(default)s)"
+        "--seed", type=int, default=DEFAULT_SEED, help="seed of the random trips (%(default)s)"
     )
     parser.add_argument("--format", dest="formats", action="append", choices=FORMATS, help="only this format")
     arguments = parser.parse_args()

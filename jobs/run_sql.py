@@ -23,17 +23,25 @@ from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, tabl
 @table_option()
 @click.option(
     "--output",
-    help="Directory to write; .parquet, .csv, .json or .orc says the format, parquet if none does.",
+    help="Directory to write; its ending selects the format: .parquet (default), .csv, .json or .orc.",
 )
 @click.option(
-    "--engine", type=click.Choice(ENGINES), default="kquery", show_default=True, help="both: compare first"
+    "--engine",
+    type=click.Choice(ENGINES),
+    default="kquery",
+    show_default=True,
+    help="both: compare both before writing",
 )
-@click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")
-@click.option("--overwrite", is_flag=True, help="Replace an output that is there.")
+@click.option("--strict", is_flag=True, help="Fail if a part of the query falls back to Spark.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
 @click.option(
-    "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Rows to show without --output."
+    "--rows",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Rows to show if there is no --output.",
 )
-@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says on stderr.")
+@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark on stderr.")
 def main(
     sql_file: str,
     tables: tuple[TableSpec, ...],

@@ -69,11 +69,15 @@ def trips(spark: SparkSession, path: str) -> DataFrame:
 @click.argument("data")
 @click.argument("report")
 @click.option(
-    "--engine", type=click.Choice(ENGINES), default="kquery", show_default=True, help="both: compare first"
+    "--engine",
+    type=click.Choice(ENGINES),
+    default="kquery",
+    show_default=True,
+    help="both: compare both before writing",
 )
-@click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")
-@click.option("--overwrite", is_flag=True, help="Replace a report that is there.")
-@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says on stderr.")
+@click.option("--strict", is_flag=True, help="Fail if a part of the query falls back to Spark.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing report.")
+@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark on stderr.")
 def main(data: str, report: str, engine: str, strict: bool, overwrite: bool, log_level: str) -> None:
     """Read trips, aggregate them, write the report."""
     spark = job_session("taxi_report", log_level)

@@ -39,16 +39,16 @@ _ENDINGS = f"{', '.join(_FIRST_ENDINGS)} or {_LAST_ENDING}"
 
 def _query_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the arguments that all commands with a query share: the SQL or ``--file``, and the tables."""
-    command = click.option(
-        "--log-level", default="OFF", show_default=True, help="How much Spark itself says."
-    )(command)
+    command = click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")(
+        command
+    )
     command = click.option("--file", "sql_file", help="Read the SQL from this file.")(command)
     return click.argument("sql", required=False)(table_option()(command))
 
 
 def _sql_text(sql: str | None, sql_file: str | None) -> str:
     if (sql is None) == (sql_file is None):
-        raise click.UsageError("say the SQL once: as an argument or with --file")
+        raise click.UsageError("pass the SQL as an argument or with --file, not both")
     return sql if sql is not None else read_sql(str(sql_file))
 
 
@@ -67,7 +67,7 @@ def cli(context: click.Context) -> None:
     """A query engine that PySpark calls on Arrow batches: Spark's answers, faster."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
-        raise Failure(Exit.USAGE, "say a command")
+        raise Failure(Exit.USAGE, "a command is missing")
 
 
 @cli.command()
@@ -77,15 +77,20 @@ def cli(context: click.Context) -> None:
     type=click.Choice([*ENGINES, LOCAL]),
     default="kquery",
     show_default=True,
-    help="both: compare first; local: in this process, without Spark and Java.",
+    help="both: run Spark, too, and compare; local: run in this process, without Spark and Java.",
 )
 @click.option(
-    "--output", help=f"Directory to write; {_ENDINGS} says the format, {DEFAULT_FORMAT.name} if none does."
+    "--output",
+    help=f"Directory to write. Its ending selects the format: {_ENDINGS} (default: {DEFAULT_FORMAT.name}).",
 )
-@click.option("--overwrite", is_flag=True, help="Replace an output that is there.")
-@click.option("--strict", is_flag=True, help="Fail where the engine would leave a part to Spark.")
+@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
+@click.option("--strict", is_flag=True, help="Fail if a part of the query falls back to Spark.")
 @click.option(
-    "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Rows to show without --output."
+    "--rows",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Rows to show if there is no --output.",
 )
 def sql(
     sql: str | None,
@@ -122,7 +127,7 @@ def sql(
 @cli.command()
 @_query_options
 def explain(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...], log_level: str) -> None:
-    """Say what of a query runs in the engine, what falls back to Spark and why, and the stages."""
+    """Show which parts of a query run in the engine, which fall back to Spark and why, and the stages."""
     frame = _frame(_sql_text(sql, sql_file), tables, log_level)
     click.echo(str(kq.explain(frame)))
 
@@ -130,7 +135,7 @@ def explain(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...]
 @cli.command()
 @_query_options
 def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...], log_level: str) -> None:
-    """Run a query on Spark and in the engine and compare; different answers exit with 7."""
+    """Run a query on Spark and in the engine, and compare the answers; exit with 7 if they differ."""
     check(_frame(_sql_text(sql, sql_file), tables, log_level))
 
 
@@ -141,27 +146,33 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
     type=click.Choice([LOCAL, "kquery"]),
     default=LOCAL,
     show_default=True,
-    help="local: in this process, without Spark and Java; kquery: on Spark.",
+    help="local: run in this process, without Spark and Java; kquery: run on Spark.",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
-    "--port", default=32010, show_default=True, type=click.IntRange(0, 65535), help="0: any free one."
+    "--port",
+    default=32010,
+    show_default=True,
+    type=click.IntRange(0, 65535),
+    help="Port; 0 selects a free one.",
 )
 @click.option("--token-file", help="Require the bearer token stored in this file.")
-@click.option("--tls-certificate", help="PEM file of a certificate: encrypt. Needs --tls-key.")
-@click.option("--tls-key", help="PEM file of the certificate's key.")
+@click.option("--tls-certificate", help="PEM file of the certificate for TLS. Needs --tls-key.")
+@click.option("--tls-key", help="PEM file of the certificate's private key.")
 @click.option(
-    "--max-queries", type=click.IntRange(min=1), help="Queries that run at once; more wait. [default: 64]"
+    "--max-queries",
+    type=click.IntRange(min=1),
+    help="Queries that run at the same time; others wait. [default: 64]",
 )
 @click.option(
-    "--query-seconds", type=click.FloatRange(min=0, min_open=True), help="Stop queries that take longer."
+    "--query-seconds", type=click.FloatRange(min=0, min_open=True), help="Time limit of a query in seconds."
 )
 @click.option(
     "--read-ahead-mib",
     type=click.IntRange(min=1),
-    help="Memory of all results together that clients have not taken yet, in MiB. [default: 256]",
+    help="Memory in MiB for results of all queries that clients have not read yet. [default: 256]",
 )
-@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
 def serve(
     tables: tuple[TableSpec, ...],
     engine: str,
@@ -191,12 +202,12 @@ def serve(
     type=click.Choice(["auto", "always"]),
     default="auto",
     show_default=True,
-    help="auto: the engine where it should win; always: wherever it can.",
+    help="auto: use the engine where it should win; always: wherever it can.",
 )
 @click.argument("job")
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def run_job(job: str, arguments: tuple[str, ...], when: Literal["auto", "always"]) -> None:
-    """Run a PySpark job, as python JOB ARGUMENTS does, with the engine in its actions."""
+    """Run a PySpark job, as python JOB ARGUMENTS does, with its actions accelerated."""
     from kquery_spark.cli.jobs import run_script
 
     run_script(job, arguments, when)
@@ -208,24 +219,24 @@ _PASS_ON = {"ignore_unknown_options": True, "help_option_names": []}
 @cli.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def demo(arguments: tuple[str, ...]) -> None:
-    """Spark and kquery_spark side by side on taxi trips and TPC-H data (needs a checkout)."""
+    """Compare Spark and kquery_spark on taxi trips and TPC-H data (needs a checkout)."""
     _from_checkout("demo").main(list(arguments), standalone_mode=False)
 
 
 @cli.command(context_settings=_PASS_ON)
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 def bench(arguments: tuple[str, ...]) -> None:
-    """Benchmarks: run a suite, compare two runs in percent, plot (needs a checkout)."""
+    """Run a benchmark suite, compare two runs, or plot results (needs a checkout)."""
     _from_checkout("bench").main(list(arguments))
 
 
 @cli.command()
 @click.option(
-    "--seconds", type=click.FloatRange(min=0, min_open=True), help="For how long; 60 when nothing is said."
+    "--seconds", type=click.FloatRange(min=0, min_open=True), help="Run time in seconds (default: 60)."
 )
-@click.option("--cases", type=click.IntRange(min=1), help="How many cases, with those of the record.")
-@click.option("--seed", default=0, show_default=True, help="The same seed gives the same cases.")
-@click.option("--seeds", help="Several seeds by turns: 1,2,3.")
+@click.option("--cases", type=click.IntRange(min=1), help="Number of cases, including those of the record.")
+@click.option("--seed", default=0, show_default=True, help="Seed of the random cases.")
+@click.option("--seeds", help="Several seeds to alternate, such as 1,2,3.")
 @click.option(
     "--only",
     type=click.Choice(["both", "queries", "expressions"]),
@@ -236,12 +247,14 @@ def bench(arguments: tuple[str, ...]) -> None:
 @click.option(
     "--record",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="JSON file of counts and findings; a run that finds one goes on where it stopped.",
+    help="JSON file of counts and findings. If it exists, the run continues there.",
 )
 @click.option(
-    "--output", type=click.Path(path_type=Path, file_okay=False), help="Directory for a test file each."
+    "--output",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Directory for one test file per difference.",
 )
-@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
 def fuzz(
     seconds: float | None,
     cases: int | None,
@@ -252,7 +265,7 @@ def fuzz(
     output: Path | None,
     log_level: str,
 ) -> None:
-    """Run random queries and expressions in both engines; a difference becomes a small test, exit code 7."""
+    """Run random queries and expressions in both engines; exit with 7 and write a small test if they differ."""
     from kquery_spark.cli.fuzzing import Reporter, seed_list
     from kquery_spark.fuzz.run import Campaign
     from kquery_spark.fuzz.run import fuzz as run_campaign
@@ -272,14 +285,18 @@ def fuzz(
 
 @cli.command()
 @click.option(
-    "--rows", type=click.IntRange(min=1000), default=2_000_000, show_default=True, help="Of the table."
+    "--rows",
+    type=click.IntRange(min=1000),
+    default=2_000_000,
+    show_default=True,
+    help="Rows of the table to measure with.",
 )
 @click.option(
     "--directory", help="A new directory that all workers can read; needed on a cluster of several machines."
 )
-@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
 def calibrate(rows: int, directory: str | None, log_level: str) -> None:
-    """Measure what when="auto" weighs on this machine or cluster, and print it as settings."""
+    """Measure the cost model of when="auto" on this machine or cluster, and print it as settings."""
     from kquery_spark.accelerate.calibrate import calibrate as measure
 
     for name, value in (
@@ -292,15 +309,21 @@ def calibrate(rows: int, directory: str | None, log_level: str) -> None:
 @click.argument("path", type=click.Path(path_type=Path))
 @table_option()
 @click.option(
-    "--html", "html_file", type=click.Path(path_type=Path, dir_okay=False), help="Write a page here."
+    "--html",
+    "html_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write an HTML report to this file.",
 )
 @click.option(
-    "--json", "json_file", type=click.Path(path_type=Path, dir_okay=False), help="Write every number here."
+    "--json",
+    "json_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write all numbers to this file.",
 )
 @click.option(
     "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Queries and reasons to show."
 )
-@click.option("--log-level", default="OFF", show_default=True, help="How much Spark itself says.")
+@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
 def qualify(
     path: Path,
     tables: tuple[TableSpec, ...],
@@ -328,7 +351,7 @@ def _from_checkout(name: str) -> Any:
         if (error.name or "").split(".")[0] != "benchmarks":
             raise
         raise Failure(
-            Exit.USAGE, f"data and queries of {name} are in the repository: clone it and type make {name}"
+            Exit.USAGE, f"{name} needs the data and queries of the repository: clone it and run make {name}"
         ) from None
 
 

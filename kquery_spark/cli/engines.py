@@ -78,5 +78,5 @@ def check(frame: DataFrame) -> None:
     click.echo(str(report))
     if not report.ok:
         raise Failure(
-            Exit.DIFFERENT_ANSWERS, "the engine's answer is not Spark's answer; nothing was written"
+            Exit.DIFFERENT_ANSWERS, "the answers of Spark and the engine differ; nothing was written"
         )

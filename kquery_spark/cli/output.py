@@ -45,7 +45,7 @@ class Output:
                 Exit.OUTPUT, f"cannot write {path}: {directory.toUri().getPath()} is not a directory"
             )
         if self._files.exists(self._path) and not overwrite:
-            raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or say --overwrite")
+            raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or pass --overwrite")
 
     def write(self, frame: DataFrame) -> None:
         """Write ``frame`` in the format of the path's extension, or in the default format if it has none."""

@@ -31,7 +31,7 @@ class Address:
             raise click.UsageError("--tls-certificate and --tls-key go together")
         if self.token_file is None and not _is_loopback(self.host):
             raise click.UsageError(
-                f"{self.host} can be reached from other machines: say with --token-file who may query these tables"
+                f"other machines can connect to {self.host}: pass --token-file with the token that clients must send"
             )
 
     @property

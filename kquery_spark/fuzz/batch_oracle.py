@@ -145,14 +145,14 @@ class _Run:
             if len(parts) > 1:
                 self._probe_halves(parts)
             elif isinstance(error, Unsupported):
-                parts[0].error = Outcome("left to spark", error.reason)
+                parts[0].error = Outcome("fallback", error.reason)
             else:
                 parts[0].raised = java_error_class(error)
             return
         raised = rows.first([position for position in range(len(parts)) if position not in reasons])
         for position, part in enumerate(parts):
             if position in reasons:
-                part.error = Outcome("left to spark", reasons[position])
+                part.error = Outcome("fallback", reasons[position])
                 continue
             part.raised = raised.get(position)
             part.columns, part.position = rows, position
@@ -171,7 +171,7 @@ class _Run:
                 return Outcome("invalid", sentence(error))
             actual = _by_engine(frame)
             outcome = actual if isinstance(actual, Outcome) else self._same_error(part, actual[0])
-            if outcome.kind != "left to spark":
+            if outcome.kind != "fallback":
                 return self._confirmed(sql, outcome)
         answer = self._in_process.alone(part.expr)
         if answer is None:
@@ -282,7 +282,7 @@ def _by_engine(frame: DataFrame) -> Outcome | tuple[Answer, StructType]:
     try:
         fast = frame.transform(kquery_plan, when="always", fallback="error")
     except Unsupported as error:
-        return Outcome("left to spark", error.reason)
+        return Outcome("fallback", error.reason)
     except Exception as error:
         return error, frame.schema
     return answer_of(fast), fast.schema

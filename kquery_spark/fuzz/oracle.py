@@ -26,7 +26,7 @@ Kind = Literal[
     "same",
     "both fail",
     "invalid",
-    "left to spark",
+    "fallback",
     "not compared",
     "rows",
     "schema",
@@ -101,7 +101,7 @@ class Oracle:
                 return Outcome("both fail", sentence(expected))
             return failure("only engine fails", error)
         if fast is again:
-            return Outcome("left to spark")
+            return Outcome("fallback")
         actual = answer_of(fast)
         if again.schema != fast.schema and not isinstance(actual, Exception):
             return Outcome("schema", f"{again.schema.simpleString()} against {fast.schema.simpleString()}")
@@ -192,7 +192,7 @@ def engine_failure(error: Exception) -> Outcome:
     names = [Unsupported.__name__, *(cls.__name__ for cls in Unsupported.__subclasses__())]
     declined = of_task.name in names if of_task else any(f" {name}: " in str(error) for name in names)
     if declined or isinstance(error, Unsupported):
-        return Outcome("left to spark", outcome.detail)
+        return Outcome("fallback", outcome.detail)
     return outcome
 
 

@@ -50,10 +50,11 @@ class Record:
         """Count one case."""
         self.counts[what, table_format, "on" if ansi else "off", outcome.kind] += 1
         self.in_process += in_process
-        if outcome.kind in ("left to spark", "not compared", "invalid") and (
-            outcome.detail in self.reasons or len(self.reasons) < _MAX_REASONS
+        reason = f"{outcome.kind}: {outcome.detail[:150]}"
+        if outcome.kind in ("fallback", "not compared", "invalid") and (
+            reason in self.reasons or len(self.reasons) < _MAX_REASONS
         ):
-            self.reasons[f"{outcome.kind}: {outcome.detail[:150]}"] += 1
+            self.reasons[reason] += 1
 
     @property
     def cases(self) -> int:
@@ -74,12 +75,12 @@ class Record:
 
     def __str__(self) -> str:
         total = sum(self.counts.values())
-        left = self.by(lambda key: key[3])["left to spark"]
+        fallbacks = self.by(lambda key: key[3])["fallback"]
         seeds = ", ".join(f"{seed} ({count} batches)" for seed, count in sorted(self.batches.items()))
         lines = [
             f"{self.cases:,} cases compared in {self.seconds:,.0f} s, seeds {seeds or 'none'}; "
             f"{self.in_process:,} of them also without Spark",
-            f"left to Spark: {left:,} of {total:,} ({left / max(total, 1):.1%})",
+            f"fell back to Spark: {fallbacks:,} of {total:,} ({fallbacks / max(total, 1):.1%})",
             *(f"{title}: {_listed(self.by(part))}" for title, part in _PARTS),
             f"{self.mismatches} differ; {len(self.findings)} to look at",
         ]

@@ -21,13 +21,13 @@ def test_help_names_every_command(capsys):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("sql",), "say the SQL once"),
-        (("explain", "SELECT 1", "--file", "x.sql"), "say the SQL once"),
+        (("sql",), "pass the SQL as an argument or with --file, not both"),
+        (("explain", "SELECT 1", "--file", "x.sql"), "pass the SQL as an argument or with --file, not both"),
         (("sql", "SELECT 1", "--table", "t"), "should be NAME=PATH"),
         (("sql", "SELECT 1", "--engine", "duck"), "'duck' is not one of"),
         (("sql", "SELECT 1", "--engine", "local", "--output", "x"), "--output needs Spark"),
         (("nonsense",), "No such command"),
-        ((), "say a command"),
+        ((), "a command is missing"),
     ],
 )
 def test_wrong_arguments_are_one_line_and_code_2(capsys, arguments, says):

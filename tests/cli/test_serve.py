@@ -57,7 +57,10 @@ def test_what_a_command_line_can_get_wrong(table: str, tmp_path: Path, capsys: p
     wrong = {
         (): (2, "--table"),
         ("--table", "t=/nowhere.parquet"): (3, "path does not exist"),
-        ("--table", table, "--host", "0.0.0.0"): (2, "say with --token-file who may query"),
+        ("--table", table, "--host", "0.0.0.0"): (
+            2,
+            "pass --token-file with the token that clients must send",
+        ),
         ("--table", table, "--tls-key", "k"): (2, "go together"),
         ("--table", table, "--token-file", "/nowhere"): (3, "/nowhere"),
         ("--table", table, "--token-file", str(tmp_path / "empty")): (2, "no token"),

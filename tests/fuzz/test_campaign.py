@@ -25,4 +25,4 @@ def test_a_campaign_finds_no_difference(spark: SparkSession, cases: int) -> None
     assert record.mismatches == 0, str(record)
     outcomes = record.by(lambda key: key[3])
     assert outcomes["same"] > min(cases / 2, SECONDS / 10), str(record)  # 40 times as many on an idle machine
-    assert outcomes["left to spark"] < sum(outcomes.values()) / 5, str(record)
+    assert outcomes["fallback"] < sum(outcomes.values()) / 5, str(record)

@@ -174,7 +174,7 @@ def test_outcomes_are_distinguished(spark, store, shape):
         "window": "lag({}) OVER (PARTITION BY grp ORDER BY id)",
     }
     raising = "both fail" if shape == "projected" else "not compared"
-    cases = {"(i % 7)": "same", "(i + 1)": raising, "upper(s)": "same", "size(sentences(s))": "left to spark",
+    cases = {"(i % 7)": "same", "(i + 1)": raising, "upper(s)": "same", "size(sentences(s))": "fallback",
              "no_such_function(i)": "invalid", "CAST(s AS INT)": raising, "try_add(i, 1)": "same"}  # fmt: skip
     exprs = [
         Expr(strings[shape].format("{0}"), "int", (Expr(text.replace("(i", "({0}"), "int", (NUMBER,)),))

@@ -20,7 +20,7 @@ from kquery_spark.verify import Report, verify
 Kind = Literal[
     "same",
     "same in part",
-    "left to Spark",
+    "fallback",
     "both fail",
     "several answers",
     "not comparable",
@@ -31,7 +31,7 @@ Kind = Literal[
 KINDS: tuple[Kind, ...] = (
     "same",
     "same in part",
-    "left to Spark",
+    "fallback",
     "both fail",
     "several answers",
     "not comparable",
@@ -86,7 +86,7 @@ def _compare(frame: DataFrame) -> Outcome:
 
 def _outcome(report: Report) -> Outcome:
     if not report.accelerated:
-        return Outcome("left to Spark")
+        return Outcome("fallback")
     if report.error in _NO_ARROW:
         return Outcome("not comparable", report.error or "")
     if report.ok and report.error is not None:
@@ -101,7 +101,7 @@ def _without_class(frame: DataFrame) -> Outcome:
     """The outcome of a query that fails on one side without an error class."""
     planned = plan_frame(frame)
     if not planned.parts:
-        return Outcome("left to Spark")
+        return Outcome("fallback")
     expected = _error(frame)
     actual = _error(assemble(planned, planned.parts))
     if isinstance(expected, pa.ArrowException):
