@@ -11,6 +11,7 @@ from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.generate import Case, Generator
 from kquery_spark.fuzz.oracle import Oracle, Outcome
 from kquery_spark.fuzz.queries import Derived, Item, Joined, Scan, Select, SetOperation
+from kquery_spark.fuzz.record import _MAX_REASONS, Record
 from kquery_spark.fuzz.report import Mismatch, as_pytest
 from kquery_spark.fuzz.shrink import shrink
 from kquery_spark.fuzz.store import TableStore
@@ -181,3 +182,13 @@ def test_outcomes_tell_failures_apart(oracle, monkeypatch):
 
 def test_a_table_names_its_columns():
     assert replace(T, pieces=1).columns() == [("a", "int"), ("b", "string")]
+
+
+def test_a_record_counts_known_reasons_after_the_list_of_reasons_is_full() -> None:
+    record = Record()
+    for number in range(_MAX_REASONS):
+        record.add("query", "parquet", True, Outcome("fallback", f"reason {number}"))
+    record.add("query", "parquet", True, Outcome("fallback", "reason 0"))
+    record.add("query", "parquet", True, Outcome("fallback", "a new reason"))
+    assert record.reasons["fallback: reason 0"] == 2
+    assert len(record.reasons) == _MAX_REASONS
