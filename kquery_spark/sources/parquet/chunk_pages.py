@@ -75,7 +75,7 @@ class ChunkPages:
         return PagedColumn(column, self._elements[column], self._chunk(group, column), at)
 
     def ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        """The first row of each page, then the number of rows, and the statistics of each page; None without a page index."""
+        """The first row of each page, then the number of rows; and each page's statistics. None without a page index."""
         key = (group, column)
         if key not in self._ranges:
             self._ranges[key] = self._find_ranges(group, column)

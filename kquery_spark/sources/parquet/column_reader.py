@@ -139,7 +139,7 @@ class StoredColumn:
         return self._strings(rows) if _is_string(dtype) else self._numbers(rows)
 
     def dictionary_values(self) -> pa.Array | None:
-        """The dictionary of numbers in index order; None if a page is not dictionary-encoded, or if it has too many values."""
+        """The dictionary of numbers in index order; None if it is too large, or if a page is not dictionary-encoded."""
         pages, dtype = self._pages, self.chunk.dtype
         if pages is None or pages.dictionary is None or not pages.are_indices or _is_string(dtype):
             return None

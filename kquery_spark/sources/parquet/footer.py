@@ -103,7 +103,7 @@ def _at_schema(footer: bytes) -> Cursor:
 
 @dataclass(frozen=True)
 class _Element:
-    """A node of the schema tree. data: its serialized bytes after the rewrite. changed: True if they differ from the file's."""
+    """A node of the schema tree. data: its bytes after the rewrite. changed: True if they differ from the file's."""
 
     name: str
     data: bytes
@@ -144,7 +144,7 @@ def _without_annotation(fields: list[Field]) -> bytes:
 
 
 def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:
-    """Parse a SchemaElement: the integers that are needed here, by field id; its name; and (id, type, bytes) of every field."""
+    """Parse a SchemaElement: the integers that are needed here, by field id; its name; and the bytes of every field."""
     values = {}
     name = ""
     fields = []

@@ -100,7 +100,7 @@ class PageIndex:
             raise ValueError("the footer lacks a chunk") from None
 
     def _read(self, part: ByteRange, of_group: Sequence[ByteRange]) -> bytes:
-        """Read the bytes of one index. of_group: the indexes of the same kind in the row group, which are stored together."""
+        """Read the bytes of one index. of_group: the row group's indexes of the same kind, stored next to each other."""
         file = shared_input(self._file)
         if file.is_local:
             return file.read_at(part.size, part.start)
