@@ -105,7 +105,7 @@ class Importer:
         self._sources: NodeMap[Source] = NodeMap() if sources is None else sources
 
     def declined_query(self, root: CatalystNode) -> tuple[CatalystNode, str] | None:
-        """A node because of which Spark must run the whole query, and the reason; None if there is none."""
+        """A node that forces Spark to run the whole query, and the reason; None if there is none."""
         return repeated_nondeterminism(root) or tracked_rows(root, self._relations.tracks_rows)
 
     def import_plan(self, node: CatalystNode) -> Imported:

@@ -63,8 +63,8 @@ _Rows, _Flags, _Table = numba.int64[::1], numba.uint8[::1], numba.int64[:, ::1]
 def _index_at(data: Any, at: Any, number: Any, bits: Any) -> Any:
     """Read integer number ``number`` of those packed with ``bits`` bits from ``at`` on; the caller checks that it exists.
 
-    For example, number 3 with 12 bits begins at bit 36: byte 4, of which the lower 4 bits are skipped. One load suffices for
-    at most 7 skipped bits and 32 bits. Near the end of the array the bytes are read one by one instead.
+    For example, number 3 with 12 bits begins at bit 36: in byte 4, after its lower 4 bits, which are skipped. One load
+    suffices for at most 7 skipped bits and 32 bits. Near the end of the array the bytes are read one by one instead.
     """
     bit = number * bits
     byte, skipped = at + (bit >> 3), uint64(bit & 7)

@@ -389,7 +389,7 @@ def _splits_in(file: int, opened: OpenFile) -> list[Split]:
 
 
 def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
-    """The statistics of row ranges, each of which lies in one page of the column.
+    """The statistics of row ranges that each lie in one page of the column.
 
     starts: the first row of each range, then the number of rows. A range may cover only a part of its page, so the
     page's null count does not apply to it.

@@ -65,7 +65,7 @@ class Calls:
         self._functions = functions
 
     def add(self, udf: CatalystNode) -> None:
-        """Add a call of a function, or of a chain of nested functions, of which the innermost one is called first."""
+        """Add a call of a function, or of a chain of nested functions; the innermost function is called first."""
         functions, names = [self._functions.function(udf)], [str(udf["name"])]
         while len(udf.children) == 1 and udf.children[0].cls == "PythonUDF":
             udf = udf.children[0]

@@ -80,7 +80,7 @@ def _flatten_keys(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
 def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: Names) -> LogicalPlan:
     """Repeat the input for each set, and pass the keys to ``grouping``.
 
-    The grouping id has one bit per key, of which the first key has the highest; it is 1 if the key is not in the set. For
+    The grouping id has one bit per key; the first key has the highest bit. A bit is 1 if the key is not in the set. For
     ROLLUP (a, b), the sets (a, b), (a) and () have the ids 00, 01 and 11 in binary.
     """
     keys = list(dict.fromkeys(key for keys_of_set in sets for key in keys_of_set))

@@ -55,8 +55,8 @@ class _CommonTable:
 
 
 _MAX_USES_OF_CTES = 2000
-"""The maximum number of uses. Each use copies the query of the table, so 20 tables, each of which uses the previous one
-twice, would be a million queries."""
+"""The maximum number of uses. Each use copies the query of the table. So with 20 tables that each use the previous one
+twice, there would be a million queries."""
 
 
 class QueryAnalyzer:
