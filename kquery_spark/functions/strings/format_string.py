@@ -55,7 +55,7 @@ def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _render_argument(directive: Directive, vector: Vector, context: CallContext) -> pa.Array:
-    """Render an argument; NULL becomes the string "null"."""
+    """Render an argument; NULL becomes the string "null", for ``%X`` "NULL", and for ``%b`` "false"."""
     absent = {"b": "false", "X": "NULL"}.get(directive.conversion, "null")
     absent = directive.padded(directive.cut(absent))
     if vector.dtype == t.NULL:

@@ -92,7 +92,7 @@ class _Settings:
 
 
 def _endpoint(settings: _Settings, encrypted: bool) -> dict[str, Any]:
-    """The options for a custom endpoint, which Hadoop recognizes by its port."""
+    """The options for a custom endpoint, which must have a port; otherwise Hadoop ignores it."""
     scheme, host = "https" if encrypted else "http", settings.text("abfs.endpoint")
     if ":" in host:
         return dict(at_endpoint(f"{scheme}://{host}"))
