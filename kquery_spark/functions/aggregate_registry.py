@@ -1,7 +1,7 @@
-"""The registry of aggregate functions: names, Catalyst class, type rule and the accumulator that computes it.
+"""The registry of aggregate functions: names, Catalyst class, type rule, and the accumulator that computes the function.
 
-An accumulator's phases (update, merge, finish) and its state types are declared together in ``physical/aggregates``;
-here an entry only names it, so that frontends need nothing of the physical layer.
+An accumulator's phases (update, merge, finish) and its state types are declared together in ``physical/aggregates``. An
+entry refers to it by name only, so that frontends do not depend on the physical layer.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def register_aggregate(*entries: AggregateFunction) -> None:
 
 
 def aggregate_function(name: str) -> AggregateFunction:
-    """The entry called ``name``; PlanError when there is none."""
+    """The entry for a name or alias. Raises PlanError if there is none."""
     key = _NAMES.get(name.lower())
     if key is None:
         raise PlanError(f"there is no aggregate function {name}")

@@ -11,11 +11,11 @@ class CallForm:
 
     columns: positions of arguments whose strings are column names, as in PySpark; other strings are constants.
     columns_from: the position from which all arguments are columns, passed one by one or as a list.
-    distinct_names: PySpark functions that mean the call with DISTINCT.
-    trims: the side of ``TRIM(side characters FROM text)`` that the name is for. A DataFrame gives the string first.
-    upper: Spark shows the name in upper case. shown_as: the name that Spark shows; empty: as written.
-    adds: a number of written arguments, and the string of the arguments that Spark adds to them.
-    shape: a number of arguments, and the format that Spark shows for a call with that number.
+    distinct_names: PySpark functions that stand for the call with DISTINCT.
+    trims: the side of ``TRIM(side characters FROM text)`` for which the name stands. In DataFrames, the string comes first.
+    upper: True if Spark shows the name in upper case. shown_as: the name that Spark shows; empty: as written.
+    adds: for calls with this number of arguments, the string of the arguments that Spark adds in column names.
+    shape: for calls with this number of arguments, the format of the column name.
     """
 
     columns: tuple[int, ...] = (0,)
@@ -40,7 +40,7 @@ ALL_COLUMNS = CallForm(columns_from=0)
 UPPER = CallForm(upper=True)
 
 Spellings = tuple[tuple[str, CallForm], ...]
-"""Aliases that are written or shown in another way than the function's name."""
+"""Aliases whose calls are written or shown differently than those of the function's name."""
 
 
 _FORMS: dict[str, CallForm] = {}
@@ -71,10 +71,10 @@ def distinct_function(name: str) -> str | None:
 
 
 def trim_function(side: str) -> str:
-    """The function that ``TRIM(side FROM text)`` is."""
+    """The function that implements ``TRIM(side FROM text)``."""
     return _TRIMS[side or "BOTH"]
 
 
 def registered_names() -> frozenset[str]:
-    """Every name of every function, aliases among them."""
+    """All names of all functions, including aliases."""
     return frozenset(_FORMS)

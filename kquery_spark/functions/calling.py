@@ -1,4 +1,4 @@
-"""Running a function over vectors, within the limits of the run."""
+"""Calls the kernel of a function on vectors, within the memory limit of the run."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ from kquery_spark.types.vector import Data, Vector, decode, gather
 
 
 def call(entry: Function, args: Sequence[Vector], context: CallContext) -> Vector:
-    """Run a function over vectors, choosing the cheapest correct way.
+    """Call a function in the cheapest correct way.
 
-    All-literal calls run on one row. A dictionary column as the only column of a NULL-propagating function runs
-    on the dictionary's values; should a value raise or be declined that no row refers to, it runs again on the rows.
+    1. If all arguments are literals, the kernel runs on one row.
+    2. If the only column is dictionary-encoded and NULL propagates, the kernel runs on the dictionary's values. An error may
+       come from an entry that no row refers to, so in this case the kernel runs again on the rows.
+    3. Otherwise the kernel runs on all rows.
     """
     if args and all(a.is_scalar for a in args):
-        # one argument becomes a column of one row, so that a kernel always has a column and finds its options as scalars
+        # the first argument becomes a column of one row, so that kernels always have a column, and options are scalars
         rows = [Vector(args[0].dtype, _one_row(args[0])), *(Vector(a.dtype, a.plain()) for a in args[1:])]
         data = _kernel(entry, rows, CallContext(context.dtype, context.mode, context.tz, 1))
         return Vector(context.dtype, data if isinstance(data, pa.Scalar) else data[0])
@@ -50,7 +52,7 @@ def _kernel(entry: Function, args: Sequence[Vector], context: CallContext) -> Da
 
 
 def _bounded(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
-    """Run the kernel within the limits of the run."""
+    """Run the kernel within the memory limit of the run."""
     control = bounding_control()
     if control is None:
         return entry.kernel(args, context)
@@ -58,7 +60,7 @@ def _bounded(entry: Function, args: Sequence[Vector], context: CallContext) -> D
         reserve_repeats([a.data for a in args], context.num_rows)
     data = entry.kernel(args, context)
     if isinstance(data, pa.Array):
-        control.reserve(data.nbytes)  # what calls around this one make more of
+        control.reserve(data.nbytes)  # nested calls may multiply the size, so each result is counted
     return data
 
 

@@ -1,4 +1,4 @@
-"""How a function is evaluated: its kernel, the rows that it must not see, and the loops that make it fast."""
+"""The facet of a function for its evaluation: the modes in which it raises errors, argument order, and compiled loops."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.types.vector import Data, Vector
 
 
 class EvalMode(StrEnum):
-    """What overflow, division by zero and bad casts do: raise, give NULL, or follow Java's arithmetic."""
+    """The effect of overflow, division by zero and malformed casts: an error, NULL, or Java's result (wrap around)."""
 
     ANSI = "ansi"
     TRY = "try"
@@ -24,7 +24,7 @@ class EvalMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallContext:
-    """What a kernel may know besides its arguments."""
+    """What a kernel receives besides its arguments."""
 
     dtype: pa.DataType
     mode: EvalMode = EvalMode.ANSI
@@ -50,7 +50,7 @@ class Evaluation:
     encoded: True if the kernel handles narrow decimals and dictionaries itself; otherwise it receives plain data.
     check_values: raises Unsupported for literal arguments that the kernel does not support (COLUMN stands for others).
     raises: the modes in which a row can raise an error. The call must not see rows that a branch or AND excludes.
-    safe_for: True if no row of such a call can raise an error after all.
+    safe_for: returns True if no row of a call with these arguments can raise an error.
     evaluates: argument positions in the order in which Spark evaluates them until one is NULL. Empty: from left to right if
     any NULL argument makes the result NULL, otherwise all arguments. zero_ends: outside of ANSI mode, a zero also ends the
     evaluation.

@@ -1,4 +1,4 @@
-"""When the result of a function is NULL, as far as its arguments decide it."""
+"""Rules for when the result of a function is NULL, depending on its arguments."""
 
 from __future__ import annotations
 

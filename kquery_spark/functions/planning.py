@@ -1,4 +1,4 @@
-"""What the optimizer and the cost model know of a function."""
+"""The facet of a function that the optimizer and the cost model use."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class Planning:
-    """What rules and estimates use.
+    """Properties of a function for optimizer rules and estimates.
 
     deterministic: False if each call may return another value.
     foldable: True if a call with constant arguments is a constant.

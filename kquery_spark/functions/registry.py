@@ -1,7 +1,7 @@
-"""The registry: a function is one entry with its names, type rule, NULL rule and kernel.
+"""The function registry. Each scalar function is one entry with its names, type rule, NULL rule and kernel.
 
-An entry is read by the SQL analyzer, the DataFrame API, the Catalyst importer, type derivation, the expression
-compiler and the documentation, so adding a function is adding one entry.
+The SQL analyzer, the DataFrame API, the Catalyst importer, type derivation, the expression compiler and the documentation
+all read the entries. So to add a function means to add one entry.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from kquery_spark.functions.type_rules import (
     same,
 )
 
-#: Everything that a module of functions needs to declare its entries.
+#: The names that a module of functions needs to declare its entries.
 __all__ = [
     "ALWAYS_RAISES",
     "ANSI_RAISES",

@@ -1,4 +1,4 @@
-"""How Spark's plans represent a function, and which releases of Spark answer differently."""
+"""Describes how Spark's plans represent a function, and in which releases of Spark its results differ."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kquery_spark.functions.evaluation import ArgumentTest, EvalMode
 
 @dataclass(frozen=True)
 class CatalystParameters:
-    """Fields of a Catalyst class that are no arguments.
+    """Fields of a Catalyst class that are not arguments.
 
-    fixed: those with the only value for which the entry answers as Spark does. ignored: those that decide nothing, or
-    that the importer reads. null_if_not_failing: failOnError = false gives NULL, not Java's wrapped-around number.
-    builds_map: in LEGACY mode the last of equal keys wins, as ``spark.sql.mapKeyDedupPolicy`` says.
+    fixed: fields, each with the only value that the entry supports. ignored: fields that have no effect, or that the
+    importer handles. null_if_not_failing: with failOnError = false, the result is NULL instead of Java's wrapped-around
+    number. builds_map: in LEGACY mode the last of duplicate keys wins, as ``spark.sql.mapKeyDedupPolicy`` says.
     """
 
     fixed: tuple[tuple[str, object], ...] = ()
@@ -54,8 +54,8 @@ class VersionChange:
     how: what those releases do, as the end of a sentence.
     concerns: takes argument types and literal values (COLUMN for other arguments) and returns True for affected calls.
     None: all calls are affected.
-    since: the first release (major, minor) whose patch releases all answer as the engine does.
-    patches: the first patch release of each earlier minor release that answers as the engine does.
+    since: the first release (major, minor) in which all patch releases return the engine's result.
+    patches: the first patch release of each earlier minor release that returns the engine's result.
     """
 
     how: str
@@ -64,13 +64,13 @@ class VersionChange:
     patches: tuple[tuple[int, int, int], ...] = ()
 
     def is_before(self, release: tuple[int, int, int]) -> bool:
-        """True if a release (major, minor, patch) answers differently from the engine."""
+        """True if a release (major, minor, patch) returns another result than the engine."""
         fixed = any(patch[:2] == release[:2] and patch <= release for patch in self.patches)
         return release[:2] < self.since and not fixed
 
     @property
     def first(self) -> str:
-        """The first releases that answer as the engine does, formatted for a sentence."""
+        """The first releases that return the engine's result, formatted for a sentence."""
         *patches, minor = (".".join(map(str, release)) for release in (*self.patches, self.since))
         return f"{', '.join(patches)} and {minor}" if patches else minor
 
@@ -81,7 +81,7 @@ class SparkForm:
 
     catalyst: simple names of the Catalyst classes. java: static Java methods that Spark calls instead.
     parameters: required values of fields of the Catalyst classes.
-    changes: calls that earlier Spark releases answer differently.
+    changes: calls whose results differ in earlier Spark releases.
     """
 
     catalyst: tuple[str, ...] = ()

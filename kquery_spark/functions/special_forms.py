@@ -1,4 +1,4 @@
-"""Functions without a kernel of their own: frontends build their calls from other functions, values or plan nodes."""
+"""Functions without a kernel. Frontends implement their calls by other functions, constants or plan nodes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ARGUMENT_ALONE = CallForm(shape=(1, "{0}"))
 
 @dataclass(frozen=True)
 class SpecialForm:
-    """A function that the SQL frontend has a handler for."""
+    """A function that a handler of the SQL frontend implements."""
 
     name: str
     aliases: tuple[str, ...] = ()
@@ -29,19 +29,19 @@ class SpecialForm:
 
 @dataclass(frozen=True)
 class SessionValue(SpecialForm):
-    """A value that is fixed when the query begins. Its name, unlike its aliases, may be written without parentheses."""
+    """A value that is constant within a query. Its name, unlike its aliases, may be written without parentheses."""
 
 
 @dataclass(frozen=True)
 class TryFunction(SpecialForm):
-    """``of``, which gives NULL where it would raise."""
+    """The TRY form of the function ``of``: it returns NULL where that function raises an error."""
 
     of: str = ""
 
 
 @dataclass(frozen=True)
 class CastFunction(SpecialForm):
-    """A cast to the type of that name: ``int(x)``. Spark shows its argument alone."""
+    """A cast written as a function: ``int(x)``. Spark names the column after the argument."""
 
     calls: CallForm = _ARGUMENT_ALONE
 
@@ -50,7 +50,7 @@ class CastFunction(SpecialForm):
 class GeneratorFunction(SpecialForm):
     """A function that returns several rows for one row.
 
-    generator: the kind of ``logical.Generate``. keeps_row: a row without results stays, with NULLs.
+    generator: the kind of ``logical.Generate``. keeps_row: True if a row without results is returned once, with NULLs.
     """
 
     generator: str = ""
@@ -59,7 +59,7 @@ class GeneratorFunction(SpecialForm):
 
 @dataclass(frozen=True)
 class TimeWindowFunction(SpecialForm):
-    """The time window of a row, a column of its SELECT. is_session: a session window, which ends before a gap."""
+    """A function that returns the time window of a row. is_session: True for a session window, which ends after a gap."""
 
     is_session: bool = False
 
@@ -85,13 +85,13 @@ def special_forms() -> tuple[SpecialForm, ...]:
 
 
 def time_window_function(name: str) -> TimeWindowFunction | None:
-    """The window of time called ``name``; None if there is none."""
+    """The time window function with this name; None if there is none."""
     entry = _FORMS.get(name)
     return entry if isinstance(entry, TimeWindowFunction) else None
 
 
 def generator_function(name: str) -> GeneratorFunction | None:
-    """The generator called ``name``; None if there is none."""
+    """The generator with this name; None if there is none."""
     entry = _FORMS.get(name)
     return entry if isinstance(entry, GeneratorFunction) else None
 

@@ -1,4 +1,4 @@
-"""How a function is written: its names, operators and other syntax of SQL, and the columns of DataFrame calls."""
+"""Describes how a function is written: its names, SQL operators and other syntax, and its DataFrame calls."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ class Logic(Enum):
 
 @dataclass(frozen=True)
 class Operator:
-    """What SQL's operators are beyond functions. The names are those of other entries.
+    """Properties of a SQL operator. Other operators are referred to by the names of their entries.
 
-    symbol: what plans print between or before the operands. spellings: SQL's other spellings of it.
-    arithmetic: computes a number from two. associative: constants of a chain of it can be gathered.
-    logic: its meaning, if it is a logical operator.
-    flipped: the comparison with its sides swapped. equality: a comparison that is true for equal values only.
-    opposite: the condition that is true where this one is false.
+    symbol: what plans print between or before the operands. spellings: other spellings in SQL.
+    arithmetic: True if it computes a number from two numbers. associative: True if constants in a chain of it can be
+    combined. logic: its meaning, if it is a logical operator.
+    flipped: the comparison with swapped sides (``<`` for ``>``). equality: True for a comparison that is true for equal
+    values only. opposite: the condition that is true where this one is false.
     """
 
     symbol: str = ""
@@ -47,7 +47,7 @@ class Operator:
 
     @property
     def connective(self) -> bool:
-        """True for AND and OR, which can know their value from one side."""
+        """True for AND and OR, whose value may follow from one side alone."""
         return self.logic in (Logic.AND, Logic.OR)
 
 

@@ -1,4 +1,4 @@
-"""Type rules that many functions share: from argument types to the result type, and the casts of arguments."""
+"""Type rules that many functions share: they compute the result type, and the types to which arguments are cast."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ Coercion = Callable[[Sequence[pa.DataType]], Sequence[pa.DataType]]
 
 
 class ArgumentTypeError(PlanError):
-    """A type that a function does not accept for an argument; the caller adds the function's name."""
+    """The function does not accept an argument of this type. The caller adds the function's name to the message."""
 
 
 def fixed(dtype: pa.DataType) -> TypeRule:
-    """Always ``dtype``."""
+    """A rule whose result is always ``dtype``."""
     return lambda types: dtype
 
 
 def same(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The first argument's type."""
+    """The rule for functions that return the type of the first argument."""
     return types[0]
 
 
 def depends_on_values(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The ``result`` of functions whose type only ``result_of`` can tell."""
+    """A placeholder for ``result`` in entries with ``result_of``, which also needs the argument values."""
     raise PlanError("the type depends on the arguments' values")
 
 
 def given_schema(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The ``result`` of functions whose type is a schema that the caller gives."""
+    """A placeholder for ``result`` in entries whose type is a schema that the caller specifies."""
     raise PlanError("the type is that of a schema")
 
 
 def accept(result: pa.DataType | TypeRule, *allowed: Callable[[pa.DataType], bool] | pa.DataType) -> TypeRule:
-    """``result``, after checking each argument (the last test repeats) against a type or a predicate."""
+    """A rule that checks each argument against a type or predicate (the last one repeats) and returns ``result``."""
 
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
         for i, dtype in enumerate(types):
@@ -51,5 +51,5 @@ def accept(result: pa.DataType | TypeRule, *allowed: Callable[[pa.DataType], boo
 
 
 def cast_to(*targets: pa.DataType) -> Coercion:
-    """Frontends cast each argument to the target at its position (the last repeats)."""
+    """A coercion that casts each argument to the target type at its position; the last target repeats."""
     return lambda types: [targets[min(i, len(targets) - 1)] for i in range(len(types))]

@@ -15,14 +15,15 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, UserFunctionError
 
-_NAMELESS = "<dynamic-code>"  # what newer versions of cloudpickle say of the file of all code
+_NAMELESS = "<dynamic-code>"  # newer versions of cloudpickle set this as the file name of all code
 
 
 @dataclass(frozen=True)
 class UserFunction:
     """A function serialized by value, with everything that it refers to at this time.
 
-    returns: its SQL type. deterministic: equal arguments give equal results, so the function may be called again.
+    returns: the SQL type of its result. deterministic: True if equal arguments always give equal results, so that the
+    function may be called again.
     """
 
     name: str

@@ -22,7 +22,7 @@ def contains(data: pa.Array, literal: str) -> pa.Array:
     flags = np.zeros(len(data), np.bool_)
     if end - start >= len(needle):
         hits = _find_occurrences(np.frombuffer(data.buffers()[2], np.uint8)[start:end], needle) + start
-        # A hit counts only if it ends in the string in which it begins.
+        # A hit counts only if it ends in the string in which it begins: "ab" and "cd" are stored as "abcd".
         rows = np.searchsorted(offsets, hits, side="right") - 1
         flags[rows[hits + len(needle) <= offsets[rows + 1]]] = True
     valid = validity(data)

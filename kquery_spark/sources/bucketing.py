@@ -29,7 +29,7 @@ class Bucketing:
 
 
 def bucketed_files(spec: BucketSpec, paths: Sequence[str]) -> Bucketing:
-    """The buckets of a table's files; UnsupportedQuery if the name of one says no bucket, as Spark may refuse it."""
+    """The buckets of a table's files, from their names; UnsupportedQuery for a name without one, which Spark may reject."""
     return Bucketing(spec, tuple(_bucket(path, spec.count) for path in paths))
 
 

@@ -14,8 +14,8 @@ _WORD = re.compile(r"\{\w+(?::[^}]*)?\}")
 class Feature:
     """A feature of tables or files. note: conditions of the engine's support.
 
-    reason: why Spark reads it, with placeholders in braces; empty if the engine reads it. declines_query: Spark runs the
-    whole query then, and not just the scan.
+    reason: why the scan falls back to Spark, with placeholders in braces; empty if the engine supports the feature.
+    declines_query: True if the whole query falls back, not just the scan.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Feature:
         return f"{reason}; {self.note}" if reason and self.note else reason or self.note
 
     def declined(self, **words: object) -> Unsupported:
-        """The error that leaves a scan, or the query, to Spark; words: values for the placeholders of the reason."""
+        """The error for falling back to Spark. words: values for the placeholders in the reason."""
         error = UnsupportedQuery if self.declines_query else Unsupported
         return error(self.reason.format(**words))
 

@@ -1,4 +1,4 @@
-"""Columns of a table that say which file a row is from: constants of each file, as values of partition columns are."""
+"""Metadata columns about the file that a row is from. They have one value per file, like partition columns."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from kquery_spark.sources.file_relation import FileRelation, ListedFile
 from kquery_spark.types import names as t
 
 METADATA = "_metadata"
-"""The struct of hidden columns that every table of files has."""
+"""The hidden struct column of metadata that every table of files has."""
 
 BLOCK_FIELDS = ("file_block_start", "file_block_length")
-"""Its fields that say which part of a file Spark reads at once: constants of a file that Spark reads in one piece."""
+"""Fields about the part of a file that a Spark task reads; they are constant for a file that Spark reads in one piece."""
 
 METADATA_FIELDS = ("file_path", "file_name", "file_size", "file_modification_time", *BLOCK_FIELDS)
-"""Its fields that are constants of a file."""
+"""Fields that have one value per file."""
 
 ROW_INDEX = "row_index"
-"""Its field that is the number of a row in its file, where the format has one."""
+"""The field with the position of a row in its file, in formats that support it."""
 
 INPUT_FILE = "input_file_name()"
-"""The column of what ``input_file_name()`` gives."""
+"""The column for the result of ``input_file_name()``."""
 
-# What java.net.URI leaves as it is in a path.
+# Characters in a path that java.net.URI does not escape.
 _UNQUOTED = "/_-!.~'()*:@&=+$,;"
 
 
 def metadata_column(field: str) -> str:
-    """The name of the column that holds a field of ``_metadata``."""
+    """The name of the engine's column for a field of ``_metadata``."""
     return f"{METADATA}.{field}"
 
 
 def has_own_metadata(relation: FileRelation) -> bool:
-    """Whether the table itself has a column called ``_metadata``."""
+    """True if the table itself has a column named ``_metadata``."""
     return METADATA in relation.table_names
 
 
 def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) -> FileRelation:
-    """The relation with further partition columns, one for each fact of its files that the engine knows.
+    """Add a partition column for each metadata field that the engine supports.
 
-    whole_bytes: files of no more bytes are read by Spark in one piece.
+    whole_bytes: Spark reads a file of up to this size in one piece.
     """
     fields = [
         pa.field(metadata_column("file_path"), t.STRING, nullable=False),
@@ -80,7 +80,7 @@ def _facts(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
 
 
 def _file_path(file: ListedFile) -> str:
-    """A file's path, escaped anew; Unsupported for one that Java may escape in another way."""
+    """A file's path with Java's escapes; raises Unsupported for a path that Java may escape differently."""
     scheme, colon, rest = file.path.partition(":")
     if not colon or not file.path.isascii() or not scheme.isalnum():
         raise Unsupported("files whose paths have characters beyond ASCII are named by Spark")

@@ -32,7 +32,7 @@ BUCKETS = (
         "with another, smaller table shuffles that one only; filters on their only column leave buckets out",
     ),
 )
-"""Of formats that give back exactly what was written: rows are in buckets by the values that they were written with."""
+"""Bucketing, for formats that return exactly the values that were written, because these decided the bucket of a row."""
 
 ANY_FILES = (
     Feature("partition directories, columns that older files lack, nested columns"),
@@ -73,7 +73,7 @@ WIDE_DEFAULT = Feature(
 NO_BUCKET = Feature(
     "bucketed tables with files whose names say no bucket",
     reason="{file} is in none of its table's buckets, which Spark refuses where it reads the table by buckets",
-    declines_query=True,  # Spark reads by buckets what is below a join or an aggregate of its own
+    declines_query=True,  # below its own joins and aggregates, Spark reads the table by buckets and raises an error
 )
 
 ANY_TABLES = (

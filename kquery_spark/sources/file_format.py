@@ -1,7 +1,7 @@
-"""What a file format is to the engine: one entry that every layer iterates.
+"""The registry entry of a file format (``Format``), which all layers iterate over.
 
-The entries are read by the command line and by whatever asks for a session's settings, long before a file is opened. So
-importing one must be cheap: the functions of an entry import what reads files, the entry's module does not.
+The command line and the code that reads a session's settings import the entries long before any file is opened. So their
+import must be cheap: the functions of an entry import the reader when they are called.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kquery_spark.sources.hybrid_calendar import HybridZone
 
 
-# Why an option or a setting does not change which rows a scan gives.
+# Reasons why an option or a setting does not affect the rows of a scan.
 LISTING = "chooses files, which Spark has listed by the time the engine plans"
 WRITING = "read by writers only"
 INFERENCE = "read when a schema is inferred, which a relation has by then"
@@ -32,11 +32,11 @@ IGNORED = "not read: tables have it only for Hive"
 
 @dataclass(frozen=True)
 class FormatOptions:
-    """Options of a file relation, by names in lower case. One that is in none of these reaches ``Format.read_relation``.
+    """Options of a file relation that have no effect; names are in lower case, values are the reasons.
 
-    ignored: with the reason why a scan of this format need not look at them. private: with the reason why a scan of any
-    other format need not, unless they are private to that one, too. table_properties: what a table of this format retains
-    as properties when its format changes, with the reason why a scan of any format ignores them.
+    All other options are passed to ``Format.read_relation``. ignored: options that have no effect for this format. private:
+    options of this format that have no effect for other formats, unless these declare them private, too. table_properties:
+    properties that a table retains when its format changes, and that have no effect for any format.
     """
 
     ignored: Mapping[str, str] = field(default_factory=dict)
@@ -46,13 +46,13 @@ class FormatOptions:
 
 @dataclass(frozen=True)
 class FormatSettings:
-    """Settings of a Spark session that say how files of a format are read.
+    """Settings of a Spark session that affect how files of a format are read.
 
-    prefixes: of the settings in ``expected`` that decline a scan of this format, not the query. expected: settings with the
-    only value under which the engine's rows are known to be Spark's. unset: those of ``expected`` that have no default in
-    Spark. read: settings that the functions of the format look at. irrelevant: settings that look as if they decided what a
-    scan gives, and why they do not. strictest: the settings under which a scan is declined unless it gives the same rows
-    under any others (None: not known to Spark); None where there are no such settings.
+    prefixes: the prefixes of settings in ``expected`` that decline only scans of this format, not the whole query.
+    expected: the value of each setting that the engine supports; another value declines the scan. unset: the settings in
+    ``expected`` that have no default in Spark. read: settings that the functions of the format read. irrelevant: settings
+    that seem to affect a scan, and why they do not. strictest: values of settings for which a scan is declined unless its
+    rows are the same for all other values (a value None: this Spark does not have the setting); None without such settings.
     """
 
     prefixes: tuple[str, ...]
@@ -100,15 +100,15 @@ class Zones(Protocol):
     """The time zones of Spark's JVM, for values of the hybrid calendar."""
 
     def default(self) -> str | None:
-        """The zone where a file names none; None where each executor may have its own."""
+        """The zone for files that do not name one; None if each executor may have its own default."""
 
     def get(self, name: str) -> HybridZone | None:
-        """A zone by its name; None if Spark cannot rebase in it."""
+        """The rebase rules of a zone by name; None if Spark cannot rebase in it."""
 
 
 @dataclass(frozen=True)
 class PathsRead:
-    """Files under some paths, which are described without help from Spark.
+    """A request to read files under paths without Spark's catalog.
 
     schema, options: for formats whose files do not describe their columns; without a schema, types are inferred.
     """
@@ -122,10 +122,10 @@ class PathsRead:
 
 @dataclass(frozen=True)
 class RelationRead:
-    """A relation of Spark's plan, and how to read its files.
+    """A request to read the files of a relation in Spark's plan.
 
-    schema: columns of the data, then of partitions. options: those that no format ignores. bucketing: of the files, where
-    Spark follows it, too.
+    schema: the data columns, then the partition columns. options: the options that have an effect. bucketing: the bucketing
+    of the files, if Spark uses it, too.
     """
 
     relation: FileRelation
@@ -137,13 +137,13 @@ class RelationRead:
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
-        """The names of the columns whose values stand in the paths."""
+        """The names of the partition columns, whose values are in the paths."""
         return tuple(self.relation.partition_schema.names)
 
 
 @dataclass(frozen=True)
 class ColumnsRead:
-    """The source of a relation, when the query's columns are known."""
+    """The source of a relation, and the columns that the query reads."""
 
     source: Source
     relation: FileRelation
@@ -154,24 +154,25 @@ class ColumnsRead:
 
 @dataclass(frozen=True)
 class Format:
-    """All that differs by format. A format is complete with its entry, its ``Source`` and ``register_<name>``.
+    """Everything that differs between formats. A format consists of its entry, its ``Source`` and ``register_<name>``.
 
-    name: of the format in Spark (``spark.read.format(name)``). title: in sentences. endings: of file names, the first one
-    being the usual one. catalyst_class: Spark's ``FileFormat`` below ``org.apache.spark.sql.execution.datasources``.
+    name: Spark's name of the format (``spark.read.format(name)``). title: the name in sentences. endings: file name
+    extensions; the usual one comes first. catalyst_class: Spark's ``FileFormat`` class below
+    ``org.apache.spark.sql.execution.datasources``.
 
-    open_paths: the source of files under paths. read_relation: the source of a relation's files; Unsupported or ConfigError
-    if Spark has to read them. read_columns: completes that source for the query's columns, or raises Unsupported; what it
-    returns serves later reads of the relation, too. check_column: raises Unsupported for a column of a relation that files
-    of the format cannot be read into exactly; Spark reads that column.
+    open_paths: builds the source of files under paths. read_relation: builds the source of a relation's files; raises
+    Unsupported or ConfigError to fall back to Spark. read_columns: completes that source for the columns of the query, or
+    raises Unsupported; later reads of the relation use the completed source. check_column: raises Unsupported for a column
+    that cannot be read exactly; Spark reads that column.
 
-    finds_by_name: a column is found in a file by its name, so other columns of the file do not matter. in_jvm_zone: times
-    are read in the time zone of the JVM that reads them. file_options: with which the command line reads and writes files.
-    inference: options with which Spark infers the types of files without a schema.
+    finds_by_name: True if columns are resolved by name, so that other columns of a file do not matter. in_jvm_zone: True if
+    times depend on the JVM's time zone. file_options: options with which the command line reads and writes files. inference:
+    options with which Spark infers types without a schema.
 
-    writable: the command line may write it. job_commit: Spark's writer moves the files of all tasks into place when the job
-    is done, so that a write that failed may run again. fills_defaults: the source gives rows of a file that lacks a column
-    the column's default. reads_variants: columns may be variants. footer_bytes: what the footer of a file takes in memory,
-    where this process keeps footers; None where it looks at each file anew. features: for the page of sources.
+    writable: True if the command line can write the format. job_commit: True if Spark's writer moves the files of all tasks
+    into place at the end of the job, so that a failed write can be repeated. fills_defaults: True if the source returns a
+    column's default for files that lack the column. reads_variants: True if columns may be variants. footer_bytes: returns
+    the memory that a file's cached footer takes; None if footers are not cached. features: rows of the documentation page.
     """
 
     name: str
@@ -197,9 +198,10 @@ class Format:
 
 
 def filled_defaults(read: RelationRead, vectorized: str) -> tuple[tuple[str, object], ...]:
-    """The defaults of a relation's columns; Unsupported without Spark's vectorized reader, as the other one differs.
+    """The default values of a relation's columns.
 
-    vectorized: the setting that chooses the reader.
+    Raises Unsupported if there are any and Spark's vectorized reader is off, because the other reader differs. vectorized:
+    the setting that selects the reader.
     """
     defaults = tuple(read.relation.defaults.items())
     if defaults and not read.settings.is_on(vectorized):
@@ -208,7 +210,7 @@ def filled_defaults(read: RelationRead, vectorized: str) -> tuple[tuple[str, obj
 
 
 def decline_options(options: Mapping[str, str], *followed: str) -> None:
-    """Raise Unsupported for an option that is none of ``followed``."""
+    """Raise Unsupported for an option that is not in ``followed``, the options that the format supports."""
     for name in options:
         if name not in followed:
             raise UNKNOWN_OPTION.declined(option=name)

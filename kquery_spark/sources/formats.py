@@ -1,4 +1,4 @@
-"""The file formats that the engine reads: one line each."""
+"""The registry of file formats that the engine reads."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from kquery_spark.sources.parquet.format import PARQUET
 
 FORMATS: tuple[Format, ...] = (PARQUET, CSV, JSON, ORC)
 DEFAULT_FORMAT = PARQUET
-"""What the command line writes where no ending says a format."""
+"""The format that the command line writes if the file name has no known extension."""
 
 _BY_NAME = {entry.name: entry for entry in FORMATS}
 
 
 def format_named(name: str) -> Format:
-    """The entry of a format; KeyError for a name that no entry has."""
+    """The entry of a format; raises KeyError for an unknown name."""
     return _BY_NAME[name]

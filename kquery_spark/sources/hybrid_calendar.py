@@ -1,8 +1,8 @@
-"""The hybrid calendar of old writers: Julian before 1582-10-15, Gregorian from then on.
+"""Rebases dates and times from the hybrid calendar of old writers, which is Julian before 1582-10-15, Gregorian since then.
 
-Spark before 3.0, Hive and ORC's Java library count days and times in it; since 3.0, Spark takes dates to be Gregorian at
-all times. To rebase a value is to give the Gregorian day, or instant, that has the same date and time of day. The rules
-are those of Spark's ``RebaseDateTime``.
+Spark before 3.0, Hive and ORC's Java library use the hybrid calendar; since 3.0, Spark uses the Gregorian one for all dates.
+Rebasing retains the date and time of day and changes the number of days. For example, the Julian date 1500-01-01 is day
+-171655. It becomes day -171664, the Gregorian date 1500-01-01. The rules are those of Spark's ``RebaseDateTime``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s
 
 GREGORIAN_START_DAY = -141_427  # 1582-10-15
-REBASE_END_MICROS = -2_208_988_800_000_000  # 1900-01-01 UTC, from which on no zone differs
+REBASE_END_MICROS = -2_208_988_800_000_000  # 1900-01-01 UTC; later times are the same in all zones
 
 _JULIAN_EPOCH_DAYS = 719_470  # days from 0000-03-01 of the Julian calendar to 1970-01-01 of the Gregorian one
 _GREGORIAN_EPOCH_DAYS = 719_468  # and from 0000-03-01 of the Gregorian calendar
@@ -23,11 +23,11 @@ _GREGORIAN_EPOCH_DAYS = 719_468  # and from 0000-03-01 of the Gregorian calendar
 
 @dataclass(frozen=True)
 class HybridZone:
-    """How instants of the hybrid calendar are rebased in one time zone; all numbers are microseconds.
+    """The rebase rules of one time zone; all numbers are microseconds.
 
-    From ``switches[i]`` on, until the next switch, an instant moves by ``differences[i]``. Before the first switch the
-    wall clock is ``hybrid_offset`` ahead of UTC for ``java.util.Calendar``, which knows no local mean time, and
-    ``local_offset`` for ``java.time``.
+    switches, differences: from ``switches[i]`` to the next switch, an instant moves by ``differences[i]``. Before the first
+    switch, days are rebased instead. hybrid_offset, local_offset: the offset from UTC before the first switch in
+    ``java.util.Calendar``, which does not know local mean time, and in ``java.time``.
     """
 
     name: str
@@ -38,9 +38,9 @@ class HybridZone:
 
 
 def gregorian_days(days: Int64s) -> Int64s:
-    """Days since 1970 of the hybrid calendar as the Gregorian days of the same dates.
+    """Rebase days since 1970. February 29 of a year that is not a Gregorian leap year becomes March 1, as in Spark.
 
-    A 29 February that the Gregorian calendar lacks becomes 1 March, as in Spark's ``RebaseDateTime``.
+    Years begin on March 1 here, so that a leap day is the last day of a cycle of four years.
     """
     early = days < GREGORIAN_START_DAY
     if not early.any():
@@ -57,7 +57,7 @@ def gregorian_days(days: Int64s) -> Int64s:
 
 
 def gregorian_micros(micros: Int64s, zone: HybridZone) -> Int64s:
-    """Microseconds since 1970 of the hybrid calendar as the instants of the same wall-clock times in a zone."""
+    """Rebase microseconds since 1970 to the instants with the same wall-clock times in a zone."""
     early = micros < REBASE_END_MICROS
     if not early.any():
         return micros

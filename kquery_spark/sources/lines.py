@@ -37,7 +37,7 @@ class LineSource(Source):
 
     @property
     def whole_files(self) -> bool:
-        """Whether files must be read from their start to find line ends."""
+        """True if files must be read from their start to find line ends."""
         return False
 
     @cached_property

@@ -21,9 +21,10 @@ _BATCH_ROWS = 128 * 1024
 
 @dataclass(frozen=True)
 class MemorySource(Source):
-    """A table of this process. ``token`` is its identity: tables are equal when they are the same one.
+    """An Arrow table in this process.
 
-    ``origins``: the lineage of each column of a query's result that is kept.
+    token: its identity; sources with the same token are equal. origins: the lineage of each column, if the table is a cached
+    query result.
     """
 
     columnar: ClassVar[bool] = True
@@ -73,7 +74,7 @@ class MemorySource(Source):
 
 
 def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
-    """Describe an Arrow table (views, large and unsigned types are read as Spark would type them)."""
+    """Build the source of an Arrow table; views, large and unsigned types become the types that Spark would use."""
 
     def typed(field: pa.Field) -> pa.DataType:
         return DAY_TIME if pa.types.is_duration(field.type) else spark_column_type(field, tz)
@@ -83,7 +84,7 @@ def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
 
 
 def local_source(table: pa.Table) -> MemorySource:
-    """Describe a small table with Spark's types; tables with the same rows make equal sources."""
+    """Build the source of a small table with Spark's types; tables with the same rows have equal sources."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
@@ -91,6 +92,6 @@ def local_source(table: pa.Table) -> MemorySource:
 
 
 def one_row_source() -> MemorySource:
-    """One row to scan without columns; always the same source, so that plans over it are equal."""
+    """The source of a single row, for SELECT without FROM; always the same source, so that plans are equal."""
     schema = pa.schema([pa.field("one", pa.int32(), False)])
     return MemorySource(schema, "one row", pa.table({"one": pa.array([1], pa.int32())}))

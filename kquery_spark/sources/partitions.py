@@ -1,4 +1,4 @@
-"""Types of partition columns from the names of their directories, by Spark's rules."""
+"""Infers the types of partition columns from directory names, by Spark's rules."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DATE_LIKE = re.compile(r"[+-]?[0-9]{4,7}-.*|T?[0-9]{1,2}:.*", re.DOTALL)
 def infer_partitions(
     raw: dict[str, list[str | None]], tz: str = "UTC", infer: bool = True
 ) -> tuple[list[pa.Field], list[tuple[Any, ...]]]:
-    """Partition columns and typed values, one tuple a file; all strings without ``infer``."""
+    """The partition columns, and one tuple of typed values per file. raw: strings by column. infer: False for strings."""
     fields, columns = [], []
     for name, strings in raw.items():
         dtype = _common([_type_of(x, tz) for x in strings if x is not None], tz) if infer else t.STRING
@@ -55,7 +55,7 @@ def _names_decimal(text: str) -> bool:
 
 
 def _integer_type(value: int) -> pa.DataType:
-    """The narrowest type with room for the integer; double beyond the digits of a decimal."""
+    """The narrowest type for an integer: int, bigint, decimal, or double for more digits than a decimal has."""
     if -(2**31) <= value < 2**31:
         return t.INT
     if -(2**63) <= value < 2**63:
@@ -68,7 +68,7 @@ _WIDENED = {frozenset({t.INT, t.LONG}): t.LONG, frozenset({t.INT, t.DOUBLE}): t.
 
 
 def _common(types: list[pa.DataType], tz: str) -> pa.DataType:
-    """The type all values of a column get; string when they do not go together."""
+    """The common type of the values of a column; string if there is no other."""
     kinds = frozenset(types)
     if not kinds:
         return t.STRING
@@ -92,7 +92,7 @@ def _decimal_digits(dtype: pa.DataType) -> int:
 
 
 def plain_value(scalar: pa.Scalar) -> Any:
-    """The plain value of an Arrow scalar: a date as days, a timestamp as microseconds, as literals have them."""
+    """The plain value of an Arrow scalar, as in literals: dates as days, timestamps as microseconds."""
     if pa.types.is_date32(scalar.type):
         return scalar.cast(pa.int32()).as_py()
     if t.has_long_counts(scalar.type) or pa.types.is_duration(scalar.type):
@@ -101,7 +101,7 @@ def plain_value(scalar: pa.Scalar) -> Any:
 
 
 def partition_value(text: str, dtype: pa.DataType) -> Any:
-    """The plain value of a directory's text (dates as days, timestamps as microseconds)."""
+    """Parse the value in a directory name to a plain value: dates as days, timestamps as microseconds."""
     if t.is_integral(dtype):
         return int(text)
     if dtype == t.DOUBLE:

@@ -1,4 +1,9 @@
-"""Text files as blocks of whole lines, from any byte range, with line ends and byte order mark normalized."""
+"""Reads text files as blocks of whole lines, from any byte range, and normalizes line ends and byte order marks.
+
+A line belongs to the byte range in which its first byte is. With the lines "ab", "cd" and "ef" in a file of 9 bytes, the
+range 0-4 has "ab" and "cd", whose first bytes are 0 and 3, and the range 4-9 has "ef". The reader of the second range begins
+one byte earlier, at byte 3, and skips to the first line end, so that it also finds a line that begins exactly at its start.
+"""
 
 from __future__ import annotations
 
@@ -24,18 +29,18 @@ _UNREAD = (".deflate", ".snappy", ".lz4", ".zst", ".lzo", ".xz")
 
 
 def is_compressed(path: str) -> bool:
-    """Whether the name says that the file is compressed, as Hadoop decides it."""
+    """True if the file is compressed according to its name, as in Hadoop."""
     return path.endswith(tuple(_CODECS))
 
 
 def check_codec(path: str) -> None:
-    """Raise Unsupported for files Spark would decompress and the engine cannot."""
+    """Raise Unsupported for files that Spark would decompress but the engine cannot."""
     if path.endswith(_UNREAD):
         raise Unsupported(f"text files compressed like {path} are not supported")
 
 
 def first_lines(file: DataFile, size: int = 1 << 20) -> bytes:
-    """The start of a file, cut after a line end when there is one."""
+    """The first whole lines of a file, about ``size`` bytes."""
     for block in line_blocks(file, 0, size, block_bytes=size):
         return block
     return b""
@@ -44,9 +49,9 @@ def first_lines(file: DataFile, size: int = 1 << 20) -> bytes:
 def line_blocks(
     file: DataFile, start: int, length: int, whole: bool = False, block_bytes: int = _BLOCK_BYTES
 ) -> Iterator[bytes]:
-    """The lines that begin in a byte range, in blocks of about 8 MB (``whole``: the file in one block).
+    """Yield the lines that begin in a byte range, in blocks of about 8 MB. whole: yield the whole file as one block.
 
-    A line end is a newline, a carriage return or both; in the blocks it is always one newline.
+    A line may end with a newline, a carriage return or both; in the blocks, every line ends with a newline.
     """
     try:
         with _open(file, start, length, whole) as reader:
@@ -58,7 +63,7 @@ def line_blocks(
 
 
 class _LocalReader:
-    """Reads a file of this machine as ``ReadAhead`` does those of others."""
+    """Reads a local file with the interface of ``ReadAhead``, which reads remote files."""
 
     def __init__(self, source: InputFile) -> None:
         self._source = source
@@ -66,10 +71,10 @@ class _LocalReader:
         self.check_unchanged = source.check_unchanged
 
     def forget(self, before: int) -> None:
-        """Nothing is kept."""
+        """Do nothing, because no bytes are cached."""
 
     def stream(self) -> Any:
-        """The whole file."""
+        """The whole file as a stream."""
         count_read(self._source.file.size)
         return self._source.native
 
@@ -93,7 +98,7 @@ def _blocks(
     if whole or is_compressed(file.path):
         yield from _streamed(_decompressed(reader.stream(), file), file, whole, block_bytes)
         return
-    # A line belongs to the range its first byte is in: it begins behind the first line end from start - 1 on.
+    # The first line of the range begins after the first line end from byte start - 1 on.
     at = _next_line(reader, file.size, start - 1) if start else 0
     end = min(start + length, file.size)
     while at < end:
@@ -113,7 +118,7 @@ def _decompressed(stream: Any, file: DataFile) -> Any:
 
 
 def _streamed(stream: Any, file: DataFile, whole: bool, block_bytes: int) -> Iterator[bytes]:
-    """A file that can only be read from its start to its end."""
+    """Yield blocks of whole lines from a stream, for compressed files and for ``whole``."""
     pending, first = b"", True
     while chunk := stream.read() if whole else stream.read(block_bytes):
         if first:
@@ -131,7 +136,7 @@ def _streamed(stream: Any, file: DataFile, whole: bool, block_bytes: int) -> Ite
 
 
 def _next_line(reader: _LocalReader | ReadAhead, size: int, position: int) -> int:
-    """Where the line after the one at ``position`` begins; behind the end of the file when there is none."""
+    """The start of the line after the one at ``position``; a position past the end of the file if there is none."""
     while position < size:
         chunk = reader.read_at(min(_PEEK_BYTES, size - position), position)
         at = chunk.find(b"\n")

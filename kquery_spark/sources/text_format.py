@@ -1,4 +1,4 @@
-"""What the formats of text lines have in common: options that only they read, and what the engine declines for them."""
+"""Options and checks that are common to the text formats CSV and JSON."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from kquery_spark.sources.file_format import RelationRead
 
 TIME_PARSER = "spark.sql.legacy.timeParserPolicy"
-"""The setting that says by which patterns Spark parses and prints times."""
+"""The setting that selects the parser and formatter of dates and times."""
 CORRECTED, EXCEPTION = "CORRECTED", "EXCEPTION"
-"""Its values that the engine follows; the latter, Spark 3.5's, differs where a text does not match a pattern: it raises
-where the patterns before Spark 3.0 would match."""
+"""The values of this setting that the engine supports. EXCEPTION, the default of Spark 3.5, differs for strings that do not
+match a pattern: it raises an error if the parser of Spark before 3.0 would accept the string."""
 _PATTERNS = frozenset({"dateformat", "timestampformat", "timestampntzformat"})
 
 PATTERNS = Feature(
     "`dateFormat`, `timestampFormat`, `timestampNTZFormat`",
     note="patterns of digits, names of months and AM or PM; files with others are read by Spark",
 )
-"""What the formats read of patterns of dates and times."""
+"""The pattern options of dates and times, and which patterns are supported."""
 
 TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
     (
@@ -34,7 +34,7 @@ TEXT_OPTIONS: Mapping[str, str] = dict.fromkeys(
 
 
 def check_text_relation(title: str, read: RelationRead) -> None:
-    """Raise Unsupported for text files that the engine would read otherwise than Spark, whatever their format."""
+    """Raise Unsupported for files of any text format that the engine would read differently than Spark."""
     from kquery_spark.sources.text import check_codec
 
     relation = read.relation

@@ -1,1 +1,1 @@
-"""The one seam to Spark: py4j, JVM classes by name, and names of PySpark that start with ``_`` are touched nowhere else."""
+"""The only package that uses py4j, names of JVM classes, and private names of PySpark."""

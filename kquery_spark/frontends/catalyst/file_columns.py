@@ -13,16 +13,16 @@ INPUT_FILE_COLUMNS = {
     "InputFileBlockStart": (-2, metadata_column("file_block_start")),
     "InputFileBlockLength": (-3, metadata_column("file_block_length")),
 }
-"""Expressions that name the file being read. Each has a negative number, which stands for it among the expression ids of a
-scan's columns (these are never negative), and the hidden column with its values."""
+"""Expressions about the file being read. Each maps to a negative number, which identifies it among the expression ids of a
+scan's columns (which are never negative), and to the hidden column with its values."""
 
-_MAX_FIELDS = 32  # more fields than _metadata has: 7, and a few more in table formats
+_MAX_FIELDS = 32  # an upper limit for the fields of _metadata, which has 7, and a few more in table formats
 _NAMING = frozenset({"Project", "Filter"})
 _PASSING = frozenset({"Filter", "SubqueryAlias", "View"})
 
 
 def field_id(attribute: CatalystNode, ordinal: int) -> int | None:
-    """Return the number that stands for a field of ``_metadata`` among the expression ids of a scan's columns."""
+    """Return the number that identifies a field of ``_metadata`` among the expression ids of a scan's columns."""
     if ordinal >= _MAX_FIELDS:
         return None
     expr_id: int = attribute["exprId"]
@@ -30,13 +30,13 @@ def field_id(attribute: CatalystNode, ordinal: int) -> int | None:
 
 
 def input_file_expressions(node: CatalystNode) -> Iterator[str]:
-    """The classes of those expressions in a plan node that name the file being read."""
+    """The classes of expressions about the file being read that occur in a plan node."""
     for top in node.expressions():
         yield from (part.cls for part in top.walk() if part.cls in INPUT_FILE_COLUMNS)
 
 
 def named_relation(node: CatalystNode) -> CatalystNode | None:
-    """Return the relation directly below a plan node, whose files these expressions name; None if there may be others."""
+    """Return the relation directly below a plan node, to whose files these expressions refer; None if it is ambiguous."""
     if node.cls not in _NAMING:
         return None
     below = node.children[0]
@@ -50,8 +50,8 @@ def tracked_rows(
 ) -> tuple[CatalystNode, str] | None:
     """Find a table with row tracking whose ``_metadata`` a query reads; return it with the fallback reason.
 
-    Delta's optimizer rule for such tables gives them a new ``_metadata`` with all fields. Run again over a part of
-    an optimized plan, as the engine leaves parts to Spark, expressions find other fields at their positions in it.
+    Delta's optimizer rule for such tables replaces their ``_metadata`` by one with all fields. If the rule runs again for a
+    part of an optimized plan that falls back to Spark, expressions refer to wrong fields by position.
     """
     for node in root.walk_all():
         if node.cls == "LogicalRelation" and _has_metadata(node) and tracks_rows(node):

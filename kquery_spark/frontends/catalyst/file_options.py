@@ -1,7 +1,8 @@
-"""Options of file relations that do not change which rows a scan gives, each with the reason.
+"""Options of file relations that do not affect the rows of a scan, each with the reason.
 
-Options travel with a relation whoever set them: a writer's survive in a table's properties, a reader's may be meant for
-another format. An option with no entry here is the format's own to follow, or the relation falls back to Spark.
+A relation has all options that were ever set: those of a writer remain in a table's properties, and those of a reader may be
+intended for another format. An option that is not listed here must be supported by the format; otherwise the relation falls
+back to Spark.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _ALL_FORMATS = {
     "partitionoverwritemode": WRITING,
     "maxrecordsperfile": WRITING,
     "serialization.format": _SERDE,
-    # properties that a table of Hive's keeps when its format is changed, or that a generic job sets for all of its reads
+    # properties that a Hive table retains when its format changes, or that a generic job sets for all of its reads
     **{name: reason for entry in FORMATS for name, reason in entry.options.table_properties.items()},
 }
 
 
 def _ignored(file_format: Format) -> dict[str, str]:
-    """The options that a scan of a format need not look at: all formats', other formats' own, and some of its own."""
+    """The options without effect for a format: those of all formats, private ones of other formats, and some of its own."""
     foreign = {
         name: reason
         for entry in FORMATS
@@ -44,12 +45,12 @@ def _ignored(file_format: Format) -> dict[str, str]:
     return {**_ALL_FORMATS, **foreign, **file_format.options.ignored}
 
 
-# By format: names in lower case, with the reason why a scan need not look at them.
+# By format: the names in lower case, with the reason why they have no effect.
 IGNORED: Mapping[str, Mapping[str, str]] = MappingProxyType({e.name: _ignored(e) for e in FORMATS})
 
 
 def followed_options(file_format: str, options: Mapping[str, str], own: Iterable[str] = ()) -> dict[str, str]:
-    """The options that decide what a scan gives, without those in ``own``, which the caller sees to."""
+    """The options that may affect the rows of a scan, without those in ``own``, which the caller handles."""
     ignored = IGNORED[file_format]
     elsewhere = frozenset(own)
     return {

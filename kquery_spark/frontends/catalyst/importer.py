@@ -69,11 +69,11 @@ PASS_ROWS_ON = frozenset(
 
 @dataclass(frozen=True)
 class Imported:
-    """A plan of the engine for a Catalyst subtree.
+    """The engine's plan for a Catalyst subtree.
 
-    ``output`` are the plan's column names in the order of Spark's output, where a name may come twice;
-    ``inputs`` the subtrees that Spark computes for it; ``declined`` the nodes that caused these, each with a
-    sentence; ``broadcasts`` the JVM's broadcast variables that its Python functions refer to, by id, and perhaps others.
+    output: the plan's column names in the order of Spark's output, in which a name may be repeated. inputs: the subtrees
+    that Spark computes for it. declined: the nodes that caused these, each with the reason. broadcasts: the JVM's broadcast
+    variables by id, including all that its Python functions refer to.
     """
 
     plan: LogicalPlan
@@ -105,11 +105,11 @@ class Importer:
         self._sources: NodeMap[Source] = NodeMap() if sources is None else sources
 
     def declined_query(self, root: CatalystNode) -> tuple[CatalystNode, str] | None:
-        """A node for which Spark has to run the whole query, and why; None if there is none."""
+        """A node that forces Spark to run the whole query, and the reason; None if there is none."""
         return repeated_nondeterminism(root) or tracked_rows(root, self._relations.tracks_rows)
 
     def import_plan(self, node: CatalystNode) -> Imported:
-        """The engine's plan of a subtree; raises Unsupported when the node itself cannot be in the engine."""
+        """Import a subtree; raises Unsupported if the engine cannot run its root."""
         for name, value in self._settings.unexpected().items():
             if not name.startswith(_LOCAL_SETTINGS):
                 raise Unsupported(f"the engine does not follow the setting {name}={value}")
@@ -127,7 +127,7 @@ class Importer:
 
 
 def may_work(node: CatalystNode) -> bool:
-    """Return whether a subtree may do more than scan and filter rows, decided without reading its relations."""
+    """Return whether a subtree may do more than scan and filter rows, without reading its relations."""
     below = list(node.walk())
     expressions = (part for n in below for top in n.expressions() for part in top.walk_all())
     return not PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
@@ -139,7 +139,7 @@ def does_work(plan: LogicalPlan) -> bool:
 
 
 def support_table() -> list[Row]:
-    """Every Catalyst class that is known, with its support, for the documentation."""
+    """All known Catalyst classes with their support levels, for the documentation."""
     rows = [Row("plan", e.family, e.cls, e.level, e.note) for e in PLANS.entries.values()]
     rows += [Row("expression", e.family, e.cls, e.level, e.note) for e in EXPRESSIONS.entries.values()]
     own_entries = set(EXPRESSIONS.entries)
@@ -166,7 +166,7 @@ def support_table() -> list[Row]:
 
 
 def _narrowed(plan: LogicalPlan, inputs: list[Handover]) -> tuple[LogicalPlan, tuple[Handover, ...]]:
-    """The plan with its hand-overs narrowed to the columns that it reads."""
+    """Reduce the hand-overs of a plan to the columns that it reads."""
     if not inputs:
         return plan, ()
     used = _columns_read(plan)
@@ -179,7 +179,7 @@ def _narrowed(plan: LogicalPlan, inputs: list[Handover]) -> tuple[LogicalPlan, t
 
 
 def _columns_read(plan: LogicalPlan) -> set[str]:
-    """The columns that the result, an expression or a union reads."""
+    """The columns that the result, an expression, or a union of the plan reads."""
     used = set(plan.schema.names)
     for node in walk_plan(plan):
         used |= columns_of(*node.expressions)
@@ -189,7 +189,7 @@ def _columns_read(plan: LogicalPlan) -> set[str]:
 
 
 def _with_columns(handover: Handover, used: set[str]) -> Handover:
-    """The hand-over narrowed to the used columns, or to its first column if none is used."""
+    """Reduce a hand-over to the used columns, or to its first column if none is used."""
     places = [i for i, name in enumerate(handover.schema.names) if name in used] or [0]
     schema = pa.schema([handover.schema.field(i) for i in places])
     return replace(handover, schema=schema, positions=tuple(handover.positions[i] for i in places))

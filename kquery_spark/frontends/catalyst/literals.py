@@ -1,9 +1,9 @@
-"""Values of literals, from the plan's JSON where it is exact and from the JVM where it is not.
+"""Reads the values of literals from the plan's JSON if it is exact, otherwise from the JVM.
 
-The JSON prints ``Literal.value.toString``, which is exact for booleans, numbers, dates, intervals and
-``timestamp_ntz``. It is not for the rest: a timestamp is local time without an offset (two instants in the
-hour when clocks go back), binary is an object address, arrays, maps and structs have no quoting, and a string
-that is not UTF-8 shows U+FFFD. Those values are asked of the JVM.
+The JSON contains ``Literal.value.toString``, which is exact for booleans, numbers, dates, intervals and ``timestamp_ntz``.
+It is not exact for other types: a timestamp is printed as local time without an offset (ambiguous in the hour in which
+clocks are set back), a binary as an object address, arrays, maps and structs without quotes, and malformed UTF-8 as U+FFFD.
+These values are read from the JVM.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _EPOCH = datetime.date(1970, 1, 1)
 
 
 def literal(node: CatalystNode, facts: Facts, time_zone: str) -> pa.Scalar:
-    """The value of a Literal expression as a scalar of its Arrow type."""
+    """The value of a Literal expression, as a scalar of its Arrow type."""
     spark = node["dataType"]
     arrow = arrow_type(spark, time_zone)
     text = node.fields["value"]
@@ -40,7 +40,7 @@ def _json_is_exact(spark: Any, text: str) -> bool:
 
 
 def _days(text: str) -> int:
-    """Days since 1970 of a proleptic Gregorian date, years outside of Python's 1 to 9999 included."""
+    """Days since 1970 of a proleptic Gregorian date, also for years outside of Python's range from 1 to 9999."""
     sign = -1 if text.startswith("-") else 1
     year, month, day = (int(part) for part in text.lstrip("+-").split("-"))
     # The calendar repeats every 400 years, which are 146097 days.

@@ -1,8 +1,8 @@
 """Detects nondeterministic expressions that occur several times in a query.
 
-Spark computes a common table expression with such an expression once, however often the query reads it: its plan has a
-copy at each place, and Spark finds in the end that one exchange serves all of them. Whatever the engine runs below or
-above makes the copies differ, so that each would be computed with values of its own.
+Spark evaluates a common table expression with such an expression only once, however often the query reads it: the plan has a
+copy at each place, and at the end of planning, Spark reuses one exchange for all of them. If the engine runs a part below or
+above it, the copies differ, and each would be evaluated separately, with other values.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kquery_spark.frontends.catalyst.partition_dependence import NONDETERMINISTI
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 Identity = tuple[object, ...]
-"""A value that a nondeterministic expression shares with its copies."""
+"""A value that is the same for a nondeterministic expression and its copies."""
 
 
 def repeated_nondeterminism(root: CatalystNode) -> tuple[CatalystNode, str] | None:
@@ -42,6 +42,6 @@ def _is_nondeterministic(part: CatalystNode) -> bool:
 
 
 def _identity(part: CatalystNode) -> Identity:
-    """Copies have the same id, if they are functions of the user's, or the same seed."""
+    """The identity of an expression: the id of a user's function, otherwise the seed."""
     seeds = [str(below) for below in part.walk() if below.cls == "Literal"]
     return part.cls, part.fields.get("resultId"), part.fields.get("randomSeed"), *seeds

@@ -26,11 +26,11 @@ _EXPRESSIONS = {
 }
 
 NONDETERMINISTIC = {cls: name for cls, (name, how) in _EXPRESSIONS.items() if how != _FILES}
-"""The functions that may have another value each time that a row is computed, by their class in Spark's plans."""
+"""The functions that may return another value each time a row is computed, by their class in Spark's plans."""
 
 
 def _names_own_files(part: CatalystNode, node: CatalystNode) -> bool:
-    """Return whether the answer is a file's own, so that nothing but the files has to be right below."""
+    """Return whether the result depends on the file only, and the files are directly below the node."""
     return part.cls in INPUT_FILE_COLUMNS and named_relation(node) is not None
 
 
@@ -41,7 +41,7 @@ def partition_dependence(node: CatalystNode) -> str | None:
     for top in node.expressions():
         for part in top.walk():
             name, how = _EXPRESSIONS.get(part.cls, ("", ""))
-            # without a seed of the user's any numbers will do
+            # if the user has not set a seed, any random numbers are right
             if name and not part.fields.get("hideSeed") and not _names_own_files(part, node):
                 return f"{name} {how}, so what is below it falls back to Spark."
     return None

@@ -1,9 +1,9 @@
 """The output of an imported subtree: a plan and its columns by Catalyst's expression ids.
 
-The same expression id can stand for different rows in two places of one plan (Spark copies subtrees, for
-semi-joins above all), so ids are known per subtree, while engine names are unique in the whole import: a name
-says which column is meant in every node. A renaming or selecting Project therefore costs no node: it is only
-another view of the same engine plan, and the optimizer's column pruning does the rest.
+Spark copies subtrees, above all for semi-joins, so the same expression id may refer to different rows in two places of a
+plan. Therefore expression ids are mapped per subtree. The engine's column names are unique in the whole import, so a name
+identifies a column in all nodes. A Project that only renames or selects columns needs no node in the engine's plan: it is
+another scope of the same plan, and the optimizer's column pruning removes unused columns.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kquery_spark.types.names import is_nested, spark_name
 
 @dataclass(frozen=True)
 class Scope:
-    """An engine plan and, in Spark's output order, each output column as (expression id, engine name).
+    """An engine plan, and its output columns in Spark's order as pairs of expression id and engine name.
 
-    ``hidden``: columns of the plan that are not output, under ids of their own (``file_columns``).
+    hidden: columns of the plan that are not part of the output, with ids of their own (``file_columns.py``).
     """
 
     plan: LogicalPlan
@@ -57,7 +57,7 @@ class Scope:
 
 
 class Names:
-    """Engine names: the Spark name where it is free, else ``name_2``, ``name_3`` ..."""
+    """Generates unique column names: Spark's name if it is not used yet, otherwise ``name_2``, ``name_3`` ..."""
 
     def __init__(self) -> None:
         self._used_names: set[str] = set()
@@ -78,7 +78,7 @@ class Names:
         return len(self._order)
 
     def rollback(self, mark: int) -> None:
-        """Frees the names given out since the mark."""
+        """Release the names that were generated since the mark."""
         self._used_names.difference_update(self._order[mark:])
         del self._order[mark:]
 
@@ -92,11 +92,11 @@ def exactly(scope: Scope, names: Iterable[str]) -> LogicalPlan:
 
 
 def same_type(a: pa.DataType, b: pa.DataType) -> bool:
-    """Return whether two types are one to Spark; whether elements of nested types can be NULL does not matter."""
+    """Return whether two types are the same to Spark, apart from the nullability of nested elements."""
     return bool(a == b) or (is_nested(a) and spark_name(a) == spark_name(b))
 
 
 def check_key(dtype: pa.DataType) -> None:
-    """Raises Unsupported for a type the engine cannot group, join or sort by."""
+    """Raise Unsupported for a type by which the engine cannot group, join or sort."""
     if not can_order(dtype):
         raise Unsupported(f"grouping, joining or sorting by {spark_name(dtype)} values is not supported")

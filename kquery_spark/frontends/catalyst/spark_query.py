@@ -24,12 +24,11 @@ from kquery_spark.spark_bridge.session.settings import SessionSettings, session_
 
 @dataclass(frozen=True)
 class SparkQuery:
-    """Spark's optimized plan of a DataFrame, and what the session says about its meaning.
+    """Spark's optimized plan of a DataFrame, and the session's settings that affect its meaning.
 
-    plan: Spark's plan with the snapshots of the catalog's and of Delta's tables that it reads. tree: the same plan as a
-    tree.
-    workers_have_hdfs_client: says whether Spark's workers can read from HDFS; called only if the plan reads from it.
-    sources: those of the plan's relations, shared by all imports of the query.
+    plan: Spark's plan with the snapshots of the catalog's and Delta's tables that it reads. tree: the same plan as a tree.
+    workers_have_hdfs_client: returns True if Spark's workers can read from HDFS; called only if the plan reads from HDFS.
+    sources: the sources of the plan's relations, shared by all imports of the query.
     """
 
     bridge: Bridge

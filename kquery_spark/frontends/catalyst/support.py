@@ -25,7 +25,7 @@ H = TypeVar("H", bound=Callable[..., object])
 
 @dataclass(frozen=True)
 class Entry(Generic[H]):
-    """One Catalyst class. ``handler`` imports it, None means that it falls back; ``note`` is a condition or reason."""
+    """One Catalyst class. handler: imports it; None if it falls back to Spark. note: a condition, or the fallback reason."""
 
     cls: str
     family: str
@@ -52,7 +52,7 @@ class Table(Generic[H]):
         self.entries: dict[str, Entry[H]] = {}
 
     def handles(self, *classes: str, family: str, partly: str = "") -> Callable[[H], H]:
-        """Registers a handler for classes; ``partly`` says under which condition."""
+        """Register a handler for classes. partly: the condition under which they are supported."""
 
         def add(handler: H) -> H:
             for cls in classes:
@@ -62,7 +62,7 @@ class Table(Generic[H]):
         return add
 
     def declines(self, family: str, **reasons: str) -> None:
-        """Registers classes that fall back to Spark, each with its sentence."""
+        """Register classes that fall back to Spark, each with the reason."""
         for cls, reason in reasons.items():
             self._add(Entry(cls, family, Level.NONE, reason))
 

@@ -25,10 +25,10 @@ from kquery_spark.spark_bridge.session.settings import (
 from kquery_spark.spark_bridge.session.versions import patch_version
 from kquery_spark.types import names as t
 
-# Those that parse, or print, times by a pattern.
+# Functions that parse or print times by a pattern.
 _PARSING = ("GetTimestamp", "UnixTimestamp", "ToUnixTimestamp")
 _PRINTING = ("DateFormatClass", "FromUnixTime")
-# Those whose results are decimals of a type that a setting decides.
+# Functions whose results are decimals of a type that depends on a setting.
 _DECIMAL_ARITHMETIC = ("Add", "Subtract", "Multiply", "Divide", "Remainder", "Pmod", "IntegralDivide")
 # The file formats whose records can also be parsed from strings, and the classes that parse them.
 _READERS = (
@@ -36,7 +36,7 @@ _READERS = (
     (CSV.title, "from_csv", "CsvToStructs", CSV.settings.prefixes),
 )
 CORRUPT_RECORD = "_corrupt_record"
-"""The column of malformed records, unless a setting names another, for which JSON strings fall back to Spark."""
+"""The default name of the column for malformed records; with another name, JSON strings fall back to Spark."""
 CAST = "cast"
 """The name of casts among the names of functions."""
 
@@ -56,7 +56,7 @@ class ChangedCall:
     raising_too: bool = True
 
     def applies_to(self, args: Sequence[Expr], raising: bool) -> bool:
-        """Return whether a call with these arguments, which raises an error or gives NULL, stays with the release."""
+        """Return whether a call with these arguments falls back. raising: whether it raises errors instead of NULL."""
         if raising and not self.raising_too:
             return False
         if self.concerns is None:
@@ -125,7 +125,7 @@ def _parses_text(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
 
 
 def _reader_settings(settings: SessionSettings, prefixes: Sequence[str]) -> Mapping[str, str]:
-    """The settings of reading a text format that the engine does not follow, with their values."""
+    """The settings for reading a text format that have a value that the engine does not support."""
     unexpected = settings.unexpected(*prefixes)
     if settings.corrupt_record_column != CORRUPT_RECORD:
         unexpected["spark.sql.columnNameOfCorruptRecord"] = settings.corrupt_record_column
@@ -137,7 +137,7 @@ def _computes_decimals(types: Sequence[pa.DataType], _: Sequence[object]) -> boo
 
 
 def _time_parser(settings: SessionSettings) -> str | None:
-    """The value of the setting that the engine does not follow everywhere; None where it does."""
+    """The value of the time parser policy if the engine does not fully support it; otherwise None."""
     policy = settings.unexpected(TIME_PARSER).get(TIME_PARSER)
     return None if policy is None else policy.upper()
 

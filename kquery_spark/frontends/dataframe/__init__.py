@@ -1,4 +1,4 @@
-"""The DataFrame API: PySpark's names over the same syntax trees that SQL text becomes, so both mean the same."""
+"""The DataFrame API: PySpark's methods, which build the same syntax trees as SQL, so both have the same semantics."""
 
 from kquery_spark.frontends.dataframe.builder import GroupedData
 from kquery_spark.frontends.dataframe.column import (

@@ -64,7 +64,7 @@ class Builder:
     # --- rows -----------------------------------------------------------------------------------------
 
     def filter(self, condition: Column | str) -> Self:
-        """Rows for which the condition (a Column or SQL text) is true."""
+        """Return the rows for which the condition (a Column or an SQL string) is true."""
         if not isinstance(condition, Column | str):
             raise PlanError(
                 f"filter() takes a Column of kquery_spark or a SQL string, not {type_name(condition)}"
@@ -77,16 +77,16 @@ class Builder:
     where = filter
 
     def limit(self, count: int) -> Self:
-        """At most ``count`` rows."""
+        """Return at most ``count`` rows."""
         base = self.query if self.query.limit is None else self._nested()
         return self._with(replace(base, limit=lit(count).node))
 
     def offset(self, count: int) -> Self:
-        """Without the first ``count`` rows."""
+        """Skip the first ``count`` rows."""
         return self._with(replace(self._unlimited(), offset=lit(count).node))
 
     def sort(self, *keys: Column | SortOrder | str, ascending: bool | Sequence[bool] = True) -> Self:
-        """Rows in order; NULLs first ascending, last descending, unless a key says otherwise."""
+        """Sort the rows; NULLs are first in ascending and last in descending order, unless a key specifies otherwise."""
         items = sort_items(flat(keys))
         if not items:
             raise PlanError("sort() needs a column")
@@ -103,28 +103,28 @@ class Builder:
     orderBy = sort
 
     def transform(self, function: Callable[..., Self], *args: Any, **kwargs: Any) -> Self:
-        """``function(self, ...)``, for chains."""
+        """Return ``function(self, ...)``, for method chains."""
         return function(self, *args, **kwargs)
 
     def distinct(self) -> Self:
-        """Each different row once."""
+        """Remove duplicate rows."""
         return self._with(_select((ast.Star(),), self._relation(), distinct=True))
 
     # --- columns --------------------------------------------------------------------------------------
 
     def select(self, *columns: Column | str) -> Self:
-        """Just these columns."""
+        """Select columns."""
         items = tuple(to_column(c).node for c in flat(columns))
         if not items:
             raise PlanError("select() needs a column")
         return self._with(q.Query(replace(self._core(), items=items)))
 
     def selectExpr(self, *strings: str) -> Self:
-        """Columns written in SQL."""
+        """Select columns that are written in SQL."""
         return self.select(*(expr(text) for text in flat(strings)))
 
     def drop(self, *columns: Column | str) -> Self:
-        """Without some columns."""
+        """Remove columns."""
         return self._without(tuple((c,) if isinstance(c, str) else path_of(c) for c in columns))
 
     def _without(self, paths: tuple[tuple[str, ...], ...]) -> Self:
@@ -134,7 +134,7 @@ class Builder:
     # --- groups ---------------------------------------------------------------------------------------
 
     def aggregate(self, keys: Sequence[Column | str], aggregates: Sequence[Column]) -> Self:
-        """One row per group: the keys, then the aggregates; no keys is one group of all rows."""
+        """Return one row per group: the keys, then the aggregates. Without keys, all rows are one group."""
         return self._grouped(keys, aggregates, "GROUP BY")
 
     def _grouped(self, keys: Sequence[Column | str], aggregates: Sequence[Column], kind: str) -> Self:
@@ -150,37 +150,37 @@ class Builder:
         return self._with(q.Query(replace(self._core(), items=items, group_by=q.GroupBy(elements))))
 
     def groupBy(self, *keys: Column | str) -> GroupedData[Self]:
-        """Groups of equal keys, to be aggregated with ``agg``."""
+        """Group the rows by keys, for ``agg``."""
         return GroupedData(self, flat(keys))
 
     groupby = groupBy
 
     def rollup(self, *keys: Column | str) -> GroupedData[Self]:
-        """Groups by all the keys, by all but the last, and so on to one of all rows."""
+        """Group by all keys, by all but the last one, and so on, down to one group of all rows."""
         return GroupedData(self, flat(keys), "ROLLUP")
 
     def cube(self, *keys: Column | str) -> GroupedData[Self]:
-        """Groups by every choice of the keys."""
+        """Group by all combinations of the keys."""
         return GroupedData(self, flat(keys), "CUBE")
 
     def agg(self, *aggregates: Column | Mapping[str, str]) -> Self:
-        """One row about all rows; a dict as ``{"salary": "max"}``."""
+        """Aggregate all rows to one row; a dict has the form ``{"salary": "max"}``."""
         return self.aggregate([], aggregate_columns(aggregates))
 
     def count_rows(self) -> Self:
-        """One row with the number of rows."""
+        """Return one row with the number of rows."""
         return self.agg(Column(ast.Call(("count",), (ast.Star(),))).alias("count"))
 
     # --- with others ------------------------------------------------------------------------------------
 
     def alias(self, name: str) -> Self:
-        """The same rows, whose columns may be called ``name.column``."""
+        """Return the same rows, with columns that can be referred to as ``name.column``."""
         return self._with(_select((ast.Star(),), rel.Derived(self.query, rel.TableAlias(name))))
 
     def join(
         self, other: Self, on: Column | str | Sequence[Any] | None = None, how: str | None = "inner"
     ) -> Self:
-        """Pairs of rows: ``on`` conditions, or names of columns both sides have (which then come once)."""
+        """Join two queries. on: conditions, or names of columns of both sides, which are returned only once."""
         if not isinstance(other, Builder):
             raise PlanError(f"join() takes another DataFrame first, not {type_name(other)}")
         kind = _HOW.get((how or "inner").lower().replace("_", ""))
@@ -191,29 +191,29 @@ class Builder:
         return self._with(_select((ast.Star(),), joined))
 
     def crossJoin(self, other: Self) -> Self:
-        """Every row with every row."""
+        """Return all pairs of rows."""
         return self.join(other, how="cross")
 
     def union(self, other: Self) -> Self:
-        """All rows of both, columns by position."""
+        """Return all rows of both queries; columns are matched by position."""
         return self._set("UNION", other, True)
 
     unionAll = union
 
     def intersect(self, other: Self) -> Self:
-        """Rows in both, each once."""
+        """Return the rows that are in both queries, without duplicates."""
         return self._set("INTERSECT", other, False)
 
     def intersectAll(self, other: Self) -> Self:
-        """Rows in both, as often as in both."""
+        """Return the rows that are in both queries, as often as in the query with fewer copies."""
         return self._set("INTERSECT", other, True)
 
     def subtract(self, other: Self) -> Self:
-        """Rows not in the other, each once."""
+        """Return the rows that are not in the other query, without duplicates."""
         return self._set("EXCEPT", other, False)
 
     def exceptAll(self, other: Self) -> Self:
-        """Rows more often here than in the other."""
+        """Return the rows that this query has more often than the other one, as often as the difference."""
         return self._set("EXCEPT", other, True)
 
     def _set(self, op: str, other: Self, keep_all: bool) -> Self:
@@ -233,7 +233,7 @@ class Builder:
         return q.Select((ast.Star(),), rel.Derived(self.query))
 
     def _relation(self) -> rel.Relation:
-        """The query as a relation of FROM; ``SELECT * FROM x`` is just x, which keeps x's qualifiers."""
+        """The query as a relation in FROM; ``SELECT * FROM x`` becomes x itself, which retains x's qualifiers."""
         core = self._core()
         if core.where is None and core.relation is not None:
             return core.relation
@@ -272,11 +272,11 @@ class GroupedData(Generic[F]):
     kind: str = "GROUP BY"
 
     def agg(self, *aggregates: Column | Mapping[str, str]) -> F:
-        """The keys, then the aggregates; a dict as ``{"salary": "max"}``."""
+        """Return the keys, then the aggregates; a dict has the form ``{"salary": "max"}``."""
         return self.frame._grouped(self.keys, aggregate_columns(aggregates), self.kind)
 
     def count(self) -> F:
-        """The keys and the number of rows, called ``count``."""
+        """Return the keys and the number of rows in a column ``count``."""
         return self.agg(Column(ast.Call(("count",), (ast.Star(),))).alias("count"))
 
     def max(self, *columns: str) -> F:
@@ -316,7 +316,7 @@ def _join_condition(
 
 
 def aggregate_columns(given: Sequence[Column | Mapping[str, str]]) -> list[Column]:
-    """Aggregates given as columns, or as one dict of a column's name and a function's."""
+    """The aggregates as columns, given as columns, or as one dict from column names to function names."""
     aggregates = []
     for item in given:
         if isinstance(item, Column):

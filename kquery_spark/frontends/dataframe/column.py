@@ -319,7 +319,7 @@ class Window:
 
 
 def _terms(node: ast.Expression, kind: type[ast.And] | type[ast.Or]) -> tuple[ast.Expression, ...]:
-    """The terms of a chain: a & b & c is one AND, however long."""
+    """The terms of a chain: ``a & b & c`` becomes a single AND with three terms."""
     return node.terms if isinstance(node, kind) else (node,)
 
 
@@ -349,16 +349,16 @@ def col(name: str) -> Column:
 
 
 def expr(text: str) -> Column:
-    """An expression written in SQL; its positions are none in the text of a query it becomes part of."""
+    """An expression written in SQL; its nodes have no positions, because they would not refer to the query's string."""
     return Column(rewrite(parse_expression(text), lambda n: n if n.pos < 0 else replace(n, pos=-1)))
 
 
-#: ``expr`` where that name is taken: ``kquery_spark.expr`` is the directory of expressions.
+#: Another name for ``expr``, because ``kquery_spark.expr`` is the package of expressions.
 sql_expr = expr
 
 
 def lit(value: Any) -> Column:
-    """A constant; a Column stays what it is."""
+    """A constant; a Column is returned unchanged."""
     if isinstance(value, Column):
         return value
     return Column(_literal(value))
@@ -393,7 +393,7 @@ def _literal(value: Any) -> ast.Expression:
 
 
 def _type_text(dtype: Any) -> str:
-    """A type in SQL; PySpark's type objects say theirs with ``simpleString``."""
+    """The SQL of a type, given as a string or as a PySpark type."""
     text = dtype if isinstance(dtype, str) else getattr(dtype, "simpleString", lambda: None)()
     if not isinstance(text, str):
         raise PlanError(f"a type is written as in SQL, not given as {type_name(dtype)}")
@@ -412,7 +412,7 @@ def _decimal_literal(value: Decimal) -> ast.Expression:
 
 
 def when(condition: Column, value: object) -> Column:
-    """CASE WHEN; go on with ``.when(...)`` and ``.otherwise(...)``."""
+    """Begin a CASE; add branches with ``.when(...)`` and ``.otherwise(...)``."""
     return Column(ast.CaseExpression(None, (_branch(condition, value),)))
 
 
@@ -423,25 +423,25 @@ def _branch(condition: Column, value: object) -> ast.When:
 
 
 def call(name: str, *arguments: object, distinct: bool = False) -> Column:
-    """A function by its SQL name; strings are constants here."""
+    """Call a function by its SQL name; strings are constants."""
     return Column(ast.Call((name,), tuple(lit(a).node for a in arguments), distinct=distinct))
 
 
 def to_column(value: Column | str) -> Column:
-    """A column given as such or by name."""
+    """Convert a column, or a column name, to a Column."""
     return value if isinstance(value, Column) else col(value)
 
 
 def to_quoted(name: str) -> Column:
-    """The column of exactly this name, dots and all."""
+    """The column with exactly this name, in which dots are not separators."""
     return Column(ast.Name((name,)))
 
 
 def flat(values: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments given one by one or, as PySpark allows, as one list."""
+    """Flatten arguments that are passed one by one or, as in PySpark, as one list."""
     return tuple(values[0]) if len(values) == 1 and isinstance(values[0], list | tuple) else tuple(values)
 
 
 def sort_items(keys: Sequence[Column | SortOrder | str]) -> tuple[ast.SortItem, ...]:
-    """Sort keys; a bare column is ascending."""
+    """Convert sort keys; a plain column is sorted in ascending order."""
     return tuple(k.item if isinstance(k, SortOrder) else to_column(k).asc().item for k in keys)

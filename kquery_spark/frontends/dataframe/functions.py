@@ -64,7 +64,7 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
         if spelled == "count" and not nodes:
             nodes = [ast.Star()]
         if form.trims and len(nodes) == 2:
-            # PySpark gives the string first and the characters second, SQL's plain call the other way round
+            # PySpark passes the string first and the characters second; SQL's plain call has the reverse order
             return Column(ast.Trim(form.trims, nodes[1], nodes[0]))
         if always_distinct and nodes == [ast.Name(("*",))]:
             nodes = [ast.Star()]
@@ -88,7 +88,7 @@ def _node(function: str, form: CallForm, index: int, argument: object) -> ast.Ex
 
 
 def _lambda(function: str, body: Callable[..., object]) -> ast.Lambda:
-    """A Python function of columns as SQL's lambda; its parameters have names that no column has by chance."""
+    """Convert a Python function of columns to a SQL lambda, with parameter names that columns are unlikely to have."""
     if higher_order_function(function) is None:
         raise PlanError(f"{function}() takes columns and constants, not a Python function")
     parameters = inspect.signature(body).parameters.values()

@@ -1,4 +1,4 @@
-"""Filling, dropping and replacing NULLs and values, as ``fillna``, ``dropna`` and ``replace`` of PySpark do."""
+"""Implements PySpark's ``fillna``, ``dropna`` and ``replace``."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ NO_VALUE: Any = object()
 def filled(
     schema: pa.Schema, value: Value | Mapping[str, Value], subset: Sequence[str] | None
 ) -> list[Column]:
-    """Every column, NULLs (and a fraction's NaN) replaced by the value where it is of the column's kind.
+    """All columns; NULLs (and NaNs of floats and doubles) are replaced in columns of the value's kind.
 
-    The value of a dict is cast to the column's type.
+    A value in a dict is cast to the column's type.
     """
     cast = isinstance(value, Mapping)
     if isinstance(value, Mapping):
@@ -55,7 +55,7 @@ def _fill_column(field: pa.Field, value: Value, cast: bool) -> Column:
 def complete_rows(
     schema: pa.Schema, how: str, thresh: int | None, subset: Sequence[str] | None
 ) -> Column | None:
-    """The condition for rows with enough values that are neither NULL nor NaN; None when all rows have."""
+    """The condition for rows with enough values that are neither NULL nor NaN; None if it holds for all rows."""
     if how not in ("any", "all"):
         raise PlanError(f"how must be 'any' or 'all', not {how!r}")
     names = schema.names if subset is None else list(subset)
@@ -82,7 +82,7 @@ def _present(field: pa.Field) -> Column:
 
 
 def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str] | None) -> list[Column]:
-    """Every column; in those of the kind of ``changes``, values that are one of its keys replaced."""
+    """All columns; in columns of the kind of ``changes``, values that are keys of ``changes`` are replaced."""
     names = schema.names if subset is None else list(subset)
     _check(schema, names)
     kinds = {_kind(v) for v in (*changes, *changes.values()) if v is not None}
@@ -98,7 +98,7 @@ def replaced(schema: pa.Schema, changes: Mapping[Any, Any], subset: Sequence[str
 
 
 def _replace_in_column(field: pa.Field, changes: Mapping[Any, Any], kind: str) -> Column:
-    """The column with its values replaced; Spark compares numbers as doubles and gives the column's type back."""
+    """A column with replaced values. As in Spark, numbers are compared as doubles, and the result has the column's type."""
     column = to_quoted(field.name)
     case = None
     for old, new in changes.items():

@@ -14,9 +14,9 @@ from kquery_spark.frontends.sql.ast import queries as q
 
 @dataclass(frozen=True)
 class OpenPlan(Builder):
-    """A plan with an open input, called ``input`` in SQL; calling it with a Spark DataFrame gives the result's.
+    """A plan with an open input, called ``input`` in SQL. Call it with a Spark DataFrame to get the result as a DataFrame.
 
-    So ``df.transform(plan)`` works. ``run`` is the session's way to do that.
+    So ``df.transform(plan)`` works. run: applies the plan in the session.
     """
 
     run: Callable[[OpenPlan, Any], Any] = field(repr=False, compare=False)

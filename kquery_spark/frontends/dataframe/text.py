@@ -1,4 +1,4 @@
-"""Rows and schemas as PySpark prints them: ``show`` and ``printSchema``."""
+"""Formats rows and schemas like PySpark's ``show`` and ``printSchema``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LEAST_WIDTH = 3
 
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int) -> str:
-    """A grid; ``truncate`` cuts longer strings and aligns right, 0 keeps them whole and aligns left."""
+    """Format rows as a grid. truncate: cuts longer strings and aligns right; with 0, strings are whole and aligned left."""
     if not names:
         return "\n".join(["++", "||", "++", *["||"] * len(rows), "++"]) + "\n"
     cells = [[_escaped(n) for n in names], *([_cut(c, truncate) for c in row] for row in rows)]
@@ -34,7 +34,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: in
 
 
 def vertical_text(names: Sequence[str], rows: Sequence[Sequence[str]], truncate: int) -> str:
-    """One line a value."""
+    """Format rows with one line per value."""
     if not rows:
         return "(0 rows)\n"
     escaped_names = [_escaped(n) for n in names]
@@ -76,7 +76,7 @@ def _padded(text: str, width: int, right: bool = False) -> str:
 
 
 def nested_text(value: Any, dtype: pa.DataType) -> str:
-    """A value as Spark shows it where the engine does not cast it: an array, a map, a struct, and what is inside."""
+    """Format an array, a map or a struct, and the values in it, which the engine cannot cast to strings, like Spark."""
     if value is None:
         return "NULL"
     if pt.is_map(dtype):
@@ -90,7 +90,7 @@ def nested_text(value: Any, dtype: pa.DataType) -> str:
 
 
 def _plain_text(value: Any, dtype: pa.DataType) -> str:
-    """A value that is not nested."""
+    """Format a value that is not nested."""
     if pt.is_decimal(dtype):
         return f"{value:f}"
     if pt.is_floating(dtype):

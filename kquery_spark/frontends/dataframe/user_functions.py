@@ -20,7 +20,7 @@ class ArrowUdf:
     function: UserFunction
 
     def __call__(self, *columns: Column | str) -> Column:
-        """The function of these columns."""
+        """Call the function with these columns."""
         arguments = tuple(to_column(c).node for c in columns)
         return Column(ast.Call((self.function.name,), arguments, user=self.function))
 
@@ -38,12 +38,12 @@ def arrow_udf(
 def arrow_udf(
     function: Callable[..., Any] | str, returns: str = "", *, name: str = "", deterministic: bool = True
 ) -> Any:
-    """A function of Arrow arrays as a function of columns: ``@kq.arrow_udf("double")`` above it, or called with it.
+    """Convert a function of Arrow arrays to a function of columns; a decorator (``@kq.arrow_udf("double")``) or a call.
 
-    The function takes an array for each argument, all of one length (a batch of rows, never empty), and returns an
-    array of that length, which is cast to ``returns``, a type in SQL. It travels to workers by value.
-    ``deterministic=False`` when equal arguments can give other values. Raises PlanError for a type that is none; at
-    run time UserFunctionError where the function raises or gives something else.
+    The function receives one array per argument, all with the same length (a batch of rows, never empty). It returns an
+    array of this length, which is cast to ``returns``, a SQL type. It is pickled by value for the workers. deterministic:
+    False if equal arguments may give different results. Raises PlanError for an invalid type, and UserFunctionError at run
+    time if the function raises an error or returns something else.
     """
     if isinstance(function, str):
         return_type = function

@@ -40,7 +40,7 @@ def _avg(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def ordered_result(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The type of the first argument, whose values must have an order."""
+    """The type of the first argument; raises PlanError if its values cannot be ordered."""
     if t.is_nested(types[0]) and not can_order(types[0]):
         raise PlanError(f"values of type {t.spark_name(types[0])} have no order")
     return same(types)
@@ -57,7 +57,7 @@ def _integer(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def double_result(types: Sequence[pa.DataType]) -> pa.DataType:
-    """A double, of numbers."""
+    """Double; raises PlanError if an argument is not a number."""
     for dtype in types:
         if not t.is_numeric(dtype):
             raise PlanError(f"a number is needed, not {t.spark_name(dtype)}")
@@ -95,9 +95,9 @@ def statistic(
     changes: tuple[VersionChange, ...] = (),
     pandas: str = "",
 ) -> AggregateFunction:
-    """A statistic over doubles: NULL of nothing, and where a single value does not define it.
+    """Define a statistic of doubles; it is NULL for no values, and if one value does not define it.
 
-    pandas: the class that pandas on Spark has for it, which is the statistic of the population with 0 for ``ddof``.
+    pandas: the class for it in pandas on Spark, which with ``ddof`` 0 computes the statistic of the population instead.
     """
     return AggregateFunction(
         name,
@@ -117,7 +117,7 @@ def statistic(
 def _frame_end(
     name: str, catalyst: str, over_window: str, aliases: tuple[str, ...] = ()
 ) -> AggregateFunction:
-    """The value of the first or last row."""
+    """Define FIRST or LAST, the value of the first or last row."""
     return AggregateFunction(
         name,
         same,
@@ -133,7 +133,7 @@ def _frame_end(
 
 
 def _ignoring_nulls(name: str, over_window: str, aliases: tuple[str, ...] = ()) -> AggregateFunction:
-    """The function that ``name`` with IGNORE NULLS is."""
+    """Define the internal function that implements ``name`` with IGNORE NULLS."""
     entry = f"{name}_ignore_nulls"
     return AggregateFunction(
         entry,
@@ -188,7 +188,7 @@ register_aggregate(
     AggregateFunction(
         "count_if", accept(t.LONG, t.BOOL), "count_if", ("CountIf",), nullable=False, counts=True
     ),
-    # x and, where given, the largest relative standard deviation, a constant
+    # the arguments are x and, optionally, the maximum relative standard deviation, a constant
     AggregateFunction(
         "approx_count_distinct",
         _hashed,

@@ -1,4 +1,4 @@
-"""Bitmaps of 32,768 bits: positions in them, their counts of bits, and the aggregates that build and combine them."""
+"""Functions and aggregates of bitmaps with 32,768 bits: bucket numbers, bit positions, bit counts, build and combine."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def _bit_position(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _bits_of_bytes(raw: Bytes) -> Bytes:
-    """The number of bits that are set in each byte; numpy counts them itself from 2.0 on."""
+    """The number of ones in each byte, with numpy's own function if it has one (since 2.0)."""
     return np.bitwise_count(raw) if hasattr(np, "bitwise_count") else _BITS_OF_BYTE[raw]
 
 
 def _bit_count(args: Sequence[Vector], context: CallContext) -> Data:
-    """The number of bits that are set."""
+    """The number of ones in each binary value, from cumulative counts: ones before its end minus ones before its start."""
     array = args[0].array(context.num_rows)
     offsets, raw = layout(array)
     counts = np.zeros(len(raw) + 1, np.int64)

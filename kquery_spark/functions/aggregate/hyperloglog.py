@@ -1,4 +1,4 @@
-"""HyperLogLog++ as Spark's ``approx_count_distinct`` computes it: registers filled by hashes, and the estimate they give.
+"""HyperLogLog++ as in Spark's ``approx_count_distinct``: estimates the number of distinct values from their hashes.
 
 It follows Heule, Nunkesser and Hall, "HyperLogLog in Practice" (2013); ``hyperloglog_bias.json`` holds the table of its
 appendix. The first bits of a value's hash (their number is the precision) select a register, and the rank is one plus the
@@ -25,21 +25,22 @@ from kquery_spark.types.vector import Int64s, Vector
 DEFAULT_ERROR = 0.05
 _RANK_BITS = 6
 _RANKS = np.int64((1 << _RANK_BITS) - 1)
-_PRECISIONS = range(4, 19)  # those of the appendix
-_NEIGHBOURS = 6  # of the table, whose mean is the bias
-# by precision: up to here values are counted by the registers they left empty
+_PRECISIONS = range(4, 19)  # the precisions for which the appendix has tables
+_NEIGHBOURS = 6  # the bias is the mean of this number of neighboring table entries
+# By precision: up to this estimate, linear counting is used, which counts the empty registers.
 _LINEAR = (10, 20, 40, 80, 220, 400, 900, 1800, 3100, 6500, 15500, 20000, 50000, 120000, 350000)
 _ALPHAS = {4: 0.673, 5: 0.697, 6: 0.709}
-_BLOCK_ROWS = 1 << 15  # rows hashed at a time: the steps between stay in the processor's cache
-_MAX_DENSE_REGISTERS = 1 << 22  # registers that may be held at once, empty ones among them
+_BLOCK_ROWS = 1 << 15  # rows hashed at a time, so that intermediate results stay in the processor's cache
+_MAX_DENSE_REGISTERS = 1 << 22  # maximum number of registers in memory at once, including empty ones
 
 Doubles = npt.NDArray[np.float64]
 
 
 def precision_for_error(error: float | None) -> int:
-    """Bits that name a register, for a relative standard deviation of at most ``error`` (4 to 18).
+    """The precision (4 to 18) for a relative standard deviation of at most ``error``.
 
-    PlanError where Spark has no such estimate; Unsupported for finer ones, which Spark makes without the appendix.
+    Raises PlanError for a deviation that Spark rejects, and Unsupported for a smaller one, for which Spark uses precisions
+    beyond the appendix.
     """
     if error is None or not error > 0:
         raise PlanError(f"the error of approx_count_distinct is above 0 and at most 0.39, not {error}")
@@ -123,7 +124,7 @@ def estimates(ids: Int64s, register_codes: Int64s, groups: int) -> Int64s:
 
 
 def _bias(raw: Doubles, bits: int) -> Doubles:
-    """The mean bias of the raw estimates of the appendix that are nearest."""
+    """The bias of raw estimates: the mean bias of the nearest entries in the table of the appendix."""
     table = _table()
     known, biases = table["raw"][bits - _PRECISIONS.start], table["bias"][bits - _PRECISIONS.start]
     low = np.maximum(_binary_search(known, raw) - _NEIGHBOURS + 1, 0)
@@ -142,7 +143,10 @@ def _bias(raw: Doubles, bits: int) -> Doubles:
 
 
 def _binary_search(known: Doubles, raw: Doubles) -> Int64s:
-    """The position where Java's binary search ends; it matters because the table is not sorted everywhere."""
+    """The position at which Java's binary search ends, for all rows at once. The table is not sorted everywhere.
+
+    So another search algorithm would end at other positions than Spark.
+    """
     low, high = np.zeros(len(raw), np.int64), np.full(len(raw), len(known) - 1)
     while (low <= high).any():
         middle = np.clip((low + high) >> 1, 0, len(known) - 1)

@@ -1,4 +1,4 @@
-"""listagg: strings joined by a delimiter, in the order of the rows or WITHIN GROUP (ORDER BY ...)."""
+"""LISTAGG: joins strings with a delimiter, in the order of the rows or WITHIN GROUP (ORDER BY ...)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _strings(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 register_aggregate(
-    # the string and the delimiter, a constant, which a frontend adds where none is written
+    # the arguments are the string and a constant delimiter, which a frontend adds if it is omitted
     AggregateFunction(
         "listagg",
         _list_type,
@@ -53,7 +53,7 @@ register_aggregate(
         calls=CallForm(adds=(1, ", NULL")),
         aliases=("string_agg",),
     ),
-    # a struct of the value and its sort keys, the delimiter, and the directions of the keys
+    # the arguments are a struct of the value and its sort keys, the delimiter, and the directions of the keys
     AggregateFunction(
         "listagg_ordered",
         _ordered_list_type,

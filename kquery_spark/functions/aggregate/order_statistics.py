@@ -1,4 +1,4 @@
-"""Aggregates of a group's values in order: percentiles, the median and the mode."""
+"""Order statistics of a group: percentiles, the median, and the mode."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _INTERPOLATION = VersionChange(
 
 
 def _percentile(types: Sequence[pa.DataType]) -> pa.DataType:
-    """A double, or an array of doubles for an array of shares."""
+    """Double, or an array of doubles if the shares are an array."""
     value, share, *frequency = types
     for dtype in frequency:
         if not t.is_integral(dtype):
@@ -49,7 +49,7 @@ def _mode(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _percentile_function(name: str, catalyst: tuple[str, ...] = (), **fields: object) -> AggregateFunction:
-    """A function of values and a share, or several, of them."""
+    """Define a percentile function; its arguments are the values, and one share or an array of shares."""
     return AggregateFunction(
         name,
         _percentile,
@@ -90,7 +90,8 @@ register_aggregate(
         changes=(VersionChange("counts the rows of percentile_disc from zero", since=(4, 0)),),
     ),
     _percentile_function("percentile_disc_descending"),
-    # mode(x, true) and WITHIN GROUP (ORDER BY x DESC); without a direction Spark takes any value, by its hash map's order
+    # mode_highest is mode(x, true) and WITHIN GROUP (ORDER BY x DESC). Without a direction, Spark returns any of the most
+    # frequent values, in the order of its hash map.
     AggregateFunction("mode", _mode, "mode", ("Mode",), variants=(("reverseOpt", False, "mode_highest"),)),
     AggregateFunction("mode_highest", _mode, "mode_highest", internal=True),
     AggregateFunction(

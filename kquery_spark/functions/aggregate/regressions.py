@@ -22,7 +22,7 @@ register_aggregate(
         ),
     ),
     statistic("regr_sxy", "RegrSXY", 2),
-    # Spark's optimizer makes these two of regr_replacement, over x or y of the pairs.
+    # Spark's optimizer replaces these two by regr_replacement over the x or y of the pairs.
     statistic("regr_sxx", arguments=2),
     statistic("regr_syy", arguments=2),
     AggregateFunction(
@@ -33,6 +33,6 @@ register_aggregate(
         coerce=DOUBLES,
         internal=True,
     ),
-    # PySpark's product(), which SQL does not have
+    # PySpark's product(), which does not exist in SQL
     AggregateFunction("product", double_result, "product", ("Product",), coerce=DOUBLES, internal=True),
 )

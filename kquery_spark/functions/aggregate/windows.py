@@ -135,7 +135,7 @@ for _entry in _ENTRIES:
 
 
 def window_function(name: str) -> WindowFunction | None:
-    """The entry called ``name``; None when it is not a window function (an aggregate, perhaps)."""
+    """The entry for a name; None if it is not a window function, for example an aggregate."""
     return _BY_NAME.get(name.lower())
 
 

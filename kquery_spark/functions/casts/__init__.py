@@ -1,4 +1,4 @@
-"""CAST and TRY_CAST: a table of (source family, target family) -> kernel, filled by the modules beside this one."""
+"""CAST and TRY_CAST: a table that maps (source family, target family) to a kernel; each module registers its kernels."""
 
 from kquery_spark.functions.casts import numeric as _numeric
 from kquery_spark.functions.casts import strings as _strings

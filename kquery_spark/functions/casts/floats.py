@@ -64,10 +64,10 @@ _INSIGNIFICANT = (
 
 
 def shortest(value: float, single: bool = False) -> str:
-    """The shortest text that reads back as the value, which is what Java prints since 19.
+    """The shortest decimal that parses to the value, which Java prints since version 19.
 
     Java 17 prints other digits for some whole numbers that need more bits than the type has (1.8e16 to 3e25 for double).
-    Where the versions differ Spark's answer depends on the JVM, so such a value is refused rather than guessed.
+    For such a value, Spark's result depends on the version of Java, so the engine declines it.
     """
     text = str(np.float32(value)) if single else repr(value)
     size = abs(value)
@@ -102,7 +102,7 @@ def _positive_text(value: float, single: bool) -> str:
     if value == smallest:
         return known
     named = decimal.Decimal(shortest(value, single))
-    # Java 17 prints more digits of powers of two than are needed, and fewer of the smallest numbers, which have few bits
+    # Java 17 prints more digits than necessary for powers of two, and fewer for the smallest numbers, which have few bits
     power = math.frexp(value)[0] == 0.5 and len(named.as_tuple().digits) < (9 if single else 17)
     if value < (_TINY_SINGLE if single else _TINY) or (power and named != decimal.Decimal(value)):
         raise Unsupported("the digits of this floating-point number depend on the version of the JVM")
@@ -120,10 +120,10 @@ def _plain_text(digits: str, point: int) -> str:
 
 
 def round_scaled(values: npt.NDArray[np.float64], scale: int, even: bool = False) -> tuple[Any, Any]:
-    """``values * 10**scale`` rounded half away from zero (or to even), as integral floats, and where that is certain.
+    """Round ``values * 10**scale`` half away from zero (or to even); returns integral floats and a mask of certain rows.
 
-    What is rounded is the shortest decimal of the value, not its binary expansion. The product is off by at most a few
-    units of its last place, so the result is certain unless it lies that close to a tie.
+    Spark rounds the shortest decimal of a value, not its binary expansion. The product in floating point differs from it by
+    at most a few units in the last place. So the result is certain unless the product is that close to a tie (x.5).
     """
     with np.errstate(all="ignore"):
         power = np.float64(10.0) ** abs(scale)  # infinite above 308
@@ -137,12 +137,12 @@ def round_scaled(values: npt.NDArray[np.float64], scale: int, even: bool = False
 
 
 def exact_decimal(value: float) -> decimal.Decimal:
-    """The decimal ``BigDecimal.valueOf`` makes of a double: the one its text names."""
+    """The decimal that ``BigDecimal.valueOf`` returns for a double: the one that its string spells."""
     return decimal.Decimal(shortest(value))
 
 
 def text_array(data: pa.Array) -> pa.Array:
-    """A float or double array as Java prints it."""
+    """The strings of a float or double array, as Java prints them."""
     single = data.type == t.FLOAT
     size = pc.abs(data)
     common = pc.and_(

@@ -1,4 +1,4 @@
-"""Casts of arrays, structs and maps: those of their elements, fields and values, after NULL left alone."""
+"""Casts of arrays, structs and maps, which cast their elements, fields and values; NULL stays NULL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ CastParts = Callable[[Vector, pa.DataType, int], Vector]
 
 
 def parts(source: pa.DataType, target: pa.DataType) -> list[tuple[pa.DataType, pa.DataType]] | None:
-    """The casts inside of a cast of arrays, of structs with as many fields, of maps with one type of keys; or None."""
+    """The pairs of types to cast inside of nested types; None if the nested types do not correspond.
+
+    Structs must have the same number of fields, and maps the same type of keys.
+    """
     if pa.types.is_map(source) and pa.types.is_map(target):
         return [(source.item_type, target.item_type)] if source.key_type == target.key_type else None
     if pa.types.is_map(source) or pa.types.is_map(target):
@@ -28,7 +31,7 @@ def parts(source: pa.DataType, target: pa.DataType) -> list[tuple[pa.DataType, p
 
 
 def cast_nested(array: pa.Array, target: pa.DataType, cast: CastParts) -> Data:
-    """The array at the target type, each part by ``cast``."""
+    """Cast a nested array; ``cast`` converts each part."""
     if pa.types.is_list(target):
         items = elements(array)
         values = cast(Vector(items.values.type, items.values), target.value_type, len(items.rows))

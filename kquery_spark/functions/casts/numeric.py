@@ -1,4 +1,4 @@
-"""Casts among integers, floats, decimals and booleans."""
+"""Casts between integers, floats, decimals and booleans."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cast_overflow(source: pa.DataType, target: pa.DataType) -> ExecutionError:
 
 
 def _null_outside(values: pa.Array, inside: np.ndarray, vector: Vector, context: CallContext) -> pa.Array:
-    """Rows not ``inside`` raise (ANSI) or become NULL (try)."""
+    """Handle values outside the range: rows that are not ``inside`` raise an error (ANSI) or become NULL (TRY)."""
     present = inside | ~np.asarray(pc.is_valid(vector.data).to_numpy(zero_copy_only=False))
     if present.all():
         return values
@@ -65,7 +65,7 @@ def _float_float(vector: Vector, context: CallContext) -> Data:
 
 @cast_rule("fractional", "integral")
 def _float_int(vector: Vector, context: CallContext) -> Data:
-    """Truncate toward zero; outside the range raise, give NULL, or saturate then wrap as Java does."""
+    """Truncate toward zero; values outside the range raise an error, become NULL, or saturate and then wrap as in Java."""
     data = vector.data
     values = data.to_numpy(zero_copy_only=False).astype(np.float64)
     mask = np.asarray(pc.is_null(data).to_numpy(zero_copy_only=False))
@@ -122,7 +122,7 @@ def _nearest_float(vector: Vector, context: CallContext) -> Data:
 
 @cast_rule("decimal", "integral")
 def _decimal_int(vector: Vector, context: CallContext) -> Data:
-    """Truncate toward zero; past the range raise, give NULL, or wrap as Java's ``longValue`` and narrowing do."""
+    """Truncate toward zero; values outside the range raise an error, become NULL, or wrap as in Java's ``longValue``."""
     scale = vector.dtype.scale
     if vector.dtype.precision > 18 and context.dtype != t.LONG and context.mode is not EvalMode.LEGACY:
         # Spark goes through double for decimals that are not longs: 0.99999999999999999999 becomes 1
@@ -141,7 +141,7 @@ def _decimal_int(vector: Vector, context: CallContext) -> Data:
 
 
 def _wide_decimal_int(vector: Vector, context: CallContext) -> Data:
-    """Past 18 digits: exact Python integers (rare)."""
+    """Convert decimals of more than 18 digits, which are rare, with Python integers."""
     bits = context.dtype.bit_width
     limit = 2 ** (bits - 1)
     wholes: list[int | None] = []
@@ -163,9 +163,9 @@ def _wide_decimal_int(vector: Vector, context: CallContext) -> Data:
 
 @cast_rule("fractional", "decimal")
 def _float_decimal(vector: Vector, context: CallContext) -> Data:
-    """The decimal that the double's text names, rounded HALF_UP; NaN and infinities are NULL in every mode.
+    """Convert to the decimal that the double's string spells, rounded HALF_UP; NaN and infinities are NULL in every mode.
 
-    A float is widened to double first, as Spark does, so 0.1f becomes 0.10000000149011612.
+    Like Spark, it widens a float to double first, so 0.1f becomes 0.10000000149011612.
     """
     values = vector.data.cast(t.DOUBLE).to_numpy(zero_copy_only=False)
     missing = ~np.isfinite(values)
@@ -192,13 +192,13 @@ def _float_decimal(vector: Vector, context: CallContext) -> Data:
 
 
 def _unscaled_int64s(exact: list[decimal.Decimal | None], scale: int) -> list[int] | None:
-    """Decimals as integers, 0 for NULL; None where one is beyond int64."""
+    """The unscaled integers of decimals, 0 for NULL; None if one of them does not fit into int64."""
     unscaled = [0 if d is None else int(d.scaleb(scale, CONTEXT)) for d in exact]
     return unscaled if all(abs(value) <= INT64_MAX for value in unscaled) else None
 
 
 def _exact_decimals(values: list[float], context: CallContext) -> list[decimal.Decimal | None]:
-    """The decimals that the strings of doubles name; what has too many digits raises in ANSI mode and else is None."""
+    """The decimals that the strings of doubles spell; too many digits are an error in ANSI mode, otherwise None."""
     out = context.dtype
     unit = decimal.Decimal(1).scaleb(-out.scale)
     limit = decimal.Decimal(10) ** (out.precision - out.scale)

@@ -1,4 +1,4 @@
-"""Casts from and to strings, except dates and times. They accept what Java's parsers accept and print as Java does."""
+"""Casts from and to strings, except for dates and times, with the rules of Java's parsers and ``toString``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _JAVA_TRIM = "".join(map(chr, range(33)))  # what String.trim removes
 
 
 def invalid_input(value: str, source: pa.DataType, target: pa.DataType) -> ExecutionError:
-    """Spark's error for text that is not a value of the target type."""
+    """Spark's error for a string that is not a value of the target type."""
     shown = f"'{value}'" if source == t.STRING else str(value)
     return ExecutionError(
         "CAST_INVALID_INPUT",
@@ -44,9 +44,9 @@ def parse(
     slow: Callable[[str], Any],
     physical: pa.DataType | None = None,
 ) -> pa.Array:
-    """Parse strings: those matching the ``regular`` pattern at once, the others one distinct value at a time.
+    """Parse strings: ``fast`` parses all that match the ``regular`` pattern at once, ``slow`` each other distinct string.
 
-    ``slow`` gives None for malformed text, which raises (ANSI) or becomes NULL.
+    ``slow`` returns None for a malformed string, which raises an error (ANSI) or becomes NULL.
     """
     data = vector.data
     dtype = physical or context.dtype
@@ -231,7 +231,7 @@ def _float_string(vector: Vector, context: CallContext) -> Data:
 
 @cast_rule("decimal", "string")
 def _decimal_string(vector: Vector, context: CallContext) -> Data:
-    """Plain digits; without ANSI ``BigDecimal.toString``, which uses an exponent below 1e-6."""
+    """Print plain digits; outside of ANSI mode like ``BigDecimal.toString``, which uses an exponent below 1e-6."""
     scale = vector.dtype.scale
     if scale > 6 and context.mode is EvalMode.LEGACY:
         return per_distinct(str, [Vector(vector.dtype, vector.plain())], context)

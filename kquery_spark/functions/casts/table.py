@@ -18,7 +18,7 @@ CastKernel = Callable[[Vector, CallContext], Data]
 _TABLE: dict[tuple[str, str], CastKernel] = {}
 
 TIME_DECIMALS = 6
-"""The decimals of a second that times have, unless their type says fewer."""
+"""The number of decimals of a second in times, unless their type has fewer."""
 CAST_CHANGES = (
     VersionChange(
         "wraps around where the seconds of a timestamp overflow the integer type",
@@ -37,11 +37,11 @@ CAST_CHANGES = (
         ),
     ),
 )
-"""Casts with other results in earlier releases, by the types of the value and of the result."""
+"""Casts whose results differ in earlier releases, by source and target type."""
 
 
 def family(dtype: pa.DataType) -> str:
-    """The family a cast rule is written for: void, boolean, integral, fractional, decimal, string, date ..."""
+    """The type family, by which kernels are registered: void, boolean, integral, fractional, decimal, string, date ..."""
     if t.is_integral(dtype):
         return "integral"
     if t.is_fractional(dtype):
@@ -124,7 +124,7 @@ def can_raise(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> bool:
 
 
 def _whole_digits(dtype: pa.DataType) -> int:
-    """The digits before a decimal's point."""
+    """The number of digits before the decimal point."""
     return int(dtype.precision - dtype.scale)
 
 
@@ -143,7 +143,7 @@ _NARROWS: dict[tuple[str, str], Callable[[pa.DataType, pa.DataType], bool]] = {
 
 
 def prints_decimals(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether this cast makes text of decimals, which has an exponent in some modes."""
+    """Return whether this cast prints decimals as strings, which have an exponent in some modes."""
     inner = parts(source, target)
     if inner is not None:
         return any(prints_decimals(*pair) for pair in inner)
@@ -165,7 +165,7 @@ _INTEGRAL_DIGITS = {t.BYTE: 3, t.SHORT: 5, t.INT: 10, t.LONG: 20}
 
 
 def _up_cast(source: pa.DataType, target: pa.DataType) -> bool:
-    """``Cast.canUpCast``: no value is lost."""
+    """Return whether the cast loses no value (Spark's ``Cast.canUpCast``)."""
     inner = parts(source, target)
     if inner is not None:
         return all(a == b or _up_cast(a, b) for a, b in inner)
@@ -193,7 +193,7 @@ def can_be_null(source: pa.DataType, target: pa.DataType, mode: EvalMode) -> boo
 
 
 def _may_lose(source: pa.DataType, target: pa.DataType) -> bool:
-    """Return whether a cast outside of TRY mode makes NULL of some value, by Spark's own rules."""
+    """Return whether a cast outside of TRY mode may return NULL for a value that is not NULL, by Spark's rules."""
     families = (family(source), family(target))
     if families[0] == "string":
         return True
@@ -220,7 +220,7 @@ _MAY_OVERFLOW = {("fractional", "timestamp"), ("fractional", "integral"), ("deci
 
 
 def _fits_digits(source: pa.DataType, target: pa.DataType) -> bool:
-    """``Cast.canNullSafeCastToDecimal`` where the scale shrinks: rounding may carry into one more digit."""
+    """Spark's ``Cast.canNullSafeCastToDecimal`` for a smaller scale: rounding may carry into one more digit."""
     if t.is_integral(source):
         return False
     return bool(target.precision - target.scale > source.precision - source.scale)
@@ -234,7 +234,7 @@ def _cast_parts(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, nu
 
 
 def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows: int) -> Vector:
-    """Cast values to ``target`` with Spark's semantics; literals stay literals, dictionaries are cast once a value."""
+    """Cast values to ``target`` as Spark does; literals stay literals, and dictionary columns are cast once per value."""
     if vector.dtype == target:
         return vector
     if vector.dtype == t.NULL:
@@ -249,7 +249,7 @@ def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows:
     if vector.dtype == t.STRING and target != t.BINARY and not is_valid(vector.data):
         vector = Vector(
             t.STRING, replace_malformed(vector.data)
-        )  # what no number or time contains remains what none contains
+        )  # a malformed string is not a number or time, and with U+FFFD instead of the malformed bytes it is not either
     if vector.is_scalar:
         one = Vector(vector.dtype, pa.repeat(vector.data, 1))
         return Vector(target, kernel(one, CallContext(target, mode, tz, 1))[0])
@@ -258,7 +258,7 @@ def cast(vector: Vector, target: pa.DataType, mode: EvalMode, tz: str, num_rows:
         try:
             done = kernel(values, CallContext(target, mode, tz, len(vector.data.dictionary)))
             return Vector(target, gather(done, vector.data.indices))
-        except ExecutionError:  # perhaps of a value no row refers to: the rows decide
+        except ExecutionError:  # perhaps for an entry that no row refers to, so cast the rows instead
             pass
     plain = Vector(vector.dtype, vector.plain()) if vector.is_dictionary else vector
     return Vector(target, kernel(plain, CallContext(target, mode, tz, num_rows)))

@@ -1,4 +1,4 @@
-"""Casts of dates and timestamps: among themselves, to and from text, and to and from numbers."""
+"""Casts of dates and timestamps: between each other, to and from strings, and to and from numbers."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_MAX_DAYS = 106_751_991  # of 2^63 microseconds
+_MAX_DAYS = 106_751_991  # the number of whole days in 2^63 microseconds
 
 
 def packed(values: Any, dtype: pa.DataType, mask: Any) -> pa.Array:
-    """Integers as a date or timestamp array."""
+    """Build a date or timestamp array from integers."""
     values = np.asarray(values)
     if dtype == t.DATE:
         days = values.astype(np.int32)
@@ -42,7 +42,7 @@ _DATE = re.compile(r"([+-]?)([0-9]{4,7})(?:-([0-9]{1,2})(?:-([0-9]{1,2})(?:[ T].
 
 
 def parse_date(value: str) -> int | None:
-    """Days since the epoch of one string as ``stringToDate`` reads it, or None."""
+    """Parse one string like Spark's ``stringToDate`` to days since the epoch; None if it is malformed."""
     text = value.strip(WHITESPACE)
     match = _DATE.fullmatch(text)
     if match is None:
@@ -53,13 +53,13 @@ def parse_date(value: str) -> int | None:
 
 
 def day_number(year: int, month: int, day: int) -> int | None:
-    """Days since the epoch, or None when there is no such date."""
+    """Days since the epoch; None if there is no such date."""
     fields = np.array([year]), np.array([month]), np.array([day])
     return int(civil.days_of_dates(*fields)[0]) if civil.is_valid(*fields)[0] else None
 
 
 def _cells(array: pa.Array, width: int) -> tuple[Any, Any]:
-    """The bytes of strings that all have ``width`` bytes, a row each, and the NULL mask (NULL rows hold zeros)."""
+    """The bytes of strings that all have ``width`` bytes as a matrix, and the NULL mask; NULL rows are zeros."""
     mask = None
     if array.null_count:
         mask = np.asarray(array.is_null().to_numpy(zero_copy_only=False))
@@ -135,7 +135,7 @@ _SHORT_ZONES = frozenset(
 
 
 def zone_offset(text: str) -> int | str | None:
-    """A zone at the end of a timestamp: seconds east of UTC, a region's name, or None when there is no such zone."""
+    """Parse the zone at the end of a timestamp: seconds east of UTC, the name of a region, or None if it is unknown."""
     text = text.strip(WHITESPACE)
     if text in ("Z", "UTC", "GMT", "UT"):
         return 0
@@ -150,7 +150,10 @@ def zone_offset(text: str) -> int | str | None:
 
 
 def parse_timestamp(value: str, tz: str | None) -> int | None:
-    """Microseconds of one string as ``stringToTimestamp`` reads it; without ``tz`` the wall-clock time (zone ignored)."""
+    """Parse one string like Spark's ``stringToTimestamp`` to microseconds; None if it is malformed.
+
+    Without ``tz``, the result is the wall-clock time, and a zone in the string is ignored.
+    """
     text = value.strip(WHITESPACE)
     match = _STAMP.fullmatch(text)
     if match is None:
@@ -171,7 +174,7 @@ def parse_timestamp(value: str, tz: str | None) -> int | None:
 
 
 def _wall_clock(stamp: re.Match[str]) -> int | None:
-    """Microseconds by the clock that a match of ``_STAMP`` shows, or None when there is no such time."""
+    """The wall-clock microseconds of a match of ``_STAMP``; None if there is no such time."""
     time = _time_of_day(stamp)
     if time is None:
         return None
@@ -189,7 +192,7 @@ def _time_of_day(stamp: re.Match[str]) -> int | None:
 
 
 def _session_zone(tz: str) -> int | str:
-    """Seconds east of UTC where the zone has always the same, or else its name."""
+    """Seconds east of UTC for a zone with a fixed offset, otherwise its name."""
     offset = zones.fixed_offset(tz)
     return tz if offset is None else offset // 1_000_000
 
@@ -263,7 +266,7 @@ def _ntz_string(vector: Vector, context: CallContext) -> Data:
 
 
 def _midnights(vector: Vector) -> tuple[Int64s, Any]:
-    """Days as microseconds; past the year 294247 Spark raises in every mode."""
+    """The midnights of dates in microseconds; after the year 294247 Spark raises an error in every mode."""
     days, mask = zones.ints(vector.data)
     if mask is not None:
         days = np.where(mask, 0, days)
@@ -325,7 +328,7 @@ def _timestamp_int(vector: Vector, context: CallContext) -> Data:
 def whole_seconds(
     seconds: Int64s, mask: npt.NDArray[np.bool_] | None, source: pa.DataType, context: CallContext
 ) -> pa.Array:
-    """Seconds as integers of the context's type; those it has no room for are an error in ANSI mode, else NULL.
+    """Convert seconds to the context's integer type; too large values are an error in ANSI mode, otherwise NULL.
 
     source: the type that is cast.
     """

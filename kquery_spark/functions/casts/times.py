@@ -1,4 +1,4 @@
-"""Casts of times of a day: from and to text, to numbers, and from timestamps."""
+"""Casts of times of day: from and to strings, to numbers, and from timestamps."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ _HALF_OF_DAY = re.compile(r"(.*?) ?([aApP])[mM]", re.DOTALL)
 
 
 def time_array(nanos: Int64s, mask: np.ndarray | None) -> pa.Array:
-    """Nanoseconds since midnight as times."""
+    """Build a time array from nanoseconds since midnight."""
     return pa.array(nanos, mask=mask).view(t.TIME)
 
 
 def parse_time(value: str, decimals: int = TIME_DECIMALS) -> int | None:
-    """Nanoseconds since midnight of one text as ``stringToTime`` reads it, without further decimals of a second, or None."""
+    """Parse one string like Spark's ``stringToTime`` to nanoseconds since midnight; None if it is malformed.
+
+    decimals: further decimals of a second are truncated.
+    """
     text, half = value.strip(WHITESPACE), None
     match = _HALF_OF_DAY.fullmatch(text)
     if match is not None:
@@ -56,14 +59,14 @@ def _string_time(vector: Vector, context: CallContext) -> Data:
 
 
 def _regular_times(strings: pa.Array) -> pa.Array:
-    """Arrow reads no times, but timestamps."""
+    """Parse regular times by Arrow as timestamps on an arbitrary day, because Arrow cannot parse times."""
     stamps = pc.binary_join_element_wise("1970-01-01 ", strings, "")
     return stamps.cast(pa.timestamp("ns")).view(t.LONG).view(t.TIME)
 
 
 @cast_rule("time", "string")
 def _time_string(vector: Vector, context: CallContext) -> Data:
-    """``HH:mm:ss``, and the decimals that are not trailing zeros."""
+    """Print ``HH:mm:ss`` and the decimals of the second without trailing zeros."""
     nanos, mask = zones.ints(vector.data)
     seconds, fraction = nanos // SECOND_NANOS, nanos % SECOND_NANOS
     clock = [

@@ -1,7 +1,7 @@
-"""Timestamps and calendar intervals, which count months, days and microseconds apart.
+"""Adds calendar intervals, which consist of months, days and microseconds, to timestamps.
 
 The engine has no type for such an interval: the three counts are arguments of the addition. An overflow falls back to Spark.
-Spark's ``IntervalUtils.makeInterval`` and ``DateTimeUtils.timestampAddInterval``.
+The rules are those of Spark's ``IntervalUtils.makeInterval`` and ``DateTimeUtils.timestampAddInterval``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _HOUR = 60 * _MINUTE
 
 
 def _count_kernel(unit: int) -> Kernel:
-    """The kernel of ``a * unit + b`` as a 32-bit integer."""
+    """Build the kernel that computes ``a * unit + b`` as a 32-bit integer."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
@@ -52,7 +52,7 @@ def _micros(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _add(args: Sequence[Vector], context: CallContext) -> Data:
-    """Months and days move the wall clock, one after the other, microseconds the instant."""
+    """Add the months and then the days to the wall-clock time, and the microseconds to the resulting instant."""
     n = context.num_rows
     moved, _ = ints(args[0], n)
     months, days, micros = (numbers(a, n) for a in args[1:])
@@ -67,7 +67,7 @@ def _add(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _at(days: Int64s, wall: Int64s, instants: Int64s, zone: str) -> Int64s:
-    """The instants of other days at the same time of the day."""
+    """The instants on other days with the same time of day."""
     return zones.to_instants_near(civil.timestamp_micros(days, wall % DAY_MICROS), instants, zone)
 
 

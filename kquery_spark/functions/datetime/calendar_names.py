@@ -1,4 +1,4 @@
-"""English names of days, months and halves of a day, as Java's ``Locale.US`` has them."""
+"""The English names of days, months and halves of a day in Java's ``Locale.US``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Timestamps by units of the calendar: TIMESTAMPADD and TIMESTAMPDIFF, from fields, converted between zones."""
+"""TIMESTAMPADD, TIMESTAMPDIFF, MAKE_TIMESTAMP, conversion between time zones, and names of days and months."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ _MICROS = {
     "DAYOFYEAR": DAY_MICROS,
     "WEEK": 7 * DAY_MICROS,
 }
-_MAX_YEARS = 999_999_999  # of java.time
+_MAX_YEARS = 999_999_999  # the largest year of java.time
 _MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
 def _literal(vector: Vector) -> Any:
-    """The value of a literal; where all arguments are literals the first of them is a column of one row."""
+    """The value of a literal argument. If all arguments are literals, the first one is a column of one row."""
     return (vector.data if vector.is_scalar else vector.data[0]).as_py()
 
 
@@ -61,7 +61,7 @@ def _add(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _timestamp_add(args: Sequence[Vector], context: CallContext) -> Data:
-    """``timestampadd(unit, count, timestamp)``: from days on units move the wall clock, below the instant."""
+    """``timestampadd(unit, count, timestamp)``: days and longer units move the wall clock, shorter ones the instant."""
     n = context.num_rows
     unit = _unit(args[0])
     count, mask = numbers(args[1], n), joint_mask(args[1:], n)
@@ -92,7 +92,7 @@ def _toward_zero(values: Int64s, unit: int) -> Int64s:
 
 
 def _diff(args: Sequence[Vector], context: CallContext) -> Data:
-    """``timestampdiff(unit, start, end)``: whole units between the wall clocks, toward zero."""
+    """``timestampdiff(unit, start, end)``: the number of whole units between the wall-clock times, rounded toward zero."""
     n = context.num_rows
     unit = _unit(args[0])
     mask = joint_mask(args[1:], n)
@@ -121,11 +121,13 @@ def _check_unit(values: Sequence[object]) -> None:
 
 
 def _make(args: Sequence[Vector], context: CallContext) -> Data:
-    """Year, month, day, hour, minute and decimal(16, 6) seconds; 60 seconds are the next minute."""
+    """Build timestamps of year, month, day, hour, minute and decimal(16, 6) seconds; 60 seconds are the next minute."""
     n = context.num_rows
     mask = joint_mask(args, n)
     year, month, day, hour, minute = (numbers(a, n) for a in args[:5])
-    seconds = _micros_of(args[5], n).astype(np.int32).astype(np.int64)  # Spark keeps them in an int
+    seconds = (
+        _micros_of(args[5], n).astype(np.int32).astype(np.int64)
+    )  # Spark stores them in an int, which may overflow
     ok = (np.abs(year) <= _MAX_YEARS) & civil.is_valid(np.clip(year, -_MAX_YEARS, _MAX_YEARS), month, day)
     ok &= (hour >= 0) & (hour < 24) & (minute >= 0) & (minute < 60)
     late = (seconds > 60 * SECOND_MICROS) & (seconds < 61 * SECOND_MICROS)

@@ -1,4 +1,4 @@
-"""Parts of dates and timestamps: years to seconds. Timestamps are split in the session's time zone."""
+"""Extracts fields of dates and timestamps, from years to seconds, in the session's time zone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 
 
 def ints(vector: Vector, length: int) -> tuple[Int64s, Any]:
-    """The integers underneath and the mask of NULLs (None: none)."""
+    """The integers of a vector's physical form, and the mask of NULLs (None without NULLs)."""
     return zones.ints(vector.array(length))
 
 
@@ -41,7 +41,7 @@ def local(vector: Vector, context: CallContext) -> tuple[Int64s, Any]:
 
 
 def _iso_week(days: Int64s) -> tuple[Int64s, Int64s]:
-    """Year and week by ISO 8601: the week belongs to the year its Thursday is in."""
+    """Year and week of ISO 8601, in which a week belongs to the year of its Thursday."""
     thursday = days - civil.weekday(days) + 3
     year, _, _ = civil.split(thursday)
     return year, (thursday - civil.days_of_dates(year, 1, 1)) // 7 + 1
@@ -52,7 +52,7 @@ def _day_of_year(days: Int64s) -> Int64s:
     return days - civil.days_of_dates(year, 1, 1) + 1
 
 
-_MIN_TABLE_DAYS = 10_000  # days whose fields are looked up in a table
+_MIN_TABLE_DAYS = 10_000  # minimum number of rows for which a lookup table of days pays
 
 
 def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
@@ -64,7 +64,7 @@ def _date_field(field: Callable[[Int64s], Int64s]) -> Any:
 
 
 def _field_of_days(field: Callable[[Int64s], Int64s], days: Int64s) -> npt.NDArray[Any]:
-    """A field of each day, by a table of the days between the first and the last where those are fewer."""
+    """A field of each day; with at least four rows per day between the first and the last, by a lookup table of days."""
     if len(days) < _MIN_TABLE_DAYS:
         return field(days)
     low, high = int(days.min()), int(days.max())
@@ -105,12 +105,12 @@ def _has_clock(dtype: pa.DataType) -> bool:
 
 
 def _coerce_clock(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """A time stays one, anything else becomes a timestamp."""
+    """Cast arguments other than times of day to timestamp."""
     return types if types[0] == t.TIME else coerce_stamp(types)
 
 
 def coerce_stamp(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Anything that is not a timestamp becomes one (its zone is the session's, which the frontend puts in)."""
+    """Cast arguments other than timestamps to timestamp; the frontend sets the session's time zone."""
     return [types[0] if is_stamp(types[0]) else t.timestamp("UTC"), *types[1:]]
 
 

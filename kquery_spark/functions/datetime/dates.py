@@ -1,4 +1,4 @@
-"""Dates and timestamps: arithmetic and truncation. Timestamps are split in the session's time zone."""
+"""Arithmetic and truncation of dates and timestamps, in the session's time zone."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def _trunc_days(days: Int64s, level: str) -> Int64s:
 
 
 def _trunc(args: Sequence[Vector], context: CallContext) -> Data:
-    """``trunc(date, format)``; an unknown format gives NULL."""
+    """``trunc(date, format)``; NULL for an unknown format."""
     n = context.num_rows
     days, mask = ints(args[0], n)
     if args[1].is_scalar:
@@ -169,7 +169,7 @@ _UNITS = {
 
 
 def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
-    """``date_trunc(format, timestamp)``; an unknown format gives NULL."""
+    """``date_trunc(format, timestamp)``; NULL for an unknown format."""
     n = context.num_rows
     micros, mask = ints(args[1], n)
     tz = context.tz
@@ -213,7 +213,10 @@ def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
 
 
 def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
-    """Months and 31sts of a month between two timestamps; whole where days agree or both are month ends."""
+    """Months between two timestamps, with a fraction in 31sts of a month.
+
+    The result is a whole number if both have the same day of the month, or if both are the last day of a month.
+    """
     n = context.num_rows
     mask = joint_mask(args, n)
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
@@ -232,7 +235,7 @@ def _months_between(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64s:
-    """Seconds that really passed since the day began, an hour more or less on days when clocks change."""
+    """Seconds of physical time since midnight, which differ from the wall clock by an hour after clocks were changed."""
     midnight = civil.timestamp_micros(days)
     if vector.dtype.tz is not None:
         midnight = zones.to_instants(midnight, context.tz)
@@ -240,7 +243,7 @@ def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64
 
 
 def numbers_of_bool(vector: Vector, length: int) -> Any:
-    """A boolean argument, False where NULL."""
+    """The values of a Boolean argument; False for NULL."""
     array = vector.array(length)
     return (array.fill_null(False) if array.null_count else array).to_numpy(zero_copy_only=False)
 
@@ -370,7 +373,7 @@ register(
 
 
 def _add_interval(args: Sequence[Vector], context: CallContext) -> Data:
-    """Timestamp plus a day-time interval: whole days move the wall clock, the rest the instant."""
+    """Add a day-time interval to a timestamp: whole days move the wall clock, the remainder moves the instant."""
     n = context.num_rows
     micros, _ = ints(args[0], n)
     step, _ = ints(args[1], n)
@@ -398,7 +401,7 @@ def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _subtract_stamps(args: Sequence[Vector], context: CallContext) -> Data:
-    """Difference of the wall clocks (``SubtractTimestamps`` compares local times)."""
+    """The difference of the wall-clock times, as in Spark's ``SubtractTimestamps``."""
     n = context.num_rows
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
     mask = joint_mask(args, n)

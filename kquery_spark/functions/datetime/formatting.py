@@ -1,4 +1,4 @@
-"""DATE_FORMAT and FROM_UNIXTIME for patterns of digits, names and plain separators, as Java prints them in English."""
+"""DATE_FORMAT and FROM_UNIXTIME for patterns of digit fields, names and literals, with Java's English output."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _MAX_FRACTION_DIGITS = 9
 
 
 def _pieces(pattern: str) -> list[str | bytes]:
-    """Fields (str) and literal text (bytes); Unsupported for anything else."""
+    """Split a pattern into fields (str) and literals (bytes); raises Unsupported for other patterns."""
     pieces: list[str | bytes] = []
     at = 0
     while at < len(pattern):
@@ -76,7 +76,7 @@ def _is_known(piece: re.Match[str]) -> bool:
 
 
 class _Moments:
-    """Wall-clock times by the letters of their fields; those of names count from 0."""
+    """Wall-clock times, split into fields, which are identified by their pattern letters."""
 
     def __init__(self, wall: Int64s, mask: Any) -> None:
         self._days, self._micros = wall // DAY_MICROS, wall % DAY_MICROS
@@ -93,7 +93,7 @@ class _Moments:
         return self._hour // 12 if letter == "a" else self.numbers(letter) - 1
 
     def numbers(self, letter: str) -> Int64s:
-        """The values of a field of digits."""
+        """The values of a numeric field."""
         numbers: dict[str, Callable[[], Int64s]] = {
             "y": lambda: self._year,
             "Q": lambda: (self._month + 2) // 3,
@@ -120,7 +120,7 @@ class _Moments:
 
 
 def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
-    """Strings: what has the same width in all rows is assembled as bytes, the rest is looked up."""
+    """Format all rows: fields of a fixed width are written as columns of bytes, the others are joined as strings."""
     moments = _Moments(wall, mask)
     columns = [
         piece if isinstance(piece, bytes) else _column(piece, moments, mask) for piece in _pieces(pattern)
@@ -133,7 +133,7 @@ def _render(wall: Int64s, pattern: str, mask: Any) -> pa.Array:
 
 
 def _column(field: str, moments: _Moments, mask: Any) -> npt.NDArray[np.uint8] | pa.Array:
-    """A field of each row: its digits, or strings where these differ in length."""
+    """A field of each row: a block of digits if its width is fixed, otherwise strings."""
     letter, width = field[0], len(field)
     if letter == "S":
         return civil.digits(moments.fraction(width), width)

@@ -1,4 +1,4 @@
-"""Intervals times and divided by numbers; those of days to seconds: from fields, and their fields."""
+"""Multiplication and division of intervals; building day-time intervals from fields, and extracting their fields."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words
 
 _MINUTE = 60 * SECOND_MICROS
 _HOUR = 60 * _MINUTE
-_ARGUMENT_UNITS = (DAY_MICROS, _HOUR, _MINUTE, 1)  # of MAKE_DT_INTERVAL, in microseconds
+_ARGUMENT_UNITS = (DAY_MICROS, _HOUR, _MINUTE, 1)  # the units of MAKE_DT_INTERVAL's arguments in microseconds
 
 
 def interval_counts(vector: Vector, length: int) -> Int64s:
@@ -38,13 +38,13 @@ def interval_counts(vector: Vector, length: int) -> Int64s:
 
 
 def _number(vector: Vector, length: int, missing: int) -> Any:
-    """The numbers, as int64 or double; ``missing`` for NULL."""
+    """The values of a numeric argument as int64 or double; ``missing`` for NULL."""
     data = vector.array(length).cast(t.LONG if t.is_integral(vector.dtype) else t.DOUBLE)
     return np.asarray(data.fill_null(missing).to_numpy(zero_copy_only=False))
 
 
 def _round_half_up(values: Any) -> Int64s:
-    """Doubles to the nearest whole number, halves away from zero; what fits no bigint raises."""
+    """Round doubles to bigint, halves away from zero; raises an error for values outside the range of bigint."""
     near = np.rint(values)
     near = np.where(np.abs(values - near) == 0.5, values + np.copysign(0.5, values), near)
     if not ((near >= -(2.0**63)) & (near < 2.0**63)).all():
@@ -114,7 +114,7 @@ def _seconds(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _make(args: Sequence[Vector], context: CallContext) -> Data:
-    """Days, hours, minutes and decimal(18, 6) seconds, which are 0 where they are left out."""
+    """Build intervals of days, hours, minutes and decimal(18, 6) seconds; omitted arguments are 0."""
     n = context.num_rows
     total = np.zeros(n, np.int64)
     mask = joint_mask(args, n)
@@ -137,7 +137,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def unscaled_digits(vector: Vector, length: int) -> Int64s:
-    """The digits of decimals of up to 18 digits; 0 for NULL."""
+    """The unscaled integers of decimals with up to 18 digits; 0 for NULL."""
     words = decimal_words(vector.array(length))[:, 0]
     mask = joint_mask([vector], length)
     return words if mask is None else np.where(mask, 0, words)

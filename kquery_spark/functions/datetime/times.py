@@ -1,4 +1,4 @@
-"""Functions of times of a day, which are nanoseconds since midnight."""
+"""Functions of times of day, which are stored as nanoseconds since midnight."""
 
 from __future__ import annotations
 
@@ -46,17 +46,17 @@ _UNIT_NANOS = {
 _SECONDS = t.decimal(16, 6)
 _SINCE_4_1 = (VersionChange("has no times", since=(4, 1)),)
 _SINCE_4_2 = (VersionChange("has no such function", since=(4, 2)),)
-_MOST_MICROS = INT64_MAX // MICRO_NANOS  # of an interval whose nanoseconds fit 64 bits
-_NANOS_DIGITS = 9  # of a second
+_MOST_MICROS = INT64_MAX // MICRO_NANOS  # the largest interval whose nanoseconds fit into 64 bits
+_NANOS_DIGITS = 9  # decimals of a second
 
 
 def _counts(vector: Vector, length: int) -> Int64s:
-    """The nanoseconds of times or the microseconds of intervals, 0 for NULL."""
+    """The nanoseconds of times, or the microseconds of intervals; 0 for NULL."""
     return zones.ints(vector.array(length))[0]
 
 
 def _unscaled(vector: Vector, length: int) -> Int64s:
-    """The digits of decimals of up to 18 digits, 0 for NULL."""
+    """The unscaled integers of decimals with up to 18 digits; 0 for NULL."""
     words = decimal_words(vector.array(length))[:, 0]
     mask = joint_mask([vector], length)
     return words if mask is None else np.where(mask, 0, words)
@@ -67,7 +67,7 @@ def _out_of_bounds(message: str) -> ExecutionError:
 
 
 def _cut(args: Sequence[Vector], context: CallContext) -> Data:
-    """Times without the decimals of a second after the first few."""
+    """Truncate times to a number of decimals of a second."""
     n = context.num_rows
     nanos = _counts(args[0], n)
     unit = np.power(10, _NANOS_DIGITS - numbers(args[1], n), dtype=np.int64)
@@ -75,7 +75,7 @@ def _cut(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _make(args: Sequence[Vector], context: CallContext) -> Data:
-    """A time of hours, minutes and decimal(16, 6) seconds."""
+    """Build times of hours, minutes and decimal(16, 6) seconds."""
     n = context.num_rows
     mask = joint_mask(args, n)
     hours, minutes, micros = numbers(args[0], n), numbers(args[1], n), _unscaled(args[2], n)
@@ -92,7 +92,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _parse(args: Sequence[Vector], context: CallContext) -> Data:
-    """Times of strings, as a cast reads them, but to the nanosecond."""
+    """Parse strings to times like a cast, but with all nanoseconds."""
 
     def evaluate(text: str) -> int:
         nanos = parse_time(text, _NANOS_DIGITS)
@@ -119,7 +119,7 @@ def _check_unit(values: Sequence[object]) -> None:
 
 
 def _difference(args: Sequence[Vector], context: CallContext) -> Data:
-    """The whole units from one time to another."""
+    """The number of whole units between two times."""
     n = context.num_rows
     unit = _unit(args[0])
     gap = _counts(args[2], n) - _counts(args[1], n)
@@ -133,7 +133,7 @@ def _truncate(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _add(args: Sequence[Vector], context: CallContext) -> Data:
-    """A time plus an interval, with as many decimals of a second as the last argument says."""
+    """Add an interval to a time; the last argument is the number of decimals of a second in the result."""
     n = context.num_rows
     mask, nanos, micros = joint_mask(args, n), _counts(args[0], n), _counts(args[2], n)
     present = np.ones(n, np.bool_) if mask is None else ~mask
@@ -157,7 +157,7 @@ def _subtract(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _from_number(unit: int) -> Kernel:
-    """Times of counts of a unit since midnight; decimals are seconds."""
+    """Build the kernel that converts a number of units since midnight to a time; decimal numbers are seconds."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
@@ -183,7 +183,7 @@ def _seconds_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _to_number(unit: int) -> Kernel:
-    """Whole units since midnight."""
+    """Build the kernel that returns the whole units since midnight of a time."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
@@ -193,7 +193,7 @@ def _to_number(unit: int) -> Kernel:
 
 
 def _at(args: Sequence[Vector], context: CallContext) -> Data:
-    """The timestamp of a date and a time, in the zone of the third argument where there is one."""
+    """The timestamp of a date and a time of day, in the time zone of the optional third argument."""
     n = context.num_rows
     mask = joint_mask(args, n)
     days, nanos = zones.ints(args[0].array(n))[0], _counts(args[1], n)

@@ -1,4 +1,4 @@
-"""Intervals of years and months: from numbers and strings, as numbers and strings, and their fields.
+"""Year-month intervals: building them from numbers and strings, converting them back, and extracting their fields.
 
 Spark has three types of them, which differ in their fields: YEAR, MONTH, and YEAR TO MONTH. To the engine they are one type,
 so functions that depend on the fields take Spark's name of the type as a literal.
@@ -32,7 +32,7 @@ from kquery_spark.types.vector import Data, Int64s, Vector
 YEAR, MONTH, YEAR_TO_MONTH = "interval year", "interval month", "interval year to month"
 """Spark's names of the types."""
 _MONTHS_A_YEAR = 12
-# What Spark's parser reads, without its longer and stranger spellings.
+# The forms that the engine parses; Spark's parser also accepts longer and more unusual spellings.
 _PLAIN_TEXT = r"^(?P<sign>[+-]?)(?P<years>[0-9]{1,9})-(?P<months>[0-9]|0[0-9]|1[01])$"
 _PLAIN_NUMBER = r"^[+-]?[0-9]{1,9}$"
 
@@ -52,7 +52,7 @@ def _make(args: Sequence[Vector], context: CallContext) -> Data:
 def _number(
     of: Callable[[Int64s], Int64s], dtype: pa.DataType
 ) -> Callable[[Sequence[Vector], CallContext], Data]:
-    """The kernel of a number that is computed from the months."""
+    """Build the kernel that computes a number from the months of an interval."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows

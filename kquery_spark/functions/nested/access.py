@@ -1,4 +1,4 @@
-"""Structs, arrays and maps: taking parts out, asking for sizes, and building them."""
+"""Access to fields, elements and values of structs, arrays and maps; sizes; and constructors of structs and arrays."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _field_of_each_type(types: Sequence[pa.DataType], values: Sequence[object]) 
 
 
 def _field_of_each(args: Sequence[Vector], context: CallContext) -> Data:
-    """The array of one field of the structs in an array; NULL for a struct that is NULL."""
+    """Extract one field of each struct in an array; NULL for a struct that is NULL."""
     items = elements(args[0].array(context.num_rows))
     values = pc.struct_field(items.values, [args[1].data.as_py()])
     return list_array(values, items.sizes, items.nulls, context.dtype)
@@ -105,7 +105,7 @@ def _take(array: pa.Array, index: Int64s, missing: Any) -> pa.Array:
 
 
 def _get_item(args: Sequence[Vector], context: CallContext) -> Data:
-    """``a[i]`` from 0; outside it raises in ANSI mode (``get`` is the same in TRY mode)."""
+    """``a[i]``, counted from 0; an index outside of the array is an error in ANSI mode. GET is the same in TRY mode."""
     n = context.num_rows
     array, index = args[0].array(n), numbers(args[1], n)
     begins, ends = bounds(array)
@@ -124,7 +124,7 @@ def _element_at_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _element_at(args: Sequence[Vector], context: CallContext) -> Data:
-    """``element_at(array, i)`` from 1 or, negative, from the end; ``element_at(map, key)``."""
+    """``element_at(array, i)``, counted from 1, or from the end if negative; ``element_at(map, key)``."""
     if pa.types.is_map(args[0].dtype):
         return _map_value(args, context)
     n = context.num_rows
@@ -163,7 +163,7 @@ def _contains_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _hits(array: pa.Array, child: pa.Array, needle: Vector, length: int) -> tuple[Int64s, Int64s, Any]:
-    """Positions of the rows' elements, the row of each, and whether it equals the row's ``needle`` (None: unknown)."""
+    """The positions of all elements, the row of each, and whether it equals the row's ``needle`` (NULL if unknown)."""
     begins, ends = bounds(array)
     sizes = ends - begins
     rows = np.repeat(np.arange(length), sizes)
@@ -201,7 +201,7 @@ def _array(args: Sequence[Vector], context: CallContext) -> Data:
         raise MemoryError("a batch of arrays grew past 2^31 elements")
     element = context.dtype.value_type
     columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]
-    if t.is_nested(element):  # they may differ in what can be NULL in them
+    if t.is_nested(element):  # the types may differ in the nullability of nested fields
         columns = [cast_nullability(column, element) for column in columns]
     stacked = pa.concat_arrays(columns) if columns else pa.nulls(0, element)
     order = np.arange(n * width).reshape(width, n).T.reshape(-1) if width else np.zeros(0, np.int64)
@@ -220,7 +220,7 @@ def _value_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _map_value(args: Sequence[Vector], context: CallContext) -> Data:
-    """The value of the first entry with the key; NULL when there is none."""
+    """The value of the first entry with the key; NULL if there is none."""
     n = context.num_rows
     array = args[0].array(n)
     positions, rows, equal = _hits(array, array.keys, args[1], n)

@@ -39,7 +39,7 @@ _MAX_SHORT_STEPS = 1000  # up to this number of steps, even few rows take little
 
 
 def _with_position(items: Elements, parameters: int) -> list[pa.Array]:
-    """The elements and, for a lambda of two parameters, the place of each in its array."""
+    """The lambda's arguments: the elements and, if it has two parameters, the position of each element in its array."""
     return [items.values, pa.array(items.order.astype(np.int32))][:parameters]
 
 
@@ -112,7 +112,7 @@ def _evaluate_until_decided(items: Elements, decided: Mask, evaluate: Callable[[
 
 
 def _zip_with(args: Sequence[pa.Array], call: LambdaCall) -> Data:
-    """The lambda of the elements at each place of two arrays, NULL after the end of the shorter one."""
+    """Evaluate the lambda for the elements at each position of two arrays; NULL after the end of the shorter one."""
     sides = [elements(array) for array in args]
     nulls = sides[0].nulls | sides[1].nulls
     sizes = np.where(nulls, 0, np.maximum(sides[0].sizes, sides[1].sizes))

@@ -1,4 +1,4 @@
-"""``array_sort``: by the elements' own order, NULLs last, or by a lambda that compares two elements."""
+"""``array_sort``: sorts by the natural order of the elements, NULLs last, or by a lambda that compares two elements."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ from kquery_spark.kernels.integer_order import lexicographic_order
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-# Comparing every two elements costs more than sorting where there are more pairs for an element than this.
+# With more pairs per element than this, comparing all pairs costs more than sorting in Spark.
 _MAX_PAIRS_OF_AN_ELEMENT = 12
 _MAX_SHORT_PAIRS = 10_000
 _UNORDERED = "array_sort by a lambda that does not order all elements of an array is not supported"
 
 
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
-    """Ascending, NULLs last; equal elements keep their order."""
+    """Sort in ascending order, NULLs last; the sort is stable."""
     items = elements(args[0].array(context.num_rows))
     ranks = value_ranks(items.values)
     ranks = np.where(ranks < 0, ranks.max(initial=0) + 1, ranks)
@@ -51,13 +51,13 @@ def _sort_by(args: Sequence[pa.Array], call: LambdaCall) -> Data:
     pairs = int((sizes * sizes).sum())
     if pairs > max(_MAX_SHORT_PAIRS, _MAX_PAIRS_OF_AN_ELEMENT * len(items.rows)):
         raise Unsupported("array_sort of long arrays by a lambda is not supported")
-    width = np.repeat(sizes, sizes)  # for each element, how many it is compared with
+    width = np.repeat(sizes, sizes)  # for each element, the number of elements that it is compared with
     left = np.repeat(np.arange(len(items.rows)), width)
     right = np.arange(pairs) - np.repeat(np.cumsum(width) - width, width) + starts[items.rows[left]]
     distinct = np.flatnonzero(left != right)
     signs = np.zeros(pairs, np.int64)
     signs[distinct] = _comparison_signs(items.values, left[distinct], right[distinct], items.rows, call)
-    ranks = np.bincount(left[signs > 0], minlength=len(items.rows))  # how many elements are less
+    ranks = np.bincount(left[signs > 0], minlength=len(items.rows))  # the number of smaller elements
     if (np.sign(ranks[left] - ranks[right]) != signs).any():
         raise Unsupported(_UNORDERED)
     order = lexicographic_order([items.rows, ranks])

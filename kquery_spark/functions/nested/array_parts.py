@@ -1,4 +1,4 @@
-"""Putting elements into arrays, leaving NULLs out, and arrays side by side."""
+"""ARRAY_INSERT, ARRAY_APPEND, ARRAY_PREPEND, ARRAY_COMPACT and ARRAYS_ZIP."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_ELEMENT_BYTES = 48  # of an element on its way
+_ELEMENT_BYTES = 48  # estimated memory per element of intermediate results
 
 
 def _insert_items(
     array: pa.Array, position: Int64s, item: pa.Array, nulls: Mask, dtype: pa.DataType
 ) -> pa.Array:
-    """Arrays with an item at a place from 1 or, negative, from the end; NULLs fill the gap to a place outside."""
+    """Insert an item at a 1-based position, or from the end if negative; NULLs fill the gap to a position outside."""
     items = elements(array)
     old = np.where(nulls, 0, items.sizes)
     from_left = np.where(position < 0, position + old + 1, position - 1)
@@ -53,7 +53,7 @@ def _insert_items(
     places = np.full(int(sizes.sum()), -1, np.int64)
     kept = np.flatnonzero(~nulls[items.rows])
     rows, order = items.rows[kept], items.order[kept]
-    # a place before the first: the item comes first, the old elements last
+    # a negative position before the first element: the item comes first, the old elements last, NULLs in between
     shift = np.where(from_left < 0, sizes - old, 0)[rows]
     order = np.where(shift > 0, order + shift, order + (order >= from_left[rows]))
     places[starts[rows] + order] = kept
@@ -89,7 +89,7 @@ def _append_or_prepend(position: int) -> Callable[[Sequence[Vector], CallContext
 
 
 def _compact(args: Sequence[Vector], context: CallContext) -> Data:
-    """The elements that are not NULL."""
+    """Remove the NULLs of arrays."""
     items = elements(args[0].array(context.num_rows))
     present = np.flatnonzero(np.asarray(items.values.is_valid().to_numpy(zero_copy_only=False), np.bool_))
     sizes = np.bincount(items.rows[present], minlength=context.num_rows)
@@ -97,7 +97,7 @@ def _compact(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _zip(args: Sequence[Vector], context: CallContext) -> Data:
-    """``arrays_zip``, the arguments being names and arrays in turn: structs of the elements at each place."""
+    """``arrays_zip``: one struct per position of the arrays. The arguments are alternately names and arrays."""
     n, arrays = context.num_rows, args[1::2]
     nulls = dense_mask(arrays, n)
     sides = [elements(a.array(n)) for a in arrays]
@@ -115,7 +115,7 @@ def _zip(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _insert_type(name: str, item: int) -> TypeRule:
-    """The array's type, whose elements may be NULL, if the argument at ``item`` is of the elements' type."""
+    """A type rule: the array's type with nullable elements, if the argument at ``item`` has the element type."""
 
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
         array, value = types[0], types[item]
@@ -189,7 +189,7 @@ register(
         )
         for name, position, cls in (("array_append", -1, "ArrayAppend"), ("array_prepend", 1, "ArrayPrepend"))
     ),
-    # Catalyst's is a higher-order function
+    # in Catalyst, it is a higher-order function
     Function("array_compact", _compact, _compact_type, foldable=False, invalid_utf8=InvalidUtf8.BYTES),
     Function(
         "arrays_zip",

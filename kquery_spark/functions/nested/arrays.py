@@ -1,4 +1,4 @@
-"""Arrays as wholes: sorting, slices, joining, repeating."""
+"""Functions of whole arrays: sort, concatenate, reverse, slice, flatten, join, repeat."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ from kquery_spark.types.vector import Data, Vector
 
 
 def _sort(args: Sequence[Vector], context: CallContext) -> Data:
-    """Ascending with NULLs first, or descending with NULLs last; equal values keep their order.
+    """Sort in ascending order with NULLs first, or in descending order with NULLs last; the sort is stable.
 
-    Spark sorts numbers without NULLs by ``java.util.Arrays.sort``, for which -0.0 comes before 0.0.
+    Spark sorts numbers without NULLs with ``java.util.Arrays.sort``, in which -0.0 comes before 0.0.
     """
     n = context.num_rows
     items = elements(args[0].array(n))
@@ -88,7 +88,7 @@ def _extreme(largest: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
 
 
 def _concat(args: Sequence[Vector], context: CallContext) -> Data:
-    """The elements of all arrays, one after the other; NULL where one of them is NULL."""
+    """Concatenate arrays; NULL if one of them is NULL."""
     if not is_array(context.dtype):
         return concat(args, context)
     n, element = context.num_rows, context.dtype.value_type
@@ -103,7 +103,7 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
-    """A string, or the elements of an array, from the end."""
+    """Reverse a string, or the elements of an array."""
     if not is_array(context.dtype):
         return pc.utf8_reverse(args[0].data)
     items = elements(args[0].array(context.num_rows))
@@ -113,7 +113,7 @@ def _reverse(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _slice(args: Sequence[Vector], context: CallContext) -> Data:
-    """``slice(array, start, length)``: from 1 or, negative, from the end."""
+    """``slice(array, start, length)``; the start counts from 1, or from the end if it is negative."""
     n = context.num_rows
     items = elements(args[0].array(n))
     start, length = numbers(args[1], n), numbers(args[2], n)
@@ -132,7 +132,7 @@ def _slice(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
-    """The elements of arrays in an array; NULL where one of them is NULL."""
+    """Concatenate the arrays in an array; NULL if one of them is NULL."""
     n = context.num_rows
     outer = elements(args[0].array(n))
     inner = elements(outer.values)
@@ -144,7 +144,7 @@ def _flatten(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _join(args: Sequence[Vector], context: CallContext) -> Data:
-    """The strings with a separator between them; NULLs are left out unless a third argument stands for them."""
+    """Join strings with a separator; NULLs are omitted unless the third argument replaces them."""
     n = context.num_rows
     items = elements(args[0].array(n))
     values, mask = items.values, dense_mask(args, n)
@@ -188,7 +188,7 @@ def _entries(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def wrong_types(name: str, types: Sequence[pa.DataType]) -> PlanError:
-    """The error for a call with arguments of other types than the function takes."""
+    """The error for a call with arguments of types that the function does not accept."""
     return PlanError(f"{name} cannot take {', '.join(map(t.spark_name, types))}")
 
 
@@ -198,7 +198,7 @@ def is_orderable(dtype: pa.DataType) -> bool:
 
 
 def array_rule(name: str, result: TypeRule, *tests: Callable[[pa.DataType], bool]) -> TypeRule:
-    """``result``, if each argument passes its test (the last one repeats)."""
+    """A type rule that returns ``result`` if each argument passes its test; the last test repeats."""
 
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
         if not all(tests[min(i, len(tests) - 1)](dtype) for i, dtype in enumerate(types)):
@@ -217,7 +217,7 @@ def _concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
 
 
 def _coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    """Arrays have a common type, if there is one; without an array all are strings or all binary."""
+    """Cast arrays to their common type, if there is one; without arrays, all arguments are strings or all are binary."""
     if not any(map(is_array, types)):
         return coerce_concat(types)
     if len(set(map(t.spark_name, types))) == 1:

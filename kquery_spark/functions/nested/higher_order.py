@@ -18,7 +18,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 Lambda = Callable[[Sequence[pa.Array], Int64s], Vector]
-"""Values of a lambda for arrays of its parameters' values; ``Int64s`` says which row of the batch each belongs to."""
+"""Evaluates a lambda: takes one array per parameter and the row of the batch for each value; returns the results."""
 
 ParameterRule = Callable[[Sequence[pa.DataType]], Sequence[pa.Field]]
 ResultRule = Callable[[Sequence[pa.DataType], pa.Field], pa.DataType]
@@ -105,13 +105,13 @@ def register_higher_order(*entries: HigherOrderFunction) -> None:
 
 
 def higher_order_function(name: str) -> HigherOrderFunction | None:
-    """The function of a lambda called ``name``; None if there is none."""
+    """The higher-order function with this name; None if there is none."""
     entry = special_form(name)
     return entry if isinstance(entry, HigherOrderFunction) else None
 
 
 def higher_order_classes() -> tuple[str, ...]:
-    """The Catalyst classes of the functions of a lambda."""
+    """The Catalyst classes of all higher-order functions."""
     return tuple(_BY_CLASS)
 
 
@@ -124,7 +124,7 @@ def higher_order_for_catalyst(cls: str) -> HigherOrderFunction:
 
 
 def element_field(dtype: pa.DataType, name: str = "element") -> pa.Field:
-    """An array's element; PlanError for what is not an array."""
+    """The field of an array's elements; raises PlanError for other types."""
     if not is_array(dtype):
         raise PlanError(
             f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] this function takes an array, not {t.spark_name(dtype)}"
@@ -133,7 +133,7 @@ def element_field(dtype: pa.DataType, name: str = "element") -> pa.Field:
 
 
 def entry_fields(dtype: pa.DataType) -> tuple[pa.Field, pa.Field]:
-    """Key and value of a map's entries; PlanError for what is not a map."""
+    """The fields of a map's keys and values; raises PlanError for other types."""
     if not pa.types.is_map(dtype):
         raise PlanError(f"[DATATYPE_MISMATCH.UNEXPECTED_INPUT_TYPE] {t.spark_name(dtype)} is not a map")
     return pa.field("key", dtype.key_type, False), pa.field(
@@ -147,5 +147,5 @@ def first_type(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
 
 
 def list_of_results(types: Sequence[pa.DataType], value: pa.Field) -> pa.DataType:
-    """An array of what the lambda gives."""
+    """An array of the lambda's results."""
     return pa.list_(value.with_name("element"))

@@ -1,4 +1,4 @@
-"""Functions of maps and a lambda: ``map_filter``, ``transform_keys``, ``transform_values``, ``map_zip_with``."""
+"""Functions of maps with a lambda: ``map_filter``, ``transform_keys``, ``transform_values``, ``map_zip_with``."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kquery_spark.types.vector import Data, Int64s
 
 
 def _entries(array: pa.Array) -> tuple[Elements, pa.Array]:
-    """The keys of all maps as elements, and the values beside them."""
+    """The keys of all maps as elements, and their values at the same positions."""
     return elements(array, array.keys), elements(array, array.items).values
 
 
@@ -138,7 +138,7 @@ register_higher_order(
         result=_with_values,
         kernel=_transform_values,
     ),
-    # mode LEGACY: the last of equal keys wins
+    # in mode LEGACY, the last of duplicate keys wins
     HigherOrderFunction(
         "transform_keys",
         catalyst="TransformKeys",

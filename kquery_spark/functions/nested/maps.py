@@ -1,4 +1,4 @@
-"""Building maps: from keys and values, arrays, entries, other maps and strings."""
+"""Functions that build maps from keys and values, arrays, entries, other maps, and strings."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _present_elements(items: Elements, nulls: Mask) -> Elements:
 
 
 def _from_entries(args: Sequence[Vector], context: CallContext) -> Data:
-    """``map_from_entries(array of structs)``; NULL where an entry is."""
+    """``map_from_entries(array of structs)``; NULL if an entry is NULL."""
     entries = elements(args[0].array(context.num_rows))
     nulls = entries.nulls.copy()
     nulls[entries.rows[np.asarray(entries.values.is_null().to_numpy(zero_copy_only=False), np.bool_)]] = True
@@ -95,7 +95,7 @@ def _from_entries(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _concat(args: Sequence[Vector], context: CallContext) -> Data:
-    """``map_concat(map, map, ...)``: the entries of all, one after the other; NULL where one of them is."""
+    """``map_concat(map, map, ...)``: the entries of all maps; NULL if one of the maps is NULL."""
     n, dtype = context.num_rows, context.dtype
     nulls = dense_mask(args, n)
     arrays = [a.array(n) for a in args]
@@ -111,7 +111,7 @@ def _concat(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _str_to_map(args: Sequence[Vector], context: CallContext) -> Data:
-    """``str_to_map(text, between pairs, between key and value)``: a pair without the latter has the value NULL."""
+    """``str_to_map(text, pair delimiter, key-value delimiter)``; a pair without the second delimiter has the value NULL."""
     n = context.num_rows
     strings = args[0].array(n)
     pairs = args[1].data.as_py() if len(args) > 1 else ","
@@ -213,7 +213,7 @@ def _has_float_keys(types: Sequence[pa.DataType], _: Sequence[object]) -> bool:
     return t.is_fractional(element.field(0).type if pa.types.is_struct(element) else element)
 
 
-# mode LEGACY: the last of equal keys wins
+# in mode LEGACY, the last of duplicate keys wins
 _BUILDS = CatalystParameters(builds_map=True, ignored=("useStringTypeWhenEmpty", "legacySplitTruncate"))
 _ZEROS = (VersionChange("takes -0.0 and 0.0 for two keys of a map", _has_float_keys, since=(4, 0)),)
 

@@ -1,4 +1,4 @@
-"""``sequence``: arrays of numbers, days or times from a start to a stop."""
+"""``sequence``: arrays of numbers, dates or timestamps from a start to a stop."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_ELEMENT_BYTES = 48  # of an element on its way
+_ELEMENT_BYTES = 48  # estimated memory per element of intermediate results
 
 
 def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
-    """Numbers, days or times from a start to a stop; the step is 1 or -1 unless it is given."""
+    """Build sequences of numbers, dates or timestamps; the default step is 1, or -1 if the stop is before the start."""
     n = context.num_rows
     mask = dense_mask(args, n)
     dates = context.dtype.value_type == t.DATE
@@ -53,7 +53,7 @@ def _sequence(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _by_months(args: Sequence[Vector], context: CallContext) -> Data:
-    """Dates from a start to a stop, a constant number of months apart; each is counted from the start."""
+    """Build sequences of dates with a constant step of months; each date is computed from the start, as in Spark."""
     n = context.num_rows
     mask = dense_mask(args, n)
     start, stop = (_plain(a, n) for a in args[:2])
@@ -75,7 +75,7 @@ def _check_boundaries(legal: Mask) -> None:
 
 
 def _element_places(sizes: Int64s) -> tuple[Int64s, Int64s]:
-    """The row of each element, and its place in the row's array; raises for more than a batch may have."""
+    """The row of each element, and its position in the row's array; raises Unsupported for too many elements."""
     total = int(sizes.sum())
     reserve_rows(total, _ELEMENT_BYTES)
     check_size(total)

@@ -1,1 +1,1 @@
-"""Strings: case, parts, search, formats, and regular expressions."""
+"""String functions: case, substrings, search, formats, and regular expressions."""

@@ -1,4 +1,4 @@
-"""String functions without patterns. Positions and lengths count characters (code points), as Spark's do."""
+"""String functions without patterns. As in Spark, positions and lengths count characters (code points)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.units import INT32_MAX
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-TEXT_MATCH_SELECTIVITY = 0.1  # share of rows whose text is expected to match a pattern or hold another string
+TEXT_MATCH_SELECTIVITY = (
+    0.1  # expected share of rows whose string matches a pattern or contains another string
+)
 
 
 def stringy(dtype: pa.DataType) -> bool:
@@ -48,7 +50,7 @@ def _text_or_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def numbers(vector: Vector, length: int) -> Int64s:
-    """An integer argument as int64, one a row (0 where NULL)."""
+    """The values of an integer argument as int64, one per row; 0 for NULL."""
     array = vector.array(length)
     return np.asarray(
         (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), np.int64
@@ -56,13 +58,13 @@ def numbers(vector: Vector, length: int) -> Int64s:
 
 
 def joint_mask(args: Sequence[Vector], length: int) -> Any:
-    """True where some argument is NULL, or None."""
+    """A mask that is True if any argument is NULL; None if nothing is NULL."""
     masks: list[Any] = [null_mask(a.array(length)) for a in args if a.null_count]
     return np.logical_or.reduce(masks) if masks else None
 
 
 def dense_mask(args: Sequence[Vector], length: int) -> npt.NDArray[np.bool_]:
-    """True where some argument is NULL: ``joint_mask`` as an array even if nothing is NULL."""
+    """A mask that is True if any argument is NULL, like ``joint_mask``, but never None."""
     mask = joint_mask(args, length)
     return np.zeros(length, np.bool_) if mask is None else np.asarray(mask, np.bool_)
 
@@ -87,7 +89,7 @@ def _bit_length(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _window(size: Int64s, position: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
-    """First and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
+    """The first and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
     start = np.where(position > 0, position - 1, np.where(position < 0, size + position, 0))
     end = np.clip(start + count, -(2**31), INT32_MAX)
     return np.clip(start, 0, size), np.clip(end, 0, size)
@@ -144,7 +146,7 @@ _MAX_BATCH_TEXT_BYTES = 1 << 30
 
 
 def concat(args: Sequence[Vector], context: CallContext) -> Data:
-    """The strings, or the bytes, one after the other."""
+    """Concatenate strings or binaries."""
     if not args:
         return pa.scalar("")
     empty = pa.scalar("" if context.dtype == t.STRING else b"", context.dtype)
@@ -152,7 +154,7 @@ def concat(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The type of ``concat``."""
+    """The result type of ``concat``."""
     if any(not stringy(dtype) or dtype != types[0] for dtype in types):
         raise PlanError(f"cannot concat {', '.join(map(t.spark_name, types))}")
     return types[0] if types else t.STRING
@@ -173,7 +175,7 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
         joined = pc.fill_null(parts[0].array(n), "")
         return if_else(pc.is_valid(separator.array(n)), joined, pa.scalar(None, t.STRING))
     first, *others = (p.array(n) for p in parts)
-    if all(p.null_count for p in (first, *others)):  # Arrow 26 leaves out rows of nothing but NULLs
+    if all(p.null_count for p in (first, *others)):  # Arrow 26 omits rows in which all strings are NULL
         nothing = reduce(pc.and_, [p.is_null() for p in (first, *others)])
         first = pc.if_else(nothing, "", first)
     joined = pc.binary_join_element_wise(first, *others, separator.array(n), null_handling="skip")
@@ -201,7 +203,7 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     reserve_rows(int(pc.sum(nbytes).as_py() or 0))
     _check_text_bytes(nbytes)
     repeated = pc.binary_repeat(args[0].data, clipped)
-    # Arrow forgets the buffer of only empty strings
+    # Arrow returns no data buffer if all strings are empty
     if isinstance(repeated, pa.Array) and repeated.buffers()[2] is None:
         return build(np.zeros(len(repeated) + 1, np.int64), np.zeros(0, np.uint8), null_mask(repeated))
     return repeated
@@ -256,7 +258,7 @@ def _chr(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 _HEX = np.frombuffer(b"0123456789ABCDEF", np.uint8)
-_NO_HEX = 16  # instead of the value of a digit
+_NO_HEX = 16  # stands for a character that is not a hexadecimal digit
 _HEX_VALUES = np.full(256, _NO_HEX, np.uint8)
 _HEX_VALUES[_HEX] = _HEX_VALUES[np.frombuffer(b"0123456789abcdef", np.uint8)] = np.arange(16)
 
@@ -280,7 +282,7 @@ def _hex(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def from_hexadecimal(strings: pa.Array) -> pa.Array:
-    """The bytes that strings spell in base 16, after a 0 if the digits are odd; NULL for other strings."""
+    """Decode hexadecimal strings, with a leading 0 if the number of digits is odd; NULL for other strings."""
     offsets, raw = layout(strings)
     bounds = offsets - offsets[0]
     digits = _HEX_VALUES[raw[offsets[0] : offsets[-1]]]
@@ -309,7 +311,7 @@ def text_entry(
     coerce: Coercion | None = None,
     **options: Any,
 ) -> Function:
-    """An entry for a function of strings. allowed: what its arguments are, a type or a test of types each."""
+    """Build the entry of a string function. allowed: for each argument its type, or a predicate of types."""
     counts = arity or (len(allowed), len(allowed))
     targets = tuple(a for a in allowed if isinstance(a, pa.DataType))
     rule = accept(result, *allowed)

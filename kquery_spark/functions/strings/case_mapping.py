@@ -14,7 +14,7 @@ from kquery_spark.functions.registry import CallContext, Function, VersionChange
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-# Letters of Unicode 15 to 17, which ICU maps and an older Python does not: (first capital, first small, how many).
+# Letters of Unicode 15 to 17, which ICU maps but an older Python does not: (first capital, first small, number of letters).
 _NEW_LETTERS = (
     (0x1C89, 0x1C8A, 1),
     (0xA7CB, 0x264, 1),
@@ -45,7 +45,7 @@ def _to_lower(value: str) -> str:
 def _map_case(
     ascii_kernel: Any, evaluate: Callable[[str], str], args: Sequence[Vector], context: CallContext
 ) -> Data:
-    """ASCII strings at once by Arrow, the others one distinct value at a time by Python's full mapping."""
+    """Map ASCII strings at once with Arrow, and each other distinct string with Python's full case mapping."""
     data = args[0].data
     plain = pc.string_is_ascii(data)
     if pc.all(plain).as_py() is not False:
@@ -71,12 +71,12 @@ def _lower(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _title(value: str) -> str:
-    """Each word between spaces with its first character in title case and the rest in lower case."""
+    """Convert each word between spaces: its first character to title case, the others to lower case."""
     return " ".join(word[:1].title().translate(_TO_CAPITAL) + _lower_tail(word) for word in value.split(" "))
 
 
 def _lower_tail(word: str) -> str:
-    # lower() must see the first character too: a final sigma depends on what stands before it
+    # lower() needs the first character, too, because a final sigma depends on the characters before it
     lowered = _to_lower(word)
     return lowered[len(word[:1].lower()) :]
 

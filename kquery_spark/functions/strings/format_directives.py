@@ -25,12 +25,12 @@ class Directive:
     conversion: str
 
     def padded(self, text: str) -> str:
-        """The string in its width, which counts Java's characters of 16 bits, filled with spaces."""
+        """Pad a string with spaces to the directive's width, which counts UTF-16 code units."""
         width = self.width if text.isascii() else self.width - sum(c > "\uffff" for c in text)
         return text.ljust(width) if "-" in self.flags else text.rjust(width)
 
     def cut(self, text: str) -> str:
-        """The first characters of a string, where the format says how many."""
+        """Cut a string to the directive's precision, if it has one."""
         if self.precision is None or len(text) < self.precision:
             return text
         if not text.isascii() and max(text) > "\uffff":
@@ -38,7 +38,7 @@ class Directive:
         return text[: self.precision]
 
     def signed(self, digits: str, negative: bool) -> str:
-        """Digits with their sign in their width, filled with zeros where the format says so."""
+        """Add the sign to digits and pad them to the directive's width, with zeros if it has the flag 0."""
         sign = self.sign(negative)
         if "0" in self.flags:
             digits = digits.rjust(self.width - len(sign), "0")
@@ -51,7 +51,7 @@ class Directive:
 
 @functools.lru_cache(maxsize=256)
 def directives(source: str) -> tuple[str | Directive, ...]:
-    """Strings and directives of a format; Unsupported for a directive that the engine does not know."""
+    """Split a format into literal strings and directives; raises Unsupported for unknown directives."""
     parts: list[str | Directive] = []
     at, ordinary = 0, 0
     while at < len(source):
@@ -78,7 +78,7 @@ def _directive(match: re.Match[str], position: int, source: str) -> Directive:
     if allowed is None or set(flags) - set(allowed) or len(set(flags)) < len(flags):
         raise _unknown(source)
     if {"-", "0"} <= set(flags) or {"+", " "} <= set(flags) or (match[3] is None and set("-0") & set(flags)):
-        raise _unknown(source)  # an error in Java
+        raise _unknown(source)  # Java raises an error
     if match[4] is not None and conversion not in "sf":
         raise _unknown(source)
     precision = None if match[4] is None else int(match[4])

@@ -1,4 +1,4 @@
-"""FORMAT_STRING for formats of the common directives, each rendered as a column of its own and then joined."""
+"""FORMAT_STRING for the common directives. Each directive is rendered as a column of strings, and the columns are joined."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _render_argument(directive: Directive, vector: Vector, context: CallContext) -> pa.Array:
-    """An argument's strings, in which NULL is a string, too."""
+    """Render an argument; NULL becomes the string "null", for ``%X`` "NULL", and for ``%b`` "false"."""
     absent = {"b": "false", "X": "NULL"}.get(directive.conversion, "null")
     absent = directive.padded(directive.cut(absent))
     if vector.dtype == t.NULL:
@@ -65,7 +65,7 @@ def _render_argument(directive: Directive, vector: Vector, context: CallContext)
 
 
 def _text(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
-    """``%s``: what Java's toString gives, which is what Spark casts to outside of ANSI mode."""
+    """``%s``: the result of Java's ``toString``, which equals Spark's cast to string outside of ANSI mode."""
     if array.type != t.STRING:
         values = Vector(array.type, array)
         array = cast(values, t.STRING, EvalMode.LEGACY, context.tz, len(array)).array(len(array))
@@ -73,7 +73,7 @@ def _text(directive: Directive, array: pa.Array, context: CallContext) -> pa.Arr
 
 
 def _boolean(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
-    """``%b``: whether it is true, or is anything at all."""
+    """``%b``: the value of a Boolean; for other types, whether the value is not NULL."""
     is_true = array if array.type == t.BOOL else pc.is_valid(array)
     return _fit_to_width(directive, pc.if_else(is_true, "true", "false"), context)
 
@@ -97,7 +97,7 @@ def _whole(directive: Directive, array: pa.Array, context: CallContext) -> pa.Ar
 
 
 def _hexadecimal(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
-    """``%x``: the bits of a number of its type's width."""
+    """``%x``: the bits of an integer in the width of its type."""
     mask = (1 << array.type.bit_width) - 1
 
     def render(value: int) -> str:
@@ -127,7 +127,7 @@ def _decimals(directive: Directive, array: pa.Array, context: CallContext) -> pa
 
 
 def _exact_decimals(directive: Directive, form: str, array: pa.Array, context: CallContext) -> pa.Array:
-    """``%f`` by decimal arithmetic, a number at a time: those that numpy may round to the wrong side."""
+    """``%f`` with decimal arithmetic, number by number, for numbers that numpy may round differently."""
     places = _DEFAULT_DECIMALS if directive.precision is None else directive.precision
 
     def render(value: float) -> str:
@@ -147,13 +147,13 @@ def _exact_decimals(directive: Directive, form: str, array: pa.Array, context: C
 
 
 def _number_layout(directive: Directive, form: str, key: int) -> str:
-    """A number with ``key // 2`` digits before the point, negative for odd keys, with DIGIT for each digit."""
+    """The layout of a number with ``key // 2`` digits before the point, negative for odd keys; DIGIT stands for a digit."""
     number = format(Decimal(10 ** (key // 2 - 1)), form)
     return directive.signed(re.sub("[0-9]", DIGIT, number), bool(key % 2))
 
 
 def _fit_to_width(directive: Directive, strings: pa.Array, context: CallContext) -> pa.Array:
-    """Strings cut and filled with spaces as the directive says."""
+    """Cut strings to the directive's precision, and pad them with spaces to its width."""
     if directive.precision is None and not directive.width:
         return strings
     if has_four_byte_characters(strings):
@@ -187,7 +187,7 @@ def _accepts(conversion: str, dtype: pa.DataType) -> bool:
 
 
 def _type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.DataType:
-    """A string; Unsupported for a format that does not fit the arguments."""
+    """The result type, string; raises Unsupported for a format that does not match the arguments."""
     if types[0] not in (t.STRING, t.NULL):
         raise PlanError("the format of FORMAT_STRING is a string")
     if values[0] is COLUMN:

@@ -1,4 +1,4 @@
-"""TO_CHAR, TO_NUMBER and TRY_TO_NUMBER by formats that are constants."""
+"""TO_CHAR, TO_NUMBER and TRY_TO_NUMBER with constant formats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MASK, which hides the characters of a string by their kind, and QUOTE."""
+"""MASK, which replaces the characters of a string by their kind, and QUOTE."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _kind(character: str) -> int:
 
 
 def _mask(args: Sequence[Vector], context: CallContext) -> Data:
-    """The string with capital letters, small letters, digits and others replaced."""
+    """Replace upper-case letters, lower-case letters, digits, and other characters."""
     given = [a.data.as_py() for a in args[1:]]
     masks = _Masks((*given, *_DEFAULTS[len(given) :]))
     return per_distinct(lambda text: text.translate(masks), args[:1], context)
@@ -70,7 +70,7 @@ def _check_masks(values: Sequence[object]) -> None:
 
 
 def _quote(args: Sequence[Vector], context: CallContext) -> Data:
-    """The string in single quotes, those in it behind backslashes."""
+    """Put the string in single quotes, and escape single quotes in it by backslashes."""
     escaped = pc.replace_substring(args[0].array(context.num_rows), "'", "\\'")
     return pc.binary_join_element_wise("'", escaped, "'", pa.scalar("", t.STRING))
 

@@ -46,7 +46,7 @@ def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
 
 @functools.lru_cache(maxsize=512)
 def _like_tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
-    """A LIKE pattern as literal pieces, ``None`` for ``%`` and ``""`` for ``_``; adjacent literals are joined."""
+    """Split a LIKE pattern into tokens: None for ``%``, ``""`` for ``_``, and the longest possible literals."""
     tokens: list[str | None] = []
     literal = ""
 

@@ -1,4 +1,4 @@
-"""Numbers by a format of digits: what TO_CHAR, TO_NUMBER and TRY_TO_NUMBER take, as ``S999,990.00``."""
+"""Number formats of TO_CHAR, TO_NUMBER and TRY_TO_NUMBER, such as ``S999,990.00``."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from kquery_spark.types import names as t
 _TOKEN = re.compile(r"[09]+|[.DG,$S]|MI|PR")
 _ORDER = re.compile(r"<?[MS]?[$]?(?:d(?:,d)*)?\.?d?[MS>]?")
 _MAX_PRECISION = 38
-_TOO_LONG = -1  # instead of the number of digits, for numbers with more digits than the format
-_SPACES = r"[\t-\r\x1c-\x20]*"  # white space to Java
+_TOO_LONG = -1  # replaces the number of digits for numbers with more digits than the format
+_SPACES = r"[\t-\r\x1c-\x20]*"  # Java's white space
 _NO_DIGITS = r"[-+$<>,\t-\r\x1c-\x20]"
 _WITHOUT_DIGITS = pa.array(["", "."])
 
@@ -37,14 +37,14 @@ class Digits:
 
 
 Token = str | tuple[Digits, ...]
-"""A sign by its letter (``<`` and ``>`` for PR), or the runs of digits between thousands separators."""
+"""A sign, given by its letter (``<`` and ``>`` for PR), or the runs of digits between thousands separators."""
 
 
 @dataclass(frozen=True)
 class NumberFormat:
-    """A format: its tokens in order, and the precision and scale of the numbers that it writes.
+    """A parsed format: its tokens in order, and the precision and scale of the numbers that it writes.
 
-    reading: the regular expression of the strings that it reads.
+    reading: a regular expression for the strings that it parses.
     """
 
     tokens: tuple[Token, ...]
@@ -53,7 +53,7 @@ class NumberFormat:
     reading: str
 
     def parse(self, strings: pa.Array) -> pa.Array:
-        """The numbers that strings of the format are; NULL for other strings."""
+        """Parse strings of the format to numbers; NULL for other strings."""
         if pc.any(pc.invert(pc.string_is_ascii(strings))).as_py():
             raise Unsupported("TO_NUMBER of strings that are not ASCII is not supported")
         digits = pc.replace_substring_regex(strings, _NO_DIGITS, "")
@@ -68,7 +68,7 @@ class NumberFormat:
         )
 
     def write(self, value: Decimal) -> str:
-        """The number in the format; ``#`` instead of its digits if it has more than the format."""
+        """Write a number in the format; if it has more digits than the format, all digits are ``#``."""
         whole, _, fraction = format(value.copy_abs(), "f").partition(".")
         whole, fraction = whole.lstrip("0"), fraction.rstrip("0")
         if len(whole) > self.precision - self.scale or len(fraction) > self.scale:
@@ -77,7 +77,7 @@ class NumberFormat:
         return form % (*whole, *fraction.ljust(self.scale, "0"))
 
     def write_all(self, numbers: DecimalParts, mask: Any) -> pa.Array:
-        """``write`` for each number, without a loop over them; NULL where ``mask``."""
+        """Write all numbers at once, grouped by their layout; NULL for rows in ``mask``."""
         unit = 10 ** max(numbers.scale - self.scale, 0)
         counts = digit_counts(numbers.whole)
         is_too_long = (counts > self.precision - self.scale) | (numbers.fraction % unit != 0)
@@ -93,7 +93,7 @@ class NumberFormat:
 
 @functools.lru_cache(maxsize=256)
 def number_format(source: str) -> NumberFormat:
-    """The format of a string; Unsupported for one that Spark does not take either."""
+    """Parse a format; raises Unsupported for one that Spark does not accept either."""
     tokens: list[Token] = []
     behind_point, shape = False, ""
     for piece in _pieces(source):
@@ -169,7 +169,7 @@ def _layout(form: NumberFormat, whole_digits: int | None, negative: bool) -> str
 
 
 class _Writer:
-    """Writes one number; a sign stands beside the digits, where spaces fill the format."""
+    """Writes one number. If spaces fill the format before the digits, the sign is written right before the digits."""
 
     def __init__(self, form: NumberFormat, whole: str, fraction: str, negative: bool) -> None:
         self.form, self.negative, self.out = form, negative, ""
@@ -204,7 +204,7 @@ class _Writer:
                     self._space()
 
     def _space(self) -> None:
-        """A space, before a sign that stands last."""
+        """Write a space, before the sign if that was written last."""
         signs = len(self.out) - len(self.out.rstrip("+-<"))
         at = len(self.out) - signs
         self.out = f"{self.out[:at]} {self.out[at:]}"
@@ -230,7 +230,7 @@ class _Writer:
         self.out = digits + sign + self.out[len(digits) :]
 
     def _strip_point(self) -> None:
-        """Blank a point that no digit follows."""
+        """Replace a decimal point by a space if no digit follows it."""
         at = self.out.find(".")
         if at >= 0 and self.out[at + 1 : at + 2] in ("", " "):
             self.out = f"{self.out[:at]} {self.out[at + 1 :]}"

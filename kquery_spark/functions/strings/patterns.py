@@ -44,7 +44,9 @@ class _Reader:
         self.groups = 0
         self.anchored_start = self.anchored_end = self.splits_line_end = False
         self.repeated_group = False
-        self.optional = self.returns = False  # the last part: can it match nothing, can it end with \r
+        self.optional = self.returns = (
+            False  # whether the last part can match the empty string, or can end with \r
+        )
 
     def fail(self, what: str) -> Unsupported:
         return Unsupported(
@@ -212,7 +214,7 @@ class _Reader:
         raise self.fail(f"the escape \\{escaped} in a character class")
 
     def hyphen(self, is_first: bool, last_was_class: bool) -> str:
-        """A hyphen in a character class: itself at the ends, between characters the sign of a range."""
+        """Read a hyphen in a character class: a literal at both ends of the class, a range between characters."""
         if is_first or self.peek() == "]":
             return r"\-"
         if last_was_class:
@@ -266,7 +268,7 @@ def translate(source: str, named_group: int | None = None) -> Pattern:
 
 
 def _python(text: str) -> str:
-    """A pattern for RE2 as Python's ``re`` spells it."""
+    """Translate a pattern from RE2's syntax to that of Python's ``re``."""
     return (
         text.replace(r"\z", r"\Z")
         .replace(r"\x{85}", "\x85")

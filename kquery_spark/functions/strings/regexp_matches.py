@@ -28,12 +28,16 @@ from kquery_spark.kernels.text import Bytes, layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
-_MARKS = [*range(1, 9), *range(14, 32), 127, 0]  # control characters that strings hardly have
-_MAX_REPLACED_GROUP = 9  # in replacements RE2 reads a group's number as one digit
+_MARKS = [*range(1, 9), *range(14, 32), 127, 0]  # control characters that rarely occur in strings
+_MAX_REPLACED_GROUP = 9  # in replacement strings of RE2, a group number has one digit
 
 
 def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
-    """A group of every match: each is put between two marks, by which the string is split then."""
+    """Return a group of every match: replaces each match by the group between two marks, and splits the string there.
+
+    The mark is a control character that does not occur in the strings. For the pattern ``a(b)`` and the mark ``|``, the
+    string ``xabyab`` becomes ``x|b|y|b|``; the second, fourth, ... pieces are the groups.
+    """
     n = context.num_rows
     if has_null_constant(args):
         return pa.nulls(n, context.dtype)
@@ -55,7 +59,7 @@ def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _without_group(array: pa.Array, pattern: Pattern, group: int) -> pa.Array:
-    """Spark asks for the group only where there is a match."""
+    """Handle a group that the pattern does not have: an error only if a string matches, because Spark checks it then."""
     check_line_ends(pattern, array)
     if pc.any(pc.match_substring_regex(array, pattern.text)).as_py():
         raise bad_group("regexp_extract_all", pattern, group)
@@ -85,7 +89,7 @@ def _second_pieces(lists: pa.ListArray) -> pa.ListArray:
 
 
 def _instr(args: Sequence[Vector], context: CallContext) -> Data:
-    """The number of the character with which the first match begins, from 1; 0 if there is none."""
+    """The 1-based character position of the first match; 0 if there is none."""
     n = context.num_rows
     if has_null_constant(args):
         return pa.nulls(n, t.INT)
@@ -137,7 +141,7 @@ register(
         calls=CallForm(columns=(0, 1), adds=(2, ", 1")),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
-    # Spark reads the third argument, a group, only to give NULL for NULL
+    # Spark uses the third argument, a group, only to return NULL if it is NULL
     pattern_function(
         _instr,
         "regexp_instr",

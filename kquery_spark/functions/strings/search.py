@@ -1,4 +1,4 @@
-"""Functions that search in strings and replace parts of them."""
+"""Functions that search strings, and replace parts of them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from kquery_spark.types.vector import Data, Vector
 
 
 def _find(array: pa.Array, needle: str, mask: Any) -> pa.Array:
-    """One-based character position of the first occurrence, 0 for none."""
+    """The 1-based character position of the first occurrence; 0 if there is none."""
     byte_offsets = pc.find_substring(array, needle)
     at = np.asarray(byte_offsets.fill_null(-1).to_numpy(zero_copy_only=False), np.int64)
     characters = Characters(array)
@@ -48,7 +48,7 @@ def _instr(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _locate(args: Sequence[Vector], context: CallContext) -> Data:
-    """``locate(sub, str, start)``: 0 when the start is NULL or before 1."""
+    """``locate(sub, str, start)``: 0 if the start is NULL or less than 1."""
     needle, text = args[0], args[1]
     if len(args) == 2:
         return _instr([text, needle], context)
@@ -60,7 +60,7 @@ def _locate(args: Sequence[Vector], context: CallContext) -> Data:
         if begin < 1:
             return 0
         if not sub:
-            return 1  # UTF8String.indexOf finds the empty string at 0 wherever it starts
+            return 1  # UTF8String.indexOf returns 0 for the empty string, whatever the start
         return value.find(sub, begin - 1) + 1
 
     positions = per_distinct(evaluate, args, context)
@@ -162,7 +162,7 @@ _S, _I = t.STRING, t.INT
 
 
 def _test(name: str, kernel: Kernel, catalyst: str, invalid_utf8: RowRule) -> Function:
-    """A condition on where one string is in another."""
+    """Build the entry of a predicate such as CONTAINS, which tests the position of one string in another."""
     return text_entry(
         name,
         kernel,

@@ -1,4 +1,8 @@
-"""Writes JSON values as GET_JSON_OBJECT returns them: strings without escapes, containers as Jackson copies them."""
+"""Writes JSON values as GET_JSON_OBJECT returns them: strings without escapes, containers as Jackson copies them.
+
+Invariant: a value never becomes longer than its bytes in the document, so ``out``, which is as large as all documents, has
+room for all values, and no function checks that. Strings that could become longer return -1 instead, and Python writes them.
+"""
 
 from __future__ import annotations
 

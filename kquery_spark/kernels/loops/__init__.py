@@ -1,6 +1,12 @@
-"""Loops that neither pyarrow nor numpy offers, compiled by numba when this package is imported.
+"""Loops that decode Parquet and split delimited text, compiled by numba when this package is imported.
 
-Only ``compiled.py`` imports it.
+- ``memory``: unchecked loads and stores, as building blocks
+- ``footers``: parses footers; ``parquet_pages``: parses page headers
+- ``parquet``: unpacks dictionary indices of up to 16 bits, and compares them with a selection while they are unpacked
+- ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
+- ``text``: splits lines of delimited text
+
+Only ``compiled.py`` imports this package.
 """
 
 from kquery_spark.kernels.loops.footers import scan

@@ -1,4 +1,4 @@
-"""Compiles the scan of ``thrift_scan.py``."""
+"""Compiles ``thrift_scan.scan``, the parser of Parquet footers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,11 @@
-"""Loads, stores and copies of several bytes at any offset, without bounds checks, which numba's arrays do not offer."""
+"""Loads, stores and copies of several bytes at any offset of a byte array, which numba does not offer.
+
+Each function is an LLVM intrinsic: it computes the address, casts the pointer, and loads or stores without alignment and
+WITHOUT BOUNDS CHECKS. Every caller must ensure beforehand that all bytes exist. For example, ``load64(data, 3)`` reads the
+bytes 3 to 10, so ``data`` needs at least 11. A wrong offset reads foreign memory or ends the process.
+
+Byte order is that of the machine; the callers assume a little-endian one.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +19,7 @@ from numba.extending import intrinsic
 
 @intrinsic
 def load64(typing: Any, data: Any, at: Any) -> Any:
-    """Load the eight bytes from ``at`` on as a little-endian integer."""
+    """Load the eight bytes from ``at`` on as an unsigned integer."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -24,7 +31,7 @@ def load64(typing: Any, data: Any, at: Any) -> Any:
 
 @intrinsic
 def store64(typing: Any, data: Any, at: Any, value: Any) -> Any:
-    """Store an integer, little-endian, in the eight bytes from ``at`` on."""
+    """Store a 64-bit integer in the eight bytes from ``at`` on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -36,7 +43,7 @@ def store64(typing: Any, data: Any, at: Any, value: Any) -> Any:
 
 @intrinsic
 def load32(typing: Any, data: Any, at: Any) -> Any:
-    """Loads the four bytes from ``at`` on as a little-endian integer of 64 bits."""
+    """Load the four bytes from ``at`` on as an unsigned integer, extended to 64 bits."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -49,7 +56,7 @@ def load32(typing: Any, data: Any, at: Any) -> Any:
 
 @intrinsic
 def store32(typing: Any, data: Any, at: Any, value: Any) -> Any:
-    """Stores the low half of a 64-bit integer, little-endian, in the four bytes from ``at`` on."""
+    """Store the low half of a 64-bit integer in the four bytes from ``at`` on."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -62,7 +69,7 @@ def store32(typing: Any, data: Any, at: Any, value: Any) -> Any:
 
 @intrinsic
 def copy_bytes(typing: Any, target: Any, to: Any, source: Any, at: Any, count: Any) -> Any:
-    """Copies ``count`` bytes between arrays of bytes that do not overlap, from ``source[at]`` to ``target[to]`` on."""
+    """Copy ``count`` bytes from ``source[at]`` on to ``target[to]`` on; the arrays must not overlap."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         target_array = context.make_array(signature.args[0])(context, builder, arguments[0])

@@ -1,13 +1,28 @@
-"""The pages of a Parquet column chunk: their headers and definition levels.
+"""Parses the page headers of a Parquet column chunk.
 
 A column chunk is a sequence of pages, each behind a header in Thrift's compact protocol (parquet.thrift of
 apache/parquet-format):
 
     header | dictionary page | header | data page | header | data page | ...
 
-``page_table`` reads all headers of a chunk in one call and writes a row of integers for each page. Nothing here trusts
-the bytes: positions past the end, negative sizes and unknown kinds of pages make the result -1, and the caller lets
-pyarrow read the chunk, which reports what is wrong with it.
+``page_table`` reads all headers of a chunk in one call and writes a row of integers for each page. The header of a data page
+with 100 values in 80 bytes, stored uncompressed, has these bytes:
+
+    15 00        field 1, I32: type 0, a data page
+    15 A0 01     field 2, I32: 80 bytes after decompression (zigzag varints: A0 01 is 160, or 80)
+    15 A0 01     field 3, I32: 80 bytes as stored
+    2C           field 5, struct: DataPageHeader
+      15 C8 01   field 1, I32: 100 values
+      15 00      field 2, I32: encoding 0, PLAIN
+      15 06      field 3, I32: encoding 3, RLE, of the definition levels
+      15 06 00   field 4, I32: encoding 3, RLE, of the repetition levels; end of DataPageHeader
+    00           end of PageHeader
+
+No function trusts the bytes: a position past the end, a negative size or an unknown kind of page makes the result -1. The
+caller then lets pyarrow read the chunk, which reports the damage.
+
+Positions may run past ``end`` by a few bytes, because ``byte_at`` returns 0 there. This keeps the loops free of checks; the
+callers compare the final position with ``end``.
 """
 
 from __future__ import annotations
@@ -18,9 +33,10 @@ import numba
 from numba import int64, uint8, uint64
 
 KIND, VALUES, BODY, SIZE, RAW_SIZE, ENCODING, LEVEL_ENCODING, LEVEL_BYTES, COMPRESSED, HEADER_KIND = range(10)
-"""Columns of the page table: the page's type, number of values, where its bytes begin in the chunk and how many they are,
-stored and decompressed, the encodings of its values and definition levels, for version 2 the bytes of its levels and
-whether it is compressed, and the type of page that its inner header describes."""
+"""Columns of the page table. KIND: the page's type. VALUES: the number of values. BODY: the position of its bytes in the
+chunk. SIZE, RAW_SIZE: their number, as stored and after decompression. ENCODING, LEVEL_ENCODING: the encodings of values and
+definition levels. LEVEL_BYTES: the size of the levels in a page of version 2. COMPRESSED: whether the values are
+compressed. HEADER_KIND: the page type of the inner header, which must be equal to KIND."""
 
 PAGE_FIELDS = 10
 RAW_BYTES, COMPRESSED_PAGES, INDEX_PAGES = range(3)
@@ -46,13 +62,13 @@ Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 
 @numba.njit(inline="always")
 def byte_at(data: Any, at: Any, end: Any) -> Any:
-    """One byte as an integer, 0 past the end: a 0 ends every Thrift struct and every varint, so all loops end there, too."""
+    """One byte as an integer; 0 past the end, which ends every Thrift struct and varint, so that all loops terminate."""
     return int64(data[at]) if at < end else int64(0)
 
 
 @numba.njit
 def varint(data: Any, at: Any, end: Any) -> Any:
-    """A variable-length integer and the position behind it, which is past ``end`` if the bytes are too few."""
+    """Read a varint; returns it and the position after it, which is past ``end`` if the bytes end too early."""
     value, shift = uint64(0), 0
     while True:
         byte = byte_at(data, at, end)
@@ -66,14 +82,18 @@ def varint(data: Any, at: Any, end: Any) -> Any:
 
 @numba.njit
 def _zigzag(data: Any, at: Any, end: Any) -> Any:
-    """A signed integer and the position behind it."""
+    """Read a signed integer; returns it and the position after it."""
     value, at = varint(data, at, end)
     return int64(uint64(value) >> uint64(1)) ^ -(value & 1), at
 
 
 @numba.njit
 def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
-    """The position behind a value of a Thrift type; past the end for lists and maps, which page headers do not have."""
+    """The position after a value of a Thrift type; past the end for lists and maps, which page headers do not have.
+
+    The loop also skips nested structs without recursion: ``depth`` counts the open ones. The outer loop skips a value of
+    type ``kind``, and the inner loop reads the next field header, or closes structs that end.
+    """
     depth = 0
     while at <= end:
         if kind == _STRUCT:
@@ -108,7 +128,11 @@ def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
 
 @numba.njit
 def _inner_header(data: Any, at: Any, end: Any, kind: Any, page: Any) -> Any:
-    """Reads a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2; returns the position behind it."""
+    """Read a DataPageHeader, DictionaryPageHeader or DataPageHeaderV2 into a row; returns the position after it.
+
+    kind: the type of page that has this header. Fields that are not I32 are skipped, except for ``is_compressed`` of version
+    2, a boolean whose value is the field's type.
+    """
     page[HEADER_KIND] = kind
     field = int64(0)
     while at <= end:
@@ -147,7 +171,7 @@ def _inner_header(data: Any, at: Any, end: Any, kind: Any, page: Any) -> Any:
 
 @numba.njit
 def _page_header(data: Any, at: Any, end: Any, page: Any) -> Any:
-    """Reads one PageHeader into a row of the table; returns the position behind it."""
+    """Read one PageHeader into a row of the table; returns the position after it."""
     page[:] = _UNKNOWN
     page[LEVEL_BYTES] = 0
     page[COMPRESSED] = 1
@@ -181,7 +205,10 @@ def _page_header(data: Any, at: Any, end: Any, page: Any) -> Any:
 
 @numba.njit
 def _is_sound(page: Any, left: Any, is_first: Any, levels: Any) -> Any:
-    """Whether a page's header is complete, its bytes are in the chunk, and its definition levels have today's form."""
+    """True if a page's header is complete, its bytes are in the chunk, and its definition levels are RLE-encoded.
+
+    left: the number of bytes in the chunk after the header. is_first: whether the page may be a dictionary page.
+    """
     kind, values, size, raw_size = page[KIND], page[VALUES], page[SIZE], page[RAW_SIZE]
     if kind != page[HEADER_KIND] or (kind == DICTIONARY and not is_first):
         return False
@@ -197,7 +224,11 @@ def _is_sound(page: Any, left: Any, is_first: Any, levels: Any) -> Any:
 
 @numba.njit
 def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
-    """The bytes of a Snappy literal and where they begin; -1 if its size is cut off."""
+    """The size of a Snappy literal and the position of its bytes; size -1 if it is truncated.
+
+    tag: its first byte. The upper six bits are the size minus 1 if that is below 60. The values 60 to 63 mean that the size
+    minus 1 follows in one to four bytes.
+    """
     size = int64(tag >> 2)
     if size >= 60:
         size_bytes = size - 59
@@ -212,7 +243,7 @@ def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
 
 @numba.njit
 def _single_literal(data: Any, at: Any, end: Any, raw_size: Any) -> Any:
-    """Where the bytes begin of a Snappy block that stores them as one literal, uncompressed; -1 for any other block."""
+    """The position of the raw bytes in a Snappy block that consists of a single literal; -1 for other blocks."""
     size, at = varint(data, at, end)
     if size != raw_size or at >= end or data[at] & uint8(3):
         return int64(-1)
@@ -222,7 +253,7 @@ def _single_literal(data: Any, at: Any, end: Any, raw_size: Any) -> Any:
 
 @numba.njit
 def _find_literal(data: Any, page: Any) -> None:
-    """Marks a page as not compressed if its Snappy block is one literal, as for bytes that Snappy cannot shorten."""
+    """Mark a page as not compressed if its Snappy block is one literal, which Snappy writes for incompressible bytes."""
     if page[KIND] == DATA_V2:
         return
     at = _single_literal(data, page[BODY], page[BODY] + page[SIZE], page[RAW_SIZE])
@@ -232,11 +263,13 @@ def _find_literal(data: Any, page: Any) -> None:
 
 @numba.njit(int64(Bytes, int64, numba.boolean, int64, int64[:, ::1], int64[::1]), cache=True, nogil=True)
 def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals: Any) -> Any:
-    """Writes the dictionary page to row 0, of kind -1 if there is none, and each data page to a row; returns their number.
+    """Write the page table of a chunk; returns the number of data pages.
 
-    -1 for a chunk with other pages than a flat column of ``rows`` rows has, ``TOO_MANY_PAGES`` if the table is too short.
-    levels: whether the column has definition levels, which must then have one bit. codec: ``AS_STORED``, ``SNAPPY`` (a page
-    that is one literal becomes one that is not compressed) or ``OTHER_CODEC``. totals: receives the totals of the chunk.
+    Row 0 is the dictionary page, with kind -1 if there is none; the other rows are the data pages. Returns -1 if the pages
+    are not those of a flat column with ``rows`` rows, and ``TOO_MANY_PAGES`` if the table has too few rows.
+
+    levels: whether the column has definition levels, which must then have one bit. codec: ``AS_STORED``, ``SNAPPY`` (pages
+    that consist of one literal are marked as not compressed) or ``OTHER_CODEC``. totals: receives the totals of the chunk.
     """
     at, end = int64(0), int64(len(data))
     count, total = 0, int64(0)
@@ -245,6 +278,7 @@ def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals
     while at < end:
         if count + 1 == len(pages):
             return int64(TOO_MANY_PAGES)
+        # only the first page may be the dictionary; it is parsed into the next free row and then moved to row 0
         is_first = count == 0 and pages[0, KIND] == _UNKNOWN
         page = pages[count + 1]
         at = _page_header(data, at, end, page)
@@ -271,6 +305,6 @@ def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals
 
 @numba.njit
 def are_all_present(data: Any, at: Any, end: Any, rows: Any) -> Any:
-    """Whether definition levels are one run that says that no row is NULL."""
+    """True if definition levels are a single run of ones for at least ``rows`` rows, so that no row is NULL."""
     header, at = varint(data, at, end)
     return header & 1 == 0 and header >> 1 >= rows and at < end and data[at] == uint8(1)

@@ -1,8 +1,16 @@
-"""Decodes the pages of a Parquet column chunk into strings: one buffer of bytes, and the offsets of the rows in it.
+"""Decodes the strings of a Parquet column chunk into an Arrow layout: one buffer of bytes, and the offset of each row in it.
 
-A string is stored as its size in four bytes and its own bytes, in data pages or in the dictionary. For each page the
-positions of the rows' strings are collected first, by walking over the sizes or by dictionary indices, and the bytes of the
-selected rows are copied then.
+In data pages and in the dictionary, a string is its size in four bytes followed by its bytes. For example, "ab", "" and "c"
+are stored as
+
+    02 00 00 00 61 62   00 00 00 00   01 00 00 00 63
+
+with the places 4, 10 and 14: the positions of the bytes, so that the size is in the four bytes before a place. For each
+page, the places of the rows' strings are collected first, by walking over the sizes or by dictionary indices. Then the bytes
+of the selected rows are copied.
+
+Invariant: a place is only collected after its size was compared with the end of the page or dictionary, so the copy needs no
+further check of its input.
 """
 
 from __future__ import annotations
@@ -33,9 +41,9 @@ from kquery_spark.kernels.loops.parquet_values import (
     unpack_indices,
 )
 
-_LENGTH = 4  # bytes of a string's size
-_SLACK = 16  # bytes that a copy may write behind a string
-_SHORT = 64  # bytes of a string up to which a loop copies it faster than a call
+_LENGTH = 4  # the number of bytes of a string's size
+_SLACK = 16  # a copy may write this many bytes after a string
+_SHORT = 64  # up to this number of bytes, a loop copies a string faster than a call of memcpy
 _MAX_OFFSET = (1 << 31) - 1
 _MIN_ROOM = 1 << 10
 
@@ -45,7 +53,7 @@ _Offsets, _Text = numba.int32[::1], numba.uint8[::1]
 
 @numba.njit
 def _walk(data: Any, at: Any, end: Any, count: Any, places: Any) -> Any:
-    """Writes where each of ``count`` strings begins, behind its size; False where one does not end before ``end``."""
+    """Write the places of ``count`` strings that are stored one after another; False if one extends past ``end``."""
     for i in range(count):
         if end - at < _LENGTH:
             return False
@@ -62,7 +70,10 @@ def _walk(data: Any, at: Any, end: Any, count: Any, places: Any) -> Any:
 def _page_places(
     buffer: Any, at: Any, end: Any, encoding: Any, count: Any, entries: Any, indices: Any, places: Any
 ) -> Any:
-    """Writes where the strings of a page begin, in the page or in the dictionary; False for other pages."""
+    """Write the places of a page's strings, in the page itself or in the dictionary; False for malformed pages.
+
+    count: the number of strings, without NULLs. entries: the places of the dictionary's strings.
+    """
     if count == 0:
         return True
     if encoding == PLAIN:
@@ -83,18 +94,21 @@ def _page_places(
 
 @numba.njit(inline="always")
 def data_bits(buffer: Any, at: Any) -> Any:
-    """The bit width before a page's dictionary indices."""
+    """The bit width of dictionary indices, in the byte before them."""
     return int64(buffer[at])
 
 
 @numba.njit
 def _spread_places(places: Any, flags: Any) -> None:
-    """Moves the places of the strings to the rows whose flag is 1; -1 for the others."""
+    """Move the places of the strings to the rows whose flag is 1, and write -1 to the others, in place.
+
+    For the places [4, 10] and the flags [1, 0, 1] the result is [4, -1, 10].
+    """
     row = int64(len(flags)) - 1
     at = int64(0)
     for i in range(len(flags)):
         at += int64(flags[i])
-    while row >= 0:  # from the last row on, so that no place is overwritten before it is moved
+    while row >= 0:  # backwards, so that no place is overwritten before it is moved
         if flags[row]:
             at -= 1
             places[row] = places[at]
@@ -105,7 +119,7 @@ def _spread_places(places: Any, flags: Any) -> None:
 
 @numba.njit
 def _grown(out: Any, used: Any, more: Any) -> Any:
-    """An array with the first bytes of another one and room for more."""
+    """Copy the first ``used`` bytes to a new array with twice the size and room for ``more`` bytes."""
     larger = np.empty(2 * len(out) + more, np.uint8)
     copy_bytes(larger, int64(0), out, int64(0), used)
     return larger
@@ -113,7 +127,7 @@ def _grown(out: Any, used: Any, more: Any) -> Any:
 
 @numba.njit(inline="always")
 def _copy(out: Any, to: Any, data: Any, at: Any, size: Any) -> None:
-    """Copies a string; may write up to 15 bytes more."""
+    """Copy a string. Copies whole blocks of 16 bytes, so it may write up to 15 bytes after the string."""
     if size <= _SHORT and at + size + _SLACK <= len(data):
         i = int64(0)
         while i < size:
@@ -139,9 +153,10 @@ def _append(
     levels: Any,
     offsets: Any,
 ) -> Any:
-    """Appends the strings of the rows ``low`` to ``high`` of the output; returns the buffer, its bytes, and the NULLs.
+    """Append the strings of rows ``low`` to ``high`` of the output; returns the buffer, its used size, and the NULL count.
 
-    -1 NULLs if offsets of 32 bits do not reach.
+    out, total: the buffer and its used size; a full buffer is replaced by a larger one. source: the bytes that the places
+    point into. first: the first row of the page. The NULL count is -1 if 32-bit offsets do not suffice.
     """
     nulls = int64(0)
     for k in range(low, high):
@@ -153,7 +168,7 @@ def _append(
             if levels:
                 valid[k] = 1
             size = int64(load32(source, place - _LENGTH))
-            if total + size + _SLACK > len(out):
+            if total + size + _SLACK > len(out):  # the slack is for bytes that _copy writes after the string
                 if total + size > _MAX_OFFSET:
                     return out, total, int64(-1)
                 out = _grown(out, total, size + _SLACK)
@@ -165,7 +180,7 @@ def _append(
 
 @numba.njit
 def _room(pages: Any, is_selected: Any, rows: Any) -> Any:
-    """Bytes that the strings may take, about."""
+    """An estimate of the bytes that the strings take: the pages' bytes, scaled by the share of selected rows."""
     total, count = int64(0), int64(1)
     for page in range(len(pages)):
         total += pages[page, RAW_SIZE]
@@ -193,10 +208,10 @@ def strings(
     valid: Any,
     offsets: Any,
 ) -> Any:
-    """Decodes the strings of a chunk; returns the number of NULLs, -1 for other chunks, and their bytes.
+    """Decode the strings of a chunk; returns the number of NULLs (-1 for other chunks) and the buffer with their bytes.
 
     dictionary, count: the bytes of the dictionary, and the number of its strings. offsets: receives one item more than there
-    are rows; the last one is the number of bytes. Others: as for ``values``.
+    are rows; the last one is the number of bytes. The other parameters are those of ``parquet_values.values``.
     """
     if not are_stored(data, pages):
         return int64(-1), np.empty(0, np.uint8)
@@ -225,7 +240,7 @@ def strings(
                 return int64(-1), out
             if some < page_rows:
                 _spread_places(places, page_flags)
-            source = data if encoding == PLAIN else dictionary
+            source = data if encoding == PLAIN else dictionary  # what the places point into
             out, total, more = _append(
                 out, total, source, places, rows, is_selected, low, high, first, valid, levels, offsets
             )

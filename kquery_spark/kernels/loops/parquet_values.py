@@ -1,11 +1,20 @@
-"""Decodes the pages of a Parquet column chunk into the values of all rows or of selected rows.
+"""Decodes fixed-width values, or dictionary indices, of a Parquet column chunk, for all rows or for selected rows.
 
-One call reads a chunk. For each page that holds selected rows:
+One call of ``values`` decodes a chunk. For each page with selected rows:
 
     decompressed bytes -> definition levels -> dictionary indices -> values of the selected rows
 
-Every loop checks lengths, bit widths and indices before it reads; -1 says that the chunk is not as expected, and pyarrow
-reads it then. Values are copied as bytes, four or eight each, so that one compiled function serves all types.
+Which loops run for a page depends on its NULLs and on the selection:
+
+    no NULLs, all rows        _decode_all writes directly to the output
+    no NULLs, few rows        _decode_some looks up each selected row by its offset
+    no NULLs, many rows       _decode_all decodes the page, _pick copies the selected values
+    NULLs, all rows           _decode_all decodes the values that are present, _spread moves them to their rows
+    NULLs, selected rows      _decode_all, _spread, _pick
+
+Invariant: the loads and stores of ``memory.py`` have no bounds checks. Before each loop, the sizes, bit widths and the
+largest index are compared with the arrays. A function returns -1 or False if a check fails, and pyarrow then reads the
+chunk. Values are copied as four or eight bytes, whatever their type is, so that one compiled function serves all types.
 """
 
 from __future__ import annotations
@@ -40,9 +49,9 @@ from kquery_spark.kernels.loops.parquet_pages import (
     varint,
 )
 
-MAX_BITS = 32  # of a dictionary index
-_MIN_ROWS_PER_SELECTED_ROW = 12  # where fewer are selected, they are looked up one by one
-_LENGTH = 4  # bytes of a size before levels and strings
+MAX_BITS = 32  # the largest bit width of a dictionary index
+_MIN_ROWS_PER_SELECTED_ROW = 12  # if at most one row in 12 is selected, rows are looked up one by one
+_LENGTH = 4  # the number of bytes of a size, which precedes the levels in pages of version 1
 _WORD = 8
 _SLACK = 16
 _MAX_OFFSET = (1 << 31) - 1
@@ -52,7 +61,11 @@ _Rows, _Flags, _Table = numba.int64[::1], numba.uint8[::1], numba.int64[:, ::1]
 
 @numba.njit(inline="always")
 def _index_at(data: Any, at: Any, number: Any, bits: Any) -> Any:
-    """One of the integers of ``bits`` bits that are packed from ``at`` on, all of whose bytes exist."""
+    """Read integer number ``number`` of those packed with ``bits`` bits from ``at`` on; the caller checks that it exists.
+
+    For example, number 3 with 12 bits begins at bit 36: in byte 4, after its lower 4 bits, which are skipped. One load
+    suffices for at most 7 skipped bits and 32 bits. Near the end of the array the bytes are read one by one instead.
+    """
     bit = number * bits
     byte, skipped = at + (bit >> 3), uint64(bit & 7)
     if byte + _WORD <= len(data):
@@ -67,7 +80,7 @@ def _index_at(data: Any, at: Any, number: Any, bits: Any) -> Any:
 
 @numba.njit(inline="always")
 def _repeated_index(data: Any, at: Any, bits: Any) -> Any:
-    """The integer of a run: its bytes are as many as ``bits`` need."""
+    """Read the integer of a repeated run, which is stored in as many whole bytes as ``bits`` need."""
     word = uint64(0)
     for i in range((bits + 7) >> 3):
         word |= uint64(data[at + i]) << uint64(8 * i)
@@ -76,7 +89,13 @@ def _repeated_index(data: Any, at: Any, bits: Any) -> Any:
 
 @numba.njit
 def _unpack_groups(data: Any, at: Any, groups: Any, bits: Any, out: Any, to: Any) -> Any:
-    """Unpacks groups of eight integers of at most 32 bits; returns the largest. Reads up to 36 bytes of the last group."""
+    """Unpack groups of eight integers of at most 32 bits; returns the largest one.
+
+    A group of eight has ``bits`` bytes. Up to 8 bits, it fits into one load. Up to 16 bits, it takes two loads of four
+    integers; the second one begins at bit ``4 * bits``, which for an odd width is in the middle of a byte (``odd`` skips
+    four bits). Wider integers take a load each. The last load of a group begins at byte ``7 * bits / 8``, at most 28, so
+    all loads end at most 36 bytes after the start of the group; the caller checks this for the last group.
+    """
     largest = uint64(0)
     width, mask = uint64(bits), (uint64(1) << uint64(bits)) - uint64(1)
     if bits <= 8:
@@ -111,7 +130,11 @@ def _unpack_groups(data: Any, at: Any, groups: Any, bits: Any, out: Any, to: Any
 
 @numba.njit
 def unpack_indices(data: Any, at: Any, end: Any, bits: Any, count: Any, out: Any) -> Any:
-    """Decodes runs of repeated and of bit-packed integers into ``out``; returns the largest, -1 for other bytes."""
+    """Decode ``count`` integers of the RLE / bit-packing hybrid to ``out``; returns the largest one, -1 for malformed runs.
+
+    ``loops/parquet.py`` describes the encoding. Returning the largest integer lets the caller compare all indices with the
+    size of the dictionary at once, before it looks up any of them.
+    """
     done, largest = int64(0), int64(0)
     while done < count:
         header, at = varint(data, at, end)
@@ -123,10 +146,10 @@ def unpack_indices(data: Any, at: Any, end: Any, bits: Any, count: Any, out: Any
             if ((length * bits + 7) >> 3) > end - at:
                 return int64(-1)
             groups = length >> 3
-            # a group's loads may go as far as 36 bytes past the start of the last one
+            # groups that are too close to the end of the array for the loads of _unpack_groups are decoded one by one
             while groups > 0 and at + (groups - 1) * bits + 36 > len(data):
                 groups -= 1
-            if bits == 0:
+            if bits == 0:  # a dictionary with one value: all indices are 0, and a group has no bytes to load
                 groups = int64(0)
             largest = max(largest, _unpack_groups(data, at, groups, bits, out, done))
             for i in range(8 * groups, length):
@@ -150,7 +173,11 @@ def unpack_indices(data: Any, at: Any, end: Any, bits: Any, count: Any, out: Any
 def unpack_indices_at(
     data: Any, at: Any, end: Any, bits: Any, rows: Any, low: Any, high: Any, first: Any, out: Any
 ) -> Any:
-    """The same for some rows, ``rows[low:high]`` less ``first``, in rising order; other runs are skipped."""
+    """Look up single integers of the RLE / bit-packing hybrid; returns the largest one, -1 for malformed runs.
+
+    Their positions are ``rows[low:high] - first``, in rising order. The headers of all runs up to the last position are
+    read, but runs that contain none of the positions are not decoded.
+    """
     run_start, run_end, largest = int64(0), int64(0), int64(0)
     start, is_packed = at, False
     for k in range(low, high):
@@ -175,7 +202,10 @@ def unpack_indices_at(
 
 @numba.njit
 def _look_up(dictionary: Any, indices: Any, count: Any, width: Any, out: Any, to: Any) -> None:
-    """Copies the dictionary's values at the indices to ``out``; the indices themselves for width 0."""
+    """Copy the dictionary's values at the indices to ``out``; for width 0, copy the indices themselves.
+
+    The caller has compared the largest index with the number of values in the dictionary.
+    """
     if width == 8:
         for i in range(count):
             store64(out, to + 8 * i, load64(dictionary, 8 * int64(indices[i])))
@@ -201,7 +231,7 @@ def _decode_all(
     out: Any,
     to: Any,
 ) -> Any:
-    """Decodes ``count`` values of a page to ``out`` from byte ``to`` on; False for other pages."""
+    """Decode ``count`` values of a page to ``out`` from byte ``to`` on; False for malformed pages and other encodings."""
     if count == 0:
         return True
     if encoding == PLAIN:
@@ -238,7 +268,10 @@ def _decode_some(
     out: Any,
     to: Any,
 ) -> Any:
-    """Decodes ``rows[low:high]`` of a page of ``count`` rows that begins with row ``first`` and has no NULL."""
+    """Decode ``rows[low:high]`` of a page without NULLs; False for malformed pages and other encodings.
+
+    first, count: the page's first row and its number of rows.
+    """
     if encoding == PLAIN:
         if width == 0 or count * width > end - at:
             return False
@@ -257,7 +290,7 @@ def _decode_some(
 def _pick(
     values: Any, at: Any, rows: Any, low: Any, high: Any, first: Any, width: Any, out: Any, to: Any
 ) -> None:
-    """Copies the values of ``rows[low:high]``; the value of row ``first`` is at ``at``."""
+    """Copy the values of ``rows[low:high]`` to ``out``. The value of row ``first`` is at byte ``at`` of ``values``."""
     if width == 8:
         for k in range(high - low):
             store64(out, to + 8 * k, load64(values, at + 8 * (rows[low + k] - first)))
@@ -268,7 +301,11 @@ def _pick(
 
 @numba.njit
 def _spread(packed: Any, flags: Any, count: Any, width: Any, out: Any, to: Any) -> None:
-    """Copies values to the rows whose flag is 1, and zeros to the others; ``packed`` has room for one value more."""
+    """Move packed values to the rows whose flag is 1, and write zeros to the other rows.
+
+    There is no branch: ``-flag`` is a mask of all ones or all zeros, and the position advances by the flag. So the loop also
+    loads a value for NULL rows after the last valid one, for which ``packed`` needs room for one more value.
+    """
     at = int64(0)
     if width == 8:
         for i in range(count):
@@ -284,7 +321,11 @@ def _spread(packed: Any, flags: Any, count: Any, width: Any, out: Any, to: Any) 
 
 @numba.njit
 def page_parts(data: Any, page: Any, levels: Any) -> Any:
-    """Where the values of a data page begin, -1 for other pages, and end; where its levels begin and end."""
+    """The start (-1 for malformed pages) and end of a data page's values, and the start and end of its levels.
+
+    version 1:  [size of the levels, 4 bytes] [levels] [values]      without levels: [values]
+    version 2:  [levels] [values]                                    the header has the size of the levels
+    """
     begin = page[BODY]
     end = begin + page[SIZE]
     if page[KIND] == DATA_V2:
@@ -300,7 +341,7 @@ def page_parts(data: Any, page: Any, levels: Any) -> Any:
 
 @numba.njit
 def are_stored(data: Any, pages: Any) -> Any:
-    """Whether the bytes of all pages are in the array, decompressed, as the table says."""
+    """True if the positions and sizes of all pages in the table lie within the array of decompressed bytes."""
     for page in range(len(pages)):
         at, size = pages[page, BODY], pages[page, SIZE]
         if at < 0 or size < 0 or at + size > len(data) or pages[page, LEVEL_BYTES] > size:
@@ -310,7 +351,7 @@ def are_stored(data: Any, pages: Any) -> Any:
 
 @numba.njit
 def present(levels: Any, buffer: Any, at: Any, end: Any, flags: Any) -> Any:
-    """The number of rows that are not NULL, -1 for other levels; ``flags`` is filled unless that is all rows."""
+    """The number of rows that are not NULL; -1 for malformed levels. ``flags`` is written only if there may be a NULL."""
     count = int64(len(flags))
     if not levels or are_all_present(buffer, at, end, count):
         return count
@@ -319,7 +360,7 @@ def present(levels: Any, buffer: Any, at: Any, end: Any, flags: Any) -> Any:
 
 @numba.njit
 def largest_number(pages: Any, column: Any) -> Any:
-    """The largest number in a column of the page table."""
+    """The largest number in a column of the page table; 0 for an empty table."""
     largest = int64(0)
     for page in range(len(pages)):
         largest = max(largest, pages[page, column])
@@ -328,7 +369,7 @@ def largest_number(pages: Any, column: Any) -> Any:
 
 @numba.njit
 def range_end(rows: Any, low: Any, limit: Any) -> Any:
-    """The number of the first of the rows, from ``low`` on, that is not below ``limit``."""
+    """Binary search from ``low`` on: the position of the first row number that is not below ``limit``."""
     high = int64(len(rows))
     while low < high:
         middle = (low + high) >> 1
@@ -356,22 +397,25 @@ def values(
     valid: Any,
     out: Any,
 ) -> Any:
-    """Decodes fixed-width values, or dictionary indices, of a chunk; returns the number of NULLs, -1 for other chunks.
+    """Decode the fixed-width values, or the dictionary indices, of a chunk; returns the number of NULLs, or -1.
 
-    pages: the data pages of ``page_table``, decompressed. dictionary, entries: the dictionary's bytes and the number of its
-    values. width: bytes of a value, 4 or 8; 0 for 32-bit dictionary indices. levels: whether the column can be NULL.
-    is_selected: whether ``rows``, positions in rising order, are read instead of all rows. valid: receives a flag for each
-    row if the column can be NULL. out: receives the values, zero for NULL.
+    data, pages: the decompressed bytes and the table of the data pages. dictionary, entries: the dictionary's bytes and the
+    number of its values. width: the number of bytes of a value, 4 or 8; 0 for 32-bit dictionary indices. levels: whether
+    the column can be NULL. is_selected: whether ``rows``, positions in rising order, are read instead of all rows. valid:
+    receives a flag for each row if the column can be NULL. out: receives the values, zero for NULL. Returns -1 for malformed
+    pages and other encodings.
     """
     if not are_stored(data, pages) or entries < 0 or entries * width > len(dictionary):
         return int64(-1)
-    slot = width if width else int64(_LENGTH)
+    slot = width if width else int64(_LENGTH)  # bytes of a value in the output
     longest = largest_number(pages, VALUES)
+    # scratch space of one page: indices; NULL flags; values that are present; values of all rows
     indices = np.empty(longest + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
     packed = np.empty((longest + 1) * slot + _SLACK if levels else int64(_SLACK), np.uint8)
     whole = np.empty(longest * slot + _SLACK if is_selected else int64(_SLACK), np.uint8)
     first, low, nulls = int64(0), int64(0), int64(0)
+    # ``first`` is the page's first row. The page's values are written to positions ``low`` to ``high`` of the output.
     for number in range(len(pages)):
         page = pages[number]
         count = page[VALUES]

@@ -75,7 +75,11 @@ _HIGH_LIMIT, _LOW_LIMIT = 0x4B3B4CA85A86C47A, 0x098A224000000000
 def _field(
     values: Any, at: Any, end: Any, metas: Any, meta: Any, meta_end: Any, names: Any, low: Any, high: Any
 ) -> Any:
-    """Return the position of the field with a name in an object; ABSENT if there is none."""
+    """Return the position of the field with a name in an object; ABSENT if there is none.
+
+    Fields are sorted by name. Like Spark, it searches small objects linearly and others by binary search, so that both
+    return the same field of an object whose fields are not sorted.
+    """
     size, offset_bytes, offsets, start = container(values, at, end)
     if size < 0:
         return MALFORMED
@@ -168,7 +172,8 @@ def decimal_of(values: Any, at: Any, end: Any, info: Any) -> Any:
         limit = int64(1_000_000_000 if size == 4 else 1_000_000_000_000_000_000)
         return scale <= digits and -limit < low < limit, scale, low, int64(-1 if low < 0 else 0)
     high = signed(values, at + 10, 8)
-    # Compare the absolute value with 10 ** 38.
+    # Compare the absolute value with 10 ** 38. The 128-bit negation is ~x + 1; it carries into the upper word if the lower
+    # word becomes 0.
     above, below = uint64(high), uint64(low)
     if high < 0:
         below = ~below + uint64(1)

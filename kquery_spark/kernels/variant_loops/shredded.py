@@ -260,7 +260,19 @@ def _rebuild(
     nodes: Any, fields: Any, raw: Any, words: Any, flags: Any, node: Any, row: Any, meta: Any, meta_end: Any, depth: Any,
     out: Any, state: Any, keys: Any, table: Any, stamps: Any, entries: Any,
 ) -> Any:  # fmt: skip
-    """Write the value of a node for one row; return a status."""
+    """Write the value of a node for one row; return a status.
+
+    Which columns have a value in the row decides what it is:
+
+        value   typed_value
+        yes     NULL          the encoded variant in ``value``
+        NULL    yes           the typed value
+        yes     yes           an object: typed fields from ``typed_value``, the others from ``value``
+        NULL    NULL          a missing field, which the caller skips; otherwise ODD
+
+    Children write their values directly behind each other into ``out``. Their offsets are collected in ``entries``, and
+    ``finish_container`` puts the header in front of them.
+    """
     kind, has_value, at, end = nodes[node, TYPED_KIND], False, int64(0), int64(0)
     if _is_there(flags, nodes[node, VALUE_FLAGS], row):
         has_value = True
@@ -290,7 +302,8 @@ def _rebuild(
                 return status
         state[TOP] = base
         return finish_container(out, state, start, False, entries, base, high - low)
-    # A typed object: rebuild the typed fields, append the other fields from ``value``, and merge both by name.
+    # A typed object: rebuild the typed fields, append the other fields from ``value``, and merge both by name. Its entries
+    # need twice the room, since ``_merge`` writes the merged entries after the unmerged ones.
     count, extra = nodes[node, TYPED_COUNT], int64(0)
     offset_bytes = offsets = values = int64(0)
     if has_value:

@@ -1,4 +1,4 @@
-"""Column types of CSV files by Spark's inference rules (``inferSchema``), from all values of all files."""
+"""Infers the column types of CSV files from all values of all files, by Spark's rules (``inferSchema``)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,12 @@ _YEAR_LIKE = r"\A[+-]?[0-9]{4,7}\z"
 
 @dataclass
 class ColumnType:
-    """What has been seen of one column so far: families of types, and how wide its numbers are."""
+    """The evidence about one column so far: the families of its values' types, and the width of its numbers.
+
+    families: any of number, date, timestamp, boolean, string. bits: 32 or 64 if there are integers of this width. digits:
+    the most digits of an integer beyond 64 bits. double: whether a number needs a double. year_like: whether an integer may
+    be a year. other_digits: whether an integer has digits that are not ASCII.
+    """
 
     name: str
     families: set[str] = field(default_factory=set)
@@ -33,7 +38,7 @@ class ColumnType:
     other_digits: bool = False
 
     def add(self, strings: pa.Array, options: CsvOptions) -> None:
-        """Take in the values of one block."""
+        """Add the values of one block."""
         strings = strings.drop_null()
         strings = strings.filter(pc.not_equal(strings, ""))
         if not len(strings) or "string" in self.families:
@@ -53,7 +58,7 @@ class ColumnType:
                 self.bits = max(self.bits, bits)
                 break
         else:
-            # without such a number they may all be whole ones, like 1.5e1, which Spark takes for decimals
+            # without a certain fraction all numbers may be whole, like 1.5e1, and Spark infers a decimal for these
             fraction = pc.any(pc.match_substring_regex(strings, _FRACTION)).as_py()
             if not fraction or quick_cast(strings, t.DOUBLE) is None:
                 return False
@@ -97,7 +102,7 @@ class ColumnType:
             self.double = True
 
     def result(self, tz: str) -> pa.DataType:
-        """The inferred type; Unsupported where Spark's own answer depends on the order of its partitions."""
+        """The inferred type. Raises Unsupported if Spark's result depends on the order in which it reads the rows."""
         if not self.families or "string" in self.families:
             return t.STRING
         if len(self.families) > 1:
@@ -112,11 +117,11 @@ class ColumnType:
     def _number(self) -> pa.DataType:
         if self.double:
             if self.other_digits:
-                raise self._depends_on_order()  # Java reads digits of other scripts as integers, not as doubles
+                raise self._depends_on_order()  # Java parses digits of other scripts as integers, but not as doubles
             return t.DOUBLE
         if self.digits:
             if self.digits < {0: 0, 32: 10, 64: 20}[self.bits]:
-                # integers count with the digits of their type, but with their own after a decimal
+                # Spark gives an integer the digits of its type before the first decimal, but its own digits after it
                 raise self._depends_on_order()
             return t.decimal(self.digits, 0)
         return t.LONG if self.bits == 64 else t.INT
@@ -128,7 +133,7 @@ class ColumnType:
 
 
 def safe_names(header: list[str], options: CsvOptions) -> list[str]:
-    """Column names of a header line: numbered where they are missing or not unique."""
+    """Column names from a header line, as Spark makes them: missing and duplicate names get the column's index."""
     if not options.header:
         return [options.names.format(i, i + 1) for i in range(len(header))]
     keys = [name if options.case_sensitive else name.lower() for name in header]

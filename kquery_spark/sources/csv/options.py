@@ -22,10 +22,10 @@ _MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 class CsvOptions:
     """Decides how lines are split into values and how values are interpreted; the defaults are the same as in Spark.
 
-    ``names``: what columns are called where there is no header, with ``{0}`` for the index from 0 and
-    ``{1}`` from 1. ``strict_dates``: a dateFormat is given, so that nothing else is a date. ``date_format``,
-    ``timestamp_format`` and ``timestamp_ntz_format``: the patterns of such columns, empty for what Spark reads by default.
-    ``case_sensitive`` decides which names of a header are the same.
+    names: the column names for files without a header; ``{0}`` stands for the index from 0, ``{1}`` for that from 1.
+    strict_dates: whether the user set dateFormat, so that other strings are not dates. date_format, timestamp_format,
+    timestamp_ntz_format: the patterns of such columns; empty for Spark's default format. case_sensitive: whether header
+    names that differ in case are different names.
     """
 
     header: bool = False
@@ -55,27 +55,27 @@ class CsvOptions:
 
     @property
     def trims(self) -> bool:
-        """Whether blanks around unquoted values are dropped."""
+        """True if blanks around unquoted values are dropped."""
         return self.trim_leading or self.trim_trailing
 
     @property
     def has_patterns(self) -> bool:
-        """Whether dates or times are read by a pattern."""
+        """True if dates or timestamps are parsed with a pattern."""
         return bool(self.date_format or self.timestamp_format or self.timestamp_ntz_format)
 
     def pattern_of(self, dtype: pa.DataType) -> str:
-        """The pattern by which strings are read as dates or times, or an empty text."""
+        """The pattern for parsing strings of a date or timestamp type; an empty string for the default format."""
         if t.is_timestamp(dtype) and dtype.tz is not None:
             return self.timestamp_format
         return {t.DATE: self.date_format, t.TIMESTAMP_NTZ: self.timestamp_ntz_format}.get(dtype, "")
 
     @property
     def doubles_quotes(self) -> bool:
-        """Whether a quote inside a quoted value is written twice."""
+        """True if a quote inside a quoted value is written twice."""
         return self.escape == self.quote
 
     def has_escapes(self, block: bytes) -> bool:
-        """Whether a block has an escape other than the quote itself."""
+        """True if the block has an escape character other than the quote itself."""
         return not self.doubles_quotes and self.escape.encode() in block
 
     def distinguishes_empty_values(self, pruned: bool) -> bool:
@@ -84,24 +84,24 @@ class CsvOptions:
 
     @property
     def words(self) -> dict[str, float]:
-        """What is written for the numbers that have no digits."""
+        """The strings that stand for NaN and the infinities."""
         return {self.positive_inf: math.inf, self.negative_inf: -math.inf, self.nan_value: math.nan}
 
     @property
     def words_are_numbers(self) -> bool:
-        """Whether one of the words may be read as a number, like -999 for NaN."""
+        """True if one of these strings has digits and may be a number, like -999 for NaN."""
         return any(map(str.isdigit, "".join(self.words)))
 
     @property
     def markers(self) -> tuple[str, ...]:
-        """Strings of unquoted values that are NULL."""
+        """The unquoted values that are NULL."""
         return ("", self.null_value) if self.null_value else ("",)
 
 
 def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptions:
-    """Read Spark's CSV options (names in any case, values text, booleans or numbers).
+    """Parse Spark's CSV options. Names may have any case; values are strings, booleans or numbers.
 
-    Raises Unsupported, with a sentence, for an option the engine does not follow exactly.
+    Raises Unsupported for an option that the engine does not support exactly.
     """
     options = {k.lower(): v for k, v in given.items() if v is not None and k.lower() not in _WRITE_ONLY}
     _drop_harmless(options)
@@ -142,9 +142,9 @@ def csv_options(given: Mapping[str, object], time_zone: str = "UTC") -> CsvOptio
 
 
 def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
-    """Pop the patterns of dates and times from options, as arguments of ``CsvOptions``.
+    """Remove the date and timestamp patterns from ``options``, and return them as arguments of ``CsvOptions``.
 
-    Unsupported for a pattern that the engine does not read strings by, as an empty one.
+    Raises Unsupported for a pattern that the engine does not support, for example an empty one.
     """
     patterns: dict[str, Any] = {"strict_dates": "dateformat" in options}
     for key, argument in _PATTERNS.items():
@@ -157,7 +157,7 @@ def pop_patterns(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _drop_harmless(options: dict[str, object]) -> None:
-    """Take out options that change no row with these values; Unsupported for their other values."""
+    """Remove options whose value does not affect the rows; raises Unsupported for their other values."""
     options.pop("path", None)
     for key in ("inputbuffersize", "samplingratio", "maxcharspercolumn", "recursivefilelookup"):
         if str(options.pop(key, "")).lower() not in ("", "-1", "1.0", "1", "false"):
@@ -183,7 +183,7 @@ _PATTERNS = {
 }
 _ALLOWED: dict[str, tuple[object, ...]] = {
     "locale": ("en-US",),
-    "linesep": (),  # not even a newline, which if set is the only one
+    "linesep": (),  # no value is allowed: if a newline is set, Spark does not accept other line ends
     "chartoescapequoteescaping": ("",),
     "enabledatetimeparsingfallback": (),
     "unescapedquotehandling": ("STOP_AT_DELIMITER",),

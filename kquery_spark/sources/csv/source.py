@@ -245,7 +245,7 @@ def _add_values(
 
 
 def _columns_of(file: DataFile, options: CsvOptions) -> tuple[str, list[str]]:
-    """The first line of a file and what the columns are called by it."""
+    """The first line of a file, and the column names that follow from it."""
     line, _ = _header_line(first_lines(file), options)
     if line is None:
         raise SourceError(f"{file.path} has no line to take column names from")
@@ -253,7 +253,7 @@ def _columns_of(file: DataFile, options: CsvOptions) -> tuple[str, list[str]]:
 
 
 def _without_line(block: bytes, line: bytes) -> bytes:
-    """Spark leaves every line that equals the header out of the inference."""
+    """Remove every line that equals the header; Spark ignores all of these in schema inference."""
     if line not in block:
         return block
     return b"\n".join(x for x in block.split(b"\n") if x != line)

@@ -1,6 +1,7 @@
-"""Values of one CSV line exactly as Spark's tokenizer (univocity, stopping at delimiters) cuts them.
+"""Splits a CSV line exactly like Spark's tokenizer (univocity with STOP_AT_DELIMITER).
 
-The path for odd lines: a character at a time, so it is used only where the quick path's answer might differ.
+This state machine examines one character at a time, so it is used only for lines that the fast readers might split
+differently (``blocks.py``).
 """
 
 from __future__ import annotations
@@ -11,22 +12,27 @@ from kquery_spark.sources.csv.options import CsvOptions
 
 
 class LineTokenizer:
-    """Cuts lines; the state machine keeps univocity's variables so that both can be compared.
+    """Splits lines. The state machine has the variables of univocity's ``CsvParser``, so that both can be compared.
 
-    A quoted value ends at a quote before a delimiter. Text after a closing quote turns the whole value,
-    quotes included, into plain text up to the next delimiter. An opening quote never closed is dropped.
+    A quoted value ends at a quote before a delimiter. Characters after a closing quote turn the whole value, quotes
+    included, into an unquoted value up to the next delimiter. An opening quote that is never closed is dropped:
+
+        "a,b",c    two values: a,b and c
+        "a"b,c     two values: "a"b and c
+        "a,b       one value: a,b
     """
 
     def __init__(self, options: CsvOptions) -> None:
         self._o = options
-        # A doubled quote escapes itself only when the quote is the escape; else the escape does too.
+        # If the quote is also the escape character, only a doubled quote is an escape; otherwise a doubled escape is, too.
         self._escape_escape = None if options.quote == options.escape else options.escape
 
     def tokens(self, line: str, selected: Collection[int] | None = None) -> list[str]:
-        """The values of a line that is not empty.
+        """Split a line, which must not be empty.
 
-        ``selected``: the columns to return when not all are; univocity skips others by a shorter rule,
-        which sees other ends of values where a quote follows an escape. Their strings are unspecified.
+        selected: the indexes of the columns that are read, or None for all. Univocity skips the other columns by a simpler
+        rule, which finds another end of a value if a quote follows an escape. The strings of skipped columns are
+        unspecified.
         """
         self._selected = selected
         self._line, self._at = line, 0
@@ -71,7 +77,7 @@ class LineTokenizer:
             self._advance()
 
     def _skipped(self) -> bool:
-        """Skip a quoted value of a column that is not selected."""
+        """Skip a quoted value of a column that is not selected; False if the value must be parsed."""
         if self._selected is None or len(self._values) in self._selected:
             return False
         end = self._line.find(self._o.quote, self._at)
@@ -85,7 +91,7 @@ class LineTokenizer:
         return True
 
     def _plainly_quoted(self) -> bool:
-        """Take a quoted value that has no escapes and ends before a delimiter."""
+        """Read a quoted value that has no escapes and ends before a delimiter; False if the value has another form."""
         quote, escape = self._o.quote, self._o.escape
         end = self._line.find(quote, self._at)
         if end < 0 or self._line[end + 1 : end + 2] != self._o.delimiter or self._line[end - 1] == escape:
@@ -148,14 +154,14 @@ class LineTokenizer:
             self._after_closing_quote()
 
     def _as_plain_text(self) -> None:
-        """Go on to the delimiter in a value that text after its closing quote has turned into plain text."""
+        """Read on to the delimiter, after characters behind the closing quote have made the value an unquoted one."""
         self._text.insert(0, self._o.quote)
         self._advance()
         self._trim = self._o.trim_trailing
         self._until_delimiter()
 
     def _after_closing_quote(self) -> None:
-        """Blanks after a closing quote are dropped; other text there makes the quotes part of the value."""
+        """Drop blanks after a closing quote; other characters there make the quotes part of the value."""
         blanks = []
         while self._ch <= " " and self._ch != self._o.delimiter:
             blanks.append(self._ch)
@@ -166,7 +172,7 @@ class LineTokenizer:
             self._as_plain_text()
 
     def _escaped(self) -> None:
-        """A quote or an escape inside a value; a character that has been used up becomes NUL."""
+        """Handle a quote or an escape inside a value. A character that is consumed as part of an escape becomes NUL."""
         quote, escape = self._o.quote, self._o.escape
         if self._ch == escape and self._prev == self._escape_escape:
             self._text.append(escape)
@@ -199,7 +205,7 @@ class LineTokenizer:
             self._advance()
 
     def _finish(self) -> None:
-        """The line has ended inside a value, after one, or after a delimiter."""
+        """Emit the last value. The line has ended inside a value, after one, or after a delimiter."""
         quote = self._o.quote
         value = self._ch == quote and self._prev == quote
         if not value:

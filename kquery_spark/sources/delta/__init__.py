@@ -1,1 +1,1 @@
-"""Delta tables: Parquet files whose columns may have other names and whose rows may be deleted."""
+"""Delta tables: Parquet files with column mapping and deletion vectors."""

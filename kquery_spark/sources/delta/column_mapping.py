@@ -1,6 +1,6 @@
 """Column mapping of Delta tables: the names and field ids that a table's columns have in its files.
 
-Columns and types are Spark's, in JSON, as Delta's log and Spark's schemas have them.
+Columns and types are in the JSON form of Spark's schemas, which Delta's log uses, too.
 """
 
 from __future__ import annotations
@@ -19,11 +19,10 @@ Column = Mapping[str, Any]
 
 
 def stored_column(column: Column, mapped: Column, mode: str) -> Column:
-    """A column as the table's files have it, under its physical name.
+    """Translate a logical column into the column that is stored in the table's files, with its physical name.
 
-    column: what is read of the table's column, which may be without some fields of its structs. mapped: the whole column,
-    with the metadata of the mapping. Files are read by field ids where the mode says so; with the mode "name" they are not,
-    whatever ids they have.
+    column: the part of the column that the query reads, which may lack fields of structs. mapped: the whole column, with the
+    metadata of the mapping. mode: the mode "id" adds field ids to the result; the mode "name" ignores them.
     """
     given = mapped["metadata"]
     metadata = {key: value for key, value in given.items() if key != _PARQUET_ID}

@@ -1,4 +1,8 @@
-"""Descriptors of deletion vectors as Delta's log and Delta's scans have them (Delta's protocol, "Deletion Vectors")."""
+"""Parses descriptors of deletion vectors, from Delta's log and from Delta's scans (Delta's protocol, "Deletion Vectors").
+
+A descriptor says where a vector is stored: in a file next to the table that is named by a UUID ("u"), in a file with an
+absolute path ("p"), or inline in the log ("i"). UUIDs and inline vectors are encoded in base 85.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +23,10 @@ _HEADER = struct.Struct(">qic")
 
 
 def encoded_deletion_vector(text: str, table: str) -> DeletionVector:
-    """A descriptor as Delta hands it to its file reader (``DeletionVectorDescriptor.serializeToBase64``).
+    """Parse the descriptor that Delta passes to its file reader (``DeletionVectorDescriptor.serializeToBase64``).
 
-    table: the table's path, without an ending slash and not escaped. Raises SourceError for what is none.
+    The decoded bytes are: cardinality (8 bytes), size (4), storage type (1), offset (4, files only), length of the path (2),
+    path. table: the table's path, without a final slash and not escaped. Raises SourceError for a malformed descriptor.
     """
     try:
         data = base64.b64decode(text, validate=True)
@@ -43,9 +48,10 @@ def encoded_deletion_vector(text: str, table: str) -> DeletionVector:
 def deletion_vector(
     storage: str, where: str, offset: int, nbytes: int, count: int, table: str
 ) -> DeletionVector:
-    """A descriptor of the log: ``storageType``, ``pathOrInlineDv``, ``offset``, ``sizeInBytes``, ``cardinality``.
+    """Build the location of a deletion vector from the fields of a descriptor.
 
-    Raises ValueError for one that Delta's protocol does not know.
+    The parameters are ``storageType``, ``pathOrInlineDv``, ``offset``, ``sizeInBytes`` and ``cardinality`` of Delta's log.
+    table: the table's path. Raises ValueError for a descriptor that Delta's protocol does not define.
     """
     if not 4 <= nbytes < MAX_BYTES or count < 0 or offset < 0:
         raise ValueError(f"it has {count} rows in {nbytes} bytes at {offset}")
@@ -67,7 +73,7 @@ def deletion_vector(
 
 
 def _decode(text: str) -> bytes:
-    """Bytes in base 85 with the characters of Z85, five for each four bytes."""
+    """Decode Z85, in which five characters encode four bytes; Python's base 85 has the same code but other characters."""
     if len(text) % 5 or not set(text) <= set(_Z85):
         raise ValueError(f"{text!r} is not in base 85")
     return base64.b85decode(text.translate(_TO_B85))

@@ -24,7 +24,7 @@ DELETED_ROWS = Feature(
 ROW_TRACKING = Feature(
     "queries that read `_metadata` of tables with row tracking",
     reason="Delta's optimizer rewrites _metadata of tables with row tracking, so Spark runs the query",
-    declines_query=True,  # where it optimizes a part of an optimized plan again, it mixes up the fields
+    declines_query=True,  # if a part of an optimized plan is optimized again, Delta mixes up the fields
 )
 
 DELTA = SourceSection(

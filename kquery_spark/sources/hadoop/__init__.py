@@ -1,1 +1,1 @@
-"""HDFS and its logins."""
+"""Access to HDFS, with Kerberos or without."""

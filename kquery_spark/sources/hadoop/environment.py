@@ -1,4 +1,4 @@
-"""Environment variables by which clients of stores and clusters find what they have no option for."""
+"""Sets environment variables for clients of object stores and clusters that have no option for the same purpose."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def variable_set(name: str, value: str) -> Iterator[None]:
-    """Have an environment variable of this process be ``value`` while the block runs, and what it was after it."""
+    """Set an environment variable of this process while the block runs, and restore its previous value afterwards."""
     before = os.environ.get(name)
     os.environ[name] = value
     try:

@@ -29,8 +29,8 @@ INSTALL = "pip install 'kquery-spark[hdfs]'"
 _PATH = re.compile(r"hdfs://([^/@?#]*)(/.*)?$", re.DOTALL)
 DEFAULT_PORT = 8020
 _USER = "HADOOP_USER_NAME"
-_NO_FILES = os.devnull  # a directory of Hadoop's settings in which there are none
-# A host that refuses is tried again as long as Hadoop does it, some seconds; what is set of a name service, as it is set.
+_NO_FILES = os.devnull  # passed as the configuration directory to make the client read no files
+# A single host is retried about as long as in Hadoop, some seconds. For a name service the cluster's own setting applies.
 _NAME_NODES = "dfs.namenode.rpc-address"
 _ATTEMPTS = "dfs.client.failover.max.attempts"
 _ATTEMPTS_OF_ONE_HOST = "3"
@@ -86,7 +86,7 @@ def _client(cluster: HdfsCluster) -> Any:
         except RuntimeError:
             if not cluster.authority or ":" in cluster.authority:
                 raise
-            # the settings know no name service of this name, so it is a host
+            # the settings do not define a name service of this name, so it is a host
             return client_of(f"{cluster.authority}:{DEFAULT_PORT}")
     except (OSError, RuntimeError, ValueError) as error:
         raise SourceError(f"cannot reach hdfs://{cluster.authority}: {error}") from None
@@ -94,7 +94,7 @@ def _client(cluster: HdfsCluster) -> Any:
 
 @cache
 def has_client() -> bool:
-    """Whether the client is installed."""
+    """True if the package ``hdfs-native`` is installed."""
     return importlib.util.find_spec(CLIENT) is not None
 
 
@@ -103,7 +103,7 @@ _clusters: dict[str, HdfsCluster] = {}
 
 
 def connect_clusters(clusters: Iterable[HdfsCluster]) -> None:
-    """Have this process reach clusters in these ways, and as these users, from now on."""
+    """Register how this process connects to clusters, and as which user; replaces earlier registrations."""
     for cluster in clusters:
         if cluster.user is not None and cluster.user != hadoop_user():
             os.environ[_USER] = cluster.user
@@ -112,7 +112,7 @@ def connect_clusters(clusters: Iterable[HdfsCluster]) -> None:
 
 
 def hadoop_user() -> str | None:
-    """Whom a cluster without Kerberos takes this process for; None if the system does not know the user."""
+    """The user name of this process for clusters without Kerberos; None if the system does not define it."""
     named = os.environ.get(_USER)
     if named:
         return named
@@ -125,25 +125,25 @@ def hadoop_user() -> str | None:
 
 
 def _logged_in() -> AbstractContextManager[None]:
-    """Have clients log in by the tokens of this process's clusters, of those that have one."""
+    """A block in which clients log in with the delegation tokens of this process's clusters."""
     with _lock:
         return logged_in_by([cluster.token for cluster in _clusters.values() if cluster.token is not None])
 
 
 def clusters_named_in(data: bytes) -> tuple[HdfsCluster, ...]:
-    """The clusters that this process reaches and that serialized plans name."""
+    """The registered clusters whose paths occur in serialized plans."""
     with _lock:
         return tuple(c for c in _clusters.values() if f"hdfs://{c.authority}/".encode() in data)
 
 
 def authority_of(path: str) -> str | None:
-    """The cluster that a path of HDFS names, empty for the default one; None for other paths."""
+    """The authority of an HDFS path, which is empty for the default cluster; None for other paths."""
     match = _PATH.match(path)
     return None if match is None else match[1]
 
 
 def cluster_of(path: str) -> HdfsCluster | None:
-    """How this process reaches the cluster of a path of HDFS, by default with Hadoop's files; None for other paths."""
+    """The cluster of an HDFS path; if it is not registered, one that Hadoop's files configure. None for other paths."""
     authority = authority_of(path)
     if authority is None:
         return None
@@ -152,7 +152,7 @@ def cluster_of(path: str) -> HdfsCluster | None:
 
 
 def reach_hdfs(path: str) -> tuple[pafs.FileSystem, str] | None:
-    """The filesystem of a path of HDFS and the path in it; None for other paths, and without the client."""
+    """The filesystem of an HDFS path, and the path within it; None for other paths, and without the client."""
     cluster = cluster_of(path)
     if cluster is None or not has_client():
         return None
@@ -160,7 +160,7 @@ def reach_hdfs(path: str) -> tuple[pafs.FileSystem, str] | None:
 
 
 def cluster_of_options(path: str, options: Mapping[str, Any]) -> HdfsCluster | None:
-    """The cluster of a path, given Hadoop's settings by name, which overrule those of its files; None for other paths."""
+    """The cluster of an HDFS path, with Hadoop settings that override those of the files; None for other paths."""
     authority = authority_of(path)
     if authority is None:
         return None

@@ -1,4 +1,4 @@
-"""HDFS as a filesystem of Arrow's, over the client of ``hdfs-native``; files are only read."""
+"""A read-only Arrow filesystem for HDFS, based on the client of ``hdfs-native``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing_extensions import override
 
 LoggedIn = Callable[[], AbstractContextManager[None]]
 
-_NANOSECONDS = 1_000_000  # of a millisecond
+_NANOSECONDS = 1_000_000  # per millisecond
 
 
 class HdfsHandler(pafs.FileSystemHandler):  # type: ignore[misc]
-    """What ``pyarrow.fs.PyFileSystem`` calls; paths are absolute and not escaped.
+    """The handler that ``pyarrow.fs.PyFileSystem`` calls; paths are absolute and not escaped.
 
-    client: a ``hdfs_native.Client``. logged_in: a block in which the client may log in, which it does when it has to.
+    client: a ``hdfs_native.Client``. logged_in: returns a block within which the client can log in if it needs to.
     """
 
     def __init__(self, client: Any, logged_in: LoggedIn = nullcontext) -> None:
@@ -71,9 +71,10 @@ class HdfsHandler(pafs.FileSystemHandler):  # type: ignore[misc]
 
 
 class HdfsFile(io.RawIOBase):
-    """An open file, which stays the version it was opened as.
+    """An open file. Reads never return bytes of another version than the one that was opened.
 
-    A read that fails is tried once more with the blocks' places of now, as data nodes come and go while a file is open.
+    A read that fails is retried once with current block locations, because data nodes may have come or gone since the file
+    was opened.
     """
 
     def __init__(self, client: Any, path: str, logged_in: LoggedIn) -> None:
@@ -144,7 +145,7 @@ def _without_slash(path: str) -> str:
 
 @contextmanager
 def _errors_of(path: str) -> Iterator[None]:
-    """Have whatever the client raises be an OSError of one line."""
+    """Convert all exceptions of the client to OSErrors with a message of one line."""
     try:
         yield
     except FileNotFoundError:
@@ -154,11 +155,11 @@ def _errors_of(path: str) -> Iterator[None]:
     except (RuntimeError, NotImplementedError) as error:
         raise OSError(_first_line(error)) from None
     except BaseException as error:
-        if type(error).__name__ != "PanicException":  # of Rust, which Python cannot import
+        if type(error).__name__ != "PanicException":  # a panic in Rust; Python code cannot import this class
             raise
         raise OSError(f"the client of HDFS failed: {_first_line(error)}") from None
 
 
 def _first_line(error: BaseException) -> str:
-    """The message without the stack of the name node, whose line ends the client may have escaped."""
+    """The message without the name node's stack trace, in which the client may have escaped the line ends."""
     return str(error).split("\n", 1)[0].split("\\n", 1)[0]

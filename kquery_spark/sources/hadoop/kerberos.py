@@ -1,4 +1,4 @@
-"""Logins of Kerberos and Hadoop's delegation tokens, by which this process reads clusters that ask for them."""
+"""Kerberos logins and Hadoop delegation tokens, with which this process reads secure clusters."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 TOKEN_FILE = "HADOOP_TOKEN_FILE_LOCATION"
-"""The environment variable of Hadoop's clients that names a file of delegation tokens."""
+"""The environment variable by which Hadoop's clients find a file of delegation tokens."""
 HOLDS_TOKENS = hasattr(os, "memfd_create")
-"""Whether this process can hand tokens to a client; on Linux it can."""
+"""True if this process can pass tokens to a client, which is so on Linux."""
 _LIBRARY = "libkrb5.so.3"
 # Hadoop's Credentials: magic number and version of a file whose entries are written as Writables.
 _HEADER = b"HDTS\x00"
@@ -20,7 +20,10 @@ _HEADER = b"HDTS\x00"
 
 @dataclass(frozen=True)
 class DelegationToken:
-    """What a name node takes for a login. identifier, password, kind: Hadoop's. service: the cluster, for its client."""
+    """A delegation token, which a name node accepts instead of a Kerberos login.
+
+    identifier, password, kind: as Hadoop defines them. service: the cluster for which a client uses the token.
+    """
 
     identifier: bytes = field(repr=False)
     password: bytes = field(repr=False)
@@ -29,7 +32,7 @@ class DelegationToken:
 
 
 def default_principal() -> str | None:
-    """Whose tickets the default cache of this process holds, like ``alice@EXAMPLE.COM``; None where there are none."""
+    """The principal of the default ticket cache, for example ``alice@EXAMPLE.COM``; None if there is no such cache."""
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:
@@ -52,9 +55,9 @@ def default_principal() -> str | None:
 
 
 class _TokenFile:
-    """An unnamed file of tokens, to which an environment variable points as long as a caller needs it.
+    """An anonymous file of tokens in memory. An environment variable points to it as long as a caller needs it.
 
-    The file stays until there are other tokens, as a process that was started meanwhile may look for it later.
+    The file stays open until the tokens change, because a child process that was started meanwhile may open it later.
     """
 
     def __init__(self) -> None:
@@ -65,7 +68,7 @@ class _TokenFile:
         self._files: list[int] = []
 
     def take(self, content: bytes) -> None:
-        """Have the environment name a file of this content until ``release``."""
+        """Make the environment variable name a file with this content until ``release``."""
         with self._lock:
             if content != self._content:
                 self._write(content)
@@ -75,7 +78,7 @@ class _TokenFile:
             os.environ[TOKEN_FILE] = f"/proc/{os.getpid()}/fd/{self._files[-1]}"
 
     def release(self) -> None:
-        """One user less; the last one leaves the environment as the first one found it."""
+        """End one use. The last one restores the value that the environment variable had before the first one."""
         with self._lock:
             self._users -= 1
             if self._users:
@@ -100,9 +103,9 @@ _token_file = _TokenFile()
 
 @contextmanager
 def logged_in_by(tokens: Sequence[DelegationToken]) -> Iterator[None]:
-    """Have clients of HDFS in this process log in by tokens while the block runs; by other means where there are none.
+    """Make HDFS clients in this process log in with these tokens while the block runs; without tokens, do nothing.
 
-    The tokens are in memory only. Blocks may overlap; the tokens of the one that began last count in all.
+    The tokens are stored in memory only. If blocks overlap in several threads, the tokens of the latest one apply to all.
     """
     if not tokens or not HOLDS_TOKENS:
         yield
@@ -115,7 +118,7 @@ def logged_in_by(tokens: Sequence[DelegationToken]) -> Iterator[None]:
 
 
 def _written(tokens: Sequence[DelegationToken]) -> bytes:
-    """Tokens as Hadoop's ``Credentials.write`` writes them, and no secret keys."""
+    """Encode tokens like Hadoop's ``Credentials.write``, with an empty list of secret keys."""
     parts = [_number(len(tokens))]
     for token in tokens:
         service = token.service.encode()
@@ -125,7 +128,10 @@ def _written(tokens: Sequence[DelegationToken]) -> bytes:
 
 
 def _number(value: int) -> bytes:
-    """A length as Hadoop's ``WritableUtils.writeVInt`` writes it."""
+    """Encode a length like Hadoop's ``WritableUtils.writeVInt``: one byte below 128, else a size byte and big-endian bytes.
+
+    For example, 300 becomes 8E 01 2C.
+    """
     if value < 128:
         return bytes([value])
     data = value.to_bytes((value.bit_length() + 7) // 8, "big")

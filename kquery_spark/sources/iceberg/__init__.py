@@ -1,1 +1,1 @@
-"""Iceberg tables: data files whose columns go by field ids and whose rows may be deleted."""
+"""Iceberg tables: data files whose columns are resolved by field id and whose rows may be deleted."""

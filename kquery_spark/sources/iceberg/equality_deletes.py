@@ -1,4 +1,4 @@
-"""Columns whose values decide which rows of Iceberg's files are deleted."""
+"""The key columns of Iceberg's equality deletes: the columns whose values decide which rows are deleted."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kquery_spark.sources.iceberg.features import EQUALITY_TYPE, MANY_EQUALITY_D
 from kquery_spark.sources.iceberg.tasks import DeleteFile, Field, PlannedFile
 from kquery_spark.types import names as t
 
-_MAX_VALUES = 20_000_000  # of all files of deleted values; every task may hold most of them
+_MAX_VALUES = 20_000_000  # rows of all delete files together; a task may have most of them in memory
 _DECIMAL = re.compile(r"decimal\((\d+), ?(\d+)\)")
 # Types with one representation per value. Floats are not here: Iceberg distinguishes zeros and NaNs that Spark does not.
 _TYPES = {
@@ -27,7 +27,10 @@ _TYPES = {
 
 
 def equality_deletes(files: Iterable[PlannedFile]) -> list[DeleteFile]:
-    """The files of deleted values that apply to some of the data files, each once; Unsupported for too many values."""
+    """The equality delete files that apply to any of the data files, without duplicates.
+
+    Raises Unsupported if they have too many rows, or key columns of an unsupported type.
+    """
     deletes = {delete.path: delete for file in files for delete in file.equality_deletes}
     count = sum(delete.rows for delete in deletes.values())
     if count > _MAX_VALUES:
@@ -41,7 +44,7 @@ def equality_deletes(files: Iterable[PlannedFile]) -> list[DeleteFile]:
 def further_keys(
     deletes: Iterable[DeleteFile], fields: Sequence[Field], names: Collection[str]
 ) -> list[tuple[pa.Field, Field]]:
-    """The columns of no field in ``fields``, which only decide what is deleted, under names that are none of ``names``."""
+    """The key columns that the query does not read (that are not in ``fields``), with names that are not in ``names``."""
     known = {field.id for field in fields}
     keys = {key.id: key for delete in deletes for key in delete.keys if key.id not in known}
     columns = []

@@ -1,7 +1,8 @@
-"""Name mappings: the field ids of data files that other programs wrote without any, by the names of their columns.
+"""Name mappings: assign field ids, by column name, to data files that other programs wrote without field ids.
 
-Iceberg's procedures ``add_files``, ``migrate`` and ``snapshot`` leave one in the table's properties. Its specification,
-"Column Projection" and appendix C, "Name Mapping Serialization"; ``ApplyNameMapping`` of its Java library.
+Iceberg's procedures ``add_files``, ``migrate`` and ``snapshot`` store a mapping in the table's properties. See "Column
+Projection" and appendix C, "Name Mapping Serialization" of Iceberg's specification, and ``ApplyNameMapping`` of its Java
+library.
 """
 
 from __future__ import annotations
@@ -16,20 +17,20 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.sources.parquet.field_ids import parts_of, with_id
 
-#: The table's property that holds the mapping, in JSON.
+#: The table property that contains the mapping, in JSON.
 PROPERTY = "schema.name-mapping.default"
 
 
 @dataclass(frozen=True)
 class MappedField:
-    """What a name stands for. id: None for a name that has none itself; nested: the names inside of it."""
+    """The meaning of a name. id: the field id; None if the name has none. nested: the mapping of the nested fields."""
 
     id: int | None
     nested: NameMapping = field(default_factory=dict)
 
 
 NameMapping = Mapping[str, MappedField]
-"""The fields of a table, or those inside of one, by the names that they have in files."""
+"""The fields of a table, or the nested fields of one field, by their names in data files."""
 
 
 def read_name_mapping(text: str) -> NameMapping:
@@ -50,15 +51,15 @@ def _mapped(fields: Iterable[Mapping[str, Any]]) -> dict[str, MappedField]:
 
 
 def mapped_fields(fields: Iterable[pa.Field], mapping: NameMapping) -> list[pa.Field]:
-    """A file's fields with the ids of a mapping, by exact names; those that it does not name get none.
+    """Add the field ids of a mapping to a file's fields, by exact name; fields that are not in the mapping get no id.
 
-    The parts of lists and maps are called ``element``, ``key`` and ``value`` in a mapping, whatever the file calls them.
+    In a mapping, the parts of lists and maps are always named ``element``, ``key`` and ``value``.
     """
     return [_mapped_field(column, mapping.get(column.name)) for column in fields]
 
 
 def _check_no_dot(name: str) -> None:
-    """Raise Unsupported for a name with a dot, as Iceberg looks for a nested field by its names with dots between them."""
+    """Raise Unsupported for a name with a dot, because Iceberg joins the names of a nested field's path with dots."""
     if "." in name:
         raise Unsupported(f"Iceberg may take {name} for a field inside of a column, so Spark reads the table")
 
@@ -72,7 +73,7 @@ def _mapped_field(column: pa.Field, mapped: MappedField | None) -> pa.Field:
 
 
 def _with_parts(dtype: pa.DataType, parts: list[pa.Field]) -> pa.DataType:
-    """A nested type with other parts; a list of any kind becomes a plain one."""
+    """Replace the children of a nested type; a list of any kind becomes a plain list."""
     if pa.types.is_struct(dtype):
         return pa.struct(parts)
     if pa.types.is_map(dtype):

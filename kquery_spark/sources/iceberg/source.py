@@ -1,7 +1,16 @@
-"""The source of an Iceberg scan: each data file under the names that it has for the table's fields.
+"""Builds the source of an Iceberg scan, which reads each data file with the column names that the file has.
 
-Columns are found by field id, so files that were written before a rename have other names for them. Files that agree in
-names are read as one source. Iceberg's specification, "Column Projection".
+Iceberg resolves columns by field id, so a file that was written before a rename has other names. Files with the same names
+(``_Layout``) are read as one ``ParquetSource``. Views on top add row positions, remove deleted rows, and rename the columns:
+
+    ConcatenatedSource                  all files
+      RenamedColumns                    per layout: from the file's names to the table's
+        LiveRows                        position deletes and deletion vectors
+          NumberedRows                  the metadata column _pos
+            ParquetSource               the files of one layout
+
+``EqualityDeletesView`` is the outermost source if there are equality deletes. See "Column Projection" in Iceberg's
+specification.
 """
 
 from __future__ import annotations
@@ -39,16 +48,17 @@ from kquery_spark.sources.views.numbered_rows import NumberedRows
 from kquery_spark.sources.views.renamed import RenamedColumns
 
 FILE_FORMAT = PARQUET
-"""The format of the data files that are read."""
-_VECTOR_FRAME_BYTES = 8  # the length in front of a deletion vector and the checksum behind it
+"""The format of the data files that the engine reads."""
+_VECTOR_FRAME_BYTES = 8  # the length before a deletion vector and the checksum after it
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """How some data files have the table's columns.
+    """How the table's columns are stored in a group of data files.
 
-    schema: the columns, in the table's order, under the files' names. constants: the names of those that are not read from
-    the files. position: the name of one more column with the position of each row in its file; None for none.
+    schema: the columns in the table's order, with the files' names. constants: the names of the columns that are not stored
+    in the files and have one value per file. position: the name of an additional column with the position of each row in
+    its file; None if the query does not read it.
     """
 
     schema: pa.Schema
@@ -63,10 +73,10 @@ def iceberg_source(
     path_of: Callable[[str], str],
     name_mapping: Callable[[], str | None] = lambda: None,
 ) -> Source:
-    """The source of the columns in ``schema``, which ``fields`` describes by position.
+    """Build the source of an Iceberg scan. schema, fields: the columns to read, and Iceberg's description of each.
 
-    path_of: the path by which the engine opens a file, given Iceberg's; Unsupported for filesystems that it does not read.
-    name_mapping: returns the table's, in JSON, for data files without field ids; None if it has none.
+    path_of: translates Iceberg's path of a file to the engine's; raises Unsupported for filesystems that the engine does not
+    read. name_mapping: returns the table's name mapping in JSON, or None; called only for data files without field ids.
     """
     if not files:
         return local_source(schema.empty_table())
@@ -92,7 +102,7 @@ def iceberg_source(
 
 
 def _deleted_values(delete: DeleteFile, schema: pa.Schema, path_of: Callable[[str], str]) -> Source:
-    """The values of a file of deleted ones."""
+    """The source of an equality delete file."""
     columns = pa.schema([column.with_nullable(True) for column in schema])
     source, _ = _joined(columns, delete.keys, [PlannedFile(delete.path, delete.size)], path_of)
     return source
@@ -126,7 +136,7 @@ def _source(
     files: Sequence[tuple[DataFile, PlannedFile]],
     path_of: Callable[[str], str],
 ) -> Source:
-    """The source of files of one layout."""
+    """Build the source of the files with one layout."""
     source: Source = ParquetSource(tuple(opened for opened, _ in files), layout.schema, layout.constants)
     if layout.position is not None:
         source = NumberedRows(source, layout.position)
@@ -137,7 +147,7 @@ def _source(
 
 
 def data_file(file: PlannedFile, path_of: Callable[[str], str]) -> DataFile:
-    """A planned file as the engine opens it; path_of: as of ``iceberg_source``."""
+    """Convert a planned file to a DataFile. path_of: as in ``iceberg_source``."""
     path = path_of(file.path)
     return DataFile(path, file.size, modified_ms(path), stamp=stamp_of(path))
 
@@ -149,7 +159,7 @@ def _parsed(name_mapping: str | None) -> NameMapping | None:
 def _fields_of(
     opened: OpenFile, file: PlannedFile, mapping: Callable[[], NameMapping | None]
 ) -> list[pa.Field]:
-    """A file's columns with their field ids: its own or, if it has none at all, those that the table maps its names to."""
+    """A file's columns with field ids: the file's own ids or, if it has none at all, those of the table's name mapping."""
     in_file = list(opened.schema)
     if any(map(has_id, in_file)):
         return in_file
@@ -160,7 +170,7 @@ def _fields_of(
 
 
 def _check_calendar(opened: OpenFile, layout: _Layout, file: PlannedFile) -> None:
-    """Raise Unsupported for a file with dates or times that Spark's own reader would rebase and Iceberg's does not."""
+    """Raise Unsupported for dates or times of the hybrid calendar, which Spark's reader rebases but Iceberg's does not."""
     for column in layout.schema.names:
         if opened.rebase(column, CORRECTED_ALL) is not None:
             raise HYBRID_CALENDAR.declined(column=column, file=file.path)
@@ -169,7 +179,7 @@ def _check_calendar(opened: OpenFile, layout: _Layout, file: PlannedFile) -> Non
 def _laid_out(
     schema: pa.Schema, fields: Sequence[Field], file: PlannedFile, in_file: Sequence[pa.Field]
 ) -> tuple[_Layout, tuple[Any, ...]]:
-    """How a file has the columns, and the values of those that are not read from it."""
+    """Determine a file's layout, and the values of the columns that are not stored in the file."""
     columns: list[pa.Field] = []
     constants: dict[str, Any] = {}
     position: str | None = None
@@ -189,7 +199,7 @@ def _laid_out(
 
 
 def _absent(field: Field, in_file: Iterable[pa.Field]) -> str:
-    """A name for a field that no field of a file has."""
+    """A name for a missing field that does not occur in the file."""
     names = {column.name for column in in_file}
     name = f"field {field.id}"
     while name in names:
@@ -198,7 +208,7 @@ def _absent(field: Field, in_file: Iterable[pa.Field]) -> str:
 
 
 def _stored(column: pa.Field, field: Field, in_file: Sequence[pa.Field]) -> pa.Field | None:
-    """The column under the names that a file has for it; None where the file has it not."""
+    """The column with the names that it has in the file, found by field id; None if the file lacks it."""
     matches = [candidate for candidate in in_file if id_of(candidate) == field.id]
     if len(matches) > 1:
         raise Unsupported(f"a file has the field id {field.id} twice, so Spark reads it")
@@ -208,7 +218,7 @@ def _stored(column: pa.Field, field: Field, in_file: Sequence[pa.Field]) -> pa.F
 
 
 def _stored_type(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> pa.DataType:
-    """The table's type with the file's names of struct fields."""
+    """The table's type of a column, with the struct field names of the file."""
     if field.kind == "struct" and pa.types.is_struct(in_file):
         return pa.struct(_stored_fields(dtype, field, in_file))
     parts = list(parts_of(in_file))
@@ -240,7 +250,7 @@ def _stored_fields(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> li
 
 
 def _constant(value: Any, field: Field, dtype: pa.DataType) -> Any:
-    """A value of Iceberg's JSON as sources have the values of partitions."""
+    """Convert a JSON value of Iceberg to the plain form that sources use for partition values."""
     if value is None:
         return None
     if field.nested:
@@ -249,11 +259,11 @@ def _constant(value: Any, field: Field, dtype: pa.DataType) -> Any:
 
 
 def _from_json(value: Any, dtype: pa.DataType) -> pa.Scalar:
-    """A value of Iceberg's JSON (Iceberg's specification, appendix D, "Single-value serialization")."""
+    """Parse a JSON value of Iceberg (appendix D of its specification, "Single-value serialization")."""
     if pa.types.is_decimal(dtype):
         return pa.scalar(Decimal(value), dtype)
     if pa.types.is_temporal(dtype):
-        if isinstance(value, int):  # days or microseconds, as manifests have them
+        if isinstance(value, int):  # days or microseconds, as in manifests
             return pa.scalar(value, pa.int32() if pa.types.is_date(dtype) else pa.int64()).cast(dtype)
         return pa.scalar(value, pa.string()).cast(dtype)
     if pa.types.is_binary(dtype):
@@ -262,7 +272,7 @@ def _from_json(value: Any, dtype: pa.DataType) -> pa.Scalar:
 
 
 def _deleted(file: PlannedFile, path_of: Callable[[str], str]) -> DeletedRows | None:
-    """Which rows of a file are deleted."""
+    """The position deletes or the deletion vector of a file; None if it has neither."""
     if not file.deletes:
         return None
     vectors = [delete for delete in file.deletes if delete.offset is not None]

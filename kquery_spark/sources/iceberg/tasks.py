@@ -1,6 +1,6 @@
-"""What an Iceberg scan plans to read, in the JSON that Iceberg itself writes of schemas, specs and scan tasks.
+"""Parses the plan of an Iceberg scan: the JSON of schemas, partition specs and scan tasks that Iceberg itself writes.
 
-Iceberg's specification, appendix C ("JSON serialization"), and ``ScanTaskParser`` of its Java library.
+See appendix C ("JSON serialization") of Iceberg's specification, and ``ScanTaskParser`` of its Java library.
 """
 
 from __future__ import annotations
@@ -33,10 +33,11 @@ POSITION_ID = 2147483645
 
 @dataclass(frozen=True)
 class Field:
-    """A field of a schema. nested: of a struct its fields, of a list its element, of a map its key and value.
+    """A field of a schema.
 
-    kind: the name of the type, ``struct``, ``list`` or ``map`` for nested ones. default: of rows of files that were written
-    before the field was added (``initial-default``); None where it is NULL.
+    kind: the name of the type, which is ``struct``, ``list`` or ``map`` for nested types. nested: the fields of a struct,
+    the element of a list, or the key and value of a map. default: the value in files that were written before the field was
+    added (``initial-default``); None for NULL.
     """
 
     id: int
@@ -47,16 +48,16 @@ class Field:
 
     @property
     def is_readable(self) -> bool:
-        """Whether the engine reads it: a column of the table, or a metadata column that planned files are enough for."""
+        """True for columns of the table, and for metadata columns that follow from the planned files."""
         return self.id <= _LAST_FIELD_ID or self.id in (_FILE_ID, _SPEC_ID, POSITION_ID)
 
 
 @dataclass(frozen=True)
 class DeleteFile:
-    """A file that says which rows of data files are deleted.
+    """A delete file.
 
-    rows: as many as it has. offset, nbytes: where in the file the deletion vector of one data file is, None for a Parquet
-    file. keys: the fields of a file of deleted values; a file of paths and positions has none.
+    rows: the number of its rows. offset, nbytes: the position of one data file's deletion vector in the file; None for a
+    Parquet file. keys: the key columns of an equality delete file; empty for position deletes.
     """
 
     path: str
@@ -69,10 +70,10 @@ class DeleteFile:
 
 @dataclass(frozen=True)
 class PlannedFile:
-    """A data file that the scan reads as a whole. constants: values of columns by field id, in JSON, from its partition,
-    and those of the columns that are about the file.
+    """A data file that the scan reads as a whole.
 
-    deletes: of its rows by their positions. equality_deletes: by their values.
+    constants: JSON values by field id, for identity partition columns and for metadata columns such as ``_file``. deletes:
+    the position deletes or deletion vector that apply to the file. equality_deletes: the equality deletes that apply.
     """
 
     path: str
@@ -83,7 +84,7 @@ class PlannedFile:
 
 
 def read_schema(text: str) -> tuple[Field, ...]:
-    """The fields of a schema."""
+    """Parse the fields of a schema."""
     return tuple(map(_field, json.loads(text)["fields"]))
 
 
@@ -108,9 +109,9 @@ def _part(name: str, field_id: int, given: Any) -> Field:
 
 
 def read_tasks(strings: Iterable[str]) -> list[PlannedFile]:
-    """The data files of scan tasks; Unsupported for what the engine does not read.
+    """Parse scan tasks into data files; raises Unsupported for features that the engine does not read.
 
-    A file may be cut into several tasks. Scans read whole files: what rows need not be read is left to filters.
+    Iceberg may divide a file into several tasks. The engine reads whole files and prunes row groups itself.
     """
     tasks_by_path: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for text in strings:
@@ -142,7 +143,7 @@ def _data_file(tasks: Sequence[Mapping[str, Any]]) -> PlannedFile:
 
 
 def _check_whole(path: str, size: int, ranges: Sequence[tuple[int, int]]) -> None:
-    """Raise Unsupported if ranges of bytes, each its start and length, are not all of a file."""
+    """Raise Unsupported unless the byte ranges (start and length, sorted) together cover the whole file."""
     at = ranges[0][0]
     for start, length in ranges:
         if start != at:
@@ -155,9 +156,11 @@ def _check_whole(path: str, size: int, ranges: Sequence[tuple[int, int]]) -> Non
 
 
 def _constants(spec: Mapping[str, Any], partition: Mapping[str, Any] | list[Any]) -> dict[int, Any]:
-    """The partition's values of columns that it takes as they are, by the column's field id."""
+    """The partition values of columns with the identity transform, by the column's field id."""
     fields = spec["fields"]
-    if isinstance(partition, list):  # since Iceberg 1.11; before, by the fields' ids
+    if isinstance(
+        partition, list
+    ):  # since Iceberg 1.11; earlier releases write an object with field ids as names
         values = dict(zip((f["field-id"] for f in fields), partition, strict=True))
     else:
         values = {f["field-id"]: partition.get(str(f["field-id"])) for f in fields}
@@ -181,7 +184,7 @@ def _delete_file(given: Mapping[str, Any], task: Mapping[str, Any]) -> DeleteFil
 
 
 def _keys(ids: Sequence[int], schema: Mapping[str, Any]) -> tuple[Field, ...]:
-    """Fields of a schema; Unsupported for one that it no longer has, or has inside of a column."""
+    """The key columns with these ids; Unsupported for a column that was dropped, or that is nested in another one."""
     by_id = {given["id"]: given for given in schema["fields"]}
     if not by_id.keys() >= set(ids):
         raise EQUALITY_COLUMN.declined()

@@ -1,7 +1,12 @@
-"""Blocks of lines into columns: by Arrow where it reads JSON as Spark does, else line by line.
+"""Parses blocks of JSON lines into columns: with Arrow where it agrees with Spark, else line by line.
 
-Arrow agrees on a line that is one whole object with values of the right types. Lines that do not look like
-that, and those Arrow fails on (located by bisection), are **odd** and go through the scanner.
+Arrow and Spark agree on a line that is one whole object with values of the right types:
+
+1. ``split_lines`` marks lines that do not look like such an object as **odd**.
+2. ``in_bulk`` lets Arrow parse all other lines at once. If that fails, it parses each half of the lines, and so on, until
+   only small groups of lines are left that Arrow cannot parse.
+3. The scanner (``scanner.py``), which follows Jackson, parses the odd lines and these groups one by one.
+4. The results are merged in the order of the lines.
 """
 
 from __future__ import annotations
@@ -31,12 +36,12 @@ _MAX_LINE_BYTES = 20_000_000
 _FEW_LINES = 32
 _WORDS = re.compile(rb"[:,\[][ \t]*[+-]?(?:Inf|NaN)")
 _LONG_NUMBER = re.compile(rb"[0-9.eE+-]{1000}")
-# A column that no line has: Arrow takes an empty schema for none.
+# A column that does not occur in any line, because Arrow would treat an empty schema like no schema.
 _NOTHING = pa.schema([("\x01", pa.null())])
 
 
 class LineError(Exception):
-    """A line that cannot be read as Spark reads it; ``line`` counts the lines of the block from 0."""
+    """A line that the engine cannot read like Spark. line: its number in the block, from 0."""
 
     def __init__(self, line: int, message: str) -> None:
         super().__init__(message)
@@ -44,12 +49,12 @@ class LineError(Exception):
 
 
 class BadRecord(LineError):
-    """A record that the mode FAILFAST refuses."""
+    """A malformed record in the mode FAILFAST."""
 
 
 @dataclass(frozen=True)
 class Lines:
-    """The lines of a block that are not empty."""
+    """The lines of a block that are not empty. starts, ends: their byte positions in the block."""
 
     block: bytes
     starts: Positions
@@ -59,7 +64,7 @@ class Lines:
         return len(self.starts)
 
     def text(self, i: int) -> str:
-        """One line."""
+        """The string of one line."""
         return self.block[self.starts[i] : self.ends[i]].decode()
 
     def joined(self, line_indexes: Positions) -> bytes:
@@ -80,7 +85,7 @@ class Lines:
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows of a block; ``good`` is false for records that are malformed or have a value of another type."""
+    """The rows of a block. good: False for records that are malformed or have a value of a wrong type."""
 
     columns: tuple[pa.Array, ...]
     num_rows: int
@@ -88,7 +93,7 @@ class Rows:
 
 
 def split_lines(block: bytes) -> tuple[Lines, Bools]:
-    """The lines of a block (line ends normalized), and which of them are odd by their looks."""
+    """The lines of a block (line ends normalized), and a flag for each line that looks odd."""
     raw = np.frombuffer(block, np.uint8)
     ends = np.flatnonzero(raw == _NEWLINE)
     if len(block) and not block.endswith(b"\n"):
@@ -123,7 +128,7 @@ def _check_utf8(block: bytes) -> None:
 
 
 def _special_offsets(block: bytes, raw: npt.NDArray[np.uint8]) -> Iterator[Positions]:
-    """Where the block has words for numbers, or zero bytes, which Arrow and Jackson read differently."""
+    """The positions of NaN, infinities and zero bytes, which Arrow and Jackson parse differently."""
     if b"NaN" in block or b"Inf" in block:
         yield np.array([m.start() for m in _WORDS.finditer(block)], np.int64)
     if b"\0" in block:
@@ -131,10 +136,10 @@ def _special_offsets(block: bytes, raw: npt.NDArray[np.uint8]) -> Iterator[Posit
 
 
 def parsed(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table | None:
-    """Arrow's table of lines that are objects, with inferred types if ``schema`` is None; None if it fails.
+    """Parse lines with Arrow, with inferred types if ``schema`` is None; None if it fails.
 
-    Every line begins with { and ends with }, so that no object goes on in the next line: behind } a value
-    cannot begin. With as many objects as lines there is exactly one in each.
+    Every line must begin with { and end with }. Then no object can continue in the next line, because a { cannot follow a }
+    inside of an object. So if Arrow finds as many objects as there are lines, each line is exactly one object.
     """
     options = (
         pa_json.ParseOptions()
@@ -153,7 +158,7 @@ def parsed(text: bytes, rows: int, schema: pa.Schema | None) -> pa.Table | None:
 
 
 def in_bulk(line_indexes: Positions, attempt: Callable[[Positions], bool]) -> list[int]:
-    """Offer lines to ``attempt``, halving what it refuses; the lines that are left over."""
+    """Call ``attempt`` with all lines, and bisect those for which it returns False; returns the lines that remain."""
     waiting, left = [line_indexes], []
     while waiting:
         some = waiting.pop()
@@ -168,7 +173,7 @@ def in_bulk(line_indexes: Positions, attempt: Callable[[Positions], bool]) -> li
 
 
 def read_rows(block: bytes, schema: pa.Schema, options: JsonOptions) -> Rows:
-    """The records of a block with the columns of ``schema``."""
+    """Parse the records of a block into the columns of ``schema``."""
     lines, odd = split_lines(block)
     if not len(schema) and options.mode == "PERMISSIVE" and not odd.any():
         return Rows((), len(lines), np.ones(len(lines), np.bool_))  # malformed lines are rows, too
@@ -192,7 +197,7 @@ class _Reader:
         self.written = pa.schema(fields) if fields else _NOTHING
 
     def bulk(self, line_indexes: Positions) -> bool:
-        """Read lines by Arrow, unless a value is not of its type."""
+        """Parse lines with Arrow; returns False if it fails, or if a nested value has a wrong type."""
         table = parsed(self.lines.joined(line_indexes), len(line_indexes), self.written)
         if table is None:
             return False
@@ -209,7 +214,7 @@ class _Reader:
         return True
 
     def one_by_one(self, line_indexes: Positions) -> None:
-        """Read lines by the scanner."""
+        """Parse lines with the scanner. A line may have no record, or several ones in an array."""
         converter = Converter(self.options)
         columns = {f.name: (i, f.type) for i, f in enumerate(self.schema)}
         rows: list[list[Any]] = []
@@ -226,7 +231,7 @@ class _Reader:
     def _records(
         self, line: int, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
     ) -> list[tuple[list[Any], bool]]:
-        """The values of each record of a line, and whether it is good; a malformed line is one bad record."""
+        """The values of each record of a line, and whether the record is good; a malformed line is one bad record."""
         try:
             node = scan(self.lines.text(line))
             if node is None:
@@ -244,7 +249,7 @@ class _Reader:
     def _array_records(
         self, node: Node, converter: Converter, columns: dict[str, tuple[int, pa.DataType]]
     ) -> list[tuple[list[Any], bool]]:
-        """The records of an array, which is malformed as a whole if one of them is bad."""
+        """The records of an array; if one of them is bad, the whole array is malformed."""
         records = [self._record(n, converter, columns) for n in node.value]
         if not all(fine for _, fine in records):
             raise Malformed(certain=all(n.kind != "object" for n in node.value))
@@ -271,7 +276,7 @@ class _Reader:
             )
 
     def result(self) -> Rows:
-        """All parts in the order of the lines."""
+        """Merge all parts in the order of the lines."""
         parts = self.parts
         owners = np.concatenate([p[0] for p in parts])
         good = np.concatenate([p[2] for p in parts])
@@ -294,7 +299,7 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _nullable(dtype: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = lambda d: d) -> pa.DataType:
-    """The type with NULLs allowed everywhere, as Spark reads files, and its leaves replaced."""
+    """Make all nested fields nullable, as Spark reads files, and replace each leaf type by ``leaf(type)``."""
     if pa.types.is_struct(dtype):
         return pa.struct([pa.field(f.name, _nullable(f.type, leaf)) for f in dtype])
     if pa.types.is_list(dtype):
@@ -303,12 +308,12 @@ def _nullable(dtype: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = l
 
 
 def _written(dtype: pa.DataType) -> pa.DataType:
-    """The type that Arrow reads: strings where Spark has its own parsers."""
+    """The type that Arrow parses: string instead of date and timestamp types, which need Spark's own parsers."""
     return _nullable(dtype, lambda d: t.STRING if is_text(d) else d)
 
 
 def _finished(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
-    """The column's own type; None when a value inside is not of it."""
+    """Convert a column from the type that Arrow parsed to its own type; None if Arrow may differ from Spark."""
     if is_text(dtype):
         return from_strings(array, dtype, options)
     if t.is_decimal(dtype):
@@ -338,19 +343,19 @@ def _finished_struct(array: pa.Array, dtype: pa.DataType, options: JsonOptions) 
 
 
 def _finished_whole(array: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array | None:
-    """A nested column's own type; None when that makes a value NULL, too."""
+    """Convert a nested column; None also if a value would become NULL, because then the whole record is bad."""
     values = _finished(array, dtype, options)
     return None if values is None or values.null_count != array.null_count else values
 
 
 def _has_negative_zero(array: pa.Array) -> bool:
-    """Whether there may be a -0, which is a negative zero to Arrow and an integer to Jackson."""
+    """True if a value is -0.0, which may be written as -0: a negative zero to Arrow, but the integer 0 to Jackson."""
     values = array.drop_null().to_numpy(zero_copy_only=False)
     return bool((np.signbit(values) & (values == 0)).any())
 
 
 def _fits(array: pa.Array) -> bool:
-    """Whether decimals have no more digits than their type: Arrow only sees to those behind the point."""
+    """True if no decimal has more digits than its type allows: Arrow's parser checks only the digits after the point."""
     try:
         array.validate(full=True)
     except pa.ArrowInvalid:

@@ -1,6 +1,8 @@
-"""Columns of JSON files by Spark's inference rules, from all values of all files.
+"""Infers the columns of JSON files from all values of all files, by Spark's rules.
 
-Types under way are Arrow's: null for what has had no value yet, structs for objects, lists for arrays.
+Intermediate types are Arrow types: null for a field without a value so far, struct for objects, list for arrays. Blocks are
+inferred one by one and merged. For example, ``{"a": 1}`` and ``{"a": null, "b": [1.5]}`` have the types struct<a: int64> and
+struct<a: null, b: list<double>>, which are merged to struct<a: int64, b: list<double>>.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ _EMPTY = pa.struct([])
 
 
 class _TwiceError(Exception):
-    """A name that an object has twice: Spark finds a column twice then, or a field of a struct."""
+    """An object has a name twice, so that Spark would infer a duplicate column or struct field."""
 
 
 def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
@@ -65,7 +67,7 @@ def _article(kind: str) -> str:
 
 
 def columns_of(dtype: pa.DataType, options: JsonOptions) -> pa.Schema:
-    """The table's columns: in the order of their names, without structs that have no fields."""
+    """The table's columns for an inferred type: ordered by name, without structs that have no fields."""
     final = _canonical(dtype)
     if final is None:
         return pa.schema([])
@@ -75,7 +77,7 @@ def columns_of(dtype: pa.DataType, options: JsonOptions) -> pa.Schema:
 
 
 def has_twice(dtype: pa.DataType, case_sensitive: bool) -> bool:
-    """Whether a struct in the type, or the type itself, has two fields of one name."""
+    """True if the type or a struct nested in it has two fields with the same name."""
     if pa.types.is_list(dtype):
         return has_twice(dtype.value_type, case_sensitive)
     if not pa.types.is_struct(dtype):
@@ -85,7 +87,7 @@ def has_twice(dtype: pa.DataType, case_sensitive: bool) -> bool:
 
 
 def merged(a: pa.DataType, b: pa.DataType) -> pa.DataType:
-    """The type that has room for both."""
+    """The common type of two inferred types; string if nothing else fits."""
     if a == b or b == t.NULL:
         return a
     if a == t.NULL:
@@ -121,7 +123,7 @@ def _scale(dtype: pa.DataType) -> int:
 
 
 def _struct(types: dict[str, pa.DataType]) -> pa.DataType:
-    # Spark compares names as Java does, by UTF-16 units.
+    # Spark orders names like Java, by UTF-16 code units.
     return pa.struct([(name, types[name]) for name in sorted(types, key=lambda n: n.encode("utf-16-be"))])
 
 
@@ -139,13 +141,13 @@ def _canonical(dtype: pa.DataType) -> pa.DataType | None:
 
 
 def _observed(array: pa.Array) -> pa.DataType | None:
-    """Spark's type for values Arrow has read without a schema; None where they do not determine it."""
+    """Spark's type for values that Arrow parsed without a schema; None if Arrow's type does not determine it."""
     dtype = array.type
     if dtype in (t.NULL, t.BOOL, t.LONG):
         return dtype
     if dtype == t.DOUBLE:
         limits = pc.min_max(array).as_py()
-        # What is beyond bigint may have been written without a point, and would be a decimal.
+        # A larger number may be written without a point, and Spark would infer a decimal for it.
         return t.DOUBLE if max(-limits["min"], limits["max"]) < 2.0**63 else None
     if dtype == t.STRING:
         return t.STRING if pc.max(pc.binary_length(array)).as_py() else t.NULL

@@ -41,7 +41,7 @@ def check_map(dtype: pa.DataType) -> None:
 
 @dataclass(frozen=True)
 class _Entries:
-    """The entries of objects: names, and values as they are written. rows: the row of each entry's object, ascending."""
+    """The entries of objects. rows: the row of each entry's object, ascending. values: the JSON of each value."""
 
     rows: Int64s
     names: pa.Array
@@ -106,7 +106,7 @@ def _cut(raw: Any, begins: Int64s, ends: Int64s) -> pa.Array:
 
 
 def _scanned(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, Any]:
-    """The entries of some strings, those that the loops do not read, and which strings are no objects."""
+    """Parse some rows with the Python scanner; returns their entries, and ``is_null`` with strings that are not objects."""
     owners: list[int] = []
     names: list[str] = []
     values: list[str] = []
@@ -126,7 +126,7 @@ def _scanned(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, A
             continue
         owners += [row] * len(node.value)
         names += [name for name, _ in node.value]
-        # line ends in it are blanks
+        # line ends between values are only blanks, and each value must stay on one line
         values += [value.raw.replace("\n", "\t").replace("\r", "\t") for _, value in node.value]
     entries = _Entries(np.array(owners, np.int64), pa.array(names, t.STRING), pa.array(values, t.STRING))
     return entries, is_null

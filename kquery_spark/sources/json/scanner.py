@@ -1,7 +1,10 @@
-"""One JSON text as Jackson reads it for Spark: single quotes and ``NaN`` are allowed, what follows is ignored.
+"""Parses a JSON line like Jackson does for Spark: single quotes and ``NaN`` are allowed, the rest of the line is ignored.
 
-Only odd lines come here, those that Arrow does not read or might read differently. Values keep their text,
-which Spark returns where it expects a string and the value is something else.
+It parses only odd lines, which Arrow cannot parse or might parse differently. Each node has its source string, which Spark
+returns if a column of strings has a value of another type.
+
+For a malformed line, the question is whether Spark still returns some of its values. Jackson continues after the error, and
+may see the end of a nested value there. ``Malformed.certain`` is True if it certainly cannot, so that the row is all NULL.
 """
 
 from __future__ import annotations
@@ -22,9 +25,10 @@ _MAX_DEPTH = 400
 
 
 class Node(NamedTuple):
-    """A value: its kind (string, integer, float, word, boolean, null, object, array) and its text.
+    """A JSON value. kind: string, integer, float, word (NaN etc.), boolean, null, object or array.
 
-    ``value``: str of a string, bool, pairs of an object, list of an array; for others the text.
+    value: a str, a bool, a list of (name, node) pairs for an object, a list of nodes for an array; otherwise the same as
+    ``raw``. raw: the source string.
     """
 
     kind: str
@@ -41,7 +45,7 @@ class Malformed(Exception):
 
 
 def scan(text: str) -> Node | None:
-    """The first value of a line, or None for a blank one; raises Malformed."""
+    """Parse the first value of a line; None for a blank line. Raises Malformed."""
     if "\0" in text[:4]:
         raise SourceError("a line begins with a zero byte, which is not supported")
     text = text.removeprefix("\ufeff")
@@ -153,7 +157,7 @@ _HEX = frozenset("0123456789abcdefABCDEF")
 
 
 def _broken(text: str, behind: int, depth: int, is_name: bool) -> Malformed:
-    """Jackson goes on right behind a bad character of a string, where it may see the end of the value."""
+    """The error for a bad character in a string. Jackson continues after it, at position ``behind``."""
     rest = text[_skip(text, behind) :]
     return Malformed(not rest or (depth < 2 and (is_name or rest[0] not in ",}")))
 

@@ -118,7 +118,7 @@ def check_columns(columns: Sequence[pa.Field], corrupt: str = "_corrupt_record")
 
 
 def _inferred(files: Sequence[DataFile], options: JsonOptions) -> pa.DataType:
-    """The type of the records in all files."""
+    """Infer the struct type of the records in all files."""
     record_type = pa.struct([])
     for file in files:
         for line, block in _numbered(file, 0, file.size):

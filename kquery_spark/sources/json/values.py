@@ -1,4 +1,4 @@
-"""Values of JSON as Spark converts them: NULL for what is not of the column's type, in a record marked bad."""
+"""Converts scanned JSON values like Spark: a value of a wrong type becomes NULL and marks its record as bad."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kquery_spark.sources.json.scanner import Node
 from kquery_spark.types import names as t
 
 _DAYS = re.compile(r"[+-]?[0-9]{1,10}")
-_GREGORIAN_START_DAY = -141427  # 1582-10-15; Spark takes numbers of days before it for Julian ones
+_GREGORIAN_START_DAY = -141427  # 1582-10-15; Spark interprets smaller numbers of days in the Julian calendar
 _DOUBLES = {
     "NaN": np.nan, "+INF": np.inf, "-INF": -np.inf,
     "Infinity": np.inf, "+Infinity": np.inf, "-Infinity": -np.inf,
@@ -46,12 +46,12 @@ def _check_struct(name: str, dtype: pa.DataType) -> None:
 
 
 def is_text(dtype: pa.DataType) -> bool:
-    """Whether values of the type are written as strings, which Spark's own parsers read."""
+    """True for date and timestamp types, whose values are JSON strings that Spark's own parsers read."""
     return bool(dtype in (t.DATE, t.TIMESTAMP_NTZ) or t.is_timestamp(dtype))
 
 
 def from_strings(strings: pa.Array, dtype: pa.DataType, options: JsonOptions) -> pa.Array:
-    """Dates or times; NULL where the text is NULL or not one."""
+    """Parse dates or timestamps; NULL for NULL and for malformed strings."""
     values = converted(strings, dtype, options.strings)
     if dtype != t.DATE or options.strings.strict_dates or values.null_count == strings.null_count:
         return values
@@ -70,11 +70,11 @@ def _days(text: str) -> int | None:
 
 
 class BadValue(Exception):
-    """A value that is not of the type of its column."""
+    """A value does not have the type of its column."""
 
 
 def _value_of(node: Node, kind: str) -> Any:
-    """The value of a node that must be of a kind."""
+    """The value of a node; raises BadValue if the node is of another kind."""
     if node.kind != kind:
         raise BadValue
     return node.value
@@ -83,7 +83,7 @@ def _value_of(node: Node, kind: str) -> Any:
 def _integer(node: Node, dtype: pa.DataType) -> int:
     value = int(_value_of(node, "integer"))
     if dtype == t.BYTE and 127 < value < 256:
-        return value - 256  # Jackson lets unsigned bytes pass
+        return value - 256  # Jackson accepts unsigned bytes
     bits = dtype.bit_width - 1
     if not -(1 << bits) <= value < 1 << bits:
         raise BadValue
@@ -100,7 +100,7 @@ def _decimal(node: Node, dtype: pa.DataType) -> Decimal:
 
 
 class Converter:
-    """Turns scanned values into plain ones; ``partial`` is set where a part of a value was not of its type."""
+    """Converts scanned values to values for ``pa.array``. partial: True if a part of a value had a wrong type."""
 
     def __init__(self, options: JsonOptions) -> None:
         self._options = options
@@ -108,7 +108,7 @@ class Converter:
         self.partial = False
 
     def row(self, node: Node, columns: dict[str, tuple[int, pa.DataType]], row: list[Any]) -> None:
-        """Fill the columns of one record; of equal names the last good value stays."""
+        """Fill the columns of one record. Of duplicate names, the last one with a good value counts."""
         seen: set[str] = set()
         for name, child in node.value:
             column = columns.get(name)
@@ -123,7 +123,7 @@ class Converter:
                 self.partial = True
 
     def value(self, node: Node, dtype: pa.DataType) -> Any:
-        """What ``pa.array`` takes for the type: dates as days, times as microseconds; raises BadValue."""
+        """Convert a value of a type: dates to days, timestamps to microseconds. Raises BadValue for a wrong type."""
         kind = node.kind
         if kind == "null":
             return None
@@ -167,7 +167,7 @@ class Converter:
 
     def _fractional(self, node: Node, dtype: pa.DataType) -> Any:
         if node.kind in ("integer", "float"):
-            # Only with a point there is a negative zero.
+            # To Jackson, -0 is the integer 0; only -0.0 is a negative zero.
             text = "0" if node.value == "-0" else node.value
             return parse_fractional(text, dtype, self._options.strings)
         if node.kind in ("word", "string") and node.value in _DOUBLES:
@@ -179,7 +179,7 @@ class Converter:
             seconds = int(node.value)
             if not -(2**63) <= seconds < 2**63:
                 raise BadValue
-            # Spark does not notice an overflow here.
+            # Spark's multiplication wraps around on overflow.
             return (seconds * 1_000_000 + 2**63) % 2**64 - 2**63
         if node.kind != "string" or not node.value:
             raise BadValue

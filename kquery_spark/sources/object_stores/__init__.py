@@ -1,1 +1,1 @@
-"""Object stores: Amazon S3, Google Cloud Storage and Azure, each with its paths, its options and its Arrow filesystem."""
+"""Object stores: Amazon S3, Google Cloud Storage and Azure, each with its paths, options and Arrow filesystem."""

@@ -1,4 +1,4 @@
-"""Containers of Azure's Blob Storage and Data Lake Storage."""
+"""Reads containers of Azure Blob Storage and Azure Data Lake Storage."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from kquery_spark.sources.object_stores.store import (
     split_endpoint,
 )
 
-# ``container@account.dfs.core.windows.net`` as Hadoop writes it, or the container alone, whose account is an option
+# ``container@account.dfs.core.windows.net`` as in Hadoop, or the container alone, with the account as an option
 _PATH = re.compile(r"(?:abfss|abfs|az)://([^/@?:.]+(?:@[^/@?:]+)?)(?:/[^?]*)?$")
 _DOMAIN = "core.windows.net"
-# What all emulators (Azurite) call their account, with the key that Microsoft's documentation gives for it.
+# The well-known account name and key of emulators such as Azurite, from Microsoft's documentation.
 _EMULATOR = {
     "account_name": "devstoreaccount1",
     "account_key": "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==",
@@ -31,9 +31,9 @@ _EMULATOR = {
 
 
 class AzureStore(ObjectStore):
-    """A container of Azure's. options: arguments of ``pyarrow.fs.AzureFileSystem``.
+    """An Azure container. options: arguments of ``pyarrow.fs.AzureFileSystem``.
 
-    bucket: the container and, in paths that name it, the account.
+    bucket: the container and, if the path names it, the account.
     """
 
     schemes = ("abfss", "abfs", "az")
@@ -98,7 +98,7 @@ class AzureStore(ObjectStore):
 
     @property
     def _account(self) -> tuple[str, str]:
-        """The account that the path names, and the domain of its services, both empty without one."""
+        """The account in the path, and the domain of its services; both are empty if the path does not name an account."""
         account, _, host = self.bucket.partition("@")[2].partition(".")
         return account, host.partition(".")[2]
 
@@ -112,7 +112,7 @@ class AzureStore(ObjectStore):
             options.setdefault("blob_storage_authority", f".blob.{domain}")
             options.setdefault("dfs_storage_authority", f".dfs.{domain}")
         if "sas_token" in options:
-            # Arrow appends it to URLs as it is
+            # Arrow appends the token to URLs without a question mark
             options["sas_token"] = "?" + options["sas_token"].removeprefix("?")
         try:
             return _filesystem_class()(**options)
@@ -121,7 +121,7 @@ class AzureStore(ObjectStore):
 
 
 def at_endpoint(url: str) -> dict[str, str]:
-    """The options of a server of its own, at which the account is a part of the path."""
+    """The options for a custom endpoint, such as an emulator, whose URLs have the account in the path."""
     scheme, host = split_endpoint(url)
     host, scheme = host.partition("/")[0], scheme or "https"
     return {
@@ -133,7 +133,7 @@ def at_endpoint(url: str) -> dict[str, str]:
 
 
 def has_filesystem() -> bool:
-    """Whether the installed pyarrow reads Azure's containers."""
+    """True if the installed pyarrow can read Azure containers."""
     try:
         _filesystem_class()
     except SourceError:

@@ -1,4 +1,4 @@
-"""The buckets that this process reaches, and how."""
+"""The registry of buckets that this process can read, with their credentials."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquery_spark.sources.object_stores.google import GoogleStore
 from kquery_spark.sources.object_stores.s3 import S3Store
 from kquery_spark.sources.object_stores.store import Location, ObjectStore, without_secrets
 
-#: The kind of store of each scheme.
+#: Maps each URI scheme to its kind of store.
 KINDS: Mapping[str, type[ObjectStore]] = {
     scheme: kind for kind in (S3Store, GoogleStore, AzureStore) for scheme in kind.schemes
 }
@@ -24,26 +24,26 @@ _stores: dict[tuple[type[ObjectStore], str], ObjectStore] = {}
 
 
 def connect(stores: Iterable[ObjectStore]) -> None:
-    """Have this process reach buckets in these ways from now on."""
+    """Register buckets and their credentials for this process; replaces earlier registrations."""
     with _lock:
         _stores.update({(type(store), store.bucket): store for store in stores})
 
 
 def stores_named_in(data: bytes) -> tuple[ObjectStore, ...]:
-    """The buckets that this process reaches and that serialized plans name."""
+    """The registered buckets whose paths occur in serialized plans."""
     with _lock:
         stores = tuple(_stores.values())
     return tuple(store for store in stores if store.names_in(data))
 
 
 def bucket_of(path: str) -> str | None:
-    """The bucket that a path of an object store names; None for other paths."""
+    """The bucket in a path of an object store; None for other paths."""
     located = _located(path)
     return None if located is None else located[1].bucket
 
 
 def store_of(path: str) -> ObjectStore | None:
-    """How this process reaches the bucket of a path, by default with default credentials; None for other paths."""
+    """The store of a path's bucket; with default credentials if it is not registered. None for other paths."""
     located = _located(path)
     if located is None:
         return None
@@ -53,21 +53,21 @@ def store_of(path: str) -> ObjectStore | None:
 
 
 def reach(path: str) -> tuple[pafs.FileSystem, str] | None:
-    """The filesystem of a path of an object store and the path in it; None for other paths."""
+    """The filesystem of a path of an object store, and the path within it; None for other paths."""
     store, located = store_of(path), _located(path)
     return None if store is None or located is None else (store.filesystem(), located[1].inner)
 
 
 def error_text(error: object, path: str) -> str:
-    """The text of an error about a path, without what its bucket is reached with: Azure's URLs have it in them."""
+    """The message of an error about a path, without the bucket's credentials, which are part of Azure's URLs."""
     store = store_of(path)
     return str(error) if store is None else without_secrets(error, store)
 
 
 def store_of_options(path: str, options: Mapping[str, Any]) -> ObjectStore:
-    """The store of a path, given options of a user: Arrow's names or those of environment variables in lower case.
+    """Build the store of a path from a user's options, which have Arrow's names or those of environment variables.
 
-    ConfigError for unknown options and for paths that are no object store's.
+    Names may have any case. Raises ConfigError for unknown options, and for paths that are not in an object store.
     """
     located = _located(path)
     if located is None:

@@ -1,4 +1,4 @@
-"""Buckets of Google Cloud Storage."""
+"""Reads buckets of Google Cloud Storage."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ from kquery_spark.errors import ConfigError, SourceError
 from kquery_spark.sources.hadoop.environment import variable_set
 from kquery_spark.sources.object_stores.store import BucketStore, is_true
 
-RETRY_SECONDS = 20  # to try for before giving up; Arrow's 15 minutes look as if it hung
+RETRY_SECONDS = (
+    20  # how long to retry before giving up; Arrow's default of 15 minutes looks as if the query hung
+)
 CREDENTIALS_VARIABLE = "GOOGLE_APPLICATION_CREDENTIALS"
-_TOKEN_HOURS = 1  # Google's access tokens live no longer, unless someone asked for more
+_TOKEN_HOURS = 1  # the default lifetime of Google's access tokens
 _ENVIRONMENT = threading.Lock()
 
 
@@ -90,7 +92,7 @@ class GoogleStore(BucketStore):
 
 
 def check_default_credentials() -> None:
-    """Raise SourceError where Google's libraries find no credentials, after a long time."""
+    """Raise SourceError if there are no default credentials, which Google's libraries would report only after minutes."""
     if has_credentials_file():
         return
     host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
@@ -104,14 +106,14 @@ def check_default_credentials() -> None:
 
 
 def has_credentials_file() -> bool:
-    """Whether an environment variable or a login by gcloud gives credentials, which come before a machine's."""
+    """True if an environment variable or a gcloud login provides credentials, which take precedence over the machine's."""
     if os.environ.get(CREDENTIALS_VARIABLE):
         return True
     return Path("~/.config/gcloud/application_default_credentials.json").expanduser().exists()
 
 
 def _of_token(token: object) -> dict[str, Any]:
-    """The options for what ``gcsfs`` calls a token."""
+    """Translate the option that ``gcsfs`` calls a token into this store's options."""
     if token == "anon":
         return {"anonymous": True}
     if token in (None, "google_default"):
@@ -125,7 +127,7 @@ def _of_token(token: object) -> dict[str, Any]:
 
 @contextmanager
 def _credentials_of(path: str) -> Iterator[None]:
-    """Have Arrow read a file of credentials: it has no option for one, and reads it while it makes a filesystem."""
+    """Make Arrow read a credentials file. It has no option for that, but reads an environment variable at creation."""
     if not os.path.exists(path):
         raise SourceError(f"there is no file of credentials {path}")
     with _ENVIRONMENT, variable_set(CREDENTIALS_VARIABLE, path):

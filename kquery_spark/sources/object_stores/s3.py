@@ -1,4 +1,4 @@
-"""Buckets of Amazon S3 and of servers that speak its protocol."""
+"""Reads buckets of Amazon S3 and of servers with the same protocol."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _HIDDEN = "(hidden)"
 
 
 class Location(NamedTuple):
-    """Where a path is: its bucket as the path names it, and the path as Arrow's filesystem of the bucket has it."""
+    """The location of a path. bucket: as the path names it. inner: the path within the bucket's Arrow filesystem."""
 
     bucket: str
     inner: str
@@ -33,27 +33,27 @@ class Location(NamedTuple):
 
 @dataclass(frozen=True)
 class ObjectStore(ABC):
-    """How to reach one bucket. options: those that ``option_names`` lists; ``repr`` shows none, as some are secrets."""
+    """One bucket and the options to read it. ``repr`` does not show the options, because some are secrets."""
 
     bucket: str
     options: tuple[tuple[str, Any], ...] = field(default=(), repr=False)
 
-    #: The schemes of paths, the usual one first.
+    #: The URI schemes of paths; the usual one comes first.
     schemes: ClassVar[tuple[str, ...]]
-    #: Options that ``filesystem`` takes, and those of them that nothing may show.
+    #: The options of ``open_filesystem``, and those of them that no message may show.
     option_names: ClassVar[frozenset[str]]
     secrets: ClassVar[frozenset[str]]
-    #: Options as environment variables and other libraries name them, by the names of ``option_names``.
+    #: Maps names that environment variables and other libraries use to the names in ``option_names``.
     synonyms: ClassVar[Mapping[str, str]] = MappingProxyType({})
 
     @classmethod
     @abstractmethod
     def locate(cls, path: str) -> Location | None:
-        """Where a path is; None if it has no bucket of this kind of store."""
+        """Parse a path; None if it is not a path of this kind of store."""
 
     @classmethod
     def of_options(cls, path: str, options: Mapping[str, Any]) -> Self:
-        """The store of a path, given options of a user; ConfigError for unknown ones."""
+        """Build the store of a path from a user's options; raises ConfigError for unknown options."""
         location = cls.locate(path)
         assert location is not None
         named = {cls.synonyms.get(name.lower(), name.lower()): value for name, value in options.items()}
@@ -67,7 +67,7 @@ class ObjectStore(ABC):
 
     @classmethod
     def _completed(cls, options: dict[str, Any]) -> dict[str, Any]:
-        """Options that several of the filesystem's follow from, put as those."""
+        """Expand options that stand for several of the filesystem's options."""
         return options
 
     @property
@@ -76,7 +76,7 @@ class ObjectStore(ABC):
         """A number that distinguishes the bucket from one with the same name at another endpoint."""
 
     def names_in(self, data: bytes) -> bool:
-        """Whether serialized plans name a path in the bucket."""
+        """True if a path in the bucket occurs in serialized plans."""
         return any(f"{scheme}://{self.bucket}/".encode() in data for scheme in self.schemes)
 
     def filesystem(self) -> pafs.FileSystem:
@@ -84,17 +84,17 @@ class ObjectStore(ABC):
         return _filesystem(self)
 
     def check_opened(self, file: pa.NativeFile) -> None:  # noqa: B027  most stores give an object's bytes as they are
-        """Raise OSError for an open object whose bytes are not those of the file that it stands for."""
+        """Raise OSError if the store may return other bytes than those of the stored object."""
 
     @abstractmethod
     def open_filesystem(self, options: dict[str, Any]) -> pafs.FileSystem:
-        """A new filesystem with the store's options; raises what Arrow raises."""
+        """Create a filesystem with the store's options; raises Arrow's errors."""
 
 
 class BucketStore(ObjectStore):
-    """A store of buckets whose paths are the bucket and the key, with the option ``endpoint_override`` for other servers."""
+    """A store whose paths consist of bucket and key, with the option ``endpoint_override`` for other servers."""
 
-    #: Matches paths of the store; the first group is the bucket.
+    #: Matches the store's paths; the first group is the bucket.
     path_pattern: ClassVar[re.Pattern[str]]
 
     @classmethod
@@ -126,7 +126,7 @@ def _filesystem(store: ObjectStore) -> pafs.FileSystem:
 
 
 def without_secrets(error: object, store: ObjectStore) -> str:
-    """The text of an error, in case that it repeats what the store was reached with."""
+    """The message of an error, in which secrets of the store are replaced."""
     text = str(error)
     for name, value in store.options:
         if name in store.secrets and isinstance(value, str) and value:
@@ -135,16 +135,16 @@ def without_secrets(error: object, store: ObjectStore) -> str:
 
 
 def endpoint_stamp(endpoint: object) -> int:
-    """The ``stamp`` of a bucket at an endpoint, None if it is the usual one."""
+    """The ``stamp`` of a bucket. endpoint: None for the default endpoint."""
     return zlib.crc32(str(endpoint).encode())
 
 
 def split_endpoint(url: str) -> tuple[str, str]:
-    """The scheme of an endpoint's URL, empty without one, and its host and port."""
+    """Split an endpoint's URL into its scheme, which may be empty, and its host and port."""
     scheme, given, host = url.rpartition("://")
     return (scheme if given else ""), host.rstrip("/")
 
 
 def is_true(value: object) -> bool:
-    """Whether an option is on, which other libraries take as a text."""
+    """True if an option is on; other libraries accept it as a string."""
     return str(value).strip().lower() in ("true", "1", "yes", "on")

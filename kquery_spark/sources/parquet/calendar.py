@@ -1,8 +1,9 @@
-"""The calendar of a Parquet file's dates and times, which its footer names or Spark's settings decide.
+"""The calendar of a Parquet file's dates and times, and the rebase from the hybrid calendar to the Gregorian one.
 
-Spark before 3.0 (for INT96 before 3.1) counts in the hybrid calendar; later ones do so by a setting, noted in the footer.
-Files of other writers say nothing: the modes CORRECTED, LEGACY and EXCEPTION of Spark's settings and of its reader's
-options are about those. Spark's own rules are in ``DataSourceUtils``.
+Spark before 3.0 (for INT96: before 3.1) wrote dates and times in the hybrid calendar: Julian before 1582, Gregorian since
+then. Later releases do so only by a setting, and then write a key into the footer. Files of other writers do not name a
+calendar. For these, Spark's settings and reader options select a mode: CORRECTED (Gregorian), LEGACY (hybrid), or EXCEPTION
+(refuse old values). Spark's rules are in ``DataSourceUtils``.
 """
 
 from __future__ import annotations
@@ -34,16 +35,19 @@ DATE, TIMESTAMP, INT96 = "date", "timestamp", "int96"
 SPARK_VERSION_KEY = b"org.apache.spark.version"
 _ZONE_KEY = b"org.apache.spark.timeZone"
 _DATETIME_KEY, _INT96_KEY = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
-_DATETIME_VERSION, _INT96_VERSION = b"3.0.0", b"3.1.0"  # the first ones to write Gregorian days by default
+_DATETIME_VERSION, _INT96_VERSION = (
+    b"3.0.0",
+    b"3.1.0",
+)  # the first releases that write Gregorian days by default
 _LIMITS = {"ms": REBASE_END_MICROS // 1000, "us": REBASE_END_MICROS, "ns": REBASE_END_MICROS * 1000}
 
 
 @dataclass(frozen=True)
 class RebaseSettings:
-    """What to do with old dates and times.
+    """How old dates and times are read.
 
-    datetime, int96: the modes of files of other writers. default_zone: the time zone of files in the hybrid calendar that
-    name none, None if it is unknown. zones: those that times can be rebased in.
+    datetime, int96: the modes for files of other writers. default_zone: the time zone of hybrid-calendar files that do not
+    name one; None if it is unknown. zones: the time zones whose rebase tables are available.
     """
 
     datetime: str = CORRECTED
@@ -52,7 +56,7 @@ class RebaseSettings:
     zones: tuple[HybridZone, ...] = (HybridZone("UTC"),)
 
     def modes(self, footer: Mapping[bytes, bytes]) -> tuple[str, str]:
-        """The modes of a file with these key-value pairs in its footer: of dates and INT64 times, and of INT96 times."""
+        """The modes of a file for dates and INT64 times, and for INT96 times. footer: its key-value pairs."""
         version = footer.get(SPARK_VERSION_KEY)
         if version is None:
             return self.datetime, self.int96
@@ -61,7 +65,7 @@ class RebaseSettings:
         return LEGACY if old_datetime else CORRECTED, LEGACY if old_int96 else CORRECTED
 
     def zone_of(self, footer: Mapping[bytes, bytes]) -> str | None:
-        """The time zone in which a file counts in the hybrid calendar."""
+        """The time zone of a file in the hybrid calendar. footer: its key-value pairs."""
         named = footer.get(_ZONE_KEY)
         return self.default_zone if named is None else named.decode(errors="replace")
 
@@ -71,7 +75,10 @@ CORRECTED_ALL = RebaseSettings()
 
 @dataclass(frozen=True)
 class TimeLeaf:
-    """A leaf that has dates or times. leaf_index: among the file's leaves. limit: values from it on never differ."""
+    """A leaf with dates or times.
+
+    leaf_index: its number in the file. limit: values from this one on are the same in both calendars.
+    """
 
     leaf_index: int
     kind: str
@@ -82,7 +89,8 @@ class TimeLeaf:
 class ColumnRebase:
     """How the values of a column are rebased.
 
-    leaves: by their numbers in the column. modes: by kind of leaf. zone: None where it is not known.
+    leaves: the leaves to rebase, by their numbers in the column. modes: the mode of each kind of leaf. zone: None if the
+    time zone is unknown.
     """
 
     leaves: Mapping[int, TimeLeaf]
@@ -91,21 +99,25 @@ class ColumnRebase:
 
     @property
     def is_refused(self) -> bool:
-        """Whether Spark refuses to read old values of the column."""
+        """True if Spark refuses to read old values of the column."""
         return any(self.modes[leaf.kind] == EXCEPTION for leaf in self.leaves.values())
 
     @property
     def needs_zone(self) -> bool:
-        """Whether there are times, which are rebased by the rules of a time zone."""
+        """True if a leaf has times to rebase, which depends on the rules of a time zone; dates do not."""
         return any(leaf.kind != DATE and self.modes[leaf.kind] == LEGACY for leaf in self.leaves.values())
 
     def apply(self, data: pa.ChunkedArray, dtype: pa.DataType) -> pa.ChunkedArray:
-        """The values of the column as read; dtype: the table's type of it."""
+        """Rebase the values of the column. dtype: the column's type in the table."""
         chunks = [self._rebased(chunk, dtype, itertools.count()) for chunk in data.chunks]
         return pa.chunked_array(chunks) if chunks else data
 
     def _rebased(self, data: pa.Array, dtype: pa.DataType | None, leaf_numbers: Iterator[int]) -> pa.Array:
-        """Part of the column. dtype: its type in the table, None if absent there. leaf_numbers: of its leaves, in order."""
+        """Rebase the column or a nested part of it, depth first.
+
+        dtype: its type in the table; None if the table lacks the field. leaf_numbers: a counter that is advanced once per
+        leaf, so that the numbers match ``leaves``.
+        """
         kind = data.type
         if pa.types.is_struct(kind):
             return self._struct(data, dtype, leaf_numbers)
@@ -152,7 +164,7 @@ class ColumnRebase:
 def time_leaves(schema: pa.Schema, leaves: Sequence[Any]) -> dict[str, dict[int, TimeLeaf]]:
     """The leaves with dates or times of each column, by their numbers in the column.
 
-    schema: of the file. leaves: pyarrow's ``ColumnSchema`` of each leaf.
+    schema: the Arrow schema of the file. leaves: pyarrow's ``ColumnSchema`` of each leaf.
     """
     by_column: dict[str, dict[int, TimeLeaf]] = {}
     for column, parts in column_leaves(schema).items():
@@ -164,7 +176,7 @@ def time_leaves(schema: pa.Schema, leaves: Sequence[Any]) -> dict[str, dict[int,
 
 
 def may_be_old(leaf: TimeLeaf, groups: Sequence[Any]) -> bool:
-    """Whether a leaf may have a value that the two calendars count differently. groups: pyarrow's row groups."""
+    """True if a leaf may have a value that differs between the two calendars. groups: pyarrow's row groups."""
     return any(_may_be_old(leaf, group.column(leaf.leaf_index)) for group in groups)
 
 
@@ -199,13 +211,13 @@ def _list_of(kind: pa.DataType, field: pa.Field) -> pa.DataType:
 
 
 def _with_child(data: pa.Array, dtype: pa.DataType, child: pa.Array) -> pa.Array:
-    """A list or a map with other values behind its offsets."""
+    """A copy of a list or map array with another child array; offsets and NULLs stay the same."""
     own = data.buffers()[: 1 if pa.types.is_fixed_size_list(dtype) else 2]
     return pa.Array.from_buffers(dtype, len(data), own, data.null_count, data.offset, [child])
 
 
 def _replaced(data: pa.Array, values: Int64s | np.ndarray[Any, Any]) -> pa.Array:
-    """An array of fixed width with other values and the same NULLs."""
+    """A copy of a fixed-width array with other values and the same NULLs."""
     bitmap, skipped = own_bitmap(data)
     padded = np.concatenate([np.zeros(skipped, values.dtype), values]) if skipped else values
     buffers = [bitmap, pa.py_buffer(np.ascontiguousarray(padded))]

@@ -1,8 +1,8 @@
-"""Checks of a Parquet footer before pyarrow's accessors of column chunks are used.
+"""Validates a Parquet footer before pyarrow's accessors of column chunks are used.
 
 pyarrow does not translate the C++ exceptions of these accessors (``row_group(g).column(c)``, ``.compression``,
-``.statistics``): a damaged byte would end the process by SIGABRT. So all that they rely on is checked here, once for each
-opened file. What can throw: parquet/metadata.cc, size_statistics.cc and statistics.cc of Arrow.
+``.statistics``), so a damaged byte would end the process with SIGABRT. This module checks everything that they rely on, once
+for each opened file. The code that can throw is in parquet/metadata.cc, size_statistics.cc and statistics.cc of Arrow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _STATISTICS = (Chunk.OLD_MAX, Chunk.OLD_MIN, Chunk.MAX, Chunk.MIN)
 
 
 class _Leaves(NamedTuple):
-    """What the schema says of each leaf. widths: bytes of a value in statistics, 0 for any."""
+    """Facts about each leaf from the schema. types: indexes into PHYSICAL_TYPES. widths: bytes of a minimum, 0 if any."""
 
     paths: list[str]
     types: Int64s
@@ -37,9 +37,9 @@ class _Leaves(NamedTuple):
 
 
 def checked_reader(footer: bytes, file_size: int) -> pq.ParquetFile:
-    """A reader of this serialized FileMetaData alone, whose metadata is safe to use.
+    """Parse a serialized FileMetaData; the metadata of the returned reader is safe to use.
 
-    file_size: bytes of the file that it describes. Raises ValueError or an error of Arrow, which say what is wrong.
+    file_size: size of the Parquet file in bytes. Raises ValueError or an Arrow error with the cause.
     """
     try:
         reader = pq.ParquetFile(pa.BufferReader(MAGIC + as_file(footer)), coerce_int96_timestamp_unit="us")
@@ -50,7 +50,7 @@ def checked_reader(footer: bytes, file_size: int) -> pq.ParquetFile:
 
 
 def _check(footer: bytes, metadata: Any, file_size: int) -> None:
-    """metadata: what pyarrow parsed of the footer."""
+    """Raise ValueError for the first problem of the footer. metadata: the footer as pyarrow parsed it."""
     str(metadata.created_by)  # raises UnicodeDecodeError here, where it is expected
     leaves = _leaves(metadata)
     try:
@@ -92,7 +92,7 @@ def _check_groups(groups: Int64s) -> None:
 
 
 def _problems(tables: FooterTables, leaves: _Leaves, file_size: int) -> Iterator[tuple[str, Any]]:
-    """What may be wrong, and for which chunks it is: a truth value for each row group and leaf."""
+    """Yield each possible problem with a boolean matrix: True at [row group, leaf] where a chunk has it."""
     rows = tables.groups[:, [Group.ROWS]]
 
     def column(name: Chunk) -> Int64s:
@@ -119,7 +119,7 @@ def _problems(tables: FooterTables, leaves: _Leaves, file_size: int) -> Iterator
 
 
 def _paths(footer: bytes, tables: FooterTables, leaves: _Leaves) -> tuple[str, Any]:
-    """Spark finds columns by these paths."""
+    """Check the paths of the chunks, by which Spark finds columns; returns the problem and its boolean matrix."""
     paths = [b"".join(binary(part.encode()) for part in path.split(".")) for path in leaves.paths]
     starts = tables.chunks[:, :, Chunk.PATH].tolist()
     is_other = [
@@ -133,7 +133,7 @@ def _paths(footer: bytes, tables: FooterTables, leaves: _Leaves) -> tuple[str, A
 
 
 def _is_path(footer: bytes, start: int, path: str) -> bool:
-    """True if the parts from an offset on are this path; names may have dots."""
+    """True if the path parts from offset ``start`` on form this dotted path; a name may itself contain dots."""
     cursor = Cursor(footer, start)
     parts = [cursor.binary()] if start >= 0 else []
     while parts and sum(map(len, parts)) + len(parts) <= len(path.encode()):

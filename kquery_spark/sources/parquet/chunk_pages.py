@@ -1,7 +1,7 @@
-"""The pages of a file's flat columns: where they lie, and what values they hold.
+"""Locates the pages of a file's flat columns and reads their statistics.
 
-Pages are located by their headers, one behind the other, which all files have. Of a file on another filesystem that takes
-fetching the chunk, so its page index provides their locations, if it has one. The page index also has their value ranges.
+In a local file, pages are located by walking over their headers, which every file has. In a remote file this would fetch the
+whole chunk, so the page index provides the locations, if the file has one. The statistics always come from the page index.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 from kquery_spark.types.vector import Int64s
 
-# of a column chunk for which looking at its pages takes less than reading it
+# smaller column chunks are read whole, because locating their pages costs more than it saves
 _MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
-_MAX_PAGE_ROW_SHARE = 0.5  # share of a chunk's rows up to which pages are read alone
+_MAX_PAGE_ROW_SHARE = 0.5  # pages are read alone if they have at most this share of the chunk's rows
 
 _Chunk = tuple[int, str]
-"""A row group and a flat column."""
+"""The number of a row group, and the name of a flat column."""
 
 
 class ChunkPages:
-    """What is known of the pages of a file.
+    """Cached locations and statistics of the pages of a file.
 
-    metadata: pyarrow's ``FileMetaData``. flat: the numbers of the flat columns' leaves. footer: gives it serialized. reader:
-    gives what a column of a row group is read from.
+    metadata: pyarrow's ``FileMetaData``. flat: the leaf number of each flat column. footer: returns the serialized footer.
+    reader: returns a reader of the chunks of columns in a row group.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class ChunkPages:
     def holding(
         self, group: int, column: str, rows: Int64s, *, before_fetch: bool = False
     ) -> PagedColumn | None:
-        """The pages that hold these rows of a row group; None where reading the column as a whole takes no longer.
+        """The pages that contain these rows of a row group; None if reading the whole column is as fast.
 
-        before_fetch: the chunk of a file on another filesystem must not be fetched to find its pages.
+        before_fetch: True if the chunk of a remote file must not be fetched in order to locate its pages.
         """
         num_rows = self._metadata.row_group(group).num_rows
         if len(rows) > _MAX_PAGE_ROW_SHARE * num_rows:
@@ -75,16 +75,16 @@ class ChunkPages:
         return PagedColumn(column, self._elements[column], self._chunk(group, column), at)
 
     def ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        """The first row of each page of a column in a row group and the pages' value ranges; None without a page index."""
+        """The first row of each page, then the number of rows; and each page's statistics. None without a page index."""
         key = (group, column)
         if key not in self._ranges:
             self._ranges[key] = self._find_ranges(group, column)
         return self._ranges[key]
 
     def headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
-        """The dictionary page and the other pages of a flat column in a row group; None where they are not as expected.
+        """The dictionary page and the data pages of a flat column in a row group; None if they are not as expected.
 
-        Of a file on another filesystem it waits for the whole chunk.
+        Waits until the whole chunk is fetched if the file is remote.
         """
         key = (group, column)
         if key not in self._headers:
@@ -101,14 +101,14 @@ class ChunkPages:
         physical, dtype = self._chunk(group, column).physical_type, self._schema.field(column).type
         try:
             ranges = self._index.ranges(group, self._flat[column], physical, dtype)
-        except ValueError:  # what cannot be read says nothing of the data
+        except ValueError:  # a damaged index does not make the data unreadable
             return None
         return (pages.starts, ranges) if ranges is not None and len(ranges) == len(pages.offsets) else None
 
     def _pages(self, group: int, column: str, *, by_headers: bool) -> Pages | None:
-        """Where the pages of a column in a row group lie; None where it is not known, or of little use.
+        """The locations of the pages of a column in a row group; None if they are unknown or the chunk is small.
 
-        by_headers: where no page index says it, or the file is local, the pages' headers may.
+        by_headers: whether page headers may be read if there is no page index, and in local files.
         """
         key = (group, column, by_headers)
         if key not in self._found:
@@ -133,7 +133,7 @@ class ChunkPages:
             return None
         try:
             return self._index.pages(group, self._flat[column], range_of(chunk), num_rows)
-        except ValueError:  # the chunk can be read as a whole
+        except ValueError:  # the index is damaged, but the chunk can still be read whole
             return None
 
     def _chunk(self, group: int, column: str) -> Any:

@@ -1,18 +1,18 @@
 """Reads a flat column of a row group with compiled loops, from the bytes of its chunk to an Arrow array.
 
     bytes of the column chunk
-      |  page_table      one call: a row of integers for each page header
+      |  page_table      one call: writes a row of integers for each page header
       v
-    pages                pyarrow's codecs decompress the dictionary and the pages that hold rows to read
-      |  values          one call: fixed-width values or dictionary indices of all rows or of the selected rows
-      |  strings         one call: strings, or those of the dictionary page
+    pages                pyarrow's codecs decompress the dictionary and the pages with selected rows
+      |  values          one call: decodes fixed-width values or dictionary indices of all rows or of the selected rows
+      |  strings         one call: decodes strings, or the strings of the dictionary page
       v
-    Arrow array of the type that pyarrow would read, but for string views
+    Arrow array of the type that pyarrow would return, except that string views become strings with offsets
 
-Conditions on a column are evaluated on its dictionary, and ``packed`` gives the indices that are compared then.
+Conditions on a column are evaluated once per dictionary entry. ``packed`` returns the indices that are compared afterwards.
 
-None stands for a chunk that the loops do not read: of another type, codec or encoding, or damaged. pyarrow reads it then,
-or reports what is wrong with it.
+The functions return None for a chunk that the loops cannot read: one with another type, codec or encoding, or a damaged
+one. The caller then lets pyarrow read the chunk, which also reports damage.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CODECS = {
     "SNAPPY": 1,
     "ZSTD": 2,
     "GZIP": 2,
-}  # as ``page_table`` takes them; LZ4 is the name of two
+}  # the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
 _DATA_V2 = 3
 _KIND, _VALUES, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES, _COMPRESSED = 0, 1, 2, 3, 4, 5, 7, 8
 _DICTIONARY_ENCODINGS = (0, 2)  # PLAIN and PLAIN_DICTIONARY
@@ -47,16 +47,21 @@ _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
 _INDEX_WIDTH = 0  # makes ``values`` write the dictionary's indices
-_MAX_DICTIONARY_VALUES = (1 << 16) - 1  # the index behind the last value is that of NULL
-_MIN_ROWS_PER_VALUE = 32  # at least, for conditions on the dictionary to pay; it is decoded, too
+_MAX_DICTIONARY_VALUES = (
+    1 << 16
+) - 1  # indices are uint16, and the index after the last value stands for NULL
+_MIN_ROWS_PER_VALUE = (
+    32  # with fewer rows per value, decoding the dictionary and testing its values costs too much
+)
 
 
 @dataclass(frozen=True)
 class ColumnChunk:
     """A flat column of one row group.
 
-    stored: where the chunk is in its file. raw_size: bytes of its pages when decompressed, headers included. dtype: of the
-    array, a dictionary for strings that are read as indices. levels: whether rows can be NULL. rows: of the row group.
+    stored: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
+    dtype: the Arrow type to return, a dictionary type for strings that are read as indices. levels: whether the column
+    has definition levels, so that rows can be NULL. rows: the number of rows in the row group.
     """
 
     stored: ByteRange
@@ -70,7 +75,7 @@ class ColumnChunk:
 def column_chunk(
     chunk: Any, leaf: Any, dtype: pa.DataType, rows: int, stored: ByteRange
 ) -> ColumnChunk | None:
-    """The chunk as the loops read it; None for other types and codecs.
+    """Describe a chunk for the loops; None for nested columns and for types and codecs that the loops do not read.
 
     chunk, leaf: pyarrow's metadata of the chunk and of the column. dtype: the type that pyarrow gives the column.
     """
@@ -82,7 +87,7 @@ def column_chunk(
 
 
 def with_offsets(dtype: pa.DataType) -> pa.DataType:
-    """The type whose strings have offsets for one whose strings are views, which the engine does not use."""
+    """Replace string views and binary views, which the engine does not use, by strings and binaries with offsets."""
     if pa.types.is_dictionary(dtype):
         return pa.dictionary(dtype.index_type, with_offsets(dtype.value_type))
     if pa.types.is_string_view(dtype):
@@ -91,7 +96,7 @@ def with_offsets(dtype: pa.DataType) -> pa.DataType:
 
 
 def _is_read(physical_type: str, dtype: pa.DataType) -> bool:
-    """True for numbers that a file stores in as many bytes as Arrow, and for strings."""
+    """True for strings, and for numbers that have the same width in the file and in Arrow."""
     if physical_type == "BYTE_ARRAY":
         return _is_string(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
     width = _WIDTHS.get(physical_type)
@@ -104,9 +109,10 @@ def _is_string(dtype: pa.DataType) -> bool:
 
 
 class _Pages(NamedTuple):
-    """The pages of a chunk. dictionary: the row of its dictionary page, None without one. data: the rows of the data pages.
+    """The page table of a chunk.
 
-    are_compressed: whether any data page is. are_indices: whether all data pages have dictionary indices.
+    dictionary: the table row of the dictionary page; None without one. data: the table rows of the data pages.
+    are_compressed: whether any data page is compressed. are_indices: whether all data pages store dictionary indices.
     """
 
     dictionary: list[int] | None
@@ -116,7 +122,7 @@ class _Pages(NamedTuple):
 
 
 class StoredColumn:
-    """The bytes of a chunk, and what is decoded of them. data: as they are in the file."""
+    """Decodes a column chunk. data: the bytes of the chunk as stored in the file."""
 
     def __init__(self, chunk: ColumnChunk, kernels: ModuleType, data: bytes | memoryview) -> None:
         self.chunk = chunk
@@ -124,7 +130,7 @@ class StoredColumn:
         self._data = np.frombuffer(data, np.uint8)
 
     def read(self, rows: Int64s | None = None) -> pa.Array | None:
-        """The values at positions in rising order; None for ``rows`` reads all."""
+        """Decode the values of ``rows`` (positions in rising order; None: all rows); None if the loops cannot."""
         pages, dtype = self._pages, self.chunk.dtype
         if pages is None or self._dictionary is None:
             return None
@@ -133,7 +139,7 @@ class StoredColumn:
         return self._strings(rows) if _is_string(dtype) else self._numbers(rows)
 
     def dictionary_values(self) -> pa.Array | None:
-        """The distinct numbers in the order of their indices; None where the chunk has other pages, or too many values."""
+        """The dictionary of numbers in index order; None if it is too large, or if a page is not dictionary-encoded."""
         pages, dtype = self._pages, self.chunk.dtype
         if pages is None or pages.dictionary is None or not pages.are_indices or _is_string(dtype):
             return None
@@ -148,12 +154,13 @@ class StoredColumn:
         return pa.Array.from_buffers(dtype, count, [None, pa.py_buffer(data)], 0)
 
     def packed(self) -> PackedIndices | None:
-        """The dictionary indices of all pages, decompressed, in the packed form of the file."""
+        """The decompressed but still bit-packed dictionary indices of all pages."""
         stored = self._decompressed(None)
         if stored is None:
             return None
         data, pages = stored
         starts = np.ascontiguousarray(pages[:, _BODY])
+        # in version 1, a size of four bytes before the levels says how long they are (-1); in version 2, the header does
         first_level = -1 if self.chunk.levels else 0
         levels = np.where(pages[:, _KIND] == _DATA_V2, pages[:, _LEVEL_BYTES], first_level)
         return PackedIndices(
@@ -162,7 +169,7 @@ class StoredColumn:
 
     @cached_property
     def _pages(self) -> _Pages | None:
-        """None where the pages are not as expected."""
+        """The page table; None if a header is not as expected. The table grows until all pages fit."""
         kernels, chunk, totals = self._kernels, self.chunk, np.empty(self._kernels.TOTALS, np.int64)
         room = _FIRST_PAGES
         while True:
@@ -187,7 +194,7 @@ class StoredColumn:
 
     @cached_property
     def _dictionary(self) -> Bytes | None:
-        """The bytes of the dictionary page, decompressed, none without one; None where they are not as the header says."""
+        """The decompressed dictionary page; empty without one, None if it is damaged or not plain-encoded."""
         page = self._pages and self._pages.dictionary
         if page is None:
             return _NO_BYTES
@@ -197,7 +204,11 @@ class StoredColumn:
         return decompressed(self.chunk.codec, stored, page[_RAW_SIZE]) if page[_COMPRESSED] else stored
 
     def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
-        """An array with the pages that hold the rows, decompressed, and their table with their places in this array."""
+        """Decompress the pages with selected rows into one array; returns it with a page table that points into it.
+
+        Skipped pages get size 0 in the table. If the selected rows are all in the second of three pages of 100 raw bytes
+        each, the array has 100 bytes, and the (position, size) pairs in the table are (0, 0), (0, 100), and (100, 0).
+        """
         pages = self._pages
         if pages is None:
             return None
@@ -212,6 +223,7 @@ class StoredColumn:
             if not is_needed:
                 page[_SIZE] = page[_LEVEL_BYTES] = 0
                 continue
+            # in pages of version 2 the levels come first and are never compressed
             values = self._data[at + levels : at + size]
             if page[_COMPRESSED]:
                 unpacked = decompressed(self.chunk.codec, values, raw_size - levels)
@@ -228,7 +240,7 @@ class StoredColumn:
         return self._fixed_width(rows, dtype, dtype.bit_width // 8)
 
     def _fixed_width(self, rows: Int64s | None, dtype: pa.DataType, width: int) -> pa.Array | None:
-        """Values of a width, or the dictionary's indices."""
+        """Decode values of ``width`` bytes, or dictionary indices for ``_INDEX_WIDTH``."""
         stored = self._decompressed(rows)
         if stored is None:
             return None
@@ -250,21 +262,21 @@ class StoredColumn:
         return None if nulls < 0 else pa.Array.from_buffers(dtype, count, [_bitmap(valid, nulls), out], nulls)
 
     def _dictionary_array(self, rows: Int64s | None) -> pa.Array | None:
-        """Indices and the strings of the dictionary."""
+        """Decode the indices and combine them with the dictionary's strings."""
         strings = self._dictionary_strings
         indices = None if strings is None else self._fixed_width(rows, pa.int32(), _INDEX_WIDTH)
         return None if indices is None else pa.DictionaryArray.from_arrays(indices, strings, safe=False)
 
     @cached_property
     def _dictionary_strings(self) -> pa.Array | None:
-        """The dictionary page's strings, read as a data page without NULLs."""
+        """The strings of the dictionary page, which has the same layout as a plain data page without NULLs."""
         pages, data = self._pages, self._dictionary
         if pages is None or pages.dictionary is None or data is None:
             return None
         page = np.array([pages.dictionary], np.int64)
         page[0, [_KIND, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES]] = 0, 0, len(data), len(data), 0, 0
         count = pages.dictionary[_VALUES]
-        if 4 * count > len(data):  # each has its size before it
+        if 4 * count > len(data):  # each string has a size of four bytes before it
             return None
         return self._text(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
 
@@ -315,7 +327,10 @@ def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:
 
 
 def _holding(counts: Int64s, rows: Int64s | None) -> list[bool]:
-    """For each page, whether it holds any of the rows. counts: rows of each."""
+    """One flag per page: True if the page has a selected row. counts: the number of rows of each page.
+
+    For pages of 100, 100 and 50 rows and the rows [3, 7, 220] the flags are [True, False, True].
+    """
     if rows is None:
         return [True] * len(counts)
     ends = np.searchsorted(rows, np.cumsum(counts))
@@ -324,7 +339,7 @@ def _holding(counts: Int64s, rows: Int64s | None) -> list[bool]:
 
 
 def decompressed(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
-    """The bytes decompressed; None where they are not as many as the header says."""
+    """Decompress a page; None if it is damaged or has another size than its header says."""
     if raw_size == 0:
         return _NO_BYTES
     stored = pa.py_buffer(data)
@@ -337,13 +352,16 @@ def decompressed(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
 
 
 def _fills(codec: str, data: pa.Buffer, raw_size: int) -> bool:
-    """True if the compressed bytes declare this size; pyarrow would fill up a shorter result with zeros."""
+    """True if the compressed bytes themselves declare this size; pyarrow would pad a shorter result with zeros.
+
+    A Snappy block begins with its size as a varint, and a GZIP member ends with it in four bytes.
+    """
     if codec == "SNAPPY":
         size = varint(raw_size)
         return bool(data.slice(0, min(data.size, len(size))).to_pybytes() == size)
     if codec == "GZIP":
         return int.from_bytes(data.slice(max(data.size - 4, 0)).to_pybytes(), "little") == raw_size
-    return True  # of ZSTD pyarrow looks at the size itself
+    return True  # pyarrow checks the size of ZSTD frames itself
 
 
 @cache

@@ -10,9 +10,9 @@ from kquery_spark.types.arrow_types import LARGE_BINARIES, LISTS, STRINGS, UNSIG
 
 
 def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = False) -> bool:
-    """Whether a file's column can be read as the table's type without changing a value, as Spark reads it.
+    """True if a file's column can be read as the table's type without changing a value, as Spark reads it.
 
-    instants: the file has INT96 times in the column, which Arrow takes for wall-clock times.
+    instants: whether the column has INT96 times, which Arrow reads as wall-clock times although they are instants.
     """
     if pa.types.is_dictionary(file_type):
         file_type = file_type.value_type
@@ -34,7 +34,7 @@ def readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bool = Fal
 
 
 def _number_readable_as(file_type: pa.DataType, dtype: pa.DataType) -> bool:
-    """Whether the table's type has room for every number of the file's type."""
+    """True if the table's type can represent every number of the file's type."""
     if t.is_integral(file_type):
         return _integer_readable_as(file_type, dtype)
     if file_type == pa.uint64():
@@ -68,7 +68,7 @@ def _nested_readable_as(file_type: pa.DataType, dtype: pa.DataType, instants: bo
 
 
 def _field_readable_as(struct: pa.DataType, field: pa.Field, instants: bool) -> bool:
-    """Whether a file's struct has no such field, which is NULL then, or one of exactly that name that can be read."""
+    """True if a file's struct has one readable field with exactly this name, or lacks the field, which is then NULL."""
     matches = [f for f in struct if f.name.lower() == field.name.lower()]
     if not matches:
         return True
@@ -76,10 +76,10 @@ def _field_readable_as(struct: pa.DataType, field: pa.Field, instants: bool) -> 
 
 
 def is_promoted(file_type: pa.DataType, dtype: pa.DataType, instants: bool) -> bool:
-    """Whether reading a file's column as a table's type, for which ``readable_as`` holds, is new in Spark 4.0.
+    """True if only Spark 4.0 and later can read a file's column as a table's type. ``readable_as`` must hold.
 
-    These are wider types of numbers, and INT96 times (``instants``) as wall-clock times. Some decimals are among them that
-    earlier releases read, too.
+    This is so for wider types of numbers, and for INT96 times (``instants``) as wall-clock times. The function is also True
+    for some decimals that earlier releases can read.
     """
     if pa.types.is_dictionary(file_type):
         file_type = file_type.value_type
@@ -103,12 +103,12 @@ def is_promoted(file_type: pa.DataType, dtype: pa.DataType, instants: bool) -> b
 
 
 def mismatch(path: str, name: str, file_type: pa.DataType, dtype: pa.DataType) -> str:
-    """The sentence about a column whose type in the file cannot be read as the table's."""
+    """The message for a column whose type in the file cannot be read as the table's type."""
     return f"{path}: column {name} is {t.spark_name(file_type)} in the file, the table says {t.spark_name(dtype)}"
 
 
 def lacks_fields(file_type: pa.DataType, dtype: pa.DataType) -> bool:
-    """Whether a struct in a file's column lacks a field that the table's type has."""
+    """True if a struct in a file's column lacks a field that the table's type has."""
     if pa.types.is_struct(file_type) and pa.types.is_struct(dtype):
         names = {field.name for field in file_type}
         return any(f.name not in names or lacks_fields(file_type.field(f.name).type, f.type) for f in dtype)
@@ -121,14 +121,14 @@ def lacks_fields(file_type: pa.DataType, dtype: pa.DataType) -> bool:
 
 
 def has_times(dtype: pa.DataType) -> bool:
-    """Whether a column, or a part of it, has dates or times."""
+    """True if a column or a nested part of it has dates or times."""
     if pa.types.is_nested(dtype):
         return any(has_times(dtype.field(i).type) for i in range(dtype.num_fields))
     return bool(pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype))
 
 
 def is_in_nanoseconds(dtype: pa.DataType) -> bool:
-    """Whether a column, or a part of it, has times in nanoseconds (those of INT96 are read as microseconds)."""
+    """True if a column or a nested part of it has times in nanoseconds; INT96 times are read as microseconds."""
     if pa.types.is_nested(dtype):
         return any(is_in_nanoseconds(dtype.field(i).type) for i in range(dtype.num_fields))
     return bool(pa.types.is_timestamp(dtype) and dtype.unit == "ns")

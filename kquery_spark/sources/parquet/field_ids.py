@@ -1,4 +1,7 @@
-"""Field ids of Parquet columns: whether finding a table's columns by id gives the columns of their names."""
+"""Field ids of Parquet columns: checks that resolving columns by id and by name gives the same columns.
+
+The engine resolves columns by name. Spark resolves them by id if the table's schema has ids and a setting is on.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +21,14 @@ _ARROW_KEY = b"PARQUET:field_id"
 
 @dataclass(frozen=True)
 class FieldIds:
-    """The ids that a table's schema has for a column (None: no id) and for what is nested in it, by name."""
+    """The field id of a column in the table's schema (None: no id), and the ids of its nested fields by name."""
 
     own: int | None = None
     nested: Mapping[str, FieldIds] = field(default_factory=dict)
 
 
 def field_ids(column: Mapping[str, Any]) -> FieldIds | None:
-    """The ids of a column of a Spark schema in JSON; None if neither it nor what is nested in it has one."""
+    """The ids of a column. column: its JSON in a Spark schema. None if neither it nor a nested field has an id."""
     own = (column.get("metadata") or {}).get(_SPARK_KEY)
     nested = _nested_ids(column["type"])
     return None if own is None and not nested else FieldIds(own, nested)
@@ -36,7 +39,7 @@ def _nested_ids(spark: Any) -> dict[str, FieldIds]:
         return {}
     if spark["type"] == "struct":
         nested = {child["name"]: field_ids(child) for child in spark["fields"]}
-    else:  # an array's or a map's parts have no ids of their own
+    else:  # array elements, map keys and map values have no ids, but fields inside of them may
         types = {"element": "elementType", "key": "keyType", "value": "valueType"}
         nested = {part: field_ids({"type": spark[key]}) for part, key in types.items() if key in spark}
     return {name: ids for name, ids in nested.items() if ids is not None}
@@ -45,10 +48,10 @@ def _nested_ids(spark: Any) -> dict[str, FieldIds]:
 def check_field_ids(
     files: Sequence[DataFile], ids_by_column: Mapping[str, FieldIds], by_id: bool, ignore_missing: bool
 ) -> None:
-    """Raise Unsupported where Spark finds other columns than the engine, or refuses a file.
+    """Raise Unsupported if Spark would read other columns than the engine, or would refuse a file.
 
-    ids_by_column: of the columns to read, those with ids. by_id: Spark finds these by id, not by name. ignore_missing: it
-    reads files without any id, too; otherwise it refuses them even if it goes by names.
+    ids_by_column: the ids of those columns to read that have any. by_id: whether Spark resolves these by id. ignore_missing:
+    whether Spark also reads files without any id. Otherwise it refuses such files, even if it resolves columns by name.
     """
     if not ids_by_column:
         return
@@ -63,7 +66,7 @@ def check_field_ids(
 
 
 def _check_same(fields: list[pa.Field], name: str, ids: FieldIds, path: str) -> None:
-    """Raise Unsupported unless one of a file's fields, or none of them, is meant by both the name and the id."""
+    """Raise Unsupported unless the name and the id resolve to the same field of the file, or both to none."""
     named = _with_name(fields, name)
     matches = named if ids.own is None else _with_id(fields, ids.own)
     if [f.name for f in matches] != [f.name for f in named] or len(matches) > 1:
@@ -83,7 +86,7 @@ def _with_id(fields: list[pa.Field], field_id: int) -> list[pa.Field]:
 
 
 def parts_of(dtype: pa.DataType) -> Iterator[pa.Field]:
-    """What is nested directly in a type, under the names that FieldIds has for it."""
+    """The direct children of a nested type, with the names that FieldIds uses: field names, element, key, and value."""
     if pa.types.is_struct(dtype):
         yield from dtype
     elif pa.types.is_map(dtype):
@@ -94,16 +97,16 @@ def parts_of(dtype: pa.DataType) -> Iterator[pa.Field]:
 
 
 def id_of(column: pa.Field) -> int | None:
-    """The field id that a file has for a field."""
+    """The field id of a file's field, from its Arrow metadata; None without one."""
     value = (column.metadata or {}).get(_ARROW_KEY)
     return None if value is None else int(value)
 
 
 def with_id(column: pa.Field, field_id: int | None) -> pa.Field:
-    """The field as a file has it that gives it this id, or none."""
+    """The field with a field id in its metadata, in the form that Arrow reads from a file."""
     return column if field_id is None else column.with_metadata({_ARROW_KEY: str(field_id)})
 
 
 def has_id(column: pa.Field) -> bool:
-    """Whether a field of a file, or one inside of it, has an id."""
+    """True if a field of a file or one of its nested fields has an id."""
     return id_of(column) is not None or any(map(has_id, parts_of(column.type)))

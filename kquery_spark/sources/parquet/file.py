@@ -1,4 +1,4 @@
-"""An open Parquet file: its footer, what that says of columns, and reading them row group by row group."""
+"""An open Parquet file: its parsed footer, the facts about columns that follow from it, and reads of row groups."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ from kquery_spark.sources.prefetch.read_counts import count_read
 from kquery_spark.types import names as t
 
 _DICTIONARY_BYTES_PER_VALUE = 3.0
-_MAX_SECONDS = (2**63 - 1) // 1_000_000  # that microseconds reach
+_MAX_SECONDS = (2**63 - 1) // 1_000_000  # the largest time that fits into 64-bit microseconds
 # Measured: 17 KB for a file of three columns, 944 KB for one whose footer of 116 KB describes 1,000 chunks.
 _BYTES_OF_A_FILE, _FOOTER_EXPANSION = 12 << 10, 8
 
 
 @dataclass(frozen=True)
 class Typed:
-    """A column as read and the type the file gives it; a decimal may be held as its unscaled integers."""
+    """A column as read, and its type in the file. A decimal column may be stored as its unscaled integers."""
 
     dtype: pa.DataType
     data: pa.ChunkedArray
@@ -72,8 +72,8 @@ class OpenFile:
         self.metadata: Any = reader.metadata
         self._key_values: dict[bytes, bytes] = self.metadata.metadata or {}
         self._leaves = [self.metadata.schema.column(i) for i in range(self.metadata.num_columns)]
-        # A leaf of a struct may have the path that is another column's name. A repeated one is a list, of whose elements
-        # the statistics speak.
+        # Only top-level leaves are flat columns: field b of struct a has the path a.b, which may also be the name of a
+        # column. A repeated leaf is a list; its statistics describe the elements, not the rows.
         self._flat = {
             leaf.path: i
             for i, leaf in enumerate(self._leaves)
@@ -95,7 +95,7 @@ class OpenFile:
         )
 
     def _reader_of_footer(self) -> pq.ParquetFile:
-        """A reader that knows the footer, which is checked; pyarrow raises the errors of files that have none."""
+        """A reader with the checked footer. Without a plain footer, pyarrow opens the file, to raise its own error."""
         file, footer = self._input, self._footer
         try:
             if footer is None:
@@ -107,22 +107,22 @@ class OpenFile:
 
     @property
     def nbytes(self) -> int:
-        """What the parsed footer takes in memory, about, and what is known of the file by it."""
+        """Estimated memory of the parsed footer and of everything that is derived from it, for the cache."""
         return _BYTES_OF_A_FILE + _FOOTER_EXPANSION * int(self.metadata.serialized_size)
 
     @property
     def by_parquet_java(self) -> bool:
-        """Whether Parquet's Java library wrote the file, as for Spark; its INT96 times are never converted."""
+        """True if Parquet's Java library wrote the file, as in Spark; INT96 times of these files are never converted."""
         return str(self.metadata.created_by).startswith("parquet-mr")
 
     @cached_property
     def shared_paths(self) -> set[str]:
-        """Paths of several leaves: a field of a struct and a column that is called so."""
+        """Paths that several leaves share, for example field ``b`` of struct ``a`` and a column named ``a.b``."""
         return {path for path, count in Counter(leaf.path for leaf in self._leaves).items() if count > 1}
 
     @cached_property
     def brotli(self) -> set[str]:
-        """Columns of which a part is compressed by Brotli in the first row group."""
+        """Columns with a leaf that is compressed with Brotli in the first row group."""
         if not self.metadata.num_row_groups:
             return set()
         group = self.metadata.row_group(0)
@@ -134,20 +134,20 @@ class OpenFile:
 
     @cached_property
     def ambiguous(self) -> set[str]:
-        """Names of several columns, in lower case."""
+        """Lower-case names that several columns share."""
         folded = Counter(name.lower() for name in self.schema.names)
         return {name for name, count in folded.items() if count > 1}
 
     @cached_property
     def _physical(self) -> Any:
-        """The footer to read by: short decimals are integers in it, as they are for the engine."""
+        """The metadata that readers get: decimals of up to 18 digits are declared as integers, which the engine uses."""
         if not any(pa.types.is_decimal(field.type) and field.type.precision <= 18 for field in self.schema):
             return self.metadata
         return (self._footer and plain_integers(self._footer)) or self.metadata
 
     @cached_property
     def _stored_schema(self) -> pa.Schema:
-        """The columns as they are read."""
+        """The Arrow schema that readers return, with short decimals as integers."""
         schema: pa.Schema = self._physical.schema.to_arrow_schema()
         return schema
 
@@ -160,7 +160,7 @@ class OpenFile:
         return shared_input(self.file)
 
     def _open(self, file: Any, int96_unit: str = "us") -> pq.ParquetFile:
-        """A reader of what is open as ``file``."""
+        """Open a reader of an open file that uses the prepared metadata."""
         return pq.ParquetFile(
             file,
             metadata=self._physical,
@@ -170,9 +170,10 @@ class OpenFile:
         )
 
     def typed(self, column: str, data: pa.ChunkedArray, dtype: pa.DataType) -> Typed:
-        """Data of a column with the type the file gives it.
+        """Attach the column's type in the file to its data.
 
-        Short decimals come as integers and stay so. INT96 times, which Arrow takes for wall-clock times, are instants.
+        Short decimals were read as integers and stay integers. INT96 times are instants, but Arrow reads them as
+        wall-clock times, so they get the table's type here.
         """
         if column in self.int96 and t.is_timestamp(dtype):
             return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
@@ -180,11 +181,11 @@ class OpenFile:
         return Typed(given if pa.types.is_decimal(given) else data.type, data)
 
     def has_instants(self, column: str) -> bool:
-        """Whether a column, or a part of it, is of INT96 times."""
+        """True if the column or one of its leaves has INT96 times."""
         return any(path == column or path.startswith(f"{column}.") for path in self.int96)
 
     def rebase(self, column: str, settings: RebaseSettings) -> ColumnRebase | None:
-        """How old dates and times of a column are rebased; None where it is certain that it has none."""
+        """How old dates and times of a column are rebased; None if the column certainly needs no rebase."""
         datetime, int96 = settings.modes(self._key_values)
         if datetime == int96 == CORRECTED or column not in self._times:
             return None
@@ -196,7 +197,7 @@ class OpenFile:
         return ColumnRebase(self._old(column), modes, zone)
 
     def zone_of(self, settings: RebaseSettings) -> str | None:
-        """The time zone by which old times are rebased; None where it is unknown."""
+        """The time zone by which old times are rebased; None if it is unknown."""
         return settings.zone_of(self._key_values)
 
     @cached_property
@@ -204,7 +205,7 @@ class OpenFile:
         return time_leaves(self.schema, self._leaves)
 
     def _old(self, column: str) -> dict[int, TimeLeaf]:
-        """The leaves of a column that may have values which depend on the calendar."""
+        """The leaves of a column that may have values before the calendar change, by their numbers in the column."""
         old_leaves = self._old_times.get(column)
         if old_leaves is None:
             groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
@@ -214,7 +215,7 @@ class OpenFile:
         return old_leaves
 
     def may_exceed_type(self, column: str) -> bool:
-        """Whether a column may have numbers that the types of its leaves have no room for."""
+        """True if a leaf of the column may store numbers outside the range of its declared type."""
         exceeds = self._exceeding.get(column)
         if exceeds is None:
             groups = [self.metadata.row_group(g) for g in range(self.metadata.num_row_groups)]
@@ -228,7 +229,7 @@ class OpenFile:
         return column_leaves(self.schema)
 
     def flat(self, column: str) -> Any | None:
-        """The footer's entry for a flat column's type."""
+        """pyarrow's ``ColumnSchema`` of a flat column; None for other columns."""
         leaf_index = self._flat.get(column)
         return None if leaf_index is None else self._leaves[leaf_index]
 
@@ -239,7 +240,7 @@ class OpenFile:
         return [(group.num_rows, group.total_byte_size) for group in groups]
 
     def column_bytes(self, column: str) -> int:
-        """Uncompressed bytes of a column in all row groups (nested columns: of all their leaves)."""
+        """Uncompressed bytes of a column in all row groups, summed over its leaves."""
         nbytes = self._nbytes.get(column)
         if nbytes is None:
             paths = (leaf.path for leaf in self._leaves)
@@ -254,7 +255,7 @@ class OpenFile:
         return nbytes
 
     def column_ranges(self, column: str) -> list[ColumnRange | None] | None:
-        """Statistics of a flat column per row group."""
+        """Statistics of each row group; None for columns that are not flat."""
         if column not in self._ranges:
             leaf_index = self._flat.get(column)
             self._ranges[column] = (
@@ -268,7 +269,7 @@ class OpenFile:
         return self._ranges[column]
 
     def _low_cardinality(self) -> list[str]:
-        """String columns whose chunks are so small that they must be dictionary encoded with few values."""
+        """String columns to read as dictionaries: dictionary-encoded, and below 3 bytes per value in the first row group."""
         columns = []
         for field in self.schema:
             leaf_index = self._flat.get(field.name)
@@ -284,9 +285,9 @@ class OpenFile:
         return columns
 
     def hold(self, group: int, columns: Sequence[str], pages: Sequence[PagedColumn] = ()) -> Release:
-        """Fetch columns of a row group from another filesystem before they are read; gives what lets go of their bytes.
+        """Prefetch columns of a row group from a remote filesystem; returns a function that releases the bytes.
 
-        pages: of other columns, of which no more is needed.
+        columns: are fetched whole. pages: of other columns, only these pages are fetched.
         """
         paged = [part for column in pages for part in column.stored]
         return self._fetched.hold(group, [*self._chunks.of(group, columns), *paged])
@@ -307,7 +308,7 @@ class OpenFile:
         return table
 
     def _read(self, group: int, columns: Sequence[str], reader: Callable[[str], pq.ParquetFile]) -> pa.Table:
-        """Columns of one row group. reader: makes a reader of INT96 times in a unit."""
+        """Columns of one row group, checked. reader: opens a reader that returns INT96 times in a unit."""
         table = reader("us").read_row_group(group, columns=list(columns), use_threads=False)
         for column in self.int96.intersection(columns):
             _check_int96(reader("s"), group, column)
@@ -319,7 +320,7 @@ class OpenFile:
         return table
 
     def _reader_of_thread(self, file: InputFile, int96_unit: str) -> pq.ParquetFile:
-        """This thread's reader of INT96 times in a unit."""
+        """This thread's cached reader for a unit of INT96 times."""
         name = f"parquet_{int96_unit}"
         reader: pq.ParquetFile | None = getattr(file.readers, name, None)
         if reader is None:
@@ -328,15 +329,15 @@ class OpenFile:
         return reader
 
     def _reader_of_chunks(self, group: int, columns: Sequence[str]) -> ByteReader:
-        """What columns of a row group are read from by position."""
+        """A reader of the chunks of these columns by file position."""
         return self._reader_of(group, self._chunks.of(group, columns))
 
     def _reader_of(self, group: int, parts: Sequence[ByteRange]) -> ByteReader:
-        """What parts of a row group are read from by position."""
+        """A reader of byte ranges of a row group by file position; remote ranges are fetched first."""
         return self._input if self._input.is_local else self._fetched.fetched(group, parts)
 
     def read_pages(self, group: int, columns: Sequence[PagedColumn]) -> list[pa.ChunkedArray]:
-        """All rows of these pages, column by column."""
+        """Decode all rows of these pages; one array per column, of different lengths."""
         names = [c.name for c in columns]
         has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
@@ -358,7 +359,7 @@ class OpenFile:
     def stored_columns(
         self, group: int, columns: Sequence[str], kernels: ModuleType | None
     ) -> dict[str, StoredColumn]:
-        """The bytes of columns of a row group, of those that compiled loops read; none without kernels."""
+        """The chunks of those columns that the compiled loops can read, with their bytes; none without kernels."""
         chunks = {} if kernels is None else {c: self._column_chunk(group, c) for c in columns}
         readable = {column: chunk for column, chunk in chunks.items() if chunk is not None}
         if kernels is None or not readable:
@@ -373,11 +374,11 @@ class OpenFile:
             raise self._unreadable(group, error) from None
 
     def is_read_faster(self, group: int, column: str) -> bool:
-        """Whether compiled loops read all rows of a column faster than pyarrow does: strings by their dictionary."""
+        """True if the compiled loops read all rows faster than pyarrow: low-cardinality strings only."""
         return column in self._dictionaries and column in self._flat
 
     def _column_chunk(self, group: int, column: str) -> ColumnChunk | None:
-        """A column of a row group as compiled loops read it; None for those that pyarrow reads."""
+        """The description of a chunk for the compiled loops; None if only pyarrow can read it."""
         key = (group, column)
         if key not in self._column_chunks:
             self._column_chunks[key] = self._find_column_chunk(group, column)
@@ -396,10 +397,11 @@ class OpenFile:
         return column_chunk(chunk, self._leaves[leaf_index], dtype, self.groups[group][0], range_of(chunk))
 
     def looked_up(self, group: int, column: str, values: pa.Array) -> Indices:
-        """The codes of a chunk with unexpected pages, from the values that pyarrow decodes; it raises for corrupt ones.
+        """Dictionary indices of a chunk that the loops cannot unpack: looks up the values that pyarrow decodes.
 
-        The number behind the last value is that of NULL.
+        ``len(values)`` is the index of NULL. Raises SourceError for a corrupt chunk.
         """
+        # compares bit patterns instead of numbers, so that NaN equals NaN and -0.0 differs from 0.0
         bits = pa.int32() if values.type.bit_width == 32 else pa.int64()
         data = self.read(group, [column]).column(0).combine_chunks().view(bits)
         indices = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
@@ -414,24 +416,27 @@ class OpenFile:
 
 
 def _reader_of_pages(data: pa.Buffer, dictionaries: Sequence[str], int96_unit: str = "us") -> pq.ParquetFile:
-    """A reader of what ``file_of_pages`` gives."""
+    """A reader of a file that ``file_of_pages`` built."""
     return pq.ParquetFile(
         pa.BufferReader(data), read_dictionary=list(dictionaries), coerce_int96_timestamp_unit=int96_unit
     )
 
 
 def _check_indices(column: pa.ChunkedArray) -> None:
-    """Raise ValueError for dictionary indices behind the last value, which pyarrow does not compare with the dictionary."""
+    """Raise ValueError for dictionary indices past the end of the dictionary, which pyarrow does not check."""
     for chunk in column.chunks if pa.types.is_dictionary(column.type) else ():
-        highest = pc.max(chunk.indices.view(pa.uint32())).as_py()  # negative ones are large then
+        highest = pc.max(
+            chunk.indices.view(pa.uint32())
+        ).as_py()  # as unsigned integers, negative ones are large
         if highest is not None and highest >= len(chunk.dictionary):
             raise ValueError("a page has indices that its dictionary lacks")
 
 
 def _check_int96(in_seconds: pq.ParquetFile, group: int, column: str) -> None:
-    """Raise ValueError for INT96 times on days that Arrow takes for unsigned ones, which Spark's are not.
+    """Raise ValueError for INT96 times with a negative day number, which Arrow reads as an unsigned one.
 
-    As microseconds they wrap around to times like any other; as seconds they are far past the range of microseconds.
+    In microseconds these times overflow and look like any other. In seconds they do not overflow and are far outside
+    the range of 64-bit microseconds, so the column is read a second time in seconds.
     """
     seconds = in_seconds.read_row_group(group, columns=[column], use_threads=False).column(0)
     last = pc.max(seconds.cast(pa.int64())).as_py()
@@ -451,5 +456,5 @@ def _range(chunk: Any) -> ColumnRange | None:
     try:
         return ColumnRange(statistics.min, statistics.max, nulls)
     except (OverflowError, ValueError, NotImplementedError):
-        # no date of Python's, no text, or a decimal, whose statistics old releases of Arrow do not read
+        # dates outside Python's range, strings that are not UTF-8, or decimals, which old releases of Arrow do not read
         return ColumnRange(None, None, nulls)

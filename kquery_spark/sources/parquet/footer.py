@@ -1,8 +1,9 @@
-"""Parts of a Parquet footer that pyarrow hides, and footers in which short decimals are the integers they are stored as.
+"""Parses the parts of a Parquet footer that pyarrow hides, and rewrites footers so that short decimals are read as integers.
 
-Arrow turns a decimal of INT32 or INT64 storage into 128-bit values, which the engine would make int64 again. A reader given
-a footer without the decimal annotation decodes the integers alone. Only the annotation is dropped, all else stays byte for
-byte. Layout: parquet.thrift of apache/parquet-format, in Thrift's compact protocol.
+Arrow converts a decimal that is stored as INT32 or INT64 into 128-bit values, and the engine would convert these back into
+int64. If the footer lacks the decimal annotation, pyarrow returns the stored integers instead. Only the annotation is
+removed; all other bytes of the footer stay the same. Format: parquet.thrift of apache/parquet-format, in Thrift's compact
+protocol.
 """
 
 from __future__ import annotations
@@ -31,26 +32,26 @@ TAIL_BYTES = 8  # footer length and magic
 _END_BYTES = 64 << 10
 _SCHEMA = 2  # of FileMetaData
 _TYPE, _REPETITION, _NAME, _CHILDREN, _CONVERTED_TYPE = 1, 3, 4, 5, 6  # of SchemaElement
-_ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # converted type, scale, precision, logical type
+_ANNOTATION = (_CONVERTED_TYPE, 7, 8, 10)  # field ids of converted type, scale, precision, logical type
 _REPEATED = 2  # FieldRepetitionType.REPEATED
 _INTEGERS = (1, 2)  # Type.INT32, Type.INT64
 _DECIMAL = 5  # ConvertedType.DECIMAL
 
 
 class SizedReader(ByteReader, Protocol):
-    """An open file of which the size is known."""
+    """An open file with a known size."""
 
     def size(self) -> int:
-        """Its bytes."""
+        """The size of the file in bytes."""
         ...
 
 
 def read_footer(file: SizedReader) -> bytes | None:
-    """The serialized FileMetaData; None for an encrypted footer or no Parquet, for which pyarrow raises the error."""
+    """The serialized FileMetaData; None for an encrypted footer or another format, for which pyarrow raises the error."""
     size = file.size()
     if size < TAIL_BYTES:
         return None
-    # one read, as it mostly has all of the footer
+    # most footers fit into this first read
     end = bytes(file.read_at(min(_END_BYTES, size), max(size - _END_BYTES, 0)))
     length = int.from_bytes(end[-TAIL_BYTES:-4], "little")
     if end[-4:] != MAGIC or length > size - TAIL_BYTES:
@@ -66,16 +67,16 @@ def as_file(footer: bytes) -> bytes:
 
 
 def plain_integers(footer: bytes) -> Any | None:
-    """The metadata with flat INT32 and INT64 decimals as integers; None when there are none of them.
+    """The metadata with flat INT32 and INT64 decimals declared as integers; None if there are no such columns.
 
-    Raises ValueError for a footer that is not what the format says.
+    Raises ValueError for a footer that does not follow the format.
     """
     rewritten = without_decimals(footer)
     return None if rewritten is None else pq.read_metadata(pa.BufferReader(MAGIC + as_file(rewritten)))
 
 
 def without_decimals(footer: bytes) -> bytes | None:
-    """The serialized FileMetaData without the decimal annotations of integer columns; None when there are none."""
+    """The serialized FileMetaData without the decimal annotations of integer columns; None if there are none."""
     cursor = _at_schema(footer)
     count = cursor.list_size()
     start = cursor.at
@@ -86,7 +87,7 @@ def without_decimals(footer: bytes) -> bytes | None:
 
 
 def flat_elements(footer: bytes) -> dict[str, bytes]:
-    """The serialized SchemaElement of each flat column by its name, decimals of integers as integers."""
+    """The serialized SchemaElement of each flat column by name, with INT32 and INT64 decimals as integers."""
     cursor = _at_schema(footer)
     return {e.name: e.data for e in _elements(cursor, cursor.list_size()) if e.is_flat}
 
@@ -102,7 +103,7 @@ def _at_schema(footer: bytes) -> Cursor:
 
 @dataclass(frozen=True)
 class _Element:
-    """A node of the schema: its bytes as they are to be, and whether they differ from those of the file."""
+    """A node of the schema tree. data: its bytes after the rewrite. changed: True if they differ from the file's."""
 
     name: str
     data: bytes
@@ -111,9 +112,13 @@ class _Element:
 
 
 def _elements(cursor: Cursor, count: int) -> list[_Element]:
-    """The elements of the schema, which are its tree in depth-first order."""
+    """Parse the elements of the schema, which are stored in depth-first order of the schema tree.
+
+    For the schema ``root(a, b(c))`` the list is root (2 children), a, b (1 child), c. ``open_groups`` is a stack with the
+    number of missing children of each open group; an element is a column of the table if only the root is open.
+    """
     elements = []
-    open_groups: list[int] = []  # children still to come of the groups around the element
+    open_groups: list[int] = []
     for _ in range(count):
         start = cursor.at
         values, name, fields = _element(cursor)
@@ -139,7 +144,7 @@ def _without_annotation(fields: list[Field]) -> bytes:
 
 
 def _element(cursor: Cursor) -> tuple[dict[int, int], str, list[Field]]:
-    """One SchemaElement: the integers that matter here by field, its name, and id, type and bytes of every field."""
+    """Parse a SchemaElement: the integers that are needed here, by field id; its name; and the bytes of every field."""
     values = {}
     name = ""
     fields = []

@@ -1,6 +1,6 @@
-"""The numbers of a Parquet footer as two tables: a row for each row group and for each column chunk.
+"""Extracts the numbers of a Parquet footer into two tables: one row per row group, and one row per column chunk.
 
-pyarrow parses footers, too, but its accessors end the process by SIGABRT where a chunk's metadata is damaged. Layout:
+pyarrow parses footers, too, but its accessors end the process with SIGABRT if a chunk's metadata is damaged. Format:
 parquet.thrift of apache/parquet-format.
 """
 
@@ -32,7 +32,9 @@ from kquery_spark.types.vector import Int64s
 ABSENT = -(1 << 63)
 _METADATA, _STATISTICS, _SIZES, _GEOSPATIAL = range(ROOT + 1, ROOT + 5)
 _STRUCTS = ROOT + 5
-_LARGE_BYTES = 2 << 20  # of a footer; 11 MB take 2.1 s without kernels, 0.03 with them
+_LARGE_BYTES = (
+    2 << 20
+)  # size of a large footer; one of 11 MB takes 2.1 s without kernels and 0.03 s with them
 _PROBLEMS = {
     thrift_scan.TOO_SHORT: "it ends in the middle of a value",
     thrift_scan.TOO_MANY: "it has more row groups or column chunks than its schema says",
@@ -51,7 +53,11 @@ class Group(IntEnum):
 
 
 class Chunk(IntEnum):
-    """Columns of the table of column chunks; statistics are sizes, the path is where its parts begin in the footer."""
+    """Columns of the table of column chunks.
+
+    For statistics (MIN, MAX, ...) the table has the size of the value, for histograms the number of elements, and for
+    PATH the offset in the footer at which the parts of the path begin.
+    """
 
     HAS_METADATA = 0
     OFFSET_INDEX = 1
@@ -79,9 +85,9 @@ class Chunk(IntEnum):
 
 @dataclass(frozen=True)
 class FooterTables:
-    """The numbers of a footer, ``ABSENT`` where it has no value.
+    """The numbers of a footer; ``ABSENT`` stands for a missing value.
 
-    groups: by row group and ``Group``. chunks: by row group, leaf and ``Chunk``.
+    groups: a matrix of [row group, ``Group``]. chunks: an array of [row group, leaf, ``Chunk``].
     """
 
     groups: Int64s
@@ -90,7 +96,7 @@ class FooterTables:
 
 @dataclass(frozen=True)
 class _Layout:
-    """The arguments of ``thrift_scan.scan`` that say what is stored where."""
+    """Builds the arguments of ``thrift_scan.scan`` that declare which fields are stored in which table columns."""
 
     types: list[int] = field(default_factory=lambda: [0] * (_STRUCTS * FIELDS))
     elements: list[int] = field(default_factory=lambda: [0] * (_STRUCTS * FIELDS))
@@ -98,25 +104,25 @@ class _Layout:
     slots: list[int] = field(default_factory=lambda: [-1] * (_STRUCTS * FIELDS))
 
     def number(self, struct: int, field_id: int, kind: int, slot: int) -> None:
-        """A field whose number, size or presence is stored."""
+        """Declare a field. Its number, size or presence is stored in column ``slot``, if that is not negative."""
         entry = struct * FIELDS + field_id
         is_second = struct != FIRST_ROW and slot >= 0
         self.types[entry], self.slots[entry] = kind, slot + SECOND_SLOTS * is_second
 
     def listed(self, struct: int, field_id: int, element: int, child: int = UNKNOWN, slot: int = -1) -> None:
-        """A list, of structs of a kind or of other values."""
+        """Declare a list. element: the type of its elements. child: the kind of struct, for lists of structs."""
         self.number(struct, field_id, LIST, slot)
         entry = struct * FIELDS + field_id
         self.elements[entry], self.children[entry] = element, child
 
     def inner(self, struct: int, field_id: int, child: int, slot: int = -1) -> None:
-        """A struct."""
+        """Declare a nested struct of kind ``child``."""
         self.number(struct, field_id, STRUCT, slot)
         self.children[struct * FIELDS + field_id] = child
 
     @property
     def arguments(self) -> tuple[list[int], ...]:
-        """In the order of ``scan``."""
+        """The arrays in the order of the parameters of ``scan``."""
         return self.types, self.elements, self.children, self.slots
 
 
@@ -166,14 +172,14 @@ _ARRAYS: tuple[Int64s, ...] = tuple(np.array(values, np.int64) for values in _LI
 
 
 def _kernels(size: int) -> Any | None:
-    """The compiled scan, if it is there; for large footers importing it takes less than the other one."""
+    """The compiled scan, or None. For a large footer, importing it now is faster than the scan in Python."""
     if size > _LARGE_BYTES and FILE_LOOPS.are_ready():
         FILE_LOOPS.load()
     return FILE_LOOPS.kernels()
 
 
 def footer_tables(footer: bytes, num_groups: int, num_leaves: int) -> FooterTables:
-    """The tables of a serialized FileMetaData; ValueError where it has other numbers of row groups or column chunks."""
+    """The tables of a serialized FileMetaData; ValueError if the numbers of row groups or column chunks do not match."""
     kernels = _kernels(len(footer))
     sizes = num_groups * len(Group), num_groups * num_leaves * len(Chunk)
     num_frames = thrift_scan.MAX_DEPTH * 4

@@ -1,4 +1,4 @@
-"""The entry of Parquet."""
+"""The registry entry of the Parquet format: its Spark settings, its options, and how relations are read."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ _DATETIME_REBASE = "spark.sql.parquet.datetimeRebaseModeInRead"
 _READS_SHREDDED = "spark.sql.variant.allowReadingShredded"
 _INT96_REBASE = "spark.sql.parquet.int96RebaseModeInRead"
 _EXCEPTION = "EXCEPTION"  # the calendar mode in which Spark refuses old dates and times
-# Options that overrule the settings of the same meaning.
+# These options override the settings with the same meaning.
 _DATETIME_OPTION, _INT96_OPTION = "datetimerebasemode", "int96rebasemode"
-# Without the name of a column behind "#", which some may have.
+# Some of these may be set per column, as "option#column"; only the part before "#" is listed here.
 _WRITERS_OPTIONS = (
     *("parquet.block.size", "parquet.block.row.count.limit", "parquet.page.size"),
     *("parquet.page.row.count.limit", "parquet.page.size.row.check.min", "parquet.page.size.row.check.max"),
@@ -86,7 +86,7 @@ def _read_relation(read: RelationRead) -> Source:
 
 
 def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> RebaseSettings:
-    """What Spark does with old dates and times of files that no Spark wrote: an option of the reader, else a setting."""
+    """The rebase modes for files that Spark did not write: from the reader's options, otherwise from Spark's settings."""
     from kquery_spark.sources.parquet.calendar import MODES, RebaseSettings
 
     datetime = options.get(_DATETIME_OPTION, settings.text(_DATETIME_REBASE))
@@ -98,7 +98,7 @@ def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> Reba
 
 
 def _read_columns(read: ColumnsRead) -> Source:
-    """Declines columns that Spark, by its settings, finds or converts otherwise than the engine."""
+    """Decline columns that Spark, by its settings, resolves or converts differently than the engine."""
     from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
     from kquery_spark.sources.parquet.source import ParquetSource
 
@@ -124,7 +124,7 @@ def _read_columns(read: ColumnsRead) -> Source:
 
 
 def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:
-    """Raise Unsupported for columns that Spark may read as NULL, as files lack fields of a struct."""
+    """Raise Unsupported for structs that Spark may read as NULL because a file lacks some of their fields."""
     lacking = source.file_without_fields(columns)
     if lacking is not None:
         raise Unsupported(
@@ -134,7 +134,7 @@ def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:
 
 
 def _with_zones(source: ParquetSource, columns: Sequence[str], zones: Zones) -> ParquetSource:
-    """The source with the time zones by which old times in its files are rebased, as far as they are known."""
+    """Add the rebase tables of those time zones that the source's files need, as far as the zones are known."""
     names = source.zones_to_rebase(columns)
     known = {zone.name: zone for zone in source.rebase.zones}
     default = zones.default() if None in names else source.rebase.default_zone

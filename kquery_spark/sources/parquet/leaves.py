@@ -1,4 +1,4 @@
-"""The leaves of a Parquet file's columns, and whether their values are as small as their declared types."""
+"""The leaves of a Parquet file's columns, and a check that their values fit their declared types."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BOUNDS = {
 
 
 class Leaf(NamedTuple):
-    """A leaf of a column. leaf_index: among the file's leaves. dtype: its Arrow type."""
+    """A leaf of a column. leaf_index: its number in the file. dtype: its Arrow type."""
 
     leaf_index: int
     dtype: pa.DataType
@@ -34,7 +34,7 @@ def column_leaves(schema: pa.Schema) -> dict[str, list[Leaf]]:
 
 
 def leaf_types(dtype: pa.DataType) -> Iterator[pa.DataType]:
-    """The types of a column's leaves, in the order that a file has them in."""
+    """The types of a column's leaves, in file order: ``struct<a: int, b: list<string>>`` yields int and string."""
     if pa.types.is_nested(dtype) and dtype.num_fields:
         for i in range(dtype.num_fields):
             yield from leaf_types(dtype.field(i).type)
@@ -43,12 +43,13 @@ def leaf_types(dtype: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def may_exceed_type(leaf: Leaf, groups: Sequence[Any], trusted: bool) -> bool:
-    """Whether a leaf may have numbers that its declared type has no room for, as Spark and Arrow read them differently.
+    """True if a leaf may store numbers outside the range of its declared type, which Spark and Arrow read differently.
 
-    groups: pyarrow's row groups. trusted: the writer is known not to write such integers, where there are no statistics.
+    Parquet stores 8-bit and 16-bit integers in 32 bits, and decimals in wider integers or bytes. groups: pyarrow's row
+    groups. trusted: True if the writer never writes such numbers, so that a chunk without statistics is safe.
     """
     if pa.types.is_decimal(leaf.dtype):
-        # writers check decimals, and old ones have no statistics of them
+        # writers check decimals; old writers have no statistics for them, so missing statistics are accepted
         limit = 10**leaf.dtype.precision - 1
         bounds, trusted = (-limit, limit), True
     elif leaf.dtype in _BOUNDS:

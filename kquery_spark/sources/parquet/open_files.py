@@ -1,4 +1,4 @@
-"""The Parquet files that this process has open, with their footers."""
+"""The cache of this process's open Parquet files and their footers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _footers = cast("LruCache[DataFile, OpenFile]", PARQUET_FOOTERS)
 
 
 def open_file(file: DataFile) -> OpenFile:
-    """The open file, from this process's cache when it has not changed since."""
+    """Open a file, or return it from the cache. Raises SourceError if it has changed since it was cached."""
     cached = _footers.get(file)
     if cached is not None:
         try:
@@ -32,11 +32,11 @@ def open_file(file: DataFile) -> OpenFile:
 
 
 def open_files(files: Sequence[DataFile]) -> list[OpenFile]:
-    """The open files."""
+    """Open several files concurrently."""
     return of_each_file(open_file, files)
 
 
 def forget_file(file: DataFile) -> None:
-    """Let go of a file that is gone or has changed."""
+    """Remove a deleted or changed file from the caches."""
     _footers.forget(file)
     forget_input(file)

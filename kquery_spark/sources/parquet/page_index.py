@@ -1,6 +1,7 @@
-"""The page index of Parquet files: which values each page of a column chunk holds, and where the page lies.
+"""Reads the page index of Parquet files: the statistics (column index) and locations (offset index) of pages.
 
-Spark's reader (parquet-mr) skips pages by the same index. Layout: parquet.thrift and PageIndex.md of apache/parquet-format.
+Spark's reader (parquet-mr) skips pages with the same index. Format: parquet.thrift and PageIndex.md of
+apache/parquet-format.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from kquery_spark.sources.parquet.thrift_compact import Cursor
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.units import MICRO_NANOS
 
-# as an index has to be read before anything else
+# limits of one read of the index, because no other read can begin before it is finished
 _MAX_WHOLE_BYTES, _MAX_BYTES = 1 << 20, 8 << 20
 _STRINGS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _WIDE = Context(prec=38)
@@ -41,11 +42,11 @@ _INDEX_LISTS: dict[int, Callable[[Cursor], Any]] = {
 
 
 _REGIONS: LruCache[tuple[DataFile, ByteRange], memoryview] = LruCache(64 << 20)
-"""Parts of files with the indexes of many chunks."""
+"""Cached byte ranges of remote files that contain the indexes of many chunks."""
 
 
 class ChunkIndexes(NamedTuple):
-    """Where the two indexes of a chunk's pages are: of their values, and of their places. Of size 0 where there is none."""
+    """The positions of a chunk's column index (statistics) and offset index (locations); size 0 if there is none."""
 
     column: ByteRange
     offset: ByteRange
@@ -65,8 +66,8 @@ def chunk_indexes(footer: bytes, num_groups: int, num_leaves: int) -> list[list[
 class PageIndex:
     """The page index of a file.
 
-    On another filesystem, where each read takes a while, the index of the whole file is read at once, or that of a row
-    group where it is large. The methods raise ValueError for what is not where the footer says, or is no index.
+    In a remote file, where each read is slow, one read covers the index of the whole file, or the index of one row group if
+    the whole is larger than 1 MB. The methods raise ValueError if the bytes are not an index, or are not inside the file.
     """
 
     def __init__(self, file: DataFile, indexes: list[list[ChunkIndexes]]) -> None:
@@ -74,14 +75,17 @@ class PageIndex:
         self._groups = indexes
 
     def ranges(self, group: int, leaf: int, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
-        """The values of each page of a chunk; None where the chunk has no index, or for other types. dtype: Arrow's."""
+        """The statistics of each page of a chunk; None without a column index, or for types that cannot be decoded.
+
+        leaf: the number of the leaf. physical: the name of its physical type. dtype: its Arrow type.
+        """
         part = self._of(group, leaf).column
         if not part.size:
             return None
         return page_ranges(self._read(part, [chunk.column for chunk in self._groups[group]]), physical, dtype)
 
     def pages(self, group: int, leaf: int, chunk: ByteRange, num_rows: int) -> Pages | None:
-        """Where the pages of a flat column's chunk lie; None where it has no index, or one that does not fit."""
+        """The locations of the pages of a flat column's chunk; None without an offset index, or if it is inconsistent."""
         part = self._of(group, leaf).offset
         if not part.size:
             return None
@@ -96,7 +100,7 @@ class PageIndex:
             raise ValueError("the footer lacks a chunk") from None
 
     def _read(self, part: ByteRange, of_group: Sequence[ByteRange]) -> bytes:
-        """One index. of_group: those of its kind in its row group, which writers put together."""
+        """Read the bytes of one index. of_group: the row group's indexes of the same kind, stored next to each other."""
         file = shared_input(self._file)
         if file.is_local:
             return file.read_at(part.size, part.start)
@@ -117,7 +121,7 @@ class PageIndex:
 
 
 def _span(parts: Sequence[ByteRange]) -> ByteRange:
-    """The bytes from the first of the parts that are there to the last one."""
+    """The smallest byte range that covers all parts that are present."""
     present = [part for part in parts if part.size]
     start = min(part.start for part in present)
     return ByteRange(start, max(part.end for part in present) - start)
@@ -126,7 +130,7 @@ def _span(parts: Sequence[ByteRange]) -> ByteRange:
 def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
     """Return the pages of a flat column's chunk from its offset index; None if their row counts do not match the chunk's.
 
-    Raises ValueError for bytes that are no offset index.
+    Raises ValueError for bytes that are not an offset index.
     """
     cursor = Cursor(index)
     locations: list[tuple[int, int, int]] = []
@@ -137,6 +141,7 @@ def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
             cursor.skip(kind)
     if not locations:
         return None
+    # a last entry, the end of the chunk, lets the checks below cover the last page, too
     offsets, sizes, starts = np.array([*locations, (chunk.end, 0, num_rows)], np.int64).T.copy()
     are_in_order = (
         chunk.start <= offsets[0]
@@ -148,13 +153,14 @@ def placed_pages(index: bytes, chunk: ByteRange, num_rows: int) -> Pages | None:
     )
     if not are_in_order:
         return None
+    # the offset index does not list the dictionary page, which takes the bytes before the first data page
     first = int(offsets[0])
     dictionary = (chunk.start, first - chunk.start) if first > chunk.start else None
     return Pages(dictionary, offsets[:-1], sizes[:-1], starts)
 
 
 def _location(cursor: Cursor) -> tuple[int, int, int]:
-    """Offset and bytes of a page, its header included, and the number of its first row."""
+    """The file offset of a page, its size with the header, and its first row; -1 for missing fields."""
     values = dict.fromkeys((1, 2, 3), -1)
     for field, kind, _ in cursor.fields():
         if field in values:
@@ -165,9 +171,9 @@ def _location(cursor: Cursor) -> tuple[int, int, int]:
 
 
 def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnRange] | None:
-    """The ranges of a chunk's pages by its column index, in the forms of row groups' statistics; None for other types.
+    """Decode a column index into one ColumnRange per page, as for row groups; None for types that cannot be decoded.
 
-    dtype: what Arrow makes of the column. Raises ValueError for bytes that are no column index.
+    dtype: the Arrow type of the column. Raises ValueError for bytes that are not a column index.
     """
     decode = _decoder(physical, dtype)
     if decode is None:
@@ -191,7 +197,7 @@ def page_ranges(index: bytes, physical: str, dtype: pa.DataType) -> list[ColumnR
 
 
 def _decoder(physical: str, dtype: pa.DataType) -> Callable[[bytes], Any] | None:
-    """What makes a value of the bytes of a statistic."""
+    """The function that decodes a minimum or maximum from its bytes; None for other types."""
     if pa.types.is_decimal(dtype):
         return partial(_decimal, "little" if physical in _INTEGERS else "big", dtype.scale)
     if physical in _INTEGERS:

@@ -1,7 +1,11 @@
-"""Some rows of a Parquet row group: only the pages that hold them are decompressed and decoded.
+"""Reads only those pages of a Parquet row group that contain selected rows.
 
-pyarrow reads column chunks as a whole. So the requested pages, with their dictionary, become the chunks of a small
-file in memory, whose footer is written here, and pyarrow reads that. Layout: parquet.thrift of apache/parquet-format.
+pyarrow can read whole column chunks only. Therefore the required pages and their dictionary pages are copied into a small
+file in memory, this module writes a footer for it, and pyarrow reads this file:
+
+    PAR1 | dictionary page of a | pages 3 and 4 of a | page 0 of b | footer | footer length | PAR1
+
+For the format see parquet.thrift of apache/parquet-format.
 """
 
 from __future__ import annotations
@@ -37,9 +41,9 @@ DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
 PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
 _HEADER_BYTES = 1 << 9
 _MAX_HEADER_BYTES = 1 << 20
-_MAX_PAGE_NUMBER = (1 << 31) - 1  # of bytes or values: page headers have 32-bit integers
-CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # LZ4 is the name of two
-_ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # readers go by those of the pages
+_MAX_PAGE_NUMBER = (1 << 31) - 1  # largest size or value count: page headers have 32-bit integers
+CODECS = {"UNCOMPRESSED": 0, "SNAPPY": 1, "GZIP": 2, "ZSTD": 6}  # without LZ4, a name that two formats share
+_ENCODINGS = (PLAIN, RLE, RLE_DICTIONARY)  # a formality: readers use the encodings in the page headers
 _VERSION = 2
 _ARROW_SCHEMA = b"ARROW:schema"
 
@@ -48,8 +52,8 @@ _ARROW_SCHEMA = b"ARROW:schema"
 class Pages:
     """The data pages of a flat column in one row group.
 
-    dictionary: offset and bytes of the dictionary page. offsets, sizes: offset and bytes of each page, headers included.
-    starts: the row each one begins with, and at last the number of rows.
+    dictionary: offset and size of the dictionary page. offsets, sizes: file offset and size of each data page, header
+    included. starts: the first row of each page, followed by the number of rows.
     """
 
     dictionary: tuple[int, int] | None
@@ -58,7 +62,7 @@ class Pages:
     starts: Int64s
 
     def holding(self, rows: Int64s) -> PageRows:
-        """The pages that hold these rows, which are in rising order."""
+        """Select the pages that contain these rows, which are in rising order."""
         counts = np.diff(np.searchsorted(rows, self.starts))
         numbers = np.flatnonzero(counts)
         return PageRows(self, numbers, counts[numbers])
@@ -66,7 +70,7 @@ class Pages:
 
 @dataclass(frozen=True)
 class PageRows:
-    """Some pages by their numbers, and how many of the requested rows each of them holds."""
+    """Selected pages. numbers: the selected pages' numbers. requested: the number of requested rows in each of them."""
 
     pages: Pages
     numbers: Int64s
@@ -74,12 +78,16 @@ class PageRows:
 
     @property
     def lengths(self) -> Int64s:
-        """Rows of each page."""
+        """The number of rows in each selected page."""
         counts: Int64s = self.pages.starts[self.numbers + 1] - self.pages.starts[self.numbers]
         return counts
 
     def positions(self, rows: Int64s) -> Int64s:
-        """The positions of the requested rows among the rows of the pages."""
+        """The positions of the requested rows in the concatenation of the selected pages.
+
+        With pages of 100 rows and the rows [205, 410], pages 2 and 4 are selected. Their rows 200-299 and 400-499
+        become the positions 0-99 and 100-199, so the result is [5, 110].
+        """
         lengths = self.lengths
         before = np.cumsum(lengths) - lengths
         shifted: Int64s = rows + np.repeat(before - self.pages.starts[self.numbers], self.requested)
@@ -88,7 +96,10 @@ class PageRows:
 
 @dataclass(frozen=True)
 class PagedColumn:
-    """Pages of a column to read: its name and SchemaElement, pyarrow's metadata of the chunk."""
+    """Pages of a column to read.
+
+    element: the column's serialized SchemaElement. chunk: pyarrow's ``ColumnChunkMetaData``. at: the selected pages.
+    """
 
     name: str
     element: bytes
@@ -97,17 +108,18 @@ class PagedColumn:
 
     @cached_property
     def stored(self) -> list[ByteRange]:
-        """The bytes to read: the dictionary page, if any, and the pages, those that follow each other in one piece."""
+        """The byte ranges to read: the dictionary page, if any, and one range for each run of adjacent pages."""
         pages, numbers = self.at.pages, self.at.numbers
         dictionary = [ByteRange(*pages.dictionary)] if pages.dictionary else []
         return [*dictionary, *_runs(pages.offsets[numbers], pages.sizes[numbers])]
 
 
 class PageHeader(NamedTuple):
-    """What a page's header says. size, raw_size: bytes behind the header, as stored and decompressed.
+    """A parsed page header.
 
-    encoding, level_encoding: of the values, of the definition levels. level_bytes: of a data page of version 2, whose levels
-    come first and are not compressed.
+    size, raw_size: size of the page without its header, as stored and after decompression. encoding, level_encoding: the
+    encodings of the values and of the definition levels. level_bytes: size of the levels in a data page of version 2,
+    where they come first and are not compressed; 0 for other pages.
     """
 
     kind: int
@@ -121,7 +133,7 @@ class PageHeader(NamedTuple):
 
 
 class Page(NamedTuple):
-    """A page in a file: where its header begins, where what follows it begins, and the header."""
+    """A page in a file: the file offset of its header, the file offset after the header, and the header."""
 
     offset: int
     body: int
@@ -145,10 +157,10 @@ def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pag
 
 
 def pages_of(file: ByteReader, chunk: Any) -> tuple[Page | None, list[Page]] | None:
-    """The dictionary page, if any, and the data pages of a flat column's chunk.
+    """The dictionary page, if any, and the data pages of a flat column's chunk, located by walking over the headers.
 
-    None where they are not as expected and the chunk is better read as a whole. chunk: ``ColumnChunkMetaData``.
-    Raises ValueError for headers that are no Thrift.
+    None if the pages are not as expected, so that the chunk must be read as a whole. chunk: ``ColumnChunkMetaData``.
+    Raises ValueError for headers that are not valid Thrift.
     """
     if chunk.compression not in CODECS:
         return None
@@ -194,7 +206,11 @@ def _page_header(cursor: Cursor) -> PageHeader:
             raw_size = cursor.zigzag()
         elif field == 3:
             size = cursor.zigzag()
-        elif field in (5, 7, 8):  # of data pages, of the dictionary, of data pages of version 2
+        elif field in (
+            5,
+            7,
+            8,
+        ):  # the inner header: of a data page, a dictionary page, a data page of version 2
             version_2 = field == 8
             inner = _numbers(cursor)
         else:
@@ -211,7 +227,7 @@ def _page_header(cursor: Cursor) -> PageHeader:
 
 
 def _numbers(cursor: Cursor) -> dict[int, int]:
-    """The integers and truth values of a struct by field."""
+    """The integers and booleans of a struct by field id."""
     numbers = {}
     for field, type_, _ in cursor.fields():
         if type_ == I32:
@@ -226,9 +242,10 @@ def _numbers(cursor: Cursor) -> dict[int, int]:
 def file_of_pages(
     file: ByteReader, columns: Sequence[PagedColumn], arrow_schema: pa.Schema | None
 ) -> pa.Buffer:
-    """A Parquet file with one row group of just these pages; its columns may differ in length, so read them one by one.
+    """Build a Parquet file with one row group that consists of these pages.
 
-    arrow_schema: of these columns, where the file has one of Arrow's.
+    Its columns may have different numbers of rows, so they must be read one by one. arrow_schema: the Arrow schema of these
+    columns, if the original file stores one.
     """
     parts: list[bytes | memoryview] = [MAGIC]
     at = len(MAGIC)
@@ -257,7 +274,7 @@ def file_of_pages(
 
 
 def _runs(offsets: Int64s, sizes: Int64s) -> list[ByteRange]:
-    """Pages that follow each other in one piece."""
+    """Merge adjacent pages into byte ranges: pages at 10, 20 and 40 of 10 bytes each give the ranges 10-30 and 40-50."""
     if len(offsets) == 0:
         return []
     ends = offsets + sizes
@@ -268,7 +285,10 @@ def _runs(offsets: Int64s, sizes: Int64s) -> list[ByteRange]:
 
 
 def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) -> bytes:
-    """The ColumnChunk of pages at ``data``, after their dictionary, both of them ``size`` bytes."""
+    """Serialize a ColumnChunk.
+
+    dictionary, data: the offsets of the dictionary page and of the first data page. size: bytes of all pages together.
+    """
     chunk = column.chunk
     values = [
         (1, I32, integer(PHYSICAL_TYPES.index(chunk.physical_type))),

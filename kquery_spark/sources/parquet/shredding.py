@@ -1,4 +1,16 @@
-"""Shredded variants: groups of ``value`` and ``typed_value`` in a file, put together again as the variants they were."""
+"""Reassembles shredded variants: groups of ``value`` and ``typed_value`` in a file become plain variants again.
+
+For a column ``v`` that is shredded with a typed field ``a`` of type int, the file has these groups:
+
+    v.metadata                     the field names of all objects in the row
+    v.value                        the fields that are not typed, as a variant; NULL if there are none
+    v.typed_value.a.typed_value    the value of a, if it is an int
+    v.typed_value.a.value          the value of a as a variant, if it has another type
+
+The compiled loops take flat arrays. ``_Parts`` converts the tree of Arrow arrays into them: a node is a group of ``value``
+and ``typed_value``, and a field is a child of an object or the element of a list. See VariantShredding.md of
+apache/parquet-format.
+"""
 
 from __future__ import annotations
 
@@ -19,11 +31,11 @@ from kquery_spark.types.vector import Int64s
 
 VALUE, METADATA, TYPED_VALUE = "value", "metadata", "typed_value"
 
-_CHUNK_ROWS = 1 << 14  # that are put together at a time
+_CHUNK_ROWS = 1 << 14  # number of rows that are reassembled at a time
 _NODE_COLUMNS, _FIELD_COLUMNS = 8, 5
-_WRITTEN, _FULL = 1, 3  # what the compiled loops say
+_WRITTEN, _FULL = 1, 3  # status codes of the compiled loops: all rows are written, or an output array is full
 _FIRST_ENTRIES = 1 << 10
-# Of what the columns take, for the values and the metadata of each row before there is need of more.
+# Bytes per row that are added to the size of the input for the first attempt; a full array is enlarged.
 _VALUE_BYTES, _METADATA_BYTES = 64, 64
 _BINARIES = (pa.types.is_binary, *LARGE_BINARIES)
 _STRINGS = (pa.types.is_string, pa.types.is_large_string)
@@ -32,7 +44,10 @@ _SIGNED = (pa.types.is_int8, pa.types.is_int16, pa.types.is_int32, pa.types.is_i
 
 
 def unreadable_type(dtype: pa.DataType, is_whole: bool = True) -> pa.DataType | None:
-    """The part of a shredded variant's type in a file that the engine cannot read; None if it can read all."""
+    """The first part of a shredded variant's type that the engine cannot read; None if it can read the whole type.
+
+    is_whole: True for the column itself, which has ``metadata``; False for the groups inside.
+    """
     names = [field.name for field in dtype] if pa.types.is_struct(dtype) else []
     allowed = {VALUE, TYPED_VALUE, METADATA} if is_whole else {VALUE, TYPED_VALUE}
     if not names or len(set(names)) != len(names) or not allowed.issuperset(names):
@@ -46,7 +61,7 @@ def unreadable_type(dtype: pa.DataType, is_whole: bool = True) -> pa.DataType | 
 
 
 def _unreadable_typed(dtype: pa.DataType) -> pa.DataType | None:
-    """The same of a ``typed_value``."""
+    """The first part of the type of a ``typed_value`` that the engine cannot read."""
     if is_any(dtype, _LISTS):
         return unreadable_type(dtype.value_type, is_whole=False)
     if not pa.types.is_struct(dtype):
@@ -59,7 +74,7 @@ def _unreadable_typed(dtype: pa.DataType) -> pa.DataType | None:
 
 
 def _kind(dtype: pa.DataType) -> int | None:
-    """The kind of the values in a column of typed ones; None if there is none."""
+    """The kind of variant values (``IS_STRING`` etc.) that a ``typed_value`` of this type stores; None for other types."""
     if pa.types.is_timestamp(dtype) and dtype.unit == "us":
         return v.IS_TIMESTAMP_NTZ if dtype.tz is None else v.IS_TIMESTAMP
     kinds = {
@@ -78,7 +93,7 @@ def _kind(dtype: pa.DataType) -> int | None:
 
 
 def rebuilt(data: pa.Array) -> pa.Array:
-    """The variants of a column as the file has it; Unsupported for one that Spark may raise an error for."""
+    """Reassemble a shredded column. Raises Unsupported for data for which Spark may raise an error."""
     starts = range(0, len(data), _CHUNK_ROWS)
     chunks = [_rebuilt_rows(data.slice(start, _CHUNK_ROWS)) for start in starts]
     if sum(chunk.nbytes for chunk in chunks) >= 1 << 31:
@@ -115,7 +130,10 @@ def _is_valid(data: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 class _Parts:
-    """The columns of a shredded variant as the few flat arrays that the compiled loops read."""
+    """Flattens the columns of a shredded variant into the few arrays that the compiled loops read.
+
+    Each ``add`` method appends to one of the arrays and returns the position at which the added part begins.
+    """
 
     def __init__(self) -> None:
         self._nodes: list[list[int]] = []
@@ -126,7 +144,7 @@ class _Parts:
         self._raw_size = self._words_size = self._flags_size = 0
 
     def tables(self) -> Iterable[npt.NDArray[np.generic]]:
-        """The arguments of ``rebuilt_variants`` that say where everything is."""
+        """The arguments of ``rebuilt_variants``: nodes, fields, and the raw bytes, words and flags that they point into."""
         yield np.array(self._nodes, np.int64).reshape(-1, _NODE_COLUMNS)
         yield np.array(self._fields, np.int64).reshape(-1, _FIELD_COLUMNS)
         yield np.concatenate([*self._raw, np.zeros(0, np.uint8)])
@@ -134,7 +152,7 @@ class _Parts:
         yield np.concatenate([*self._flags, np.zeros(0, np.uint8)])
 
     def add_node(self, group: pa.Array) -> int:
-        """Add a group of ``value`` and ``typed_value``: its number."""
+        """Add a group of ``value`` and ``typed_value``; returns the number of its node."""
         number = len(self._nodes)
         node = [-1, 0, v.IS_ABSENT, -1, 0, 0, 0, 0]
         self._nodes.append(node)
@@ -146,7 +164,7 @@ class _Parts:
         return number
 
     def _add_typed(self, node: list[int], typed: pa.Array) -> None:
-        """Fill in a node what it has of its typed values."""
+        """Fill in the entries of a node that describe its ``typed_value``."""
         kind = _kind(typed.type)
         assert kind is not None
         node[v.TYPED_KIND] = kind
@@ -170,8 +188,9 @@ class _Parts:
                 node[v.TYPED_SCALE] = typed.type.scale
 
     def _add_fields(self, names: list[str], groups: list[pa.Array]) -> int:
-        """Add the fields of a struct, or the elements of a list: where they begin."""
+        """Add the fields of a struct, or the elements of a list; returns the number of the first entry."""
         first = len(self._fields)
+        # Java compares strings by UTF-16 units, and Spark writes the fields of an object in this order
         order = sorted(range(len(names)), key=lambda i: names[i].encode("utf-16-be"))
         rows = [[0] * _FIELD_COLUMNS for _ in names]
         self._fields += rows
@@ -185,7 +204,7 @@ class _Parts:
         return first
 
     def add_binaries(self, binaries: pa.Array) -> tuple[int, int]:
-        """Add a column of binaries: where its flags are, -1 if all are NULL, and where its bounds are."""
+        """Add a binary column; returns the positions of its validity flags (-1 if all are NULL) and of its bounds."""
         flags = self._add_flags(binaries)
         return flags, 0 if flags < 0 and len(binaries) else self._add_bounds(binaries)
 
@@ -194,7 +213,7 @@ class _Parts:
         return self._add_words(bounds - bounds[0] + self._add_raw(raw[bounds[0] : bounds[-1]]))
 
     def _add_flags(self, data: pa.Array) -> int:
-        """Add which rows are there: where that is, -1 if none is."""
+        """Add validity flags; returns their position, or -1 if all rows are NULL."""
         if data.null_count == len(data):
             return -1
         self._flags.append(_is_valid(data).view(np.uint8))
@@ -213,7 +232,7 @@ class _Parts:
 
 
 def _words_of(kind: int, typed: pa.Array) -> Int64s:
-    """The numbers of a column: one of 64 bits for each row, and of decimals two. NaN is the one that Java writes."""
+    """The values of a column as 64-bit words: one per row, two for decimals. NaN gets the bit pattern that Java writes."""
     if kind == v.IS_DECIMAL:
         return np.frombuffer(typed.buffers()[1], np.int64, 2 * len(typed), 16 * typed.offset)
     bits = pa.int32() if kind in (v.IS_FLOAT, v.IS_DATE) else pa.int64()

@@ -1,4 +1,13 @@
-"""Parquet files: row groups are the splits, footers give statistics, few-valued strings stay dictionaries."""
+"""The Parquet source: each row group is a split, and footers and page indexes provide the statistics for pruning.
+
+A column is read by one of three readers, tried in this order in ``read_rows``:
+
+1. If only few pages hold the selected rows, pyarrow reads these pages from a small file in memory (``pages.py``).
+2. Compiled loops decode flat columns of common types for the selected rows (``column_reader.py``).
+3. pyarrow decodes all rows of the other columns, and the selected rows are taken from these.
+
+Low-cardinality strings stay dictionary-encoded.
+"""
 
 from __future__ import annotations
 
@@ -55,10 +64,11 @@ from kquery_spark.types.vector import Int64s, from_arrow, widen
 
 @dataclass(frozen=True)
 class ParquetSource(Source):
-    """Some Parquet files with one table schema; partition columns come last, as in Spark.
+    """Parquet files with a common table schema; partition columns come last, as in Spark.
 
-    defaults: the plain values of columns in rows of files that lack them, where these are not NULL. variant_fields: for
-    columns of variants, the fields that are needed, if not all are.
+    compiled: whether the compiled loops may be used. defaults: pairs of a column and its value in files that lack the
+    column; other missing columns are NULL. variant_fields: for variant columns, the fields that the query needs; a
+    column that is not listed is read whole.
     """
 
     divisible: ClassVar[bool] = True
@@ -99,7 +109,7 @@ class ParquetSource(Source):
 
     @override
     def column_bytes(self, columns: Sequence[str]) -> int:
-        # each file is looked for once, not once a column
+        # looks up each open file once, not once per column
         return self.once(
             ("bytes", *columns), lambda: sum(self._bytes_of(file, columns) for file in self.files)
         )
@@ -109,21 +119,20 @@ class ParquetSource(Source):
         return sum(opened.column_bytes(column) for column in columns)
 
     def _column_ranges(self, file: int, column: str) -> list[ColumnRange | None] | None:
-        """Statistics of a file's row groups; None where the file lacks the column."""
-        # each file is looked for once a column, not once a row group
+        """Statistics of a file's row groups; None if the file lacks the column."""
+        # looks up the open file once per column, not once per row group
         return self.once(("ranges", file, column), lambda: self._ranges(open_file(self.files[file]), column))
 
     def _ranges(self, opened: OpenFile, column: str) -> list[ColumnRange | None] | None:
         ranges = opened.column_ranges(column)
         if ranges is None or opened.rebase(column, self.rebase) is None:
             return ranges
-        return [
-            None if r is None else ColumnRange(None, None, r.nulls) for r in ranges
-        ]  # they are not rebased
+        # statistics are in the file's calendar, so only the null counts can be used
+        return [None if r is None else ColumnRange(None, None, r.nulls) for r in ranges]
 
     @override
     def check_files(self, columns: Sequence[str]) -> None:
-        """Looks at footers."""
+        """Reads the footers only, no data."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file, opened in zip(self.files, open_files(self.files), strict=True):
             for field in fields:
@@ -134,7 +143,10 @@ class ParquetSource(Source):
                     check_no_case_difference(field.name, opened.names, file.path)
 
     def check_no_int96(self, columns: Sequence[str], *, by_parquet_java: bool = True) -> None:
-        """Raise Unsupported for columns of INT96 times. by_parquet_java: also in files that Parquet's Java library wrote."""
+        """Raise Unsupported for columns with INT96 times.
+
+        by_parquet_java: whether files that Parquet's Java library wrote are checked, too.
+        """
         for file in self.files:
             opened = open_file(file)
             if opened.by_parquet_java and not by_parquet_java:
@@ -150,7 +162,7 @@ class ParquetSource(Source):
                 check_not_shredded(open_file(file), column)
 
     def check_no_promotion(self, columns: Sequence[str], version: str) -> None:
-        """Raise Unsupported for columns that a Spark before 4.0, of this version, cannot read as the table's type."""
+        """Raise Unsupported for columns that need a type promotion that Spark has only since 4.0. version: Spark's."""
         fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
         for file in self.files:
             opened = open_file(file)
@@ -163,7 +175,7 @@ class ParquetSource(Source):
                     )
 
     def file_without_fields(self, columns: Sequence[str]) -> str | None:
-        """The path of a file that lacks some of the fields of a struct in these columns; None where all have all."""
+        """The path of the first file in which a struct of these columns lacks a field; None if no file lacks one."""
         for file in self.files:
             opened = open_file(file)
             for field in (self.table_schema.field(c) for c in columns if c not in self.partition_columns):
@@ -173,7 +185,7 @@ class ParquetSource(Source):
         return None
 
     def zones_to_rebase(self, columns: Sequence[str]) -> set[str | None]:
-        """The time zones by which old times in these columns are rebased; None for one that a file does not name."""
+        """The time zones that are needed to rebase old times in these columns; None stands for a file that names no zone."""
         unnamed = replace(self.rebase, default_zone=None)
         zones: set[str | None] = set()
         for column in columns:
@@ -217,7 +229,7 @@ class ParquetSource(Source):
     def _read_columns(
         self, opened: OpenFile, group: int, columns: Sequence[str]
     ) -> dict[str, pa.ChunkedArray]:
-        """All rows of columns of a row group: by compiled loops those that they read faster, the others by pyarrow."""
+        """Read all rows of the columns: with compiled loops where they are faster, otherwise with pyarrow."""
         faster = [c for c in columns if opened.is_read_faster(group, c)]
         arrays = {
             name: pa.chunked_array([array])
@@ -230,17 +242,18 @@ class ParquetSource(Source):
         return arrays
 
     def _kernels(self) -> ModuleType | None:
-        """The compiled loops, if they are loaded and may be used."""
+        """The compiled loops; None if they are not loaded or must not be used."""
         return FILE_LOOPS.kernels() if self.compiled else None
 
     @override
     def read_rows(self, split: Split, columns: Sequence[str], rows: Int64s) -> Batch:
-        """Decodes the rows alone where compiled loops do, or only the pages that hold them where that is less."""
+        """Chooses a reader for each column, in the order that the module's docstring describes."""
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         stored = self._stored(opened, columns)
         paged = [opened.pages.holding(group, c, rows) for c in stored]
         pages = {p.name: p for p in paged if p is not None}
+        # a loop returns None for a chunk that it cannot read, which leaves the column to pyarrow
         arrays = {
             name: self._array(opened, name, pa.chunked_array([array]))
             for name, column in opened.stored_columns(
@@ -280,7 +293,7 @@ class ParquetSource(Source):
     def dictionary_column(
         self, split: Split, column: str, rows: Int64s | None = None
     ) -> DictionaryColumn | None:
-        """Of chunks with a dictionary, where there are kernels to read them."""
+        """Covers chunks with dictionary pages only that the compiled loops can read."""
         opened = open_file(self.files[split.file])
         kernel_module = self._kernels()
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
@@ -304,7 +317,11 @@ class ParquetSource(Source):
 
     @override
     def page_statistics(self, split: Split, columns: Sequence[str]) -> PageStatistics | None:
-        """Pages, where the file has a column index."""
+        """Uses the column index, if the file has one.
+
+        Pages of different columns end at different rows. The row ranges are cut at the page starts of all columns: pages
+        that start at rows 0, 100 and at 0, 60 of a group of 150 rows give the ranges 0-60, 60-100 and 100-150.
+        """
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         usable = [c for c in self._stored(opened, columns) if opened.rebase(c, self.rebase) is None]
@@ -319,11 +336,11 @@ class ParquetSource(Source):
         return pa.schema([self.table_schema.field(c) for c in columns])
 
     def _stored(self, opened: OpenFile, columns: Sequence[str]) -> list[str]:
-        """Those of the columns that the file has."""
+        """The columns that are stored in this file: not partition columns, and not missing."""
         return [c for c in columns if c not in self.partition_columns and c in opened.names]
 
     def _parts(self, opened: OpenFile, columns: Sequence[str]) -> list[str]:
-        """What is read of columns: of a shredded variant the needed fields, else the column itself."""
+        """The column names or leaf paths to read: the needed fields of a shredded variant, otherwise the whole column."""
         needed, parts = dict(self.variant_fields), []
         for column in columns:
             fields = needed.get(column)
@@ -352,7 +369,7 @@ class ParquetSource(Source):
         return Batch(self._fields(columns), tuple(arrays), rows)
 
     def _array(self, opened: OpenFile, column: str, data: pa.ChunkedArray) -> pa.Array:
-        """A column as read in the form that the table's type has in the engine."""
+        """Convert a column from its type in the file to the engine's form of the table's type, calendar included."""
         dtype, path = self.table_schema.field(column).type, opened.file.path
         if dtype == t.VARIANT:
             check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
@@ -372,7 +389,11 @@ def _splits_in(file: int, opened: OpenFile) -> list[Split]:
 
 
 def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]) -> list[ColumnRange | None]:
-    """The value ranges of row ranges that each lie in one page; a part's share of the page's NULLs is unknown."""
+    """The statistics of row ranges that each lie in one page of the column.
+
+    starts: the first row of each range, then the number of rows. A range may cover only a part of its page, so the
+    page's null count does not apply to it.
+    """
     pages = np.searchsorted(page_starts, starts[:-1], side="right") - 1
     return [ranges[page].of_some_rows() for page in pages]
 
@@ -388,7 +409,7 @@ def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
     try:
         return from_arrow(dtype, data).data
     except pa.ArrowInvalid as error:
-        # nanoseconds, which only a context reads, that are no whole microseconds
+        # nanoseconds, which only a context reads, that are not whole microseconds
         raise SourceError(f"{where}: {error}") from None
 
 
@@ -401,7 +422,7 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
 
 
 def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> None:
-    """Raise for a file's column whose values the engine or Spark cannot read as the table's type."""
+    """Raise SourceError or Unsupported for a column that the engine or Spark cannot read as the table's type."""
     name, path = field.name, opened.file.path
     given = opened.schema.field(name).type
     if field.type == t.VARIANT:
@@ -418,7 +439,7 @@ def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> 
 
 
 def _check_storage(opened: OpenFile, name: str) -> None:
-    """Raise for a file's column that is compressed, named or encoded in a way in which Spark does not read it."""
+    """Raise SourceError or Unsupported for a column whose codec, name or encoding Spark does not read."""
     path = opened.file.path
     if name in opened.brotli:
         raise BROTLI.declined(column=name, file=path)
@@ -439,7 +460,7 @@ def _is_narrow_decimal_in_bytes(opened: OpenFile, name: str) -> bool:
 
 
 def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> None:
-    """Decline a column with old dates or times in a calendar that is not known."""
+    """Raise Unsupported for old dates or times that Spark refuses, or whose hybrid calendar needs an unknown time zone."""
     rebase = opened.rebase(column, settings)
     if rebase is None:
         return
@@ -468,7 +489,7 @@ def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
 
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
-    """Describe Parquet files, directories or globs; every column is nullable, as Spark reads files."""
+    """Build a source from paths of Parquet files, directories or globs; every column is nullable, as in Spark."""
     files, fields = partitioned_files(paths, tz)
     opened = open_file(replace(files[0], partition=()))
     with naming_file(files[0].path):

@@ -1,4 +1,4 @@
-"""Where column chunks lie in a Parquet file."""
+"""The byte ranges of column chunks in a Parquet file."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 
 class StoredChunks:
-    """The column chunks of one file by row group and column.
+    """The byte ranges of the column chunks of one file, by row group and column.
 
-    metadata: pyarrow's ``FileMetaData``. paths: of its leaves.
+    metadata: pyarrow's ``FileMetaData``. paths: the path of each leaf.
     """
 
     def __init__(self, metadata: Any, paths: Sequence[str]) -> None:
@@ -22,14 +22,14 @@ class StoredChunks:
 
     @cached_property
     def _leaves(self) -> dict[str, list[tuple[int, str]]]:
-        """Numbers and paths of the leaves by the first part of their paths."""
+        """The numbers and paths of the leaves, grouped by the first part of the path."""
         leaves: dict[str, list[tuple[int, str]]] = {}
         for index, path in enumerate(self._paths):
             leaves.setdefault(_first_part(path), []).append((index, path))
         return leaves
 
     def of(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
-        """The chunks of some columns in a row group, one for each leaf. columns: as pyarrow takes them, by name or path."""
+        """The chunks of columns in a row group, one for each leaf. columns: column names or leaf paths, as in pyarrow."""
         return [chunk for column in columns for chunk in self._of_column(group, column)]
 
     def _of_column(self, group: int, column: str) -> list[ByteRange]:
@@ -48,7 +48,7 @@ def _first_part(path: str) -> str:
 
 
 def range_of(chunk: Any) -> ByteRange:
-    """Where a column chunk lies. chunk: pyarrow's ``ColumnChunkMetaData``."""
+    """The byte range of a column chunk. chunk: pyarrow's ``ColumnChunkMetaData``."""
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset:
         start = min(start, chunk.dictionary_page_offset)

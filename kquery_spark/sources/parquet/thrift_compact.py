@@ -1,4 +1,11 @@
-"""Thrift's compact protocol, as far as Parquet's own structures need it: a cursor over bytes, and structs built from bytes.
+"""Reads and writes the parts of Thrift's compact protocol that Parquet's footers and page headers use.
+
+Each field of a struct has a header byte: the high half is the distance from the previous field id, the low half the type.
+Integers are zigzag varints. For example, a struct with field 1 = 3 (I32) and field 4 = -1 (I64) has the bytes
+
+    15 06   id 0 + 1, type 5 (I32); zigzag of 3 is 6
+    36 01   id 1 + 3, type 6 (I64); zigzag of -1 is 1
+    00      end of the struct
 
 Source: thrift-compact-protocol.md of apache/thrift.
 """
@@ -9,15 +16,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT = range(1, 13)
 
-_MAX_DEPTH = 64  # of structs and lists in each other, as in Thrift's own readers
+_MAX_DEPTH = 64  # nesting depth of structs and lists, the same limit as in Thrift's own readers
 _MAX_INTEGER = (1 << 64) - 1
 
 Field = tuple[int, int, bytes]
-"""Id, type and encoded value of a struct's field."""
+"""The id, type and encoded value of a struct field."""
 
 
 class Cursor:
-    """Reads values one after the other; ValueError where the bytes end too early or are no Thrift."""
+    """Reads one value after another. Raises ValueError if the bytes end too early or are not valid Thrift."""
 
     def __init__(self, data: bytes, at: int = 0) -> None:
         self.data = data
@@ -25,14 +32,14 @@ class Cursor:
         self._depth = 0
 
     def byte(self) -> int:
-        """One byte."""
+        """Read one byte."""
         if self.at >= len(self.data):
             raise ValueError("the footer ends in the middle of a value")
         self.at += 1
         return self.data[self.at - 1]
 
     def varint(self) -> int:
-        """An unsigned integer."""
+        """Read an unsigned integer: seven bits per byte, lowest first; the high bit is 1 in all bytes but the last."""
         value = shift = 0
         while True:
             byte = self.byte()
@@ -44,12 +51,12 @@ class Cursor:
             shift += 7
 
     def zigzag(self) -> int:
-        """A signed integer."""
+        """Read a signed integer; zigzag encodes 0, -1, 1, -2, 2 as 0, 1, 2, 3, 4."""
         value = self.varint()
         return (value >> 1) ^ -(value & 1)
 
     def binary(self) -> bytes:
-        """Bytes, or the UTF-8 of a text."""
+        """Read a binary, or the UTF-8 bytes of a string."""
         length = self.varint()
         if self.at + length > len(self.data):
             raise ValueError("the footer ends in the middle of a text")
@@ -57,18 +64,21 @@ class Cursor:
         return self.data[self.at - length : self.at]
 
     def list_size(self) -> int:
-        """The header of a list whose element type is known."""
+        """Read the header of a list and return its size; the caller knows the element type."""
         return self._size_after(self.byte())
 
     def _size_after(self, head: int) -> int:
-        """The size of a list by the first byte of its header; each element takes a byte at least."""
+        """The size of a list. head: the first byte of its header, with sizes up to 14 in the high half, else 15."""
         size = head >> 4 if head >> 4 != 15 else self.varint()
-        if size > len(self.data) - self.at:
+        if size > len(self.data) - self.at:  # each element takes at least one byte
             raise ValueError("the footer ends in the middle of a list")
         return size
 
     def fields(self) -> Iterator[tuple[int, int, int]]:
-        """Id, type and offset of the value of each field of a struct; the caller reads or skips the value."""
+        """Yield the id and type of each field of a struct, and the offset of its value.
+
+        The caller must read or skip the value before it asks for the next field.
+        """
         last = 0
         while True:
             head = self.byte()
@@ -78,7 +88,7 @@ class Cursor:
             yield last, head & 15, self.at
 
     def skip(self, kind: int) -> None:
-        """Pass over a value."""
+        """Skip a value of a type."""
         skip = _SKIPS.get(kind)
         if skip is None or self._depth >= _MAX_DEPTH:
             raise ValueError(f"the footer has a value of unknown type {kind}, or nested too deeply")
@@ -108,7 +118,7 @@ class Cursor:
             self._skip_element(kinds & 15)
 
     def _skip_element(self, kind: int) -> None:
-        """Booleans in collections take a byte each."""
+        """Skip an element of a collection, where a boolean takes one byte; in a struct, the field type is its value."""
         if kind in (TRUE, FALSE):
             self.at += 1
         else:
@@ -132,7 +142,7 @@ _SKIPS: dict[int, Callable[[Cursor], object]] = {
 
 
 def struct(fields: Iterable[Field]) -> bytes:
-    """Fields in rising order as a struct; each id is written as its distance from the one before."""
+    """Encode a struct. fields: in rising order of their ids, with gaps of at most 15."""
     parts = []
     last = 0
     for field, kind, value in fields:
@@ -142,24 +152,24 @@ def struct(fields: Iterable[Field]) -> bytes:
 
 
 def integer(value: int) -> bytes:
-    """A signed integer of 16, 32 or 64 bits."""
+    """Encode a signed integer of 16, 32 or 64 bits."""
     return varint(value << 1 if value >= 0 else (-value << 1) - 1)
 
 
 def binary(value: bytes) -> bytes:
-    """Bytes or a text."""
+    """Encode a binary or the UTF-8 bytes of a string."""
     return varint(len(value)) + value
 
 
 def listed(kind: int, values: Sequence[bytes]) -> bytes:
-    """A list of values of one type."""
+    """Encode a list. kind: the type of the elements. values: the encoded elements."""
     size = len(values)
     head = bytes([size << 4 | kind]) if size < 15 else bytes([0xF0 | kind]) + varint(size)
     return head + b"".join(values)
 
 
 def varint(value: int) -> bytes:
-    """An unsigned integer."""
+    """Encode an unsigned integer: seven bits per byte, lowest first. For example, 300 becomes AC 02."""
     encoded = bytearray()
     while value >= 0x80:
         encoded.append(value & 0x7F | 0x80)

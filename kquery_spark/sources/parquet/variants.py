@@ -1,4 +1,4 @@
-"""Variants in Parquet files: groups of ``value`` and ``metadata``, and of ``typed_value`` if they are shredded."""
+"""Variant columns in Parquet files: groups with ``value`` and ``metadata``, and with ``typed_value`` if shredded."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from kquery_spark.types.arrow_types import LARGE_BINARIES, is_any
 
 
 def is_shredded(file_type: pa.DataType) -> bool:
-    """Whether a column of a file that is a variant has parts of it as columns of their own."""
+    """True if a variant column stores parts of its values in typed columns."""
     return bool(pa.types.is_struct(file_type)) and int(file_type.get_field_index(TYPED_VALUE)) >= 0
 
 
 def check_variant(opened: OpenFile, column: str, is_old: bool) -> None:
     """Raise Unsupported or SourceError for a column that the engine cannot read as a variant.
 
-    is_old: it may have dates or times that depend on the calendar.
+    is_old: whether the column may have dates or times that depend on the calendar.
     """
     file_type, path = opened.schema.field(column).type, opened.file.path
     if is_shredded(file_type):
@@ -41,26 +41,30 @@ def check_variant(opened: OpenFile, column: str, is_old: bool) -> None:
 
 
 def check_compiled(opened: OpenFile, column: str) -> None:
-    """Raise Unsupported for a shredded variant while the loops that put it together are not compiled."""
+    """Raise Unsupported for a shredded variant as long as the loops that reassemble it are not compiled."""
     if is_shredded(opened.schema.field(column).type) and not VARIANT_LOOPS.are_ready():
         raise SHREDDED_UNCOMPILED.declined(column=column, file=opened.file.path)
 
 
 def check_not_shredded(opened: OpenFile, column: str) -> None:
-    """Raise Unsupported for a shredded variant, where the session does not let Spark read it."""
+    """Raise Unsupported for a shredded variant. Called if the session does not allow reading them."""
     if column in opened.names and is_shredded(opened.schema.field(column).type):
         raise SHREDDED.declined(column=column, file=opened.file.path)
 
 
 def shredded_parts(column: pa.Field, fields: Sequence[str]) -> list[str]:
-    """The paths of the leaves from which the fields of shredded objects are put together; none if it takes all of them."""
+    """The paths of the leaves that are needed to reassemble these fields of shredded objects.
+
+    An empty list means that the whole column must be read. For column ``v`` with the typed fields a and b, and fields [a],
+    the paths are v.value, v.metadata, and v.typed_value.a.
+    """
     if not is_shredded(column.type):
         return []
     typed = column.type.field(TYPED_VALUE)
     if not pa.types.is_struct(typed.type):
         return []
     stored = [field.name for field in typed.type]
-    # without any of the fields, another one says in which rows there is a typed object
+    # if no requested field is typed, any typed field is read, because it shows which rows have a typed object
     read = [name for name in stored if name in fields] or stored[:1]
     if any("." in name for name in (column.name, *read)):
         return []
@@ -72,7 +76,7 @@ def shredded_parts(column: pa.Field, fields: Sequence[str]) -> list[str]:
 
 
 def variant_column(data: pa.Array) -> pa.Array:
-    """A column of variants as the engine has them."""
+    """Convert a variant column into the engine's form, a struct of value and metadata."""
     if is_shredded(data.type):
         return rebuilt(data)
     binaries = [data.field(name).cast(t.BINARY) for name in (VALUE, METADATA)]

@@ -41,7 +41,7 @@ class InBackground(Generic[T]):
 
     @property
     def is_done(self) -> bool:
-        """Whether ``result`` returns without waiting."""
+        """True if ``result`` returns without waiting."""
         return self._future.done()
 
     def result(self) -> T:

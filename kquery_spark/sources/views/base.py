@@ -1,4 +1,4 @@
-"""A source that gives what another one gives, but for what a subclass changes."""
+"""Base class of views: sources that delegate to another source, except for the methods that a subclass overrides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.types.vector import Int64s
 
 @dataclass(frozen=True)
 class SourceView(Source):
-    """Wraps an ``addressable`` source, in which a piece of a split is one batch."""
+    """Delegates everything to an ``addressable`` source, in which each piece of a split is one batch."""
 
     divisible: ClassVar[bool] = True
     columnar: ClassVar[bool] = True
@@ -27,7 +27,7 @@ class SourceView(Source):
     source: Source
 
     def _row_ranges(self, file: int) -> dict[int, tuple[int, int]]:
-        """For each piece of a file, the number of its first row in the file, and how many rows the piece has.
+        """For each piece of a file, the position of its first row in the file, and the number of rows in the piece.
 
         The source's splits must have one piece each and exact row counts.
         """

@@ -1,4 +1,8 @@
-"""Several sources of the same columns as one: files of a table that have to be read in different ways."""
+"""Concatenates several sources with the same columns, for tables whose files must be read in different ways.
+
+A file has a number in the concatenation and another one in its own source: with two sources of 3 and 2 files, file 4 is
+file 1 of the second source. Every method translates the file number of its split and delegates.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ class ConcatenatedSource(Source):
 
     @cached_property
     def _by_file(self) -> list[tuple[Source, int]]:
-        """For each file its source, and its number there."""
+        """For each file, its source and its number in that source."""
         return [
             (source, file)
             for source, files in zip(self.sources, self.files, strict=True)

@@ -1,4 +1,4 @@
-"""Files with a column of row positions: ``_metadata.row_index`` of Parquet files."""
+"""Adds a column of row positions, for ``_metadata.row_index`` of Parquet files and ``_pos`` of Iceberg tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kquery_spark.types.vector import Int64s
 
 @dataclass(frozen=True)
 class NumberedRows(SourceView):
-    """A source of files with one more column, ``name``: the number of each row in its file, from 0.
+    """A source of files with an additional column ``name``, the position of each row in its file, from 0.
 
     The source's splits must have one piece each and exact row counts.
     """
@@ -40,13 +40,13 @@ class NumberedRows(SourceView):
 
     @property
     def files(self) -> Sequence[DataFile]:
-        """The source's files, with the partition values that filters prune by."""
+        """The source's files, whose partition values are used for pruning."""
         files: Sequence[DataFile] = getattr(self.source, "files", ())
         return files
 
     @property
     def partition_columns(self) -> Sequence[str]:
-        """The columns whose values come from the files' directories."""
+        """The partition columns, whose values come from directory names."""
         columns: Sequence[str] = getattr(self.source, "partition_columns", ())
         return columns
 
@@ -54,7 +54,7 @@ class NumberedRows(SourceView):
         return [column for column in columns if column != self.name]
 
     def _with_numbers(self, batch: Batch, columns: Sequence[str], numbers: Int64s) -> Batch:
-        """``columns`` of a batch of stored columns whose rows have these numbers."""
+        """Select ``columns`` from a batch of stored columns and the row positions ``numbers``."""
         arrays = dict(zip(batch.schema.names, batch.columns, strict=True))
         arrays[self.name] = pa.array(numbers)
         schema = pa.schema([self.schema.field(column) for column in columns])

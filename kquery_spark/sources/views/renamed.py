@@ -1,4 +1,4 @@
-"""A table whose columns have other names in its files, as after a rename in a table with column mapping."""
+"""Renames columns, for tables whose columns have other names in their files, as with column mapping."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kquery_spark.types.vector import Int64s
 
 @dataclass(frozen=True)
 class RenamedColumns(SourceView):
-    """A source whose columns, and the fields of its structs, have the names of ``table_schema``, by position."""
+    """Renames the source's columns and struct fields to the names in ``table_schema``, by position."""
 
     table_schema: pa.Schema
 
@@ -31,7 +31,7 @@ class RenamedColumns(SourceView):
 
     @cached_property
     def _stored(self) -> Mapping[str, str]:
-        """The source's name of each column."""
+        """Maps each column to its name in the source."""
         return dict(zip(self.table_schema.names, self.source.schema.names, strict=True))
 
     def _named(self, batch: Batch, columns: Sequence[str]) -> Batch:
@@ -93,5 +93,5 @@ class RenamedColumns(SourceView):
 
 
 def renamed_array(array: pa.Array, old: pa.DataType, new: pa.DataType) -> pa.Array:
-    """An array of the type ``old`` as one of ``new``, which differs from it in the names of struct fields only."""
+    """Convert an array from type ``old`` to ``new``, which differ only in the names of struct fields."""
     return relabeled(array, new) if pa.types.is_nested(old) else array

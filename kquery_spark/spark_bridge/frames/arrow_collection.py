@@ -1,4 +1,4 @@
-"""Rows of a DataFrame in the driver as the Arrow batches that Spark sends."""
+"""Collects the rows of a DataFrame in the driver, as the Arrow batches that Spark sends."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from kquery_spark.spark_bridge.session.setting_values import parse_bytes
 
 
 def collect_batches(frame: Any) -> list[pa.RecordBatch]:
-    """All rows of a DataFrame as Spark gives them; Ctrl-C is raised as such, as by ``collect``.
+    """Collect all rows of a DataFrame. After Ctrl-C it raises KeyboardInterrupt, like ``collect``.
 
-    PySpark raises the error of the job that Ctrl-C cancelled instead.
+    PySpark's own method would raise the error of the cancelled job instead.
     """
     try:
         batches: list[pa.RecordBatch] = frame._collect_as_arrow()
@@ -28,7 +28,7 @@ def collect_batches(frame: Any) -> list[pa.RecordBatch]:
 
 
 def was_interrupted(error: BaseException | None) -> bool:
-    """Return whether an error came up while Ctrl-C was handled."""
+    """Return whether an error was raised while Ctrl-C was handled."""
     while error is not None:
         if isinstance(error, KeyboardInterrupt):
             return True
@@ -43,7 +43,7 @@ def max_result_bytes(spark: SparkSession) -> int | None:
 
 @contextmanager
 def with_session_tags(spark: SparkSession) -> Iterator[None]:
-    """Jobs of a copy of the session carry the session's own tags, too, by which ``interruptAll`` and its like find them."""
+    """A block in which jobs of a copy of the session also have the session's tags, so that ``interruptAll`` finds them."""
     if not bridge(spark).api.session_tags:
         yield
         return

@@ -1,4 +1,4 @@
-"""Types of columns that PySpark does not exchange with Python workers, and those under which their values cross instead."""
+"""Column types that PySpark does not exchange with Python workers, and the types that replace them during the exchange."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kquery_spark.spark_bridge.frames.pyspark_names import arrow_table
 
 
 def crossing_type(dtype: DataType) -> DataType:
-    """The type under which values cross: for year-month intervals int, which they are to the JVM."""
+    """The type in which values are exchanged: int for year-month intervals, as which the JVM stores them."""
     return IntegerType() if isinstance(dtype, YearMonthIntervalType) else dtype
 
 
 def converted_columns(schema: StructType) -> list[int]:
-    """The positions of columns that cross under another type."""
+    """The positions of columns that are exchanged in another type."""
     return [i for i, f in enumerate(schema.fields) if isinstance(f.dataType, YearMonthIntervalType)]
 
 

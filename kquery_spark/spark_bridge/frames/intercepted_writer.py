@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, DataFrameWriter, DataFrameWriterV2
 
 _SETTINGS = frozenset(
     {"mode", "format", "option", "options", "partitionBy", "bucketBy", "sortBy", "clusterBy"}
-    | {"using", "tableProperty", "partitionedBy"}  # of the writer to a table
+    | {"using", "tableProperty", "partitionedBy"}  # methods of the writer of ``writeTo``
 )
 _OVERWRITE = frozenset({"replace", "createOrReplace", "overwrite", "overwritePartitions"})
 

@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
 
 SHOW = "_show_string"
-"""The method of PySpark's DataFrame that ``show`` prints the result of."""
+"""The method of PySpark's DataFrame whose result ``show`` prints."""
 
 
 class FrameRows(Protocol):
@@ -18,13 +18,13 @@ class FrameRows(Protocol):
 
     @property
     def base_frame(self) -> DataFrame:
-        """The DataFrame that transformations and other methods of PySpark work with; the same one each time."""
+        """The DataFrame for transformations and other methods of PySpark; always the same object."""
 
     def arrow_table(self) -> pa.Table | None:
-        """The rows for ``toArrow`` and ``toPandas``, in the types Spark gives; None if ``frame`` is to give them."""
+        """The rows for ``toArrow`` and ``toPandas`` in Spark's types; None if they must come from ``frame``."""
 
     def frame(self) -> DataFrame:
-        """The DataFrame whose rows ``toArrow`` and ``toPandas`` take if there is no table."""
+        """The DataFrame that ``toArrow`` and ``toPandas`` collect if there is no table."""
 
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
         """Return the string that ``show`` prints."""
@@ -33,7 +33,7 @@ class FrameRows(Protocol):
 class LazyDataFrame(ClassicDataFrame):
     """A DataFrame whose JVM object and rows come from ``_kquery``.
 
-    That is its only attribute which PySpark's DataFrame does not have, as any other would hide a column of that name.
+    It has no other attribute that PySpark's DataFrame lacks, because an attribute hides a column with the same name.
     """
 
     _kquery: FrameRows
@@ -52,7 +52,7 @@ class LazyDataFrame(ClassicDataFrame):
 
     @_jdf.setter
     def _jdf(self, _: Any) -> None:
-        """PySpark sets it to the None of ``__init__``."""
+        """Ignore the value: PySpark's ``__init__`` sets None."""
 
     def _collect_as_arrow(self, *options: Any, **named: Any) -> list[pa.RecordBatch]:
         """options: ``split_batches``, which changes nothing here, then ``empty_list_if_zero_records``, which 3.5 lacks."""

@@ -1,4 +1,4 @@
-"""Names of PySpark that are elsewhere, or missing, in some of the supported versions."""
+"""Names of PySpark that some of the supported versions have in another module, or do not have."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ __all__ = [
 ]
 
 HAS_TO_ARROW = hasattr(DataFrame, "toArrow")
-"""Whether this PySpark's DataFrame has ``toArrow``; the engine's own always has."""
+"""True if this PySpark's DataFrame has ``toArrow``; the engine's own DataFrame always has it."""
 _SCHEMA_TAKES_ZONE = "timezone" in inspect.signature(_to_arrow_schema).parameters
 
 
 def arrow_schema_of(schema: StructType) -> pa.Schema:
-    """The Arrow schema that ``toArrow`` gives, whatever the session's time zone: timestamps in UTC."""
+    """The Arrow schema that ``toArrow`` returns; timestamps are in UTC, whatever the session's time zone is."""
     if _SCHEMA_TAKES_ZONE:
         return _to_arrow_schema(schema, timezone="UTC")
     return _to_arrow_schema(schema)
@@ -53,7 +53,7 @@ def arrow_schema_of(schema: StructType) -> pa.Schema:
 def spark_schema_of(schema: pa.Schema) -> StructType:
     """Spark's schema of an Arrow schema; timestamps without a time zone are ``timestamp_ntz``.
 
-    Raises Unsupported for year-month intervals, whose fields no schema of the engine's has.
+    Raises Unsupported for year-month intervals, because the engine's schemas do not contain their fields.
     """
     if any(dtype == t.YEAR_MONTH or t.has_months_within(dtype) for dtype in schema.types):
         raise Unsupported("year-month intervals are not supported, except in its own queries")
@@ -61,7 +61,7 @@ def spark_schema_of(schema: pa.Schema) -> StructType:
 
 
 def create_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    """``spark.createDataFrame(table, schema)``, which PySpark takes Arrow's tables for from 4.0 on."""
+    """``spark.createDataFrame(table, schema)``; PySpark accepts Arrow tables since 4.0."""
     if HAS_TO_ARROW:
         return spark.createDataFrame(table, schema)
     context: Any = spark.sparkContext
@@ -77,12 +77,12 @@ def create_frame(spark: SparkSession, table: pa.Table, schema: StructType) -> Da
 
 
 def arrow_table(frame: DataFrame) -> pa.Table:
-    """``frame.toArrow()``, whatever the version."""
+    """``frame.toArrow()`` for all versions of PySpark."""
     return frame.toArrow() if hasattr(frame, "toArrow") else to_arrow(frame)
 
 
 def to_arrow(frame: DataFrame) -> pa.Table:
-    """PySpark's own ``toArrow``, made of the batches that ``toPandas`` reads where it has none."""
+    """PySpark's own ``toArrow``; versions without it build the table from the batches that ``toPandas`` collects."""
     if HAS_TO_ARROW:
         return ClassicDataFrame.toArrow(cast(Any, frame))
     collecting: Any = frame
@@ -92,7 +92,7 @@ def to_arrow(frame: DataFrame) -> pa.Table:
 
 
 def error_condition(error: PySparkException) -> str | None:
-    """Spark's error class of an error, like ``DIVIDE_BY_ZERO``."""
+    """Spark's error class of an error, for example ``DIVIDE_BY_ZERO``."""
     known: Any = error
     name = known.getCondition() if hasattr(error, "getCondition") else known.getErrorClass()
     return None if name is None else str(name)

@@ -1,4 +1,4 @@
-"""Rows of Python values from Arrow, as PySpark's ``collect`` gives them."""
+"""Builds the rows of Python values that PySpark's ``collect`` returns, from Arrow."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TIMES: dict[type[DataType], pa.DataType] = {
 
 
 def makes_rows(schema: StructType) -> bool:
-    """Return whether all values can be made here; those of nested types, binary and the like PySpark makes in the JVM."""
+    """Return whether all types can be converted here; nested types, binary and some others must be converted by PySpark."""
     types = [field.dataType for field in schema.fields]
     return bool(types) and all(isinstance(t, _AS_IT_IS) or type(t) in _TIMES for t in types)
 

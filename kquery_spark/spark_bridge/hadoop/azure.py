@@ -1,7 +1,7 @@
 """Translates Hadoop's settings for containers of Azure (``abfss://``) to options of Arrow's filesystem.
 
 Hadoop's documentation, "Hadoop Azure Support: ABFS", says what each setting means. A setting whose name ends with the
-container and its account, or with the account, overrules the one without.
+container and its account, or with the account, overrides the general one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _SERVICES = "org.apache.hadoop.fs.azurebfs.services."
 _OAUTH = "org.apache.hadoop.fs.azurebfs.oauth2."
 _KEY_PROVIDERS = ("", f"{_SERVICES}SimpleKeyProvider")
 _SAS_PROVIDERS = ("", f"{_SERVICES}FixedSASTokenProvider")
-# The tenant is the first directory of where tokens come from, in Azure's public cloud, which is all that Arrow knows.
+# In a token endpoint's URL, the tenant is the first directory. Arrow supports the endpoints of Azure's public cloud only.
 _TENANT = re.compile(r"https://login\.microsoftonline\.com/([^/]+)/oauth2/(?:v2\.0/)?token/?")
 _IDENTITY_VARIABLES = (
     "AZURE_CLIENT_ID",
@@ -48,7 +48,7 @@ _SECRET_SETTINGS = frozenset({"encryption.encoded.client-provided-key", "client-
 def azure_store(configuration: Any, bucket: str, encrypted: bool) -> AzureStore:
     """Return the options to connect to a container (``container@account.dfs...``); raises Unsupported if Arrow cannot.
 
-    encrypted: whether the scheme says so, whatever settings say.
+    encrypted: True if the path's scheme requires TLS, whatever the settings are.
     """
     container, _, host = bucket.partition("@")
     if "." not in host:
@@ -68,7 +68,7 @@ def azure_store(configuration: Any, bucket: str, encrypted: bool) -> AzureStore:
 
 
 class _Settings:
-    """Hadoop's settings of one container, by their names without the prefix."""
+    """Hadoop's settings of one container, by name without the prefix."""
 
     def __init__(self, configuration: Any, container: str, host: str) -> None:
         self._configuration = configuration
@@ -92,7 +92,7 @@ class _Settings:
 
 
 def _endpoint(settings: _Settings, encrypted: bool) -> dict[str, Any]:
-    """A server of its own, which Hadoop takes for one only with its port."""
+    """The options for a custom endpoint, which must have a port; otherwise Hadoop ignores it."""
     scheme, host = "https" if encrypted else "http", settings.text("abfs.endpoint")
     if ":" in host:
         return dict(at_endpoint(f"{scheme}://{host}"))
@@ -143,7 +143,7 @@ def _oauth(settings: _Settings) -> dict[str, Any]:
 
 
 def _managed_identity(settings: _Settings, client: str) -> dict[str, Any]:
-    """The identity of the machine: one of several by its client, or the only one, which Arrow asks for last."""
+    """The options for a managed identity of the machine: one that the client id selects, or the only one."""
     if settings.text("account.oauth2.msi.endpoint") or settings.text("account.oauth2.msi.authority"):
         raise AZURE_CREDENTIALS.declined(kind="MsiTokenProvider at an endpoint of its own")
     if client:

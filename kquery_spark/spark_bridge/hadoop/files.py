@@ -1,4 +1,4 @@
-"""Files by the file systems that Spark's Hadoop configuration knows."""
+"""Access to files through the Hadoop file systems of Spark's configuration."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 
 
 class HadoopFiles:
-    """The file system of a path, and the paths in it; what is not there raises what py4j makes of Hadoop's error."""
+    """A path and its Hadoop file system; a missing file raises py4j's error for Hadoop's exception."""
 
     def __init__(self, spark: SparkSession, path: str) -> None:
         jvm: Any = spark._jvm
@@ -18,12 +18,12 @@ class HadoopFiles:
         self.system = self.path.getFileSystem(spark._jsc.hadoopConfiguration())
 
     def beside(self, name: str) -> Any:
-        """A path in the directory of this one."""
+        """The path of another file in the same directory."""
         parent = self.path.getParent()
         return self._make(name) if parent is None else self._make(parent, name)
 
     def names_below(self) -> Iterator[str]:
-        """The names of all files in the directory and in those below it."""
+        """The names of all files in this directory and its subdirectories."""
         files = self.system.listFiles(self.path, True)
         while files.hasNext():
             yield str(files.next().getPath().getName())

@@ -2,7 +2,7 @@
 
 The connector is Google's or, since its release 3.5, Hadoop's own; the CONFIGURATION.md of each says what the settings mean.
 Google's has ``auth.type`` since its release 3; release 2 has ``auth.service.account.enable`` instead. Settings of ``fs.gs``
-come before those of ``google.cloud``.
+override those of ``google.cloud``.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from kquery_spark.spark_bridge.hadoop.object_store_features import (
 
 GOOGLES_CONNECTOR = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFileSystem"
 HADOOPS_CONNECTOR = "org.apache.hadoop.fs.gs.GoogleHadoopFileSystem"
-_RETRY_SECONDS = 120  # as long as the connector's ten attempts, about
+_RETRY_SECONDS = 120  # about the duration of the connector's ten attempts
 _GOOGLE = "https://storage.googleapis.com"
 _PREFIXES = ("fs.gs", "google.cloud")
 # Settings with which Arrow would read other data than Hadoop, or none; each with the values for which it does not.
@@ -74,13 +74,13 @@ def google_store(configuration: Any, bucket: str) -> GoogleStore:
 
 
 def google_store_of_hadoop(configuration: Any, bucket: str) -> GoogleStore:
-    """The same for Hadoop's own connector, which knows fewer settings."""
+    """Like ``google_store`` for Hadoop's own connector, which has fewer settings."""
     _check_harmless(_Settings(configuration), _GOOGLES_ONLY)
     return google_store(configuration, bucket)
 
 
 class _Settings:
-    """The connector's settings, by their names without the prefix."""
+    """The connector's settings, by name without the prefix."""
 
     def __init__(self, configuration: Any) -> None:
         self._configuration = configuration
@@ -101,7 +101,7 @@ class _Settings:
 
 
 def _check_harmless(settings: _Settings, harmless_values: Mapping[str, tuple[str, ...]]) -> None:
-    """Raise Unsupported for a setting with another value than those that do no harm."""
+    """Raise Unsupported for a setting whose value is not one of the harmless ones."""
     for name, harmless in harmless_values.items():
         value = settings.text(name)
         if value not in harmless:
@@ -118,7 +118,7 @@ def _endpoint(settings: _Settings) -> dict[str, Any]:
 
 
 def _credentials(settings: _Settings) -> dict[str, Any]:
-    """Credentials as the connector takes them; both releases' settings only where they mean the same."""
+    """The options for the connector's credentials; settings of both releases are accepted only if they agree."""
     kind, older = settings.text("auth.type").upper(), _of_release_2(settings)
     if kind and kind != older and any(settings.text(name) for name in _BY_RELEASE_2):
         raise AMBIGUOUS_CREDENTIALS.declined()

@@ -24,7 +24,7 @@ _IMPLEMENTATION = "org.apache.hadoop.hdfs.DistributedFileSystem"
 _PATH = "org.apache.hadoop.fs.Path"
 _WILDCARD = re.compile(r"[*?\[{]")
 _HA = "org.apache.hadoop.hdfs.server.namenode.ha."
-# Settings under which the client would connect to something else than Hadoop; each with the values that do no harm.
+# Settings under which the client might connect to another cluster than Hadoop, each with its harmless values.
 _PROVIDER = "dfs.client.failover.proxy.provider"
 _PROVIDERS = (
     f"{_HA}ConfiguredFailoverProxyProvider",
@@ -36,7 +36,7 @@ _HARMLESS = {
     "hadoop.rpc.socket.factory.class.default": _SOCKETS,
     "hadoop.rpc.socket.factory.class.ClientProtocol": _SOCKETS,
 }
-# Settings of all clusters; of those with several name nodes; and of one of these, whose name is the setting's last part.
+# Settings of all clusters; of clusters with several name nodes; and of one name node, whose name is the last part.
 _ANY = ("dfs.client.use.datanode.hostname",)
 _FAILOVER = tuple(
     f"dfs.client.failover.{name}" for name in ("max.attempts", "sleep.base.millis", "sleep.max.millis")
@@ -50,7 +50,8 @@ _SERVICE = (
 class HdfsClusters:
     """The clusters of the files of one plan.
 
-    configuration: returns Hadoop's, of the session. workers_have_client: whether Spark's Python workers have hdfs-native.
+    configuration: returns the session's Hadoop configuration. workers_have_client: returns True if Spark's Python workers
+    have hdfs-native.
     """
 
     def __init__(
@@ -66,7 +67,7 @@ class HdfsClusters:
     def connect(self, path: str, authority: str) -> None:
         """Make this process connect to the cluster of a file as Spark does; raises Unsupported if it cannot.
 
-        path: of a file, or a glob.
+        path: the path of a file, or a glob.
         """
         if authority not in self._systems:
             if not has_client():
@@ -98,7 +99,7 @@ class HdfsClusters:
         return HdfsCluster(authority, settings, spark.user, complete=True, token=spark.token)
 
     def _check_zone(self, system: Any, directory: str) -> None:
-        """Raise Unsupported where the files of a directory are encrypted."""
+        """Raise Unsupported if the files of a directory are in an encryption zone."""
         if system is None or directory in self._plain_directories:
             return
         try:

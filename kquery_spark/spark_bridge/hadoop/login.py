@@ -27,7 +27,7 @@ _KIND = "HDFS_DELEGATION_TOKEN"
 
 @dataclass(frozen=True)
 class Login:
-    """A login. user: for a cluster without Kerberos. token: for one with Kerberos. settings: Hadoop's settings by name."""
+    """A login. user: for clusters without Kerberos. token: for clusters with Kerberos. settings: Hadoop settings by name."""
 
     user: str | None = None
     token: DelegationToken | None = None
@@ -66,7 +66,7 @@ def _check_driver(jvm: Jvm, configuration: Any, current: Any, service: Any) -> N
     """Raise Unsupported if the driver's Python would log in as another user than its JVM, or not at all."""
     user = str(current.getUserName())
     file = os.environ.get(TOKEN_FILE)
-    if file and Path(file).is_file():  # tokens come before tickets
+    if file and Path(file).is_file():  # tokens take precedence over tickets
         stored = jvm.call(_CREDENTIALS, "readTokenStorageFile", jvm.new("java.io.File", file), configuration)
         if stored.getToken(service) is not None:
             raise SECURE_CLUSTER.declined(method="kerberos, by tokens that Spark's JVM does not have")
@@ -78,7 +78,7 @@ def _check_driver(jvm: Jvm, configuration: Any, current: Any, service: Any) -> N
 
 
 def _token_of_spark(current: Any, service: Any, authority: str) -> DelegationToken | None:
-    """Spark's token of a cluster; None where it has none, as when it runs on the driver's machine."""
+    """Spark's delegation token for a cluster; None if it has none, for example with a local master."""
     token = current.getCredentials().getToken(service)
     if token is None or not _is_for_hdfs(token):
         return None

@@ -40,14 +40,14 @@ _SCHEMES: Mapping[str, _Scheme] = {
     "abfs": _Scheme({ABFS: partial(azure_store, encrypted=False)}),
     "abfss": _Scheme({ABFSS: partial(azure_store, encrypted=True)}),
 }
-#: Schemes that name the store by themselves, so that Spark's settings are the ones to reach it by.
+#: Schemes that identify the kind of store, so that Spark's settings for it apply.
 SPARKS_SCHEMES = frozenset(name for name, scheme in _SCHEMES.items() if scheme.is_default)
 
 
 def object_store(configuration: Any, scheme: str, bucket: str) -> ObjectStore:
     """Return the options to connect to a bucket; raises Unsupported if Arrow cannot connect as Hadoop does.
 
-    configuration: Hadoop's, of the session.
+    configuration: the session's Hadoop configuration.
     """
     known = _SCHEMES.get(scheme)
     if known is None:

@@ -1,4 +1,4 @@
-"""Paths as Hadoop writes them, and the engine's paths of the same files."""
+"""Translates Hadoop's paths to the engine's paths of the same files."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from kquery_spark.spark_bridge.jvm.calls import Jvm
 
 
 class HadoopPaths:
-    """Finds out how files are reached, and has this process reach them so.
+    """Finds out how Spark accesses the files of a plan, and makes this process access them in the same way.
 
-    configuration: returns Hadoop's, of the session. workers_have_client: whether Spark's Python workers have hdfs-native.
+    configuration: returns the session's Hadoop configuration. workers_have_client: returns True if Spark's Python workers
+    have hdfs-native.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class HadoopPaths:
 
     @cached_property
     def _default_filesystem(self) -> str:
-        """The address of the filesystem of paths without a scheme."""
+        """The URI of the default filesystem, to which paths without a scheme belong."""
         return str(self._configuration().getTrimmed("fs.defaultFS") or "file:").rstrip("/")
 
     def engine_path(self, path: str) -> str:

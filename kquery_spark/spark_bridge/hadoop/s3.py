@@ -1,6 +1,6 @@
 """Translates Hadoop's settings for buckets of S3 (``s3a://``) to options of Arrow's filesystem.
 
-Hadoop's documentation, "Hadoop-AWS module", says what each setting means and how a bucket overrules it.
+Hadoop's documentation, "Hadoop-AWS module", describes each setting, and how it is overridden for a bucket.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HADOOP, _SDK1, _SDK2 = (
     "com.amazonaws.auth.",
     "software.amazon.awssdk.auth.credentials.",
 )
-# Providers of credentials; those of the default chain are what Arrow asks, too: environment, profiles, the instance.
+# Credential providers. Those of the default chain are the ones that Arrow tries, too: environment, profiles, the instance.
 _KEYS = frozenset({f"{_HADOOP}SimpleAWSCredentialsProvider", f"{_HADOOP}TemporaryAWSCredentialsProvider"})
 _ANONYMOUS = f"{_HADOOP}AnonymousAWSCredentialsProvider"
 _ASSUMED_ROLES = frozenset(
@@ -81,7 +81,7 @@ def s3_store(configuration: Any, bucket: str) -> S3Store:
 
 
 class _Settings:
-    """Hadoop's settings of one bucket, where ``fs.s3a.bucket.NAME.x`` overrules ``fs.s3a.x``."""
+    """Hadoop's settings of one bucket; ``fs.s3a.bucket.NAME.x`` overrides ``fs.s3a.x``."""
 
     def __init__(self, configuration: Any, bucket: str) -> None:
         self._configuration = configuration
@@ -120,7 +120,7 @@ def _endpoint(settings: _Settings) -> dict[str, Any]:
 
 
 def _is_aws(endpoint: str) -> bool:
-    """Return whether an endpoint is one that the SDK finds by the region."""
+    """Return whether an endpoint is Amazon's own, which the SDK derives from the region."""
     host = urlparse(endpoint if "://" in endpoint else f"//{endpoint}").hostname or ""
     return host.startswith("s3.") and host.endswith((".amazonaws.com", ".amazonaws.com.cn"))
 
@@ -137,7 +137,7 @@ def _proxy(settings: _Settings) -> dict[str, Any]:
 
 
 def _credentials(settings: _Settings) -> dict[str, Any]:
-    """Credentials as the first provider that has any would give them."""
+    """The options for the credentials of the first provider that has any."""
     for provider in _providers(settings):
         if provider in _KEYS:
             keys = _keys(settings, needs_token=provider.endswith("TemporaryAWSCredentialsProvider"))
@@ -171,7 +171,7 @@ def _keys(settings: _Settings, needs_token: bool) -> dict[str, Any]:
 
 
 def _assumed_role(settings: _Settings) -> dict[str, Any]:
-    """A role that the credentials of AWS's default chain assume."""
+    """The options for a role that is assumed with the credentials of AWS's default chain."""
     base = [
         name.strip() for name in settings.text("assumed.role.credentials.provider").split(",") if name.strip()
     ]

@@ -1,6 +1,6 @@
-"""``viewfs://``: Hadoop's tables of the places where other filesystems are mounted.
+"""Resolves ``viewfs://`` paths with Hadoop's mount tables, which map directories to other filesystems.
 
-Hadoop's guide to ViewFs says what each setting of a mount table means.
+Hadoop's guide to ViewFs describes each setting of a mount table.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VIEW = re.compile(r"viewfs:(?://([^/]*))?(/.*)", re.DOTALL)
 
 
 class MountTables:
-    """The mount tables that the paths of one plan name. configuration: returns Hadoop's, of the session."""
+    """The mount tables of the paths in one plan. configuration: returns the session's Hadoop configuration."""
 
     def __init__(self, configuration: Callable[[], Any], jvm: Jvm) -> None:
         self._configuration = configuration
@@ -57,10 +57,10 @@ class MountTables:
 
 
 def mounts(table: str, entries: Mapping[str, str]) -> dict[str, str]:
-    """Paths of filesystems by the places where they are mounted, longer places first; neither ends in a slash.
+    """Map mount points to target paths, longer mount points first; none of the paths ends in a slash.
 
-    table: its name. entries: its settings, by what follows its name in theirs. Unsupported for entries of other kinds,
-    like copies on several clusters (``linkNfly``) and patterns (``linkRegex``).
+    table: the name of the mount table. entries: its settings, by the part of their names after the table's name. Raises
+    Unsupported for other kinds of links, such as copies on several clusters (``linkNfly``) and patterns (``linkRegex``).
     """
     found = {}
     for entry, address in entries.items():
@@ -74,7 +74,7 @@ def mounts(table: str, entries: Mapping[str, str]) -> dict[str, str]:
 
 
 def _plain_path(address: str) -> str:
-    """The path of an address, in which nothing is escaped; without a scheme where it is of the default filesystem."""
+    """Convert a URI to a path without escapes; it has no scheme if it belongs to the default filesystem."""
     parts = urlsplit(address)
     root = f"{parts.scheme}://{parts.netloc}" if parts.scheme else ""
     return root + unquote(parts.path).rstrip("/")

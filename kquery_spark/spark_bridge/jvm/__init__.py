@@ -1,1 +1,1 @@
-"""Calls into the JVM, in few round trips."""
+"""Calls JVM methods with few py4j round trips."""

@@ -1,9 +1,11 @@
-"""Reading many JVM values with few py4j calls.
+"""Reads many JVM values with few py4j calls.
 
-A py4j call costs 0.14 ms and one whose answer is longer than the 8 KiB buffer of its socket 44 ms (Nagle's
-algorithm waiting for a delayed ACK), so asking a plan node by node, or for all of its JSON at once, would
-cost more than many a query. Two remedies: Scala functions that run inside the JVM (``jvm_functions``), so that
-one call fetches a fact of many objects; and long strings fetched in slices.
+A py4j call takes 0.14 ms. If its result is longer than the socket's buffer of 8 KiB, it takes 44 ms, because Nagle's
+algorithm waits for a delayed ACK. So to read a plan node by node, or all of its JSON at once, would take longer than many
+queries. There are two remedies:
+
+- Scala functions run inside the JVM (``functions.py``), so that one call reads a fact of many objects.
+- Long strings are read in slices that fit into the buffer.
 """
 
 from __future__ import annotations
@@ -25,9 +27,9 @@ _ROW = "org.apache.spark.sql.catalyst.expressions.SpecializedGetters"
 
 
 class Jvm(JvmFunctions):
-    """Values of one JVM, and what was made of them for objects that are equal.
+    """Reads values of one JVM, and caches results that are derived from equal JVM objects.
 
-    ``gateway`` is PySpark's py4j gateway (``SparkContext._gateway``).
+    gateway: PySpark's py4j gateway (``SparkContext._gateway``).
     """
 
     def __init__(self, gateway: Any) -> None:
@@ -60,16 +62,16 @@ class Jvm(JvmFunctions):
         return hash_map
 
     def is_local(self) -> bool:
-        """Return whether Spark's tasks run in this very JVM."""
+        """Return whether Spark's tasks run in this JVM."""
         local: bool = self.static("org.apache.spark.SparkContext", "getOrCreate").isLocal()
         return local
 
     def time_zone(self) -> str:
-        """The name of this JVM's own time zone, which need not be the session's."""
+        """The name of this JVM's default time zone, which may differ from the session's."""
         return str(self.static_call("java.util.TimeZone", "getDefault").getID())
 
     def data_type(self, spark: Any) -> Any:
-        """The DataType of a ``DataType.jsonValue``; the recent ones are cached."""
+        """The DataType object for a ``DataType.jsonValue``; recent ones are cached."""
         text = json.dumps(spark)
         data_type = self._types.get(text)
         if data_type is None:
@@ -79,7 +81,7 @@ class Jvm(JvmFunctions):
         return data_type
 
     def row_value(self, position: int, spark: Any) -> Any:
-        """``row => row.get(position, dataType)`` of an InternalRow as a Scala function; spark: as of ``data_type``."""
+        """``row => row.get(position, dataType)`` of an InternalRow as a Scala function; spark: as for ``data_type``."""
         key = ("value", position, json.dumps(spark))
         function = self._functions.get(key)
         if function is None:
@@ -89,9 +91,9 @@ class Jvm(JvmFunctions):
         return function
 
     def column_strings(self, rows: Any, position: int, spark: Any) -> list[str | None]:
-        """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as of ``data_type``."""
+        """``toString`` of one column of InternalRows in an ``IndexedSeq``, None for NULL; spark: as for ``data_type``."""
         strings = self.strings(self.map_sequence(rows, self.row_value(position, spark)))
-        if "null" not in strings:  # only a string may read so without being NULL
+        if "null" not in strings:  # NULL is printed as "null", but so is the string "null"
             return [*strings]
         nulls = self.strings(self.map_sequence(rows, self.row_is_null(position)))
         return [None if null == "true" else text for null, text in zip(nulls, strings, strict=True)]
@@ -106,7 +108,7 @@ class Jvm(JvmFunctions):
         return function
 
     def remembered(self, key: Any, variant: str, make: Callable[[], T]) -> T:
-        """The value of ``make``, cached for JVM objects equal to ``key``; the JVM's map holds its keys weakly."""
+        """The value of ``make``, cached for JVM objects that equal ``key``; the JVM's map has weak keys."""
         if self._object_numbers is None or len(self._values) > _MAX_REMEMBERED:
             self._values.clear()
             self._object_numbers = self._java.util.Collections.synchronizedMap(self._java.util.WeakHashMap())
@@ -122,7 +124,7 @@ class Jvm(JvmFunctions):
 
     @cached_property
     def spark_version(self) -> str:
-        """Spark's version, like ``4.3.0``."""
+        """Spark's version, for example ``4.3.0``."""
         return str(self._gateway.jvm.org.apache.spark.package.SPARK_VERSION())
 
     def map_sequence(self, sequence: Any, function: Any) -> Any:
@@ -145,11 +147,11 @@ class Jvm(JvmFunctions):
         return self.new("java.util.IdentityHashMap")
 
     def text(self, owner: Any, cls: str, method: str) -> str:
-        """The string that ``owner.method()`` returns, in slices that fit the socket's buffer."""
+        """The string that ``owner.method()`` returns, read in slices that fit into the socket's buffer."""
         return self._read(owner, cls, method)
 
     def long_text(self, owner: Any, cls: str, method: str) -> str:
-        """``text`` for a string that is nearly always long: calls ``method`` once, without reading the beginning first."""
+        """Like ``text``, for strings that are nearly always long: does not try to read the whole string at once first."""
         return "".join(_slices(self._builder_of(cls, method).apply(owner), 0))
 
     def list_of(self, array: Any) -> Any:
@@ -159,7 +161,7 @@ class Jvm(JvmFunctions):
     def strings(self, sequence: Any, count: int | None = None) -> list[str]:
         """``toString`` of each element of a Scala sequence, in as few calls as their length allows.
 
-        count: how many there are, where that is known.
+        count: the number of elements, if it is known.
         """
         count = sequence.length() if count is None else count
         if count == 0:
@@ -176,7 +178,7 @@ class Jvm(JvmFunctions):
         return name
 
     def map_strings(self, strings: tuple[str, ...], function: Any) -> list[str]:
-        """The result of a Scala function for each of some fixed strings, which cross to the JVM only once."""
+        """The results of a Scala function for constant strings, which are sent to the JVM only once."""
         key = ("strings", strings)
         sequence = self._functions.get(key)
         if sequence is None:
@@ -193,7 +195,7 @@ class Jvm(JvmFunctions):
         return dict(zip(strings[::2], strings[1::2], strict=True))
 
     def entries(self, java_map: Any) -> dict[str, str]:
-        """A ``java.util.Map`` of strings as a dict; nothing may change it meanwhile."""
+        """A ``java.util.Map`` of strings as a dict; it must not change during the call."""
         entries = self.list_of(java_map.entrySet().toArray())
         keys, values = (
             self.strings(self.map_sequence(entries, self.getter("java.util.Map$Entry", part)))
@@ -202,7 +204,7 @@ class Jvm(JvmFunctions):
         return dict(zip(keys, values, strict=True))
 
     def _read(self, owner: Any, cls: str, method: str, *arguments: str) -> str:
-        """The string ``owner.method(arguments)``: a short one in one call, a long one in slices."""
+        """Read the string ``owner.method(arguments)``: a short one with one call, a long one in slices."""
         start: str = self._beginning_of(cls, method, *arguments).apply(owner)
         units = len(start) if start.isascii() else len(start.encode("utf-16-le", "surrogatepass")) // 2
         if units < _SLICE_CODE_UNITS:
@@ -211,7 +213,7 @@ class Jvm(JvmFunctions):
         return "".join(_slices(builder, _SLICE_CODE_UNITS, start))
 
     def _beginning_of(self, cls: str, method: str, *arguments: str) -> Any:
-        """``x => x.method(arguments)`` cut to a slice."""
+        """A Scala function that returns the first slice of ``x.method(arguments)``."""
         key = ("beginning", cls, method, *arguments)
         function = self._functions.get(key)
         if function is None:
@@ -233,7 +235,7 @@ class Jvm(JvmFunctions):
         return function
 
     def _call(self, cls: str, method: str, *arguments: str) -> Any:
-        """The method handle ``x => x.method(arguments)`` of fixed strings."""
+        """The method handle ``x => x.method(arguments)``; the arguments are constant strings."""
         handle = self.handle(cls, method, *("java.lang.String" for _ in arguments))
         for argument in arguments:
             handle = self.bind(handle, 1, argument)
@@ -241,9 +243,9 @@ class Jvm(JvmFunctions):
 
 
 def _slices(builder: Any, start: int, before: str = "") -> Iterator[str]:
-    """The string of a ``StringBuilder`` from ``start``, in slices; ``before`` is the string up to there, read already.
+    """Yield the string of a ``StringBuilder`` in slices; ``before`` is the part up to ``start``, which was read already.
 
-    Slices must not cut a character in two, so a string with characters of two UTF-16 units comes whole.
+    A slice must not divide a character, so a string with characters of two UTF-16 units is read as a whole.
     """
     length: int = builder.length()
     if builder.codePointCount(0, length) != length:

@@ -1,4 +1,9 @@
-"""Scala functions made of Java method handles, from Python alone: ``seq.map(f)`` and ``filter`` run inside the JVM."""
+"""Builds Scala functions from Java method handles, without any JVM code of our own.
+
+With them, ``seq.map(f)`` and ``seq.filter(f)`` run inside the JVM, and one py4j call reads a fact of many objects. For
+example, ``x => x.name().toString()`` is the handle of ``name``, followed by the handle of ``toString`` (``then``), wrapped
+as a ``scala.Function1`` (``function``).
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,7 @@ class JvmFunctions:
         self._functions: dict[tuple[Any, ...], Any] = {}
 
     def cls(self, name: str) -> Any:
-        """The ``java.lang.Class`` of a name."""
+        """The ``java.lang.Class`` with this name."""
         if name == "int":
             return self._java.lang.Integer.TYPE
         java_class = self._classes.get(name)
@@ -49,9 +54,9 @@ class JvmFunctions:
         return method_handle
 
     def private_function(self, cls: str, name: str, *steps: tuple[Any, ...]) -> Any:
-        """``x => x.name()`` of a method that the class keeps to itself, as a Scala function.
+        """``x => x.name()`` for a private method, as a Scala function.
 
-        steps: further ones, on the result, as ``steps`` takes them.
+        steps: further steps on the result, in the form of ``steps``.
         """
         key = ("private", cls, name, *steps)
         function = self._functions.get(key)
@@ -66,11 +71,11 @@ class JvmFunctions:
         return self._lookup.unreflect(method)
 
     def has_private_method(self, cls: str, name: str) -> bool:
-        """``has_method`` of the methods that a class itself has, public or not."""
+        """Like ``has_method``, but for the methods that the class itself declares, public or not."""
         return self._is_found(("has private", cls, name), lambda: self._private_handle(cls, name))
 
     def singleton(self, cls: str) -> Any:
-        """The one instance of a Scala object, whose class ends in ``$``."""
+        """The singleton of a Scala object, whose class name ends in ``$``."""
         return self._owner(cls)
 
     def function(self, handle: Any) -> Any:
@@ -83,21 +88,21 @@ class JvmFunctions:
         return self._proxies.asInterfaceInstance(self.cls("scala.Function0"), handle)
 
     def bind(self, handle: Any, position: int, value: Any) -> Any:
-        """A method handle with one argument fixed."""
+        """A method handle in which one argument is bound to a constant."""
         values = self._gateway.new_array(self._object, 1)
         values[0] = value
         return self._handles.insertArguments(handle, position, values)
 
     def then(self, first: Any, second: Any) -> Any:
-        """The method handle that feeds the result of one to another."""
+        """The method handle that applies ``second`` to the result of ``first``."""
         accepts = second.type().changeParameterType(0, first.type().returnType())
         return self._handles.filterReturnValue(first, second.asType(accepts))
 
     def steps(self, key: str, *steps: tuple[Any, ...]) -> Any:
         """``x => x.a(...).b(...)`` as a Scala function, cached by its key.
 
-        A step is a class, one of its methods, and its arguments: for each parameter its class and the value. The parameter
-        of a static method that takes the result of the step before has a class only.
+        A step consists of a class, one of its methods, and a class and value for each parameter. If a static method takes
+        the result of the previous step, that parameter has a class only.
         """
         function = self._functions.get(("steps", key))
         if function is None:
@@ -128,7 +133,9 @@ class JvmFunctions:
                 parts[i] = part.asType(part.type().changeReturnType(self.cls(anything)))
             handle = self._handles.filterArguments(self._lookup.unreflectConstructor(make), 0, parts)
             accepts = handle.type().dropParameterTypes(1, 3)
-            places = self._gateway.new_array(self._gateway.jvm.int, 3)  # all 0: the one argument, thrice
+            places = self._gateway.new_array(
+                self._gateway.jvm.int, 3
+            )  # all 0: the single argument is used three times
             function = self._functions[key] = self.function(
                 self._handles.permuteArguments(handle, accepts, places)
             )
@@ -149,7 +156,7 @@ class JvmFunctions:
         return bool(self._functions[key])
 
     def getter(self, cls: str, *names: str) -> Any:
-        """``x => x.name`` as a Scala function; further ``"class name"`` are called on the result."""
+        """``x => x.name`` as a Scala function; further methods, given as ``"class name"``, are called on the result."""
         key = ("get", cls, *names)
         function = self._functions.get(key)
         if function is None:
@@ -157,7 +164,7 @@ class JvmFunctions:
         return function
 
     def _chain(self, cls: str, name: str, *further: str) -> Any:
-        """The handle of a method without arguments and of the ``"class name"`` that are called on its result."""
+        """The handle of a method without arguments, followed by further methods, given as ``"class name"``."""
         handle = self.handle(cls, name)
         for each in further:
             owner, method = each.split(" ")
@@ -212,7 +219,7 @@ class JvmFunctions:
         return self.call(cls, method)
 
     def call(self, cls: str, method: str, *arguments: Any) -> Any:
-        """The result of a static method, or of one of a Scala object; the method is looked up once."""
+        """Call a static method or a method of a Scala object; the method is looked up once."""
         key = ("member", cls, method)
         member = self._functions.get(key)
         if member is None:
@@ -220,11 +227,11 @@ class JvmFunctions:
         return member(*arguments)
 
     def new(self, cls: str, *arguments: Any) -> Any:
-        """A new object of a class, which is looked up once."""
+        """Create an object of a class; the class is looked up once."""
         return self._owner(cls)(*arguments)
 
     def _owner(self, cls: str) -> Any:
-        """py4j's object for a class, or for the one instance of a Scala object, whose class ends in ``$``."""
+        """py4j's object for a class, or for the singleton of a Scala object, whose class name ends in ``$``."""
         owner = self._functions.get(("owner", cls))
         if owner is None:
             owner = self._gateway.jvm
@@ -274,7 +281,7 @@ class JvmFunctions:
 
     @cached_property
     def scala(self) -> ScalaApi:
-        """The names that depend on the version of Scala's library."""
+        """Names that depend on the version of the Scala library."""
         return scala_api(str(self.call("scala.util.Properties$", "versionNumberString")))
 
     def map_step(self, method: str, function: Any) -> tuple[Any, ...]:

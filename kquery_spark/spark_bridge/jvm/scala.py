@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class ScalaApi:
-    """Names of Scala's library.
+    """Names in the Scala library.
 
-    seq: the class that ``Seq`` stands for in signatures. iterable: the class with ``mkString``. partial_function: the method
-    of ``PartialFunction`` that makes one of a function. builder: the class of the second argument that ``map`` and
-    ``flatMap`` take; None where they take none.
+    seq: the class to which ``Seq`` refers in signatures. iterable: the class with ``mkString``. partial_function: the
+    method of ``PartialFunction`` that converts a function. builder: the class of the second parameter of ``map`` and
+    ``flatMap``; None if they have none.
     """
 
     seq: str
@@ -32,5 +32,5 @@ SCALA_2_13 = ScalaApi(
 
 
 def scala_api(version: str) -> ScalaApi:
-    """The library of a version, like ``2.12.18``."""
+    """The names for a version of the library, for example ``2.12.18``."""
     return SCALA_2_12 if version.startswith("2.12.") else SCALA_2_13

@@ -1,1 +1,1 @@
-"""Spark's plans: reading them, their facts and types, and building new ones."""
+"""Reads Spark's plans with their facts and types, and builds new ones."""

@@ -1,4 +1,4 @@
-"""CASE in the JSON of a plan, which would double with each CASE inside of another.
+"""Prevents nested CASE expressions from doubling the JSON of a plan.
 
 ``toJSON`` prints the branches and the ELSE of a CaseWhen twice, as its children and as its fields: 20 nested
 CASEs would print a million copies, and 30 more than the JVM has memory for. So the JSON is taken from a copy of the plan in
@@ -20,7 +20,7 @@ _SEED = -8_271_563_391_254_701_911
 
 
 def replace_case(jvm: Jvm, plan: Any) -> Any:
-    """The plan itself when it has no CASE, else a copy for ``toJSON`` alone."""
+    """The plan itself if it has no CASE, otherwise a copy that must only be used for ``toJSON``."""
     if not plan.containsPattern(jvm.static("org.apache.spark.sql.catalyst.trees.TreePattern", "CASE_WHEN")):
         return plan
     return plan.transformAllExpressionsWithSubqueries(
@@ -29,6 +29,6 @@ def replace_case(jvm: Jvm, plan: Any) -> Any:
 
 
 def original_class(item: dict[str, Any]) -> str:
-    """The class of a node of the JSON: that of a stand-in is CaseWhen."""
+    """The class of a node in the JSON; CaseWhen for a stand-in."""
     cls: str = item["class"]
     return _CASE if cls == _STAND_IN and item.get("seed") == _SEED else cls

@@ -10,11 +10,11 @@ from typing import Any
 
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 
-UNKNOWN_ROWS = 1_000_000.0  # for a leaf without statistics
+UNKNOWN_ROWS = 1_000_000.0  # the estimate for a leaf without statistics
 _IMPLAUSIBLE_BYTES = 1e15
 _ROW_BYTES, _VALUE_BYTES = 8.0, 12.0
 _BATCH_ROWS = 1024  # PySpark pickles a list in batches of at most this number of rows
-_MAX_LINEAGE_RDDS = 20  # RDDs to look through for the one that holds the rows
+_MAX_LINEAGE_RDDS = 20  # maximum number of parent RDDs to search for the one that contains the rows
 _EXECUTION = "org.apache.spark.sql.execution."
 _RDD_LEAVES = frozenset({f"{_EXECUTION}LogicalRDD", f"{_EXECUTION}ExternalRDD"})
 _PARALLELIZED = "org.apache.spark.rdd.ParallelCollectionRDD"

@@ -1,7 +1,8 @@
-"""Catalyst's internal values as Arrow scalars.
+"""Converts Catalyst's internal values to Arrow scalars.
 
-Internally a date is days and a timestamp or interval microseconds since 1970, a time nanoseconds since midnight, an
-array a sequence, a struct a sequence of its fields and a map a sequence of (key, value) pairs.
+The internal value of a date is the number of days since 1970, that of a timestamp or interval is in microseconds, and that
+of a time of day in nanoseconds. An array is a sequence, a struct a sequence of its fields, and a map a sequence of
+(key, value) pairs.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def from_text(text: str, arrow: pa.DataType) -> Any:
         if "\ufffd" in text:
             raise Unsupported("a string value may not be valid UTF-8")
         return text
-    if arrow == t.TIME and ":" in text:  # of a literal
+    if arrow == t.TIME and ":" in text:  # literals of times print as HH:mm:ss
         return _nanoseconds(text)
     if pa.types.is_integer(arrow) or pa.types.is_temporal(arrow):
         return int(text)
@@ -44,7 +45,7 @@ def _nanoseconds(text: str) -> int:
 
 
 def array_of_strings(strings: list[str | None], arrow: pa.DataType) -> pa.Array:
-    """A column of internal values from what their ``toString`` prints, None for NULL; not of a nested type."""
+    """Build a column of a flat type from the ``toString`` of its internal values, None for NULL."""
     if pa.types.is_date32(arrow) or pa.types.is_temporal(arrow) or pa.types.is_integer(arrow):
         whole = pa.array(strings, pa.string()).cast(pa.int64())
         return (whole.cast(pa.int32()) if pa.types.is_date32(arrow) else whole).cast(arrow)
@@ -55,9 +56,9 @@ def array_of_strings(strings: list[str | None], arrow: pa.DataType) -> pa.Array:
 
 
 def scalar(value: Any, arrow: pa.DataType) -> pa.Scalar:
-    """An Arrow scalar of an internal value: days or microseconds since 1970 for what is temporal.
+    """Convert an internal value to an Arrow scalar.
 
-    Going through the integers keeps years before 1 and after 9999, which Python's own dates lack.
+    Temporal values are converted from integers, because Python's dates do not support years before 1 and after 9999.
     """
     if value is None:
         return pa.scalar(None, arrow)
@@ -66,7 +67,7 @@ def scalar(value: Any, arrow: pa.DataType) -> pa.Scalar:
     if pa.types.is_temporal(arrow):
         return pa.scalar(value, pa.int64()).cast(arrow)
     if pa.types.is_float32(arrow):
-        # Java prints the shortest text that is the float; as a double it must be rounded once more.
+        # Java prints the shortest string that parses to the float; parsed as a double, it must be rounded to float again.
         return pa.scalar(_float32(value), arrow)
     if pa.types.is_nested(arrow):
         return _nested(value, arrow)
@@ -74,12 +75,12 @@ def scalar(value: Any, arrow: pa.DataType) -> pa.Scalar:
 
 
 def _nested(value: Any, arrow: pa.DataType) -> pa.Scalar:
-    """Lists, structs and maps, as arrays of internal values, so that their leaves convert like any other."""
+    """Convert a list, struct or map through arrays of internal values, so that its leaves are converted like others."""
     return array_of_values([value], arrow)[0]
 
 
 def array_of_values(values: list[Any], arrow: pa.DataType) -> pa.Array:
-    """A column of internal values of any type."""
+    """Build a column of any type from internal values."""
     if pa.types.is_list(arrow):
         offsets, flat = _flatten(values)
         return pa.ListArray.from_arrays(offsets, array_of_values(flat, arrow.value_type), type=arrow)

@@ -1,4 +1,4 @@
-"""Builds Catalyst plans out of the nodes and expressions of a plan that Spark has optimized."""
+"""Builds Catalyst plans from the nodes and expressions of an optimized plan."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
 _EXPRESSIONS = "org.apache.spark.sql.catalyst.expressions."
 _AGGREGATE = f"{_PLANS}Aggregate"
-_AGGREGATE_FIELDS = 3  # of every release; later ones have hints, too
+_AGGREGATE_FIELDS = 3  # the number of fields in all releases; later ones also have hints
 
 
 class PlanBuilder:
-    """Builds JVM nodes out of the nodes and expressions of one plan, whose JVM objects ``facts`` looks up."""
+    """Builds JVM nodes from the nodes and expressions of one plan; ``facts`` looks up their JVM objects."""
 
     def __init__(self, jvm: Jvm, facts: FactFetcher) -> None:
         self._jvm = jvm
         self._facts = facts
 
     def node(self, node: CatalystNode, children: Sequence[Any] | None = None) -> Any:
-        """A node or expression as it is, or with other children."""
+        """The JVM object of a node or expression, or a copy of it with other children."""
         jvm_node = self._facts.jvm_object(node)
         return jvm_node if children is None else jvm_node.withNewChildren(self._jvm.sequence(children))
 
     def replaced(self, node: CatalystNode, replacements: Mapping[CatalystNode, Any]) -> Any:
-        """An expression with some of those in it replaced."""
+        """A copy of an expression in which some subexpressions are replaced."""
         if node in replacements:
             return replacements[node]
         if not any(part in replacements for part in node.walk()):
@@ -37,17 +37,17 @@ class PlanBuilder:
         return self.node(node, [self.replaced(child, replacements) for child in node.children])
 
     def alias(self, expression: Any, name: str) -> Any:
-        """A named expression with an id of its own."""
+        """An Alias of an expression, with a new expression id."""
         jvm = self._jvm
         new_id = jvm.call(f"{_EXPRESSIONS}NamedExpression", "newExprId")
         return jvm.new(f"{_EXPRESSIONS}Alias", expression, name, new_id, jvm.empty(), jvm.none(), jvm.empty())
 
     def is_deterministic(self, node: CatalystNode) -> bool:
-        """Return whether Spark calls an expression deterministic."""
+        """Return whether Spark considers an expression deterministic."""
         return bool(self._facts.jvm_object(node).deterministic())
 
     def merged(self, call: CatalystNode, value: Any) -> Any:
-        """The aggregate that merges a call's values for groups: their min, max or sum; for counts 0 if there are none."""
+        """The aggregate that merges partial results of a call: min, max or sum; for counts, 0 if there are none."""
         jvm, function = self._jvm, self._facts.jvm_object(call).aggregateFunction()
         if call.children[0].cls != "Count":
             return function.withNewChildren(jvm.sequence([value])).toAggregateExpression()
@@ -56,21 +56,21 @@ class PlanBuilder:
         return jvm.new(f"{_EXPRESSIONS}Coalesce", jvm.sequence([total, zero]))
 
     def filter(self, terms: Sequence[Any], child: Any) -> Any:
-        """The rows that pass all of some terms, in their order."""
+        """A Filter that evaluates the terms in this order."""
         return self._jvm.new(f"{_PLANS}Filter", self._conjunction(terms), child)
 
     def project(self, items: Sequence[Any], child: Any) -> Any:
-        """Named expressions over the rows of a plan."""
+        """A Project of named expressions over a plan."""
         return self._jvm.new(f"{_PLANS}Project", self._jvm.sequence(items), child)
 
     def aggregate(self, keys: Sequence[Any], items: Sequence[Any], child: Any) -> Any:
-        """Named expressions over groups of rows."""
+        """An Aggregate of named expressions over groups of rows."""
         jvm = self._jvm
         more = len(jvm.cls(_AGGREGATE).getConstructors()[0].getParameterTypes()) - _AGGREGATE_FIELDS
         return jvm.new(_AGGREGATE, jvm.sequence(keys), jvm.sequence(items), child, *[jvm.none()] * more)
 
     def join(self, join: CatalystNode, children: Sequence[Any], terms: Sequence[Any]) -> Any:
-        """A join with another condition, all of whose terms a pair of rows has to pass."""
+        """A copy of a Join whose condition is the conjunction of the terms."""
         jvm_join = self._facts.jvm_object(join)
         condition = self._jvm.some(self._conjunction(terms))
         return self._jvm.new(f"{_PLANS}Join", *children, jvm_join.joinType(), condition, jvm_join.hint())

@@ -1,9 +1,8 @@
 """Reads facts that are missing in the JSON of a plan from the plan's JVM objects.
 
-``toJSON`` prints ``null`` for enumerations, sets, characters, relations and rows. Some of them decide the
-answer: the same ``Add`` overflows with an error, to NULL or silently, depending on a field that is not
-printed. Nothing is guessed: if a fact cannot be read, or if a JVM object is not the one that the JSON
-shows, Unsupported is raised.
+``toJSON`` prints ``null`` for enumerations, sets, characters, relations and rows. Some of these affect the result of a
+query: on overflow, an ``Add`` raises an error, returns NULL, or wraps around, depending on a field that is not printed.
+Nothing is guessed: if a fact cannot be read, or if a JVM object does not match the JSON, Unsupported is raised.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ _DATA_TYPE = "org.apache.spark.sql.types.DataType"
 _DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
 _MAX_CONSTANT_ELEMENTS = 1000
 
-# Classes with an evaluation mode, and the family in whose name all of them can be asked at once.
+# Classes with an evaluation mode, and the common superclass through which the modes of all of them are read at once.
 _FAMILIES: dict[str, str] = {
     "Cast": f"{_EXPRESSIONS}Cast",
     "Sum": f"{_EXPRESSIONS}aggregate.Sum",
@@ -51,13 +50,13 @@ _FAMILIES: dict[str, str] = {
 
 
 class Facts(Protocol):
-    """Facts about a plan's nodes that are not in its JSON; raises Unsupported if Spark has no answer."""
+    """Facts about a plan's nodes that are not in its JSON. All methods raise Unsupported if a fact cannot be read."""
 
     def eval_mode(self, node: CatalystNode) -> EvalMode:
         """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
 
     def allows_precision_loss(self, node: CatalystNode) -> bool:
-        """Whether decimal arithmetic may give up decimal places; True in releases that read a session setting instead."""
+        """True if decimal arithmetic may lose decimal places; also in releases that use a session setting instead."""
 
     def follow_zone(self, name: str) -> None:
         """Make the engine use the rules of Spark's JVM for a time zone."""
@@ -87,29 +86,29 @@ class Facts(Protocol):
         """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
 
     def strings(self, node: CatalystNode, field: str) -> list[str]:
-        """A field that is a ``Seq[String]``, which the JSON prints joined and cut."""
+        """A field that is a ``Seq[String]``, which the JSON prints as one truncated string."""
 
     def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
-        """A field that is a ``Seq`` of internal values of this type, None for NULL."""
+        """A field that is a ``Seq`` of internal values of a type, None for NULL."""
 
     def output(self, node: CatalystNode) -> list[CatalystNode]:
         """Return the output attributes of a plan node, for nodes whose constructor does not contain them."""
 
     def data_type(self, node: CatalystNode) -> Any:
-        """The type, in JSON, of an expression whose own JSON does not say it."""
+        """The JSON of the type of an expression whose own JSON does not contain it."""
 
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
-        """The projections of an Expand, which the JSON carries only if they are Scala lists."""
+        """The projections of an Expand, which the JSON contains only if they are Scala lists."""
 
     def rows(self, node: CatalystNode) -> float:
-        """About how many rows Spark expects of a plan node."""
+        """Estimate the number of rows of a plan node from Spark's statistics."""
 
     def jvm_object(self, node: CatalystNode) -> Any:
         """Return the py4j object of a node: a relation to inspect, or a subtree that Spark runs."""
 
 
 class _PlanIndex:
-    """The nodes of one plan (without its subqueries' plans) as indexed sequences inside the JVM."""
+    """The nodes of one plan, without its subqueries' plans, as indexed sequences in the JVM."""
 
     def __init__(self, jvm: Jvm, plan: Any) -> None:
         self._jvm = jvm
@@ -121,7 +120,7 @@ class _PlanIndex:
 
     @cached_property
     def flat(self) -> Any:
-        """All expressions."""
+        """All expressions of the plan."""
         return self._jvm.flat_map_sequence(self.expressions, self._jvm.identity())
 
 
@@ -149,9 +148,9 @@ def _declines_on_error(method: _F) -> _F:
 
 
 class FactFetcher(Facts):
-    """Facts of a plan, from the JVM object the JSON was printed from.
+    """Reads facts of a plan from the JVM object whose JSON was parsed.
 
-    The object must be the same one: each call of ``optimizedPlan`` may plan anew, with other expression ids.
+    It must be the same object, because each call of ``optimizedPlan`` may create a new plan with other expression ids.
     """
 
     def __init__(self, jvm: Jvm, plan: Any) -> None:
@@ -164,7 +163,7 @@ class FactFetcher(Facts):
         self._shown: Counter[tuple[int, ...]] | None = None
 
     def parse(self) -> CatalystNode:
-        """The plan as a tree."""
+        """Parse the plan's JSON into a tree."""
         if self._tree is None:
             shown = replace_case(self._jvm, self._plan)
             self._tree = parse_plan(self._jvm.long_text(shown, _TREE, "toJSON"))
@@ -188,9 +187,9 @@ class FactFetcher(Facts):
         follow_zone(self._jvm, name)
 
     def _eval_context(self, node: CatalystNode) -> str:
-        """The evaluation mode, in newer releases with ``allowDecimalPrecisionLoss`` after a comma.
+        """The evaluation mode; in newer releases followed by a comma and ``allowDecimalPrecisionLoss``.
 
-        One look does for a plan where all are the same, as nearly always.
+        If all modes of a plan are the same, which is nearly always so, one call reads them all.
         """
         family = _FAMILIES.get(node.cls)
         if family is None:
@@ -305,7 +304,7 @@ class FactFetcher(Facts):
         if rows is None:
             try:
                 rows = expected_rows(self.jvm_object(node), self._jvm)
-            except Exception:  # any error of Spark or py4j: an estimate is not worth a failure
+            except Exception:  # an error of Spark or py4j must not make the query fail because of an estimate
                 rows = UNKNOWN_ROWS
             self._rows[node] = rows
         return rows
@@ -329,7 +328,7 @@ class FactFetcher(Facts):
         return jvm_object
 
     def _prefix(self, node: CatalystNode) -> tuple[int, ...]:
-        """The path of the subquery expression whose plan a node is in; empty for the root plan."""
+        """The path of the subquery expression whose plan contains a node; empty for the root plan."""
         if not node.path:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         return node.path[: (len(node.path) - 1) // 2 * 2]
@@ -345,9 +344,9 @@ class FactFetcher(Facts):
         return self._index(path[:-2]).expressions.apply(path[-2]).apply(path[-1])
 
     def _check(self, node: CatalystNode, prefix: tuple[int, ...], index: _PlanIndex) -> None:
-        """The JSON and the JVM object must have equally many expressions below the node's plan node.
+        """Raise Unsupported unless the JSON and the JVM object have the same number of expressions in the plan node.
 
-        An expression that the JSON leaves out would shift the positions of those after it.
+        An expression that the JSON omits would shift the positions of all later ones.
         """
         if len(node.path or ()) == len(prefix) + 1:
             return
@@ -359,13 +358,13 @@ class FactFetcher(Facts):
 
 
 def parsed_expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
-    """The expressions in a Scala sequence, without the facts that the JSON loses."""
+    """Parse the expressions in a Scala sequence, without facts that are missing in the JSON."""
     strings = jvm.strings(jvm.map_sequence(sequence, jvm.getter(_TREE, "toJSON")))
     return [parse_expression(text) for text in strings]
 
 
 def _context_getter(jvm: Jvm, family: str) -> Any:
-    """Prints ``evalMode``, or the ``evalContext`` in which newer versions of Spark keep it for some classes."""
+    """A function that prints ``evalMode``, or the ``evalContext`` that contains it in newer versions of Spark."""
     if jvm.has_method(family, "evalContext"):
         return jvm.getter(family, "evalContext", f"{_CONTEXT} toString")
     return jvm.getter(family, "evalMode", _ENUM)
@@ -379,7 +378,7 @@ def _check_few_elements(sequence: Any) -> Sequence[Any]:
 
 
 def _internal(value: Any, spark: Any) -> Any:
-    """A Catalyst value as Python's: UTF-8 strings, decimals, arrays, maps and rows element by element."""
+    """Convert a Catalyst value to a Python value: UTF-8 strings, decimals, and arrays, maps and rows by their elements."""
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, (bytes, bytearray)):
@@ -397,7 +396,7 @@ def _internal(value: Any, spark: Any) -> Any:
 
 
 def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
-    # ``get`` wants Spark's own DataType objects; the typed getters of SpecializedGetters do not.
+    # ``get`` requires Spark's DataType objects; the typed getters of SpecializedGetters do not.
     kind = spark["type"]
     if kind == "array":
         return [internal_element(value, i, spark["elementType"]) for i in range(_size(value))]
@@ -438,7 +437,7 @@ _GETTERS = {
 
 
 def internal_element(owner: Any, i: int, spark: Any) -> Any:
-    """The value at a place of a row or an array of Catalyst's, in Python."""
+    """The Python value of an element of a Catalyst row or array."""
     if owner.isNullAt(i):
         return None
     kind = spark["type"] if isinstance(spark, dict) else spark

@@ -11,24 +11,24 @@ _PATTERN = "org.apache.spark.sql.catalyst.trees.TreePattern"
 
 
 def has_subqueries(jvm: Jvm, plan: Any) -> bool:
-    """Return whether an expression of a plan holds a plan."""
+    """Return whether an expression of the plan contains a subquery."""
     return bool(plan.containsPattern(jvm.static(_PATTERN, "PLAN_EXPRESSION")))
 
 
 def node_names(jvm: Jvm, plan: Any) -> list[str]:
-    """The first word of each node's name, parents first, without those of subqueries."""
+    """The first word of each node's name, parents first, without the nodes of subqueries."""
     names = jvm.steps("names of nodes", (TREE, "map", "scala.Function1", jvm.getter(TREE, "nodeName")))
     return [name.split(" ", 1)[0] for name in jvm.strings(names.apply(plan))]
 
 
 def class_names(jvm: Jvm, plan: Any) -> list[str]:
-    """The name of each node's class, parents first, without those of subqueries."""
+    """The name of each node's class, parents first, without the nodes of subqueries."""
     name = jvm.getter("java.lang.Object", "getClass", "java.lang.Class getName")
     names = jvm.steps("classes of nodes", (TREE, "map", "scala.Function1", name))
     return jvm.strings(names.apply(plan))
 
 
 def leaf_bytes(plan: Any) -> int:
-    """The bytes that Spark expects of all leaves of a plan."""
+    """The total size of all leaves of a plan by Spark's statistics, in bytes."""
     leaves = plan.collectLeaves()
     return sum(int(str(leaves.apply(i).stats().sizeInBytes())) for i in range(leaves.size()))

@@ -1,9 +1,13 @@
-"""Catalyst plans as plain trees, parsed from the JSON that ``TreeNode.toJSON`` prints.
+"""Parses the JSON of Catalyst plans, which ``TreeNode.toJSON`` prints, into plain trees.
 
-The JSON is a pre-order list of nodes with ``num-children``; a field that names a child of the same node holds
-the child's index, an expression of a plan node is a nested list of the same form, and so is the plan of a
-subquery. What the JSON leaves out is read from the JVM by :mod:`~kquery_spark.spark_bridge.plan.plan_facts`, for
-which every node carries its ``path``.
+The JSON is a list of nodes in pre-order, each with ``num-children``. A field that refers to a child of the same node is the
+child's index. An expression of a plan node, or the plan of a subquery, is a nested list of the same form. For example,
+``a + 1`` is a list of three nodes:
+
+    [{"class": "...Add", "num-children": 2, "left": 0, "right": 1}, {"class": "...AttributeReference", ...},
+     {"class": "...Literal", ...}]
+
+Facts that the JSON omits are read from the JVM (``plan_facts.py``), which finds the JVM object of a node by its ``path``.
 """
 
 from __future__ import annotations
@@ -31,16 +35,15 @@ _MISSING = object()
 class CatalystNode:
     """One Catalyst plan node or expression.
 
-    ``cls`` is the simple class name of Spark's own classes (a case object without its ``$``) and the full
-    name of all other classes, so that a foreign class ``Add`` is never taken for Spark's. ``fields`` are the
-    constructor arguments in their order: scalars, child indexes, parsed trees (of a plan node's expressions
-    and of subquery plans), lists of these, names of case objects, ints for ``ExprId``. An absent key is
-    Scala's ``None``; a ``None`` is a value the JSON does not carry.
+    cls: the simple class name for Spark's own classes (of a case object without its ``$``), and the full name for other
+    classes, so that another library's class ``Add`` is not mistaken for Spark's. fields: the constructor arguments in their
+    order: scalars, child indexes, parsed trees (a plan node's expressions and subquery plans), lists of these, names of case
+    objects, and ints for ``ExprId``. A missing key stands for Scala's ``None``, and ``None`` for a value that the JSON does
+    not contain.
 
-    ``path`` leads from the root plan to the node: the position of the plan node in pre-order, then the
-    position of the expression among all expressions below that plan node, then the position in the plan of
-    that (subquery) expression, and so on. Odd length means a plan node, even length an expression; ``None``
-    a copy that the JVM object cannot be found for.
+    path: the position of the plan node in pre-order, then the position of the expression among all expressions of that plan
+    node, then the position in the plan of that (subquery) expression, and so on. So an odd length means a plan node, and an
+    even length an expression. None: a copy for which the JVM object cannot be found.
     """
 
     cls: str
@@ -51,29 +54,29 @@ class CatalystNode:
 
     @property
     def is_plan(self) -> bool:
-        """Whether this is a logical plan node, as opposed to an expression."""
+        """True for a logical plan node, False for an expression."""
         return len(self.path) % 2 == 1 if self.path else self.qualified.startswith(_PLAN_PACKAGES)
 
     def __getitem__(self, field: str) -> Any:
-        """A constructor argument the JSON must carry; raises Unsupported when it does not."""
+        """A constructor argument; raises Unsupported if the JSON does not contain it."""
         value = self.fields.get(field, _MISSING)
         if value is _MISSING or value is None:
             raise Unsupported(f"Spark's plan does not show the {field} of {self.cls}")
         return value
 
     def optional(self, field: str) -> Any:
-        """A constructor argument that is an ``Option``: None when absent, Unsupported when lost."""
+        """A constructor argument that is an ``Option``; raises Unsupported if the JSON does not contain its value."""
         return self[field] if field in self.fields else None
 
     def child(self, field: str) -> CatalystNode:
-        """The child a field names by its index."""
+        """The child that a field refers to by its index."""
         index = self[field]
         if type(index) is not int or not 0 <= index < len(self.children):
             raise Unsupported(f"the {field} of {self.cls} is not one of its children")
         return self.children[index]
 
     def child_list(self, field: str) -> tuple[CatalystNode, ...]:
-        """The children a field names by a list of indexes."""
+        """The children that a field refers to by a list of indexes."""
         indexes = self[field]
         if type(indexes) is not list or any(
             type(i) is not int or not 0 <= i < len(self.children) for i in indexes
@@ -82,21 +85,21 @@ class CatalystNode:
         return tuple(self.children[i] for i in indexes)
 
     def tree(self, field: str) -> CatalystNode:
-        """The one expression (or subquery plan) a field holds."""
+        """The expression or subquery plan in a field."""
         value = self[field]
         if not isinstance(value, CatalystNode):
             raise Unsupported(f"the {field} of {self.cls} is not an expression")
         return value
 
     def trees(self, field: str) -> tuple[CatalystNode, ...]:
-        """The expressions a ``Seq`` field holds."""
+        """The expressions in a ``Seq`` field."""
         value = self[field]
         if type(value) is not list or not all(isinstance(item, CatalystNode) for item in value):
             raise Unsupported(f"the {field} of {self.cls} are not expressions")
         return tuple(value)
 
     def walk(self) -> Iterator[CatalystNode]:
-        """This node and what is below it in pre-order: children only, not expressions of plan nodes."""
+        """Yield this node and its descendants in pre-order: children only, not the expressions of plan nodes."""
         stack = [self]
         while stack:
             node = stack.pop()
@@ -108,7 +111,7 @@ class CatalystNode:
         return tuple(tree for value in self.fields.values() for tree in _trees_in(value) if tree.path)
 
     def walk_all(self) -> Iterator[CatalystNode]:
-        """Every plan node and expression of a plan, subquery plans included."""
+        """Yield all plan nodes and expressions of a plan, including those of subqueries."""
         for node in self.walk():
             yield node
             for value in node.fields.values():
@@ -128,12 +131,12 @@ class CatalystNode:
 
 
 def parse_plan(text: str) -> CatalystNode:
-    """The plan that ``optimizedPlan().toJSON()`` printed."""
+    """Parse the JSON of a plan, from ``optimizedPlan().toJSON()``."""
     return _parse(json.loads(text), (), 0, is_plan=True)
 
 
 def parse_expression(text: str) -> CatalystNode:
-    """The expression that ``Expression.toJSON()`` printed; facts the JSON lost cannot be had for it."""
+    """Parse the JSON of an expression, from ``Expression.toJSON()``; facts that are missing in it cannot be read."""
     return _detached(json.loads(text))
 
 
@@ -154,10 +157,10 @@ def aggregate_filter(node: CatalystNode) -> CatalystNode | None:
 
 
 def _parse(raw: list[dict[str, Any]], prefix: tuple[int, ...], base: int, *, is_plan: bool) -> CatalystNode:
-    """A pre-order list as a tree; node i gets the path ``prefix + (base + i,)``.
+    """Build a tree from a list in pre-order; node i gets the path ``prefix + (base + i,)``.
 
-    Goes from the last node to the first, so that children exist before their parent, without recursion:
-    chains of ANDs are as deep as a query is long.
+    It goes from the last node to the first, so that children exist before their parent. This needs no recursion, for which
+    long chains of ANDs would be too deep.
     """
     stack: list[CatalystNode] = []
     for position in range(len(raw) - 1, -1, -1):
@@ -174,7 +177,7 @@ def _parse(raw: list[dict[str, Any]], prefix: tuple[int, ...], base: int, *, is_
 
 
 def _plan_fields(item: dict[str, Any], path: tuple[int, ...]) -> dict[str, Any]:
-    """Fields of a plan node: its expressions are numbered as ``QueryPlan.expressions`` meets them."""
+    """The fields of a plan node; its expressions are numbered in the order of ``QueryPlan.expressions``."""
     used = 0
 
     def convert(value: Any) -> Any:
@@ -193,7 +196,7 @@ def _plan_fields(item: dict[str, Any], path: tuple[int, ...]) -> dict[str, Any]:
 
 
 def _expression_fields(item: dict[str, Any], path: tuple[int, ...]) -> dict[str, Any]:
-    """Fields of an expression: nested plans are parsed, nested expressions repeat children and stay raw."""
+    """The fields of an expression: nested plans are parsed, but nested expressions, which repeat children, are not."""
     fields: dict[str, Any] = {}
     for key, value in item.items():
         if key == "class" or key == "num-children":
@@ -208,7 +211,7 @@ def _expression_fields(item: dict[str, Any], path: tuple[int, ...]) -> dict[str,
 
 
 def _detached(raw: list[dict[str, Any]]) -> CatalystNode:
-    """A tree outside of what ``expressions`` and ``children`` of the JVM object reach."""
+    """Parse a tree that is not reachable by ``expressions`` and ``children`` of the JVM object, so it has no paths."""
     stack: list[CatalystNode] = []
     for item in reversed(raw):
         children = tuple(stack.pop() for _ in range(item["num-children"]))
@@ -219,7 +222,7 @@ def _detached(raw: list[dict[str, Any]]) -> CatalystNode:
 
 
 def _simplify(value: Any) -> Any:
-    """Case objects as names, ExprIds as ints, trees inside of products (join types) as detached nodes."""
+    """Convert case objects to names, ExprIds to ints, and trees inside of products (join types) to detached nodes."""
     if type(value) is list:
         return _detached(value) if _is_tree(value) else [_simplify(part) for part in value]
     if type(value) is not dict:
@@ -241,8 +244,8 @@ def _is_tree(value: list[Any]) -> bool:
 
 
 def _is_plan_tree(value: list[Any]) -> bool:
-    # Asked of the root of a nested tree only. A logical plan's class is in one of these packages; expressions
-    # are not, but for some aggregate functions, which AggregateExpression always wraps.
+    # Called for the root of a nested tree only. The classes of logical plans are in one of these packages. Expressions are
+    # not, except for some aggregate functions, which are always inside of an AggregateExpression.
     return bool(value[0]["class"].startswith(_PLAN_PACKAGES))
 
 

@@ -1,4 +1,4 @@
-"""Finds the expressions that raise an error for a row, by Spark's own evaluation without a job for each expression."""
+"""Finds the expressions that raise an error for a row, with Spark's own evaluation but without a job per expression."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from kquery_spark.spark_bridge.session.bridge import bridge
 
 
 class RowErrors:
-    """Evaluates the expressions of an optimized ``SELECT`` over the rows it reads."""
+    """Evaluates the expressions of an optimized ``SELECT`` for the rows that it reads."""
 
     def __init__(self, spark: SparkSession, plan: Any) -> None:
         self._gateway = bridge(spark).gateway
         expressions = self._gateway.jvm.org.apache.spark.sql.catalyst.expressions
         package = getattr(getattr(expressions, "package$"), "MODULE$")
-        # each look-up of a class by its name is a call of the JVM
+        # each lookup of a class by name is a py4j call
         self._projection = expressions.InterpretedMutableProjection
         self._bind = expressions.BindReferences.bindReference
         self._wrap = self._gateway.jvm.scala.Predef.genericWrapArray
@@ -29,14 +29,14 @@ class RowErrors:
         self._columns: dict[int, Any] = {}
         output = plan.child().output()
         self._attributes = package.AttributeSeq(output)
-        # the child computes what several expressions share, or one has twice, and may raise errors itself
+        # the child computes common subexpressions, and may raise errors itself
         read = bridge(spark).frame(plan.child())._jdf.queryExecution().executedPlan()
         with unconverted_errors():
             self._rows = read.executeCollect()
         logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error
 
     def first(self, columns: Sequence[int]) -> dict[int, str]:
-        """The columns of the SELECT that raise an error, each with the class of its first row's error."""
+        """Map each column of the SELECT that raises an error to the error class of the first failing row."""
         try:
             with unconverted_errors():
                 self._evaluate(columns)
@@ -50,7 +50,7 @@ class RowErrors:
         return self.first(columns[:half]) | self.first(columns[half:])
 
     def every(self, column: int) -> set[str]:
-        """The error classes of all rows that raise."""
+        """The error classes of all rows that raise an error."""
         classes = set()
         with unconverted_errors():
             for row in self._rows:
@@ -62,7 +62,7 @@ class RowErrors:
         return classes
 
     def _evaluate(self, columns: Sequence[int]) -> None:
-        """All rows through a projection of these columns, in one call of the JVM."""
+        """Evaluate a projection of these columns for all rows, in one JVM call."""
         bound = self._gateway.new_array(self._gateway.jvm.java.lang.Object, len(columns))
         for position, column in enumerate(columns):
             bound[position] = self._bound(column)
@@ -75,14 +75,14 @@ class RowErrors:
         return self._columns[column]
 
     def _forget(self, columns: Sequence[int]) -> None:
-        """Expressions that may have raised: what builds maps has entries left, and would raise another error."""
+        """Discard expressions that may have raised: map builders still have entries, and would raise another error."""
         for column in columns:
             self._columns.pop(column, None)
 
 
 @contextlib.contextmanager
 def unconverted_errors() -> Iterator[None]:
-    """Errors as py4j raises them: PySpark makes some 30 JVM calls for each before it raises its own."""
+    """A block in which py4j's errors are not converted, since PySpark makes about 30 JVM calls to convert an error."""
     converting = py4j.java_gateway.get_return_value
     py4j.java_gateway.get_return_value = py4j.protocol.get_return_value
     try:
@@ -92,12 +92,12 @@ def unconverted_errors() -> Iterator[None]:
 
 
 def is_java_error(error: BaseException) -> bool:
-    """Return whether an error is the JVM's own, which PySpark has not made one of its own of."""
+    """Return whether an error comes from the JVM and was not converted by PySpark."""
     return isinstance(error, py4j.protocol.Py4JJavaError)
 
 
 def java_error_class(error: Any) -> str:
-    """Spark's error class of what the JVM raised; the Java class where it has none."""
+    """Spark's error class of a JVM error; the Java class if it has none."""
     java = error.java_exception
     try:
         return str(java.getErrorClass())  # getCondition is its other name, which Spark 3.5 lacks

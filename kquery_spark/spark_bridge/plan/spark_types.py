@@ -1,8 +1,8 @@
-"""Spark's JSON data types as Arrow types and back.
+"""Converts Spark's JSON data types to Arrow types and back.
 
-A ``timestamp`` is an Arrow timestamp in the session's time zone, a ``timestamp_ntz`` one without a zone, a
-day-time interval a duration; all in microseconds, as Spark keeps them. A year-month interval is what ``names.YEAR_MONTH``
-says. A time of day has nanoseconds, as in Spark, and up to six decimals of a second.
+A ``timestamp`` becomes an Arrow timestamp in the session's time zone, a ``timestamp_ntz`` one without a zone, and a day-time
+interval a duration; all of these are in microseconds, as in Spark. A year-month interval becomes ``names.YEAR_MONTH``. A
+time of day is in nanoseconds, as in Spark, and has up to six decimals of a second.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _DAY_TIME = re.compile(r"interval (day|hour|minute|second)( to (hour|minute|seco
 _TIME = re.compile(r"time\(([0-6])\)")
 _YEAR_MONTH = re.compile(r"interval (year|month)( to month)?")
 MONTHS_WITHIN = "year-month intervals inside of arrays, maps and structs are not supported"
-_PLAIN_COLLATION = "UTF8_BINARY"  # how strings without a collation compare
+_PLAIN_COLLATION = "UTF8_BINARY"  # the default collation
 _VARIANT = "__VARIANT_METADATA_KEY"
 _RAW_TYPE = "__CHAR_VARCHAR_TYPE_STRING"
 
@@ -76,21 +76,21 @@ def is_exact_in_arrow(spark: Any) -> bool:
 
 
 def decimals_of_time(spark: str) -> int:
-    """The decimals of a second that values of a time type have, of its name."""
+    """The number of decimals of a second in a time type, from its name."""
     match = _TIME.fullmatch(spark)
     assert match is not None
     return int(match[1])
 
 
 def has_coarse_times(spark: Any) -> bool:
-    """Return whether a Spark type in JSON is, or has a part that is, a time of less than microseconds."""
+    """Return whether a Spark type in JSON is or contains a time type with fewer than six decimals of a second."""
     if isinstance(spark, dict):
         return any(has_coarse_times(part) for part in _parts_of(spark))
     return isinstance(spark, str) and _TIME.fullmatch(spark) is not None and spark != _NAMES[t.TIME]
 
 
 def _parts_of(spark: dict[str, Any]) -> list[Any]:
-    """The types, in JSON, that a nested type in JSON is made of."""
+    """The JSON types of the direct children of a nested type."""
     fields = [field["type"] for field in spark.get("fields", ())]
     return [*fields, *(spark[name] for name in ("elementType", "keyType", "valueType") if name in spark)]
 
@@ -98,7 +98,7 @@ def _parts_of(spark: dict[str, Any]) -> list[Any]:
 def arrow_type(spark: Any, time_zone: str) -> pa.DataType:
     """The Arrow type of a ``DataType.jsonValue`` (a name, or an object for struct, array and map).
 
-    Raises Unsupported for types whose values or comparisons the engine cannot promise to match.
+    Raises Unsupported for types whose values or comparisons the engine does not support exactly.
     """
     if isinstance(spark, dict):
         dtype = _nested(spark, time_zone)
@@ -144,7 +144,7 @@ def variant_path(spark: Any, ordinal: int) -> VariantPath | None:
 
 
 def spark_type(arrow: pa.DataType) -> Any:
-    """The ``DataType.jsonValue`` Spark has for an Arrow type the engine uses."""
+    """The ``DataType.jsonValue`` for an Arrow type of the engine."""
     name = _NAMES.get(arrow)
     if name is not None:
         return name
@@ -179,7 +179,7 @@ def _nested_spark_type(arrow: pa.DataType) -> dict[str, Any]:
 
 
 def spark_schema(fields: Iterable[pa.Field]) -> dict[str, Any]:
-    """The ``StructType`` in JSON of Arrow fields."""
+    """The JSON of a ``StructType`` with these Arrow fields."""
     return {"type": "struct", "fields": [_spark_field(field) for field in fields]}
 
 
@@ -188,9 +188,9 @@ def _no_spark_type(arrow: pa.DataType) -> Unsupported:
 
 
 def arrow_schema(struct: dict[str, Any], time_zone: str, reads_variants: bool = False) -> pa.Schema:
-    """The Arrow schema of a ``StructType`` in JSON; char(n) and varchar(n) declarations stay as metadata.
+    """The Arrow schema of a ``StructType`` in JSON; char(n) and varchar(n) declarations are stored as metadata.
 
-    reads_variants: columns may be variants.
+    reads_variants: True if columns may be variants.
     """
     if not reads_variants:
         return pa.schema(_fields(struct, time_zone))
@@ -231,7 +231,7 @@ def _fields(struct: dict[str, Any], time_zone: str) -> list[pa.Field]:
 
 def _field(field: dict[str, Any], time_zone: str) -> pa.Field:
     metadata = field.get("metadata") or {}
-    # A schema printed by itself, unlike an expression, keeps a column's collation in the metadata only.
+    # Unlike an expression, a schema has a column's collation only in its metadata.
     collations = metadata.get("__COLLATIONS", {})
     if not all(str(name).endswith(_PLAIN_COLLATION) for name in collations.values()):
         raise Unsupported(f"column {field['name']} has a collation, which the engine does not compare by")

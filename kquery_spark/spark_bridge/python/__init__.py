@@ -1,1 +1,1 @@
-"""Python functions of users: UDFs, table functions, and their arguments and results."""
+"""Users' Python functions: UDFs, table functions, and the conversion of their arguments and results."""

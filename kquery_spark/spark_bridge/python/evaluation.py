@@ -69,7 +69,7 @@ class PythonEvaluation:
     def _of_rows(
         self, function: Callable[..., Iterator[Any]], arguments: Iterator[pa.RecordBatch]
     ) -> Iterator[pa.RecordBatch]:
-        """Functions of single rows: ``@udf``, whose values Spark pickles."""
+        """Call functions of single rows (``@udf``), whose values Spark pickles."""
         given, made = PickledArguments(self.pickling), PickledResults(self.pickling)
         for batch in arguments:
             values = list(function(0, given.rows(batch)))
@@ -83,7 +83,8 @@ class PythonEvaluation:
 class _TableEvaluation(Generic[T]):
     """Base of evaluations whose functions see more than single rows; a callable, pickled into the plan.
 
-    arguments: the columns that functions get, with the names and nullability that they see. results: in the engine's types.
+    arguments: the columns that functions receive, with the names and nullability that they see. results: the schema in the
+    engine's types.
     """
 
     eval_type: int
@@ -97,7 +98,7 @@ class _TableEvaluation(Generic[T]):
         return with_query_errors(arguments, self._evaluate)
 
     def _items(self, inputs: Inputs, arguments: Iterator[T]) -> Iterator[Any]:
-        """The arguments as the function that PySpark's worker builds takes them."""
+        """Yield the arguments in the form that PySpark's worker function expects."""
         raise NotImplementedError
 
     @property
@@ -119,7 +120,7 @@ class _TableEvaluation(Generic[T]):
                     yield checked_results(fields_of(batch), self.results)
 
     def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """A batch of arguments as PySpark's worker reads it."""
+        """Convert a batch of arguments to the form that PySpark's worker reads."""
         named = as_function_sees(batch, self.arguments)
         if not self._kind.takes_rows:
             return named
@@ -129,7 +130,7 @@ class _TableEvaluation(Generic[T]):
 
 @dataclass(frozen=True)
 class BatchesEvaluation(_TableEvaluation[pa.RecordBatch]):
-    """A function that maps all batches of a task at once, as ``mapInPandas`` does, and reads them as it likes."""
+    """A function of all batches of a task (``mapInPandas``), which may read any number of batches before it yields one."""
 
     @override
     def _items(self, inputs: Inputs, arguments: Iterator[pa.RecordBatch]) -> Iterator[Any]:
@@ -139,7 +140,7 @@ class BatchesEvaluation(_TableEvaluation[pa.RecordBatch]):
 
 @dataclass(frozen=True)
 class GroupsEvaluation(_TableEvaluation[Group]):
-    """Functions of whole groups: of ``groupBy().agg``, which give a row for each, or ``applyInPandas``."""
+    """Functions of whole groups: ``groupBy().agg``, with one row per group, or ``applyInPandas``."""
 
     @override
     def _items(self, inputs: Inputs, arguments: Iterator[Group]) -> Iterator[Any]:
@@ -149,7 +150,7 @@ class GroupsEvaluation(_TableEvaluation[Group]):
 
 @dataclass(frozen=True)
 class CogroupsEvaluation(_TableEvaluation[Pair]):
-    """A function of pairs of groups; ``arguments`` are the columns of the left one, ``right`` those of the other."""
+    """A function of pairs of groups. arguments: the columns of the left group. right: those of the right group."""
 
     right: pa.Schema
 
@@ -165,7 +166,7 @@ class CogroupsEvaluation(_TableEvaluation[Pair]):
 def with_query_errors(
     arguments: Iterator[T], evaluate: Callable[[Iterator[T]], Iterator[pa.RecordBatch]]
 ) -> Iterator[pa.RecordBatch]:
-    """The results of an evaluation; errors of functions as errors of the query, those of the engine as they are."""
+    """Yield the results of an evaluation; errors of functions become errors of the query, the engine's own do not change."""
     if TaskContext.get() is None:
         raise KQueryError("a Python function of Spark's runs in Spark's tasks only")
     guarded = _Arguments(arguments)
@@ -197,7 +198,7 @@ class _Arguments(Iterator[T], Generic[T]):
 
 
 def as_function_sees(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of arguments with the names and types that functions see."""
+    """Convert a batch of arguments to the names and types that functions see."""
     if not batch.num_columns:
         return batch
     columns = [relabeled(column, dtype) for column, dtype in zip(batch.columns, schema.types, strict=True)]

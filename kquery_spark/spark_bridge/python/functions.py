@@ -51,7 +51,7 @@ _FIRST_WITH_BYTES = (4, 1)
 _PROFILER = "spark.sql.pyspark.udf.profiler"
 _PROFILES = ("spark.python.profile", "spark.python.profile.memory")
 _FRAME_SETTINGS = ("window_bound_types", "pandas_window_bound_types")
-"""Settings that say for each call whether its frame is the whole partition: the name since 4.1, and the earlier one."""
+"""The setting that states for each call whether its frame is the whole partition: the name since 4.1, and the old one."""
 
 _FIRST_WITH_TABLES = (4, 0)
 """The first release in which table functions can partition their TABLE argument and have a method ``analyze``."""
@@ -251,20 +251,20 @@ class PythonFunctions:
         return self._arrow_settings(kind)
 
     def _arrow_settings(self, kind: PythonKind) -> dict[str, str]:
-        """The settings for workers of a kind that crosses as Arrow, as a value that can be pickled."""
+        """The settings for workers of a kind whose values are exchanged as Arrow, in a form that can be pickled."""
         if self._link.conf.contains(_LARGE_TYPES) and is_true(self._link.conf.getConfString(_LARGE_TYPES)):
             raise Unsupported(f"{kind.words} runs in Spark while Arrow's large types are on")
         return dict(self._settings)
 
     def _pickling(self, results: pa.Schema) -> Pickling:
-        """Read how the session's JVM pickles values; it asks about maps only if there are any."""
+        """Read how the session's JVM pickles values; calls the JVM for details of maps only if there are maps."""
         chooses = (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
         as_bytes = chooses and is_true(self._link.conf.getConfString(_BINARY_AS_BYTES))
         return Pickling(as_bytes, any(map(has_maps, results.types)) and self._oversizes_put_all)
 
     @cached_property
     def _oversizes_put_all(self) -> bool:
-        """``Pickling.oversizes_put_all`` of the JVM, which makes room for 6 entries when three are put."""
+        """Find out ``Pickling.oversizes_put_all`` by a test: such a JVM allocates room for 6 entries to put three."""
         jvm = self._link.jvm
         put, read = jvm.new("java.util.HashMap"), jvm.new("java.util.HashMap")
         for key in (4, 1, 2):
@@ -274,7 +274,7 @@ class PythonFunctions:
 
     @property
     def _group_batch_rows(self) -> int:
-        """The most rows of a batch of a group (0: a group is one batch)."""
+        """The maximum number of rows per batch of a group; 0: a group is one batch."""
         return self._batch_rows if counts_groups(self._link.jvm.spark_version) else 0
 
     @property
@@ -291,7 +291,7 @@ class TableFunction:
 
 
 def _integers(values: Any) -> tuple[int, ...]:
-    """The integers of a sequence of the JVM."""
+    """Convert a JVM sequence of integers."""
     return tuple(int(value) for value in str(values.mkString(",")).split(",") if value)
 
 
@@ -302,7 +302,7 @@ def _pickled_evaluation(evaluation: _Evaluation, batch_rows: int) -> EvaluationC
 
 
 def _known_kind(eval_type: int) -> PythonKind:
-    """The kind of an evaluation type; Unsupported if the engine does not know it."""
+    """The kind of an evaluation type; raises Unsupported for an unknown one."""
     kind = kind_of(eval_type)
     if kind is None:
         raise Unsupported("Python UDFs of this kind are not supported")

@@ -1,4 +1,4 @@
-"""Arguments of Python functions as PySpark's worker of the release reads them."""
+"""Converts arguments of Python functions to the form that the release's PySpark worker reads."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ import pyarrow as pa
 from kquery_spark.errors import KQueryError
 
 PLAIN_SERIALIZERS = ("ArrowStreamSerializer", "ArrowStreamGroupSerializer", "ArrowStreamCoGroupSerializer")
-"""Serializers of PySpark that only read and write batches, so that these may as well stay where they are."""
+"""PySpark's serializers that only copy batches, so that batches can be passed to functions without serialization."""
 
 
 @dataclass(frozen=True)
 class Inputs:
     """Converts Arrow batches to the items that PySpark's function maps.
 
-    deserializer: PySpark's, which reads items from a stream. counts_groups: whether each group is a stream of its own, after
-    the number of its tables; otherwise it is a batch of the one stream.
+    deserializer: PySpark's object that reads items from a stream. counts_groups: True if each group is a stream of its own
+    after the number of its tables; otherwise each group is a batch of a single stream.
     """
 
     deserializer: Any
     counts_groups: bool
 
     def copied(self, batch: pa.RecordBatch) -> Iterator[Any]:
-        """The items of a batch in memory of their own, which functions may not write to."""
+        """The items of a copy of a batch, whose memory functions may not write to."""
         return self._loaded(_stream((batch,)))
 
     def batch(self, batch: pa.RecordBatch) -> Iterator[Any]:
@@ -37,7 +37,7 @@ class Inputs:
         return iter((_without_slices(batch),)) if self._is_plain else self.copied(batch)
 
     def group(self, batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-        """The item of a group: one by one its batches, if PySpark's function takes them so."""
+        """The item of a group, or an iterator of its batches, if PySpark's function accepts that."""
         if self._is_plain:
             return iter((map(_without_slices, batches),))
         if self.counts_groups:
@@ -81,5 +81,5 @@ def _stream(batches: Iterable[pa.RecordBatch]) -> bytes:
 
 
 def _group_header(*tables: bytes) -> bytes:
-    """The tables of one group after their number, and the end of all groups."""
+    """The bytes before the tables of one group, and those at the end of all groups."""
     return b"".join([struct.pack("!i", len(tables)), *tables, struct.pack("!i", 0)])

@@ -1,6 +1,9 @@
-"""The order of entries in Java's HashMap: maps go through one to pickled functions, and through two on their way back.
+"""Computes the order of entries in Java's HashMap.
 
-Java hashes a key, mixes the hash's halves, and puts the entry at the end of a bucket; growing keeps the order in a bucket.
+A map argument of a pickled function passes through one HashMap, and a map result through two, which changes the order of
+their entries. Java hashes a key, xors the halves of the hash, and appends the entry to a bucket; iteration follows the
+buckets. Resizing retains the order of entries within a bucket. For example, in a map with 16 buckets the keys 17, 2 and 1
+are iterated in the order 17, 1 (bucket 1), 2 (bucket 2).
 """
 
 from __future__ import annotations
@@ -19,22 +22,22 @@ from kquery_spark.errors import KQueryError
 from kquery_spark.types import names as t
 
 MAX_PICKLED_ENTRIES = 1000
-"""The maximum size of dictionaries that Python pickles, and Java reads, in one piece."""
+"""The maximum number of entries that Python pickles, and Java reads, in one piece."""
 _INTEGERS = (t.BYTE, t.SHORT, t.INT, t.DATE)
-_FIRST_CAPACITY = 16  # of a map that is made without one
-_MAX_CHAIN = 8  # entries of a bucket; Java makes a tree of more
+_FIRST_CAPACITY = 16  # Java's default capacity
+_MAX_CHAIN = 8  # maximum number of entries in a bucket; Java converts longer buckets to trees
 _WORD = 0xFFFFFFFF
 _TRUE, _FALSE = 1231, 1237
 
 
 def is_known_key(dtype: pa.DataType) -> bool:
-    """Return whether the hashes of keys of a type are known."""
+    """Return whether the hashes of this type of keys can be computed."""
     is_plain = dtype in (*_INTEGERS, t.LONG, t.FLOAT, t.DOUBLE, t.BOOL, t.STRING)
     return is_plain or bool(pa.types.is_timestamp(dtype))
 
 
 def hashes_of(keys: pa.Array) -> list[int]:
-    """The hashes of keys as Spark hands them to the pickler, in 32 bits without a sign."""
+    """The hashes of keys in the form in which Spark passes them to the pickler, as unsigned 32-bit integers."""
     if keys.type == t.STRING:
         return [text_hash(text) for text in keys.to_pylist()]
     if keys.type == t.BOOL:
@@ -56,14 +59,14 @@ def _words(hashes: npt.NDArray[np.int64]) -> list[int]:
 
 
 def _canonical(keys: pa.Array) -> npt.NDArray[np.floating[Any]]:
-    """Fractions with one pattern of bits for all that are not numbers, as Java sees them."""
+    """Floating-point keys in which all NaNs have the same bits, as in Java."""
     values: npt.NDArray[np.floating[Any]] = keys.to_numpy().copy()
     values[np.isnan(values)] = np.nan
     return values
 
 
 def value_hash(key: bool | int | float | str) -> int:
-    """The hash of a key that Java reads from a pickle: an integer is an Integer if it fits."""
+    """The hash of a key that Java unpickles; an integer becomes an Integer if it fits, otherwise a Long."""
     if isinstance(key, float):
         return hashes_of(pa.array([key], t.DOUBLE))[0]
     if isinstance(key, str):
@@ -76,7 +79,7 @@ def value_hash(key: bool | int | float | str) -> int:
 
 @lru_cache(maxsize=1 << 16)
 def text_hash(text: str) -> int:
-    """``String.hashCode`` in 32 bits without a sign."""
+    """``String.hashCode`` as an unsigned 32-bit integer."""
     code = 0
     for unit in memoryview(text.encode("utf-16-le")).cast("H"):
         code = (31 * code + unit) & _WORD
@@ -84,25 +87,27 @@ def text_hash(text: str) -> int:
 
 
 def argument_order(hashes: Sequence[int]) -> list[int]:
-    """The positions of a map's entries in the order in which a function gets them."""
+    """The positions of a map's entries in the order in which a function receives them."""
     return _iteration_order(hashes, range(len(hashes)), _table_size(len(hashes)))
 
 
 def result_order(hashes: Sequence[int], oversizes_put_all: bool) -> list[int]:
-    """The positions of a dictionary's entries in the order in which Spark has them.
+    """The positions of a dictionary's entries in the order in which Spark stores them.
 
-    oversizes_put_all: see ``Pickling``. Raises KQueryError for dictionaries that Java reads in several pieces.
+    oversizes_put_all: as in ``Pickling``. Raises KQueryError for dictionaries that Java reads in several pieces.
     """
     n = len(hashes)
     if n > MAX_PICKLED_ENTRIES:
         raise KQueryError(f"only Spark knows the order of more than {MAX_PICKLED_ENTRIES} map entries")
-    popped = _iteration_order(hashes, range(n)[::-1], _FIRST_CAPACITY)  # from a stack
+    popped = _iteration_order(
+        hashes, range(n)[::-1], _FIRST_CAPACITY
+    )  # the unpickler pops entries from a stack
     room = int(n / 0.75 + 1) if oversizes_put_all else math.ceil(n / 0.75)
     return _iteration_order(hashes, popped, _table_size(room))
 
 
 def _iteration_order(hashes: Sequence[int], inserted: Sequence[int], capacity: int) -> list[int]:
-    """Positions of entries in the order of a map that got them in the order ``inserted``; KQueryError if it has trees."""
+    """The iteration order of a map into which entries are put in the order ``inserted``; KQueryError if it has trees."""
     while len(inserted) > _limit(capacity):
         _check_chains(hashes, inserted[: _limit(capacity) + 1], capacity)
         capacity *= 2

@@ -9,7 +9,7 @@ from kquery_spark.spark_bridge.frames.pyspark_names import PythonEvalType
 
 @dataclass(frozen=True)
 class PythonKind:
-    """One kind. takes_rows: its arguments cross as one struct column of named fields; gives_rows: its results do."""
+    """One kind. takes_rows: its arguments are sent as one struct column of named fields. gives_rows: its results are."""
 
     words: str
     takes_rows: bool = False
@@ -53,17 +53,17 @@ _TYPES_OVER_WINDOWS = {_TYPES[name]: _TYPES[over] for name, over in _OVER_WINDOW
 PICKLED_TABLE = _TYPES["SQL_TABLE_UDF"]
 """The evaluation type of table functions whose rows are pickled."""
 BATCHED_TABLE = _TYPES.get("SQL_ARROW_UDTF")
-"""The evaluation type of table functions that take and give batches of rows, from 4.1 on."""
+"""The evaluation type of table functions that receive and return batches of rows, since 4.1."""
 
 GROUPED_AGGREGATE = int(PythonEvalType.SQL_GROUPED_AGG_PANDAS_UDF)
 """The evaluation type of all aggregate functions before 4.1, whose plans do not name it."""
 
 
 def kind_of(eval_type: int) -> PythonKind | None:
-    """The kind of an evaluation type; None if the engine does not know it."""
+    """The kind of an evaluation type; None if it is unknown."""
     return _BY_TYPE.get(eval_type)
 
 
 def type_over_windows(eval_type: int) -> int | None:
-    """The evaluation type of a grouped aggregate function's calls over windows; None if the engine does not know it."""
+    """The evaluation type for calls of a grouped aggregate function over windows; None if it is unknown."""
     return _TYPES_OVER_WINDOWS.get(eval_type)

@@ -1,7 +1,6 @@
 """Builds the message with the functions to call that Spark sends to a Python worker, in the format of its release.
 
-Spark 4.3 sends one message with all of it; earlier releases sent the parts one after the other, so that their
-``read_udfs`` reads a stream.
+Spark 4.3 sends everything in one message; earlier releases send a sequence of parts, so their ``read_udfs`` reads a stream.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from kquery_spark.spark_bridge.session.versions import minor_version
 Function = Callable[[int, Iterator[Any]], Iterator[Any]]
 Dump = Callable[[Any], Iterator[pa.RecordBatch]]
 
-_MARK_BYTES = 4  # before each Arrow stream that PySpark's serializers write
+_MARK_BYTES = 4  # size of the marker that PySpark's serializers write before each Arrow stream
 
 
 def read_functions(
@@ -33,9 +32,9 @@ def read_functions(
     settings: Mapping[str, str],
     schema: str,
 ) -> tuple[Function, Inputs, Dump]:
-    """The function that PySpark's worker builds of the calls, what it reads arguments by, and how to get at its results.
+    """Build PySpark's worker function for the calls; returns it with the converters of its arguments and results.
 
-    worker: the module ``pyspark.worker``. schema: of the arguments, in JSON.
+    worker: the module ``pyspark.worker``. schema: the JSON schema of the arguments.
     """
     layout = STREAMS.get(minor_version(pyspark.__version__))
     if layout is None:
@@ -71,7 +70,7 @@ def _fields(call: PythonCall) -> tuple[list[memoryview], list[int], dict[str, in
 
 
 def dumper(serializer: Any) -> Dump:
-    """Gets the batches of what a function gave out of PySpark's serializer."""
+    """Build a function that extracts result batches from PySpark's serializer."""
 
     def dump(results: Any) -> Iterator[pa.RecordBatch]:
         if type(serializer).__name__ in PLAIN_SERIALIZERS:

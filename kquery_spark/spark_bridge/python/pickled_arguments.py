@@ -1,4 +1,4 @@
-"""Arguments of ``@udf`` without Arrow as functions get them: pickled by Spark, then converted by PySpark's types."""
+"""Converts arguments of ``@udf`` without Arrow, which Spark pickles and PySpark's types then convert."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PickledArguments:
     pickling: Pickling
 
     def rows(self, batch: pa.RecordBatch) -> Iterator[tuple[Any, ...]]:
-        """The rows of the arguments, as functions get them."""
+        """The rows of arguments that functions receive."""
         if not batch.num_columns:
             return repeat((), batch.num_rows)
         return zip(*map(self._values, batch.columns), strict=True)
@@ -39,7 +39,9 @@ class PickledArguments:
         if pa.types.is_timestamp(array.type):
             return _times(array)
         if pa.types.is_string(array.type):
-            array = replace_malformed(array)  # Spark pickles Java's strings
+            array = replace_malformed(
+                array
+            )  # Spark pickles Java strings, in which malformed bytes are U+FFFD
         values: list[Any] = array.to_pylist()
         if pa.types.is_binary(array.type) and not self.pickling.binary_as_bytes:
             return [value if value is None else bytearray(value) for value in values]
@@ -67,13 +69,13 @@ class PickledArguments:
 
 
 def _times(array: pa.Array) -> list[Any]:
-    """Times without a zone; instants as the clocks of the worker's own zone show them."""
+    """Convert timestamps to datetimes without a zone; instants become wall-clock times in the worker's own zone."""
     spark = TimestampType() if array.type.tz else TimestampNTZType()
     return [spark.fromInternal(micros) for micros in array.cast(t.LONG).to_pylist()]
 
 
 def _map(entries: Sequence[tuple[Any, Any]], hashes: Sequence[int]) -> dict[Any, Any]:
-    """A map, whose entries have the order that Java gives them."""
+    """Build a dict whose entries are in Java's order."""
     made = dict(entries[i] for i in argument_order(hashes))
     if len(made) < len(entries):
         raise KQueryError("only Spark knows what becomes of a map that has a key twice")
@@ -81,7 +83,7 @@ def _map(entries: Sequence[tuple[Any, Any]], hashes: Sequence[int]) -> dict[Any,
 
 
 def _spans(array: pa.Array) -> tuple[slice, list[slice | None]]:
-    """The part of the child that the lists or maps of an array take, and each one's part of that; None for NULL."""
+    """The slice of the child array that all lists or maps use, and the slice of that for each row; None for NULL."""
     bounds = array.offsets.to_pylist()
     first = bounds[0]
     spans = [

@@ -1,7 +1,7 @@
-"""Results of ``@udf`` without Arrow, which Python pickles, as values of the announced types.
+"""Converts results of ``@udf`` without Arrow, which Python pickles, to the declared types.
 
-Spark unpickles a value to a Java object and takes it as the announced type if its class is one that Spark expects of the
-type; of any other class it makes NULL. PySpark's types have turned structs into tuples and times into numbers before.
+Spark unpickles a value to a Java object. If Spark expects the object's class for the declared type, it uses the value;
+otherwise the result is NULL. Before that, PySpark's types convert structs to tuples and times to numbers.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _CONTAINERS: tuple[tuple[Any, frozenset[type]], ...] = (
     (pa.types.is_struct, frozenset({tuple})),
     (pa.types.is_binary, frozenset({bytes, bytearray})),
 )
-"""Classes that Spark takes as these types, beside the known ones."""
+"""Additional classes that Spark accepts for these types."""
 _KEYS = {t.STRING: str, t.BOOL: bool, t.FLOAT: float, t.DOUBLE: float}
-"""The class of keys by type; that of all other types is int."""
+"""The Python class of map keys by type; for all other types it is int."""
 _INTEGERS = (t.BYTE, t.SHORT, t.INT, t.LONG)
 _FLOATS = (t.FLOAT, t.DOUBLE)
 _DIGITS = Context(prec=200, rounding=ROUND_HALF_UP)
@@ -40,7 +40,7 @@ _DIGITS = Context(prec=200, rounding=ROUND_HALF_UP)
 
 @dataclass(frozen=True)
 class PickledResults:
-    """Converts results; KQueryError for values whose conversion only Spark knows."""
+    """Converts results; raises KQueryError for values that only Spark can convert."""
 
     pickling: Pickling
 
@@ -73,7 +73,7 @@ class PickledResults:
         return _with_lengths(ordered, dtype, pairs)
 
     def _keys(self, values: list[Any], dtype: pa.DataType) -> pa.Array:
-        """Keys; KQueryError for those that Spark cuts, which may make one of two."""
+        """Convert map keys; raises KQueryError for keys that Spark truncates, because two keys may become equal."""
         keys = self.array(values, dtype)
         if dtype in _INTEGERS or dtype == t.DATE or _is_micros(dtype):
             numbers = keys.cast(t.INT) if dtype == t.DATE else keys
@@ -87,7 +87,7 @@ class PickledResults:
         return keys
 
     def _ordered(self, value: Mapping[Any, Any], key_type: pa.DataType) -> list[tuple[Any, Any]]:
-        """The entries of a dictionary as Spark orders them."""
+        """The entries of a dictionary in Spark's order."""
         if not set(map(type, value)) <= {_KEYS.get(key_type, int)}:
             raise KQueryError("only Spark knows what becomes of map keys of other types than announced")
         entries = list(value.items())
@@ -112,7 +112,7 @@ class PickledResults:
         return pa.StructArray.from_arrays(fields, fields=list(dtype), mask=mask)
 
     def _part(self, values: Sequence[Any], field: pa.Field, missing: int = 0) -> pa.Array:
-        """Values inside of others; ``missing``: how many of these are NULL themselves."""
+        """Convert nested values. missing: the number of NULLs among the outer values."""
         array = self.array(values, field.type)
         if not field.nullable and array.null_count > missing:
             raise KQueryError(f"NULL in {field.name}, which is not to be NULL")
@@ -144,19 +144,19 @@ def _atoms(values: Sequence[Any], dtype: pa.DataType, classes: set[type]) -> pa.
 
 
 def _binary(value: Any) -> bytes | None:
-    """Bytes, or those of a string; NULL for anything else."""
+    """Convert bytes, or a string to its UTF-8 bytes; NULL for other values."""
     if isinstance(value, str):
         return value.encode()
     return bytes(value) if isinstance(value, bytes | bytearray) else None
 
 
 def _only(cls: type, values: Sequence[Any], classes: set[type]) -> Sequence[Any]:
-    """The values of a class; None in place of others."""
+    """Replace all values that are not of these classes by None."""
     return values if classes <= {cls, _NONE} else [v if type(v) is cls else None for v in values]
 
 
 def _integers(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
-    """Integers cut to the type's bits; those of more than 64 are of another Java class, and NULL."""
+    """Truncate integers to the type's bits; integers of more than 64 bits are of another Java class and become NULL."""
     try:
         wide = pa.array(values, t.LONG)
     except (OverflowError, pa.ArrowInvalid):
@@ -169,18 +169,18 @@ def _integers(values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
 
 
 def _is_micros(dtype: pa.DataType) -> bool:
-    """Return whether values are microseconds to Java."""
+    """Return whether Java represents values of the type as microseconds."""
     return dtype == t.DAY_TIME or bool(pa.types.is_timestamp(dtype))
 
 
 def _fits_days(values: pa.Array) -> pa.Array:
-    """Days are a Java integer of 32 bits; a longer one is NULL."""
+    """Convert days, which are 32-bit integers in Java; larger integers become NULL."""
     low, high = pa.scalar(-(1 << 31), t.LONG), pa.scalar((1 << 31) - 1, t.LONG)
     return pc.and_(pc.greater_equal(values, low), pc.less_equal(values, high))
 
 
 def _strings(values: Sequence[Any], classes: set[type]) -> pa.Array:
-    """Java's text of any value; of fractions and decimals only Java knows it."""
+    """Convert values to strings like Java's ``toString``; raises KQueryError for floats and decimals."""
     if classes <= {str, _NONE}:
         return pa.array(values, t.STRING)
     if not classes <= {str, int, bool, _NONE}:
@@ -195,7 +195,7 @@ def _text(value: Any) -> str | None:
 
 
 def _rounded(value: Decimal | None, dtype: pa.DataType) -> Decimal | None:
-    """A decimal at the type's scale; KQueryError where it does not fit, for which Spark has an answer of its own."""
+    """Round a decimal to the type's scale; raises KQueryError if it does not fit, which Spark handles itself."""
     if value is None:
         return None
     if not value.is_finite():

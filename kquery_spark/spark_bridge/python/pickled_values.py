@@ -19,8 +19,8 @@ _PLAIN = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t
 class Pickling:
     """How a session's JVM pickles values.
 
-    binary_as_bytes: binary values as ``bytes``, not as ``bytearray``. oversizes_put_all: whether ``HashMap.putAll`` makes
-    room for up to twice as many entries as it puts, on which the order of a map depends.
+    binary_as_bytes: binary values become ``bytes``, not ``bytearray``. oversizes_put_all: True if ``HashMap.putAll``
+    allocates room for up to twice as many entries as it puts, which affects the order of a map.
     """
 
     binary_as_bytes: bool = True
@@ -37,5 +37,5 @@ def is_picklable(dtype: pa.DataType) -> bool:
 
 
 def has_maps(dtype: pa.DataType) -> bool:
-    """Return whether a type is, or has a part that is, a map."""
+    """Return whether a type is or contains a map."""
     return bool(pa.types.is_map(dtype)) or any(map(has_maps, t.parts_of(dtype)))

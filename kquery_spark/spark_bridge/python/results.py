@@ -1,4 +1,4 @@
-"""Results of Python functions that come as Arrow batches, in the engine's types."""
+"""Converts Arrow results of Python functions to the engine's types."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def checked_results(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
-    """An array in the engine's type, which may differ by names of nested fields, time zone or offset width."""
+    """Convert an array to the engine's type, which may differ in names of nested fields, time zone, or offset width."""
     if not _is_same_spark_type(array.type, dtype):
         raise KQueryError(f"a function gave values of {array.type} for {dtype}")
     return relabeled(array, dtype)
 
 
 def _is_same_spark_type(actual: pa.DataType, expected: pa.DataType) -> bool:
-    """Return whether Spark reads two Arrow types as one type of its own."""
+    """Return whether two Arrow types correspond to the same Spark type."""
     if actual == expected:
         return True
     if pa.types.is_timestamp(expected):
@@ -56,7 +56,7 @@ def _is_same_spark_type(actual: pa.DataType, expected: pa.DataType) -> bool:
 
 
 def _have_same_spark_types(pairs: Sequence[tuple[pa.Field, pa.Field]], are_named: bool) -> bool:
-    """Return whether the parts of two types are one to Spark each, also in what may be NULL."""
+    """Return whether the parts of two types correspond to the same Spark types, with the same nullability."""
     return all(
         a.nullable == b.nullable
         and (a.name == b.name or not are_named)

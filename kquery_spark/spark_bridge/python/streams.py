@@ -20,12 +20,13 @@ _BATCHED = PythonEvalType.SQL_ARROW_BATCHED_UDF
 
 @dataclass(frozen=True)
 class StreamLayout:
-    """The parts that a release writes besides offsets and commands.
+    """Which parts a release writes besides offsets and commands.
 
-    settings: before the functions, if they cross as Arrow; otherwise the worker has them as an object. input_types: after
-    these, for Arrow-optimized functions. profiled: whether they are profiled. named: whether each argument has a name;
-    tables_named: also those of functions that give rows. result_ids: after each function. counts_groups: whether each group
-    of rows is a stream of its own, after the number of its tables; otherwise it is a batch of the one stream.
+    settings: the settings precede functions that exchange Arrow; otherwise the worker gets them as an object. input_types:
+    the argument types follow the settings, for Arrow-optimized functions. profiled: a flag for profiling is written. named:
+    each argument has a name; tables_named: also those of functions that return rows. result_ids: an id follows each
+    function. counts_groups: each group of rows is a stream of its own after the number of its tables; otherwise each group
+    is a batch of a single stream.
     """
 
     settings: bool
@@ -39,7 +40,7 @@ class StreamLayout:
     def written(
         self, eval_type: int, calls: Sequence[PythonCall], settings: Mapping[str, str], schema: str
     ) -> io.BytesIO:
-        """The stream, from the place at which ``read_udfs`` begins."""
+        """Build the stream, from the position at which ``read_udfs`` begins to read."""
         parts = []
         if self.settings and eval_type != _PICKLED:
             parts += [
@@ -58,7 +59,7 @@ class StreamLayout:
     def confs(
         self, worker: ModuleType, eval_type: int, settings: Mapping[str, str], schema: str
     ) -> tuple[Any, ...]:
-        """The further arguments of ``read_udfs``: settings as objects, which read them from streams of their own."""
+        """The other arguments of ``read_udfs``: settings objects, which are read from streams of their own."""
         if self.settings:
             return ()
         evaluation = {"input_type": schema} if eval_type == _BATCHED else {}
@@ -89,7 +90,7 @@ STREAMS: Mapping[Version | None, StreamLayout] = MappingProxyType(
         (4, 2): StreamLayout(settings=False, tables_named=True, result_ids=True),
     }
 )
-"""By release; later ones send one message."""
+"""The layout by release; later releases send one message."""
 
 
 def counts_groups(version: str) -> bool:
@@ -99,26 +100,26 @@ def counts_groups(version: str) -> bool:
 
 
 def pairs_stream(settings: Mapping[str, str]) -> io.BytesIO:
-    """Names and values after their number."""
+    """Encode the number of settings, and then their names and values."""
     strings = [text_bytes(entry) for pair in settings.items() for entry in pair]
     return io.BytesIO(b"".join([integer_bytes(len(settings)), *strings]))
 
 
 def integer_bytes(value: int) -> bytes:
-    """An integer of four bytes."""
+    """Encode an integer in four bytes."""
     return struct.pack("!i", value)
 
 
 def flag_bytes(value: bool) -> bytes:
-    """A byte for true or false."""
+    """Encode a boolean in one byte."""
     return struct.pack("!?", value)
 
 
 def sized_bytes(value: bytes) -> bytes:
-    """Bytes after their number."""
+    """Encode the number of bytes, and then the bytes."""
     return integer_bytes(len(value)) + value
 
 
 def text_bytes(value: str) -> bytes:
-    """Text after the number of its bytes."""
+    """Encode the number of bytes of a string, and then its UTF-8 bytes."""
     return sized_bytes(value.encode())

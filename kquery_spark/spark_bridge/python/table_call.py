@@ -1,6 +1,6 @@
-"""One call of a Python table function of Spark's users, and the message by which PySpark's own worker reads it.
+"""A call of a user's Python table function, and the message that passes it to PySpark's worker code.
 
-Spark 4.3 sends one message with all of it; earlier releases sent the parts one after the other.
+Spark 4.3 sends everything in one message; earlier releases send a sequence of parts.
 """
 
 from __future__ import annotations
@@ -31,10 +31,11 @@ from kquery_spark.spark_bridge.session.versions import minor_version
 
 @dataclass(frozen=True)
 class TableCall:
-    """A call. returns: the type of its rows, in JSON. analyzed: the pickled result of its method ``analyze``, if it has one.
+    """A call of a table function.
 
-    partition_indexes: of the keys of partitions among the fields of its TABLE argument. table_offsets: of TABLE arguments
-    among the columns.
+    returns: the JSON type of its rows. analyzed: the pickled result of its method ``analyze``, if it has one.
+    partition_indexes: the indexes of the partition keys in the TABLE argument. table_offsets: the positions of TABLE
+    arguments among the columns.
     """
 
     eval_type: int
@@ -54,9 +55,9 @@ class TableCall:
 def read_table_function(
     worker: ModuleType, call: TableCall, settings: Mapping[str, str], schema: str
 ) -> tuple[Function, Inputs, Dump]:
-    """The function that PySpark's worker builds of the call, what it reads arguments by, and how to get at its results.
+    """Build PySpark's worker function for the call; returns it with the converters of its arguments and results.
 
-    worker: the module ``pyspark.worker``. schema: of the arguments, in JSON.
+    worker: the module ``pyspark.worker``. schema: the JSON schema of the arguments.
     """
     layout = STREAMS.get(minor_version(pyspark.__version__))
     confs: tuple[Any, ...] = ()
@@ -93,7 +94,7 @@ def _types(call: TableCall, schema: str, has_types: bool) -> bytes:
 
 
 def _message(call: TableCall) -> Any:
-    """The message of Spark 4.3."""
+    """Build the message of Spark 4.3."""
     from pyspark.worker_message import UDTFInfo
 
     named = list(zip(call.call.offsets, call.call.names, strict=True))

@@ -41,7 +41,7 @@ class TableEvaluation:
     by_row: bool
 
     def __call__(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The results for batches of arguments, after a column of places if ``by_row``."""
+        """Yield the results for batches of arguments; if ``by_row``, the first column is the position of the input row."""
         return with_query_errors(arguments, self._evaluate)
 
     def _evaluate(self, arguments: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -65,7 +65,7 @@ class TableEvaluation:
         yield from last
 
     def _converted(self, outputs: Sequence[Iterable[Any]]) -> pa.RecordBatch:
-        """Outputs as rows of Python values, which Spark pickles."""
+        """Convert outputs that are rows of Python values, which Spark pickles."""
         width, made = len(self.results), PickledResults(self.pickling)
         rows = [(None,) * width if row is None else row for rows in outputs for row in rows]
         if any(type(row) is not tuple or len(row) != width for row in rows):
@@ -75,7 +75,7 @@ class TableEvaluation:
         return checked_results(_batch(arrays), self.results)
 
     def _check(self, outputs: _Outputs, given: _CountingBatches) -> None:
-        """Raise KQueryError where Spark's answer depends on how it spreads rows over tasks, or is an error of its own."""
+        """Raise KQueryError if Spark's result depends on how it distributes rows to tasks, or is an error."""
         if self.by_row and (outputs.count != given.rows or next(given, None) is not None):
             raise KQueryError("only Spark knows which rows a table function skips")
         if not given.rows and outputs.rows:
@@ -83,7 +83,7 @@ class TableEvaluation:
 
 
 class _CountingBatches(Iterator[pa.RecordBatch]):
-    """Batches; ``rows``: how many have been read so far."""
+    """An iterator of batches that counts the rows read so far."""
 
     def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
         self._batches = batches
@@ -96,9 +96,9 @@ class _CountingBatches(Iterator[pa.RecordBatch]):
 
 
 class _Outputs:
-    """Gathers outputs, one for each row of the input, into larger batches. count: of outputs. rows: of all of them.
+    """Combines outputs, one for each input row, into larger batches.
 
-    together: makes one batch of outputs that have rows.
+    count: the number of outputs. rows: the number of their rows. together: combines outputs with rows into one batch.
     """
 
     def __init__(self, together: Callable[[list[Any]], pa.RecordBatch], with_places: bool) -> None:
@@ -121,7 +121,7 @@ class _Outputs:
             yield from self.flush()
 
     def flush(self) -> Iterator[pa.RecordBatch]:
-        """The rows that are there."""
+        """Yield the remaining rows."""
         held, sizes = self._held, self._sizes
         any_rows = self._held_rows > 0
         self._held, self._sizes, self._held_rows = [], [], 0

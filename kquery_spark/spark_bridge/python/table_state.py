@@ -29,9 +29,9 @@ _OF_VARIABLES = ("FAST", "DEREF", "CLOSURE", "CELL")
 
 
 def load_handler(command: bytes) -> type | None:
-    """A copy of the class that a table function's command holds; None if it is not in the command, or cannot be read.
+    """Unpickle a copy of a table function's class; None if the command does not contain it, or if it cannot be read.
 
-    Unlike ``pickle.loads``, this leaves the user's own class, which a copy would overwrite, as it is.
+    Unlike ``pickle.loads``, this does not overwrite the user's own class.
     """
     try:
         handler = _CopyingUnpickler(io.BytesIO(command)).load()
@@ -41,12 +41,12 @@ def load_handler(command: bytes) -> type | None:
 
 
 def has_terminate(handler: type | None) -> bool:
-    """Return whether a table function may give rows after the last one of a partition."""
+    """Return whether a table function may return rows after the last row of a partition."""
     return handler is None or hasattr(handler, "terminate")
 
 
 def keeps_state(handler: type | None) -> bool:
-    """Return whether the rows of a table function may depend on those before them, as far as its code can tell."""
+    """Return whether results of a table function may depend on earlier rows, judging by its code."""
     if handler is None or type(handler) is not type or has_terminate(handler):
         return True
     members = [
@@ -60,7 +60,7 @@ def keeps_state(handler: type | None) -> bool:
 
 
 class _CopyingUnpickler(pickle.Unpickler):
-    """Makes a new class where cloudpickle finds the one that it pickled, and fills it again."""
+    """Creates a new class where cloudpickle would find and overwrite the existing one."""
 
     def find_class(self, module: str, name: str) -> Any:
         found = super().find_class(module, name)
@@ -108,7 +108,7 @@ def _codes(code: CodeType) -> Iterator[CodeType]:
 
 
 def _passes_instance_on(code: CodeType, instance: str, members: frozenset[str]) -> bool:
-    """Return whether a method does anything with the instance but read members of its class."""
+    """Return whether a method uses the instance for anything other than reading members of its class."""
     instructions = list(dis.get_instructions(code))
     for instruction, following in pairwise(instructions):
         value = instruction.argval

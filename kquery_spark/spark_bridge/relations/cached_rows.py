@@ -15,7 +15,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 _EXECUTION = "org.apache.spark.sql.execution."
 _SCAN = f"{_EXECUTION}FileSourceScanExec"
 _PROJECT = f"{_EXECUTION}ProjectExec"
-# Operators that pass on all rows of the one below.
+# Operators that return all rows of their child.
 _PASSING = frozenset(
     f"{_EXECUTION}{name}"
     for name in ("WholeStageCodegenExec", "InputAdapter", "ColumnarToRowExec", "ProjectExec")
@@ -48,7 +48,7 @@ class CachedScan:
     """The scan that filled a cache.
 
     source: the HadoopFsRelation. directories: a Scala list of ``PartitionDirectory`` objects, with the files that the scan
-    read. columns: what the relation calls the columns of the cache, in their order.
+    read. columns: the relation's names of the cached columns, in the order of the cache.
     """
 
     source: Any
@@ -57,7 +57,7 @@ class CachedScan:
 
 
 def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
-    """The scan by which a ``CachedRDDBuilder`` was filled; Unsupported unless that is full, and of columns of files."""
+    """The scan that filled a ``CachedRDDBuilder``; Unsupported unless it is completely filled with plain file columns."""
     if not builder.isCachedColumnBuffersLoaded():
         raise UNFILLED_CACHE.declined()
     plan = builder.cachedPlan()
@@ -67,7 +67,7 @@ def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
     scan = plan.collectLeaves().apply(0)
     filters = scan.partitionFilters()
     if any(has_subqueries(jvm, filters.apply(i)) for i in range(filters.length())):
-        raise COMPUTED_CACHE.declined()  # the scan chose its files when it ran
+        raise COMPUTED_CACHE.declined()  # the scan selected its files at run time
     if not scan.fileConstantMetadataColumns().isEmpty():
         raise COMPUTED_CACHE.declined()
     listing = scan.selectedPartitions()
@@ -78,7 +78,7 @@ def cached_scan(builder: Any, jvm: Jvm) -> CachedScan:
 
 
 def _columns(plan: Any, classes: Sequence[str], jvm: Jvm) -> list[tuple[int, str]]:
-    """The id and the relation's name of each column of a plan; classes: those of its operators, the scan's last."""
+    """The expression id and the relation's name of each column of a plan. classes: its operators; the scan is the last."""
     operator, *below = classes
     if operator == _SCAN:
         return [(column["exprId"], column["name"]) for column in parsed_expressions(plan.output(), jvm)]
@@ -91,7 +91,7 @@ def _columns(plan: Any, classes: Sequence[str], jvm: Jvm) -> list[tuple[int, str
 
 
 def _column(named: CatalystNode) -> CatalystNode:
-    """The column that an item of a projection passes on."""
+    """The column in an item of a projection; raises Unsupported for a computed item."""
     column = named.children[0] if named.cls == "Alias" else named
     if column.cls != "AttributeReference":
         raise COMPUTED_CACHE.declined()

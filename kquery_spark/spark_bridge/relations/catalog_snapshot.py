@@ -21,19 +21,20 @@ from kquery_spark.spark_bridge.relations.delta_snapshots import PREPARES_SCANS, 
 from kquery_spark.spark_bridge.session.bridge import Bridge
 
 _EXECUTIONS = "org.apache.spark.sql.execution.SQLExecution$"
-_RELATION = "Relation "  # what the text of a relation of files starts with; next is the table's name, if it is one, and "["
+_RELATION = "Relation "  # the printed relation begins with this, the name of the table, if it is one, and "["
 _HIVE = "HiveTableRelation "
-_V2 = "RelationV2"  # Iceberg's, whose scan takes the snapshot at planning
+_V2 = "RelationV2"  # a relation of Iceberg, whose scan selects the snapshot when it is planned
 _FILES = "org.apache.spark.sql.execution.datasources.HadoopFsRelation"
 _DELTA_SETTINGS = ("spark.sql.catalog.spark_catalog", "spark.sql.extensions")
-_STALE_SECONDS = 5.0  # seconds after which another application may have changed a table, too
+_STALE_SECONDS = 5.0  # after this time, another application is assumed to have changed a table
 
 
 @dataclass(frozen=True)
 class SparkPlan:
-    """Spark's optimized plan of a query; ``snapshot``: when it was made, of a query that reads tables of the catalog.
+    """Spark's optimized plan of a query.
 
-    ``delta_snapshots``: of Delta tables whose scans Delta has not prepared, for which the engine must run the whole query.
+    snapshot: when it was made, if the query reads catalog tables. delta_snapshots: the snapshots of Delta tables whose scans
+    Delta has not prepared; then the engine must run the whole query.
     """
 
     optimized: Any
@@ -42,10 +43,11 @@ class SparkPlan:
 
 
 def spark_plan(frame: DataFrame, link: Bridge, *, delta_prepares: bool = False) -> SparkPlan:
-    """The plan with the files of now.
+    """The optimized plan of a DataFrame, with the current files of its tables.
 
-    Of tables it is made from a copy: Spark keeps a DataFrame's own plan, and what it has of partitions with it, so that the
-    DataFrame would never see what happens to them later. delta_prepares: have Delta prepare its scans in any case.
+    If the DataFrame reads tables, a copy of it is optimized. Spark caches the plan of a DataFrame together with its
+    partitions, so the DataFrame itself would never see later changes. delta_prepares: let Delta prepare its scans in any
+    case.
     """
     leaves = _leaves(link.analyzed(frame), link.jvm)
     if not _reads_tables(leaves, link):
@@ -59,19 +61,19 @@ def spark_plan(frame: DataFrame, link: Bridge, *, delta_prepares: bool = False) 
 
 
 def _delta_snapshots(leaves: Sequence[Any], link: Bridge) -> DeltaSnapshots | None:
-    """The snapshots of the Delta tables among the leaves, if there are some and all have few files."""
+    """The snapshots of the Delta tables among the leaves; None if there are none, or if one of them has many files."""
     if not _has_delta(link):
         return None
     snapshots = DeltaSnapshots(link.jvm, str(link.conf.sessionLocalTimeZone()))
     try:
         few_files = snapshots.pin(leaves)
-    except Unsupported:  # a table changes just now
+    except Unsupported:  # a table is changing
         return None
     return snapshots if few_files else None
 
 
 def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
-    """Another DataFrame of the same analyzed plan, which Spark has not planned yet."""
+    """A new DataFrame with the same analyzed plan, which Spark has not optimized yet."""
     return link.frame(link.analyzed(frame))
 
 
@@ -92,7 +94,7 @@ def _is_table(leaf: str) -> bool:
 
 
 def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
-    """Return whether all tables of an optimized plan are Delta's, at the newest version that this JVM knows."""
+    """Return whether all tables of an optimized plan are Delta tables at the newest version known to this JVM."""
     leaves = _leaves(optimized, link.jvm)
     try:
         strings = [link.jvm.strings(some) for some in leaves]
@@ -125,17 +127,18 @@ def _leaves(plan: Any, jvm: Jvm) -> list[Any]:
 
 
 def _has_delta(link: Bridge) -> bool:
-    """Return whether the session is set up for Delta, whose tables look like plain files where they are read by path.
+    """Return whether the session has Delta's extension. Delta tables that are read by path look like plain files.
 
-    A catalog of another system may stand in for that of Delta, whose extension is there in any case.
+    The catalog is not checked, because the catalog of another system may replace Delta's.
     """
     return any("delta" in str(link.conf.getConfString(name, "")).lower() for name in _DELTA_SETTINGS)
 
 
 class CatalogSnapshot:
-    """When planning began, and whether a query that ran or ended since then may have changed a table.
+    """The time at which planning began, to find out whether another query may have changed a table since then.
 
-    Take it before files are listed. A statement that is running then may commit at any time, so nothing is certain after it.
+    Create it before files are listed. If a statement is running at that time, it may commit at any later time, so the
+    snapshot is stale from the beginning.
     """
 
     def __init__(self, link: Bridge) -> None:
@@ -146,13 +149,14 @@ class CatalogSnapshot:
         self._stale = _runs_statements(link)
 
     def _number(self) -> int:
-        """Spark numbers all queries of the JVM, and every command is one."""
+        """The number of the next query; Spark numbers all queries and commands of the JVM."""
         return self._link.next_query_number()
 
     def end_planning(self, optimized: Any) -> None:
         """Restart the snapshot now, unless a query other than planning's own may have changed a table since it was taken.
 
-        Delta plans by queries of its own, which cannot be distinguished from others; then the versions of tables decide.
+        Delta runs queries of its own for planning, which cannot be distinguished from others. In that case the versions of
+        the tables are compared.
         """
         last, self._query = self._query, self._number()
         own_queries = self._link.frames_made - self._frames
@@ -171,5 +175,5 @@ def _runs_statements(link: Bridge) -> bool:
     """Return whether any query or command of this JVM is running now."""
     try:
         return not link.jvm.static_call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
-    except Exception:  # py4j's: this Spark does not say so
+    except Exception:  # a py4j error: this Spark has no such method
         return True

@@ -1,6 +1,6 @@
-"""Existence defaults: the values of a column that was added to a catalog table, for rows of older files.
+"""Reads existence defaults: the values of a column that was added to a catalog table, for rows in older files.
 
-Spark stores the default of ``ALTER TABLE t ADD COLUMN c INT DEFAULT 5`` in the column's metadata, as the text of a literal.
+Spark stores the default of ``ALTER TABLE t ADD COLUMN c INT DEFAULT 5`` in the column's metadata, as the SQL of a literal.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _TIMESTAMP = re.compile(r"TIMESTAMP(?:_LTZ)? '([^']*)'")
 def existence_defaults(
     struct: Any, columns: Sequence[Any], fields: pa.Schema, jvm: Jvm
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Plain values of column defaults, and the reasons for the columns whose defaults only Spark can read.
+    """The plain values of column defaults, and the fallback reasons for columns whose defaults the engine cannot read.
 
-    struct: the relation's StructType; columns: its JSON; fields: the columns that the engine has a type for.
+    struct: the relation's StructType. columns: its JSON. fields: the columns that have a type in the engine.
     """
     if not any(_KEY in str(column) for column in columns):
         return {}, {}
@@ -54,7 +54,7 @@ def existence_defaults(
 
 def _default(rows: Any, position: int, column: Any, dtype: pa.DataType, jvm: Jvm) -> Any:
     """The plain value of a column's default."""
-    # parsed here: in the JVM, the time zone of the calling thread would apply and not the session's
+    # parsed here, because the JVM would use the time zone of the calling thread instead of the session's
     if t.is_timestamp(dtype):
         match = _TIMESTAMP.fullmatch(column["metadata"][_KEY])
         instant = None if match is None else parse_timestamp(match[1], dtype.tz)

@@ -1,7 +1,7 @@
-"""Delta tables in Spark's plans: Parquet files that Delta's own index lists, with the rows that are deleted in them.
+"""Reads Delta tables in Spark's plans: the Parquet files that Delta's own index lists, and their deletion vectors.
 
-The optimized plan says nothing of deleted rows: Delta filters them when it plans the scan. They are in the metadata that its
-index gives each file.
+The optimized plan does not contain the deletion vectors, because Delta applies them when it plans the scan. They are part of
+the metadata that Delta's index attaches to each file.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RELATION_CLASSES = f"{DELTA_PACKAGE}DeltaLog$$anon$"
 FILE_FORMAT = PARQUET
 """The format of Delta's data files."""
 LATEST, PREPARED = f"{DELTA_PACKAGE}files.TahoeLogFileIndex", f"{DELTA_PACKAGE}stats.PreparedDeltaFileIndex"
-"""The indexes of a table's snapshot; others list files for Delta's own commands and for change data."""
+"""The file indexes of a table's snapshot; other indexes list files for Delta's own commands and for change data."""
 _STRUCT, _FIELD = "org.apache.spark.sql.types.StructType", "org.apache.spark.sql.types.StructField"
 _ROW_ID = "row_id"
 _VECTOR, _FILTER_TYPE = "row_index_filter_id_encoded", "row_index_filter_type"
@@ -34,9 +34,9 @@ _STATUS = "org.apache.spark.sql.execution.datasources.FileStatusWithMetadata"
 
 
 def stored_columns(columns: Sequence[Column], file_format: Any, jvm: Jvm) -> list[Column]:
-    """The columns of a relation as the files have them, given its DeltaParquetFileFormat.
+    """Translate the columns of a relation, whose schema has the table's names, to the names and ids in the files.
 
-    The relation's own schema has the table's names only.
+    file_format: the relation's DeltaParquetFileFormat.
     """
     mode = str(file_format.columnMappingMode().name())
     if mode not in MODES:
@@ -49,7 +49,7 @@ def stored_columns(columns: Sequence[Column], file_format: Any, jvm: Jvm) -> lis
 
 
 def tracks_rows(file_format: Any, jvm: Jvm) -> bool:
-    """Return whether a relation's ``_metadata`` has the ids of its rows, given its FileFormat."""
+    """Return whether a relation's ``_metadata`` has row ids (row tracking). file_format: the relation's FileFormat."""
     names = jvm.map_sequence(file_format.metadataSchemaFields(), jvm.getter(_FIELD, "name"))
     return _ROW_ID in jvm.strings(names)
 
@@ -66,7 +66,8 @@ def deletion_vectors(
 ) -> list[DeletionVector | None]:
     """The deletion vector of each file, or None.
 
-    of_files: a fact of each listed file as Scala prints it, by the function of a file's status. table: the table's path.
+    of_files: evaluates a function of the file's status for each listed file, and returns the strings that Scala prints.
+    table: the table's path.
     """
     strings = of_files(_metadata(_VECTOR, jvm))
     if all(text == "None" for text in strings):
@@ -81,7 +82,7 @@ def deletion_vectors(
 
 
 def _metadata(key: str, jvm: Jvm) -> Any:
-    """The function from a file's status to an Option of what Delta says of the file."""
+    """The Scala function that returns an entry of Delta's metadata of a file as an Option, given the file's status."""
     return jvm.steps(
         f"file metadata {key}",
         (_STATUS, "metadata"),

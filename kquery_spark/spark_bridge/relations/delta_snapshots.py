@@ -1,8 +1,8 @@
-"""The snapshots of Delta tables that one plan reads, and their files, which are listed once a snapshot.
+"""The snapshots of the Delta tables in one plan, and their files, which are listed once per snapshot.
 
-A rule of Delta's in Spark's optimizer lists the files of each scan of each query by a job of Spark. Where tables have few
-files, planning leaves this rule out (``Bridge.optimized_without``): the engine keeps the files of each snapshot and prunes
-them by partitions and by their own statistics.
+An optimizer rule of Delta runs a Spark job to list the files of each scan of each query. If all tables have few files,
+planning omits this rule (``Bridge.optimized_without``). Instead, the engine caches the files of each snapshot, and prunes
+them by their partitions and their own statistics.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.relations.delta import DELTA_PACKAGE, FORMAT_CLASS, LATEST, PREPARED
 
 PREPARES_SCANS = f"{DELTA_PACKAGE}stats.PrepareDeltaScan"
-"""The rule that lists files."""
+"""Delta's optimizer rule that lists files."""
 MAX_FILES = 100
-"""For tables with more files, Delta's pruning by the statistics of its log saves more than its job costs."""
+"""For tables with more files, Delta's pruning by the statistics in its log saves more than its job costs."""
 _KEYS = "FILE_ROW_INDEX_FILTER_ID_ENCODED"
 _MANY_FILES = "many files"
 _DATASOURCES = "org.apache.spark.sql.execution.datasources."
@@ -28,22 +28,22 @@ Listing = Callable[[Any], tuple[ListedFile, ...]]
 
 
 class DeltaSnapshots:
-    """The snapshots of one plan: one for all scans of a table, as Delta has it, except those of other versions by name.
+    """The snapshots of one plan. As in Delta, all scans of a table share one, except for scans of a specified version.
 
-    time_zone: the session's, in which Delta gives the values of partitions.
+    time_zone: the session's time zone, in which Delta returns partition values.
     """
 
     def __init__(self, jvm: Jvm, time_zone: str) -> None:
         self._jvm = jvm
         self._time_zone = time_zone
-        # By index: those of the same version of a table are equal.
+        # The key is Delta's file index; indexes of the same version of a table are equal.
         self._pinned: Any = None
 
     def pin(self, leaves: Sequence[Any]) -> bool:
-        """Take the newest snapshots of the Delta tables among a plan's leaves, and list their files.
+        """Pin the newest snapshots of the Delta tables among a plan's leaves, and list their files.
 
-        leaves: each a ``Seq`` of plans, before Delta prepares their scans. False unless there are Delta tables and each has
-        few files.
+        leaves: ``Seq`` objects of plans, before Delta prepares their scans. Returns False if there are no Delta tables, or
+        if one of them has many files.
         """
         found = [index for some in leaves for index in self._indexes(some)]
         if not found or any(kind != LATEST for kind, _ in found):
@@ -55,9 +55,9 @@ class DeltaSnapshots:
         return True
 
     def files(self, index: Any, listing: Listing) -> tuple[ListedFile, ...]:
-        """The files of a relation, given its index. listing: of what an index's ``listFiles`` returns.
+        """The files of a relation, given its index. listing: converts the result of an index's ``listFiles``.
 
-        Of a scan that Delta has prepared these are the files that the query's filters leave by the log's statistics. Raises
+        For a scan that Delta has prepared, files that Delta has pruned by the log's statistics are missing. Raises
         Unsupported for indexes other than those of a table's snapshot.
         """
         jvm, kind = self._jvm, self._jvm.class_name(index)
@@ -75,7 +75,7 @@ class DeltaSnapshots:
         return jvm.remembered(snapshot, variant, lambda: listing(directories))
 
     def _indexes(self, leaves: Any) -> list[tuple[str, Any]]:
-        """Delta's indexes of files among the relations of a ``Seq`` of leaves, each with its class."""
+        """The file indexes of Delta in a ``Seq`` of leaves, each with its class."""
         jvm, seq = self._jvm, self._jvm.scala.seq
         relation, files = f"{_DATASOURCES}LogicalRelation", f"{_DATASOURCES}HadoopFsRelation"
         locations = jvm.steps(
@@ -91,7 +91,7 @@ class DeltaSnapshots:
         return [(kind, locations.apply(i)) for i, kind in enumerate(kinds) if kind.startswith(DELTA_PACKAGE)]
 
     def _snapshot(self, index: Any) -> Any:
-        """The snapshot that all scans of the index's table read; None if the index lists a part of the table only."""
+        """The snapshot that all scans of the index's table read; None if the index lists only a part of the table."""
         if self._pinned is None:
             self._pinned = self._jvm.new("java.util.HashMap")
         snapshot = self._pinned.get(index)

@@ -1,4 +1,4 @@
-"""The files of a relation, as Spark lists them: their sizes, times and partition values."""
+"""Lists the files of a relation like Spark, with their sizes, modification times and partition values."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _STRUCT = "org.apache.spark.sql.types.StructType"
 def listed_files(
     source: Any, relation: FileRelation, jvm: Jvm, snapshots: DeltaSnapshots
 ) -> tuple[ListedFile, ...]:
-    """The files of a HadoopFsRelation that Spark itself would list: ``listFiles`` leaves out hidden and empty ones."""
+    """The files of a HadoopFsRelation that Spark itself would read: ``listFiles`` omits hidden and empty ones."""
     if relation.from_log:
         listing = partial(_files_of_log, source=source, relation=relation, jvm=jvm)
         return snapshots.files(source.location(), listing)
@@ -41,10 +41,10 @@ def listed_files(
 
 
 def in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> tuple[ListedFile, ...]:
-    """The files in the order in which Spark's scan reads them: larger files first, but for buckets.
+    """Sort files in the order in which Spark's scan reads them: larger files first, except for bucketed reads.
 
-    The order decides the ties of ``min_by``, and which zero is the key of a group. If Spark cuts a file into several
-    parts, it reads the last one, which is smaller, after files of more bytes (``FileSourceScanExec.createReadRDD``).
+    The order affects ties in ``min_by``, and whether 0.0 or -0.0 is the key of a group. If Spark splits a file, it reads the
+    last part, which is smaller, after files with more bytes (``FileSourceScanExec.createReadRDD``).
     """
     if relation.bucket_spec is not None:
         return files
@@ -52,7 +52,7 @@ def in_reading_order(files: tuple[ListedFile, ...], relation: FileRelation) -> t
 
 
 def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
-    """The files of a Delta table, with the rows that are deleted in them."""
+    """The files of a Delta table, with their deletion vectors."""
     files = files_of(directories, source, relation, jvm)
     vectors = delta.deletion_vectors(partial(_facts_of_files, directories, jvm=jvm), relation.roots[0], jvm)
     known = tuple(replace(file, deleted=vector) for file, vector in zip(files, vectors, strict=True))
@@ -60,7 +60,7 @@ def _files_of_log(directories: Any, source: Any, relation: FileRelation, jvm: Jv
 
 
 def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) -> tuple[ListedFile, ...]:
-    """The files of a ``Seq[PartitionDirectory]`` of a HadoopFsRelation, which is ``source``."""
+    """The files of a ``Seq[PartitionDirectory]``. source: the HadoopFsRelation that they belong to."""
     schema, seq = relation.partition_schema, jvm.scala.seq
     facts = [
         text[1:-1].rsplit(",", 2) for text in _facts_of_files(directories, jvm.triple(_FILE, *_FACTS), jvm)
@@ -80,7 +80,7 @@ def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) ->
 
 
 def _facts_of_files(directories: Any, fact: Any, jvm: Jvm) -> list[str]:
-    """A fact of each file of a ``Seq[PartitionDirectory]``, as Scala prints it; fact: a function of the file's status."""
+    """Evaluate ``fact``, a function of a file's status, for each file of a ``Seq[PartitionDirectory]``; returns strings."""
     of_directory = jvm.steps(
         f"files {fact._get_object_id()}", (_DIRECTORY, "files"), jvm.map_step("map", fact)
     )
@@ -104,6 +104,6 @@ def _partition_values(rows: Any, struct: Any, schema: pa.Schema, jvm: Jvm) -> li
 
 
 def schema_columns(struct: Any, jvm: Jvm) -> list[Any]:
-    """The columns of a StructType in JSON."""
+    """The JSON of the columns of a StructType."""
     fields: list[Any] = json.loads(jvm.text(struct, _STRUCT, "json"))["fields"]
     return fields

@@ -1,4 +1,4 @@
-"""Targets of Spark's writes, and whether a failed write leaves anything behind."""
+"""Targets of Spark's writes, and whether a failed write can be repeated because it leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from kquery_spark.sources.formats import FORMATS
 from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
-# Formats that the engine does not read, and that Spark writes in the same way.
+# Formats that the engine does not read, but that Spark writes in the same way.
 _OTHERS = ("text", "xml", "avro")
 FILE_FORMATS = frozenset({entry.name for entry in FORMATS if entry.job_commit} | set(_OTHERS))
-"""Formats whose tasks write files, which the commit of the job moves to their place."""
+"""Formats whose tasks write files that the job commit moves to their final location."""
 
 TRANSACTIONAL_FORMATS = frozenset({"delta", "iceberg"})
-"""Formats of tables whose writes become visible by one commit, after the last task."""
+"""Table formats whose writes become visible by a single commit after the last task."""
 
 _CATALOG = "spark_catalog"
 _ICEBERG_CATALOGS = "org.apache.iceberg.spark."
@@ -36,14 +36,14 @@ class WriteTarget:
     location: str | None = None
 
     def leaves_nothing(self, spark: SparkSession) -> bool:
-        """Return whether the same write may run again after a failure, see the function of that name."""
+        """Return whether the same write may run again after a failure, like the function with this name."""
         return leaves_nothing(spark, self.format, self.mode)
 
 
 def leaves_nothing(spark: SparkSession, written: str | None, mode: str | None) -> bool:
     """Return whether the same write may run again after a failure, because nothing of the first attempt would be visible.
 
-    written: the format. mode: the writer's, in lower case; None for the default, errorifexists.
+    written: the format. mode: the writer's mode in lower case; None for the default, errorifexists.
     """
     if written is None:
         return False
@@ -62,10 +62,10 @@ def leaves_nothing(spark: SparkSession, written: str | None, mode: str | None) -
 def named_target(
     spark: SparkSession, names: Sequence[str], mode: str, provider: str | None = None
 ) -> WriteTarget | None:
-    """The target of a write to a table; None for a temporary view and for tables of other catalogs' systems.
+    """The target of a write to a table; None for a temporary view, and for tables of other systems' catalogs.
 
-    names: the parts of the table's name. provider: the format of a table that the write creates. Spark's error if the
-    table does not exist.
+    names: the parts of the table's name. provider: the format of a table that the write creates. Raises Spark's error if
+    the table does not exist.
     """
     state = spark._jsparkSession.sessionState()
     manager = state.catalogManager()
@@ -95,7 +95,7 @@ def named_target(
 def table_target(
     spark: SparkSession, name: str, mode: str, provider: str | None = None
 ) -> WriteTarget | None:
-    """``named_target`` of a name in SQL's form; also None if the table does not exist."""
+    """Like ``named_target``, for a name in SQL syntax; also None if the table does not exist."""
     parser = spark._jsparkSession.sessionState().sqlParser()
     try:
         parts = parser.parseMultipartIdentifier(name)
@@ -105,6 +105,6 @@ def table_target(
 
 
 def remove_empty(spark: SparkSession, path: str) -> None:
-    """Remove the empty directory that a failed write may have created; Py4JJavaError if it has files."""
+    """Remove the empty directory that a failed write may have created; raises Py4JJavaError if it contains files."""
     files = HadoopFiles(spark, path)
     files.system.delete(files.path, False)

@@ -1,4 +1,4 @@
-"""Iceberg scans in Spark's plans: the scan itself says which data files it reads, and which rows of them are deleted."""
+"""Reads Iceberg scans in Spark's plans: the data files that the scan itself plans, and their delete files."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _TO_JSON = (f"{_ICEBERG}SchemaParser", "toJson", f"{_ICEBERG}Schema")
 class IcebergScan:
     """A scan of a table's snapshot.
 
-    fields: of the columns that it reads, by name. files: all that it has to read. name_mapping: asks for the table's,
-    in JSON, which files without field ids need.
+    fields: the fields of the columns that it reads, by name. files: all data files. name_mapping: returns the table's name
+    mapping in JSON, which files without field ids need.
     """
 
     table: str
@@ -39,15 +39,15 @@ class IcebergScan:
 
 
 def is_iceberg(scan: Any, jvm: Jvm) -> bool:
-    """Return whether a scan of the newer data source interface is one of Iceberg's of a snapshot's rows."""
+    """Return whether a scan of DataSource V2 is an Iceberg scan of the rows of a snapshot."""
     return jvm.class_name(scan) == _SCAN
 
 
 def iceberg_scan(scan: Any, jvm: Jvm) -> IcebergScan:
     """Return the files that a scan plans; raises Unsupported if the engine cannot read them.
 
-    Spark's input partitions hold the same tasks, but to make them Iceberg broadcasts the table to all executors, which takes
-    longer than everything else here.
+    Spark's input partitions contain the same tasks. But to create them, Iceberg broadcasts the table to all executors, which
+    takes longer than everything else here.
     """
     groups = jvm.private_function(
         f"{_SPARK}SparkPartitioningAwareScan", "taskGroups", _TO_ARRAY, _TO_SEQUENCE
@@ -72,6 +72,6 @@ def _name_mapping(scan: Any, jvm: Jvm) -> str | None:
 
 
 def _projection(jvm: Jvm) -> Any:
-    """``scan => SchemaParser.toJson(scan.projection)``; Iceberg before 1.12 calls it otherwise."""
+    """``scan => SchemaParser.toJson(scan.projection)``; in Iceberg before 1.12 the method has another name."""
     name = "projection" if jvm.has_private_method(_ANY_SCAN, "projection") else "expectedSchema"
     return jvm.private_function(_ANY_SCAN, name, _TO_JSON)

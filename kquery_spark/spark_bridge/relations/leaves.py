@@ -1,4 +1,4 @@
-"""Leaf relations of a plan: files with their partition values, rows in the plan, ranges; and the settings."""
+"""Describes the leaf relations of a plan: files with their partition values, rows in the plan, ranges."""
 
 from __future__ import annotations
 
@@ -48,19 +48,21 @@ _NAME = "java.lang.Class getName"
 _COARSE_TIMES = (
     "files of times of less than microseconds are read by Spark, which may cut off decimals of a second"
 )
-_MAX_ROWS_BY_PART = 200  # each part of a nested value is a call of the JVM
+_MAX_ROWS_BY_PART = (
+    200  # maximum number of rows with nested values, because each part of a value takes a py4j call
+)
 
 
 @dataclass(frozen=True, eq=False)
 class LocalRows:
-    """A LocalRelation: rows that are in the plan itself."""
+    """A LocalRelation, whose rows are part of the plan."""
 
     count: int
     rows: Any
     jvm: Jvm = field(repr=False)
 
     def column(self, position: int, spark: Any, dtype: pa.DataType) -> pa.Array:
-        """One column of the rows, ``spark`` being its type as Spark prints it; Unsupported for many nested ones."""
+        """One column of the rows. spark: its JSON type. Raises Unsupported for many rows of nested values."""
         if not self.count or pa.types.is_null(dtype):
             return pa.nulls(self.count, dtype)
         rows = self.rows.toIndexedSeq()
@@ -88,7 +90,7 @@ class OneRow:
 
 @dataclass(frozen=True)
 class OtherRelation:
-    """A leaf that only Spark can read; ``kind`` names its class and ``reason`` says why in one sentence."""
+    """A leaf that only Spark can read. kind: the name of its class. reason: the fallback reason."""
 
     kind: str
     reason: str
@@ -96,7 +98,7 @@ class OtherRelation:
 
 @dataclass(frozen=True, eq=False)
 class CachedFiles:
-    """Rows in Spark's cache: the files that they were read from, as they were then, and the columns in the cache's order."""
+    """Rows in Spark's cache: the files from which they were read, with their state at that time, and the cached columns."""
 
     relation: FileRelation
     columns: tuple[str, ...]
@@ -108,9 +110,8 @@ Relation = FileRelation | CachedFiles | IcebergScan | LocalRows | RangeRelation 
 class RelationReader:
     """Describes the leaves of one plan; a table that the plan reads several times is described once.
 
-    parallelism: tasks that run at once.
-    snapshots: those of Delta tables that were taken when the plan was made. workers_have_hdfs_client: whether Spark's
-    Python workers have what this process reads HDFS by.
+    parallelism: the number of tasks that run at once. snapshots: the snapshots of Delta tables, pinned when the plan was
+    made. workers_have_hdfs_client: returns True if Spark's Python workers have the HDFS client.
     """
 
     def __init__(
@@ -130,17 +131,17 @@ class RelationReader:
         self._jvm = jvm
         self._time_zone = time_zone
         self._known: list[Relation] = []
-        # Relations of some of the files of one that was read, and with columns for the facts of their files.
+        # Variants of relations that were read: with a subset of their files, and with metadata columns of their files.
         self._with_files: dict[tuple[int, Hashable], FileRelation] = {}
         self._with_file_columns: list[tuple[FileRelation, FileRelation]] = []
         self.zones = HybridZones(jvm)
-        # By identity: relations are equal when their roots are, though listed at different times.
+        # The keys are identities, because equal relations (with equal roots) may have been listed at different times.
         self._positions: Any = None
 
     def with_files(
         self, relation: FileRelation, key: Hashable, positions: Callable[[], Sequence[int]]
     ) -> FileRelation:
-        """A relation that was read, with some of its files, the same one each time; ``positions`` is called once a key."""
+        """A relation with a subset of its files; always the same object. ``positions`` is called once per key."""
         known = id(relation), key  # relations that were read are kept
         if known not in self._with_files:
             files = tuple(relation.files[i] for i in positions())
@@ -150,9 +151,9 @@ class RelationReader:
         return self._with_files[known]
 
     def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
-        """A relation that was read, with columns for the facts of its files, the same one each time.
+        """A relation with metadata columns of its files; always the same object.
 
-        whole_bytes: files of no more bytes are read by Spark in one piece.
+        whole_bytes: Spark reads a file of up to this size in one piece.
         """
         for known, extended in self._with_file_columns:
             if known is relation:
@@ -162,7 +163,7 @@ class RelationReader:
         return extended
 
     def path(self, path: str) -> str:
-        """The path by which the engine opens a file, given Hadoop's; Unsupported where it cannot."""
+        """Translate Hadoop's path of a file to the engine's; raises Unsupported if the engine cannot read it."""
         return self._paths.engine_path(path)
 
     def read(self, node: CatalystNode) -> Relation:
@@ -185,7 +186,7 @@ class RelationReader:
         return OtherRelation(node.cls, f"{node.cls} is read by Spark")
 
     def tracks_rows(self, node: CatalystNode) -> bool:
-        """Return whether the ``_metadata`` of a leaf with files has ids of the rows."""
+        """Return whether the ``_metadata`` of a leaf with files has row ids (row tracking)."""
         source = self._facts.jvm_object(node).relation()
         return _has_files(self._jvm.class_name(source)) and delta.tracks_rows(source.fileFormat(), self._jvm)
 
@@ -225,7 +226,7 @@ class RelationReader:
 
 
 def _has_files(kind: str) -> bool:
-    """Return whether a class is HadoopFsRelation or one that a table format derives from it."""
+    """Return whether a class is HadoopFsRelation, or a subclass of a table format."""
     return kind == _FILES or kind.startswith(delta.RELATION_CLASSES)
 
 
@@ -252,7 +253,7 @@ def _reason(error: Unsupported | SourceError) -> str:
 
 
 def _describe_cached(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
-    """All of a relation but its files; equal relations have equal schemas and options, so these are read once."""
+    """Describe a relation without its files; cached, because equal relations have equal schemas and options."""
     return jvm.remembered(source, time_zone, lambda: _describe(source, jvm, time_zone))
 
 
@@ -313,7 +314,7 @@ def _bucket_spec(source: Any, jvm: Jvm) -> BucketSpec | None:
 def _table_columns(
     table: Sequence[Column], files: Sequence[Column], readable: pa.Schema, time_zone: str
 ) -> TableColumns | None:
-    """The table's names of columns, where some may differ from those in the files."""
+    """The mapping of the table's column names to those in the files; None if they are the same."""
     if all(column is stored for column, stored in zip(table, files, strict=True)):
         return None
     by_stored = {stored["name"]: column for column, stored in zip(table, files, strict=True)}
@@ -328,7 +329,7 @@ def _table_columns(
 def _schema_and_unread(
     columns: list[Any], time_zone: str, reads_variants: bool
 ) -> tuple[pa.Schema, dict[str, str]]:
-    """The columns that the engine has a type for, and why it has none for the others."""
+    """The columns that have a type in the engine, and the fallback reasons of the others."""
     fields: list[pa.Field] = []
     unread: dict[str, str] = {}
     for column in columns:
@@ -344,7 +345,7 @@ def _schema_and_unread(
 def _readable_columns(
     file_format: Format, schema: pa.Schema, unread: dict[str, str], jvm: Jvm
 ) -> tuple[pa.Schema, dict[str, str]]:
-    """The columns that the format's files can be read into exactly, and the reasons why the others cannot."""
+    """The columns that the engine can read exactly in this format, and the fallback reasons of the others."""
     fields, unreadable = [], dict(unread)
     for column in schema:
         try:

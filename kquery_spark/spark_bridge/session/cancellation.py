@@ -1,9 +1,9 @@
-"""Cancelling work in the driver as a Spark job is cancelled: by job group, tag, session, all at once, or Ctrl-C.
+"""Cancels work in the driver like a Spark job: by job group, tag, session, all at once, or Ctrl-C.
 
-Work without a job is nothing that the JVM could cancel or tell us about. So PySpark's cancelling methods are wrapped, once,
-when the driver first has work: each stops the work that it would stop if that were a Spark job, then does what it always
-does. PySpark's handler of Ctrl-C calls one of them. A cancel from elsewhere (JVM code) is not seen; the work ends soon
-anyway, for it has a limit of time.
+The JVM cannot cancel work that has no Spark job, and does not notify Python of a cancellation. So PySpark's cancelling
+methods are wrapped once, when the driver first has such work. A wrapper stops the work that the method would stop if it were
+a Spark job, and then calls the original method. PySpark's Ctrl-C handler calls one of these methods. A cancellation by JVM
+code is not noticed, but work in the driver has a time limit anyway.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _TAGS = "spark.job.tags"
 
 @dataclass(frozen=True, eq=False)
 class _Work:
-    """Work of one thread: what stops it, and the JVM's live records of the thread's job group and of its tags.
+    """Work of one thread: the control that stops it, and JVM objects with the thread's current job group and tags.
 
-    session_tags: None in versions of Spark where a session has none.
+    session_tags: None in versions of Spark in which sessions have no tags.
     """
 
     control: RunControl
@@ -55,7 +55,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _Handles:
-    """JVM objects of a session that each piece of work needs; tags: None where a session has none."""
+    """JVM objects of a session that all work needs. tags: None if sessions have no tags."""
 
     identity: str
     context: Any
@@ -63,7 +63,7 @@ class _Handles:
 
 
 _running: set[_Work] = set()
-_lock = threading.RLock()  # the handler of Ctrl-C may need it in the thread that holds it
+_lock = threading.RLock()  # reentrant, because the Ctrl-C handler may run in a thread that holds it
 _handles: weakref.WeakKeyDictionary[SparkSession, _Handles] = weakref.WeakKeyDictionary()
 _wrapped = False
 
@@ -83,7 +83,7 @@ def cancellable(spark: SparkSession, control: RunControl) -> Iterator[None]:
     except RunStopped as stopped:
         if control.cancelled is None:
             raise
-        clear_frames(stopped.__traceback__)  # of what they hold
+        clear_frames(stopped.__traceback__)  # releases the memory of their local variables
     finally:
         with _lock:
             _running.discard(work)
@@ -102,7 +102,7 @@ def _handles_of(spark: SparkSession) -> _Handles:
 
 
 def _as_spark(spark: SparkSession, reason: str) -> Exception:
-    """The error of a cancelled Spark job, with no number as there is no job."""
+    """The error of a cancelled Spark job, without a job number."""
     jvm: Any = spark.sparkContext._jvm
     cancelled = jvm.org.apache.spark.errors.SparkCoreErrors.sparkJobCancelled(-1, reason, None)
     error: Exception = Py4JJavaError("An action was cancelled in the driver.\n", cancelled)
@@ -158,7 +158,7 @@ def _wrap(cls: type, name: str, matches: Callable[..., bool], reason: str) -> No
 
     @functools.wraps(original)
     def cancel(self: Any, *args: Any, **kwargs: Any) -> Any:
-        with contextlib.suppress(TypeError):  # of a call that PySpark is to reject
+        with contextlib.suppress(TypeError):  # PySpark itself rejects a call with wrong arguments
             _, *given = signature.bind(self, *args, **kwargs).arguments.values()
             _stop(lambda work: matches(work, self, *given[:1]), reason.format(*given))
         return original(self, *args, **kwargs)

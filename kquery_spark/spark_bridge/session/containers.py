@@ -11,15 +11,15 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.session.setting_values import is_true, parse_bytes
 
 _MEBIBYTE = 1 << 20
-_LEAST_OVERHEAD = "384m"  # Spark's
-_OVERHEAD_FACTOR = 0.1  # of the heap
+_LEAST_OVERHEAD = "384m"  # Spark's minimum overhead
+_OVERHEAD_FACTOR = 0.1  # Spark's default overhead as a share of the heap
 _LARGEST_FACTOR = 1e6
 _MOST_DIGITS = 10
 _facts: weakref.WeakKeyDictionary[SparkContext, ContainerFacts] = weakref.WeakKeyDictionary()
 
 
 def container_facts(context: SparkContext) -> ContainerFacts:
-    """Facts of a context's executors, whose settings do not change; with a local master, of the driver."""
+    """The facts about a context's executors, or about the driver with a local master; their settings never change."""
     facts = _facts.get(context)
     if facts is None:
         settings = dict(context.getConf().getAll())
@@ -30,9 +30,9 @@ def container_facts(context: SparkContext) -> ContainerFacts:
 
 
 def container_facts_from_settings(settings: dict[str, str], master: str, parallelism: int) -> ContainerFacts:
-    """The same by settings; ``parallelism``: threads of a local master.
+    """The same, computed from settings. parallelism: the number of threads of a local master.
 
-    A value that cannot be read counts as Spark's default: Spark itself refuses it where it uses the setting.
+    An invalid value counts as Spark's default, because Spark itself raises an error where it uses the setting.
     """
     if master.startswith("local") and not master.startswith("local-cluster"):
         return ContainerFacts(parallelism, _memory_bytes(settings, "spark.driver.memory", "1g"), 0)
@@ -41,7 +41,7 @@ def container_facts_from_settings(settings: dict[str, str], master: str, paralle
     if is_true(settings.get("spark.memory.offHeap.enabled", "false")):
         jvm += _memory_bytes(settings, "spark.memory.offHeap.size", "0", unit=1)
     tasks = _tasks(settings, master)
-    if not master.startswith("yarn"):  # a container of Kubernetes is a cgroup, which says so itself
+    if not master.startswith("yarn"):  # a Kubernetes container is a cgroup, whose limit the process can read
         return ContainerFacts(tasks, jvm, 0)
     python = _memory_bytes(settings, "spark.executor.pyspark.memory", "0")
     return ContainerFacts(tasks, jvm, jvm + _overhead(settings, heap) + python)
@@ -51,12 +51,12 @@ def _tasks(settings: dict[str, str], master: str) -> int:
     cores = settings.get("spark.executor.cores")
     if cores is None and master.startswith("local-cluster"):
         cores = master.split(",")[1].strip()
-    # a standalone executor without that setting takes all cores of its worker, which only the executor knows
+    # a standalone executor without that setting uses all cores of its worker, whose number only the executor knows
     return max(1, _count(cores) // _count(settings.get("spark.task.cpus")))
 
 
 def _overhead(settings: dict[str, str], heap: int) -> int:
-    """Memory beside the heap that Spark asks YARN for."""
+    """The memory besides the heap that Spark requests from YARN."""
     least = _memory_bytes(settings, "spark.executor.minMemoryOverhead", _LEAST_OVERHEAD)
     by_factor = max(int(heap * _factor(settings.get("spark.executor.memoryOverheadFactor"))), least)
     if "spark.executor.memoryOverhead" not in settings:
@@ -79,7 +79,7 @@ def _factor(text: str | None) -> float:
 
 
 def _memory_bytes(settings: dict[str, str], name: str, default: str, unit: int = _MEBIBYTE) -> int:
-    """The bytes of a memory setting; ``unit``: of a value that names none."""
+    """The bytes of a memory setting. unit: the unit of a value without one."""
     try:
         return parse_bytes(settings.get(name, default), unit)
     except Unsupported:

@@ -32,7 +32,7 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """The errors that a Spark action raises; PySpark converts most errors of the JVM, and the others come from py4j."""
 
 _CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
-# What stopped on request must not start again.
+# Errors of cancelled work, which must not run again.
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
 # Spark's errors for a worker that died, could not start, or wrote bytes that are not an Arrow stream.
 _WORKER_FAILURES = (
@@ -49,7 +49,7 @@ def task_error_of(error: BaseException) -> TaskError | None:
 
 
 def error_class(error: BaseException) -> str | None:
-    """Spark's error class (``DIVIDE_BY_ZERO`` ...) of an error of either engine; None when it has none."""
+    """Spark's error class (``DIVIDE_BY_ZERO`` ...) of an error of either engine; None if it has none."""
     raised = task_error_of(error)
     if raised is not None:
         return raised.error_class
@@ -62,16 +62,16 @@ def error_class(error: BaseException) -> str | None:
 
 
 def query_error(error: BaseException) -> str | None:
-    """The engine's sentence about an error that the query causes on its data; None for other errors."""
+    """The engine's message for an error that the query causes on its data; None for other errors."""
     raised = task_error_of(error)
     return raised.message if raised is not None and raised.kind == "query" else None
 
 
 def engine_failure(error: BaseException) -> str | None:
-    """One line about a failure of the engine itself, which Spark alone may not have; None for other errors.
+    """One line about a failure of the engine itself, after which Spark may run the query; None for other errors.
 
-    Not the engine's failure: an error the query causes on its data (``DIVIDE_BY_ZERO``), a cancelled job, a
-    failing user function of Spark's, Spark's own errors.
+    These are not failures of the engine: an error that the query causes on its data (``DIVIDE_BY_ZERO``), a cancelled job, a
+    failing user function, and Spark's own errors.
     """
     text = str(error)
     if isinstance(error, pa.ArrowException):  # of rows that came to the driver
@@ -84,7 +84,7 @@ def engine_failure(error: BaseException) -> str | None:
 
 
 def _worker_failure(text: str) -> str | None:
-    """The line about a Python worker that failed, or None when none did."""
+    """The line about a failed Python worker; None if no worker failed."""
     lines = (line for line in text.split("\n") if any(mark in line for mark in _WORKER_FAILURES))
     line = next(lines, None)
     return None if line is None else line[:300]

@@ -1,4 +1,4 @@
-"""Spark's tables of the hybrid calendar by time zone, for values that writers before Spark 3.0 left behind."""
+"""Reads Spark's rebase tables of the hybrid calendar for each time zone, for values that Spark before 3.0 wrote."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from kquery_spark.types.units import SECOND_MICROS
 _REBASE = "org.apache.spark.sql.catalyst.util.RebaseDateTime"
 _TABLES = "/julian-gregorian-rebase-micros.json"
 _IO = "org.apache.commons.io.IOUtils"
-_LONG_AGO_SECONDS = -100_000_000_000  # 1200 BC, before every change of a clock
+_LONG_AGO_SECONDS = -100_000_000_000  # 1200 BC, before all transitions of time zones
 
 
 class HybridZones:
-    """The time zones of one JVM as ``RebaseDateTime`` knows them."""
+    """The rebase tables of one JVM (``RebaseDateTime``)."""
 
     def __init__(self, jvm: Jvm) -> None:
         self._jvm = jvm
@@ -24,13 +24,13 @@ class HybridZones:
         self._tables: dict[str, dict[str, Any]] | None = None
 
     def default(self) -> str | None:
-        """The time zone that Spark's tasks take where a file names none; None where each executor may have its own."""
+        """The time zone that Spark's tasks use for files without one; None if each executor may have its own."""
         if not self._jvm.is_local():
             return None
         return self._jvm.time_zone()
 
     def get(self, name: str) -> HybridZone | None:
-        """A time zone by its name; None for a region that Spark has no table of."""
+        """The table of a time zone; None for a region for which Spark has none."""
         if name not in self._known:
             self._known[name] = self._find(name)
         return self._known[name]

@@ -27,9 +27,9 @@ _LAUNCHER = Path(__file__).with_name("engine-python")
 
 @dataclass(frozen=True)
 class Interpreter:
-    """The executable that Spark starts workers with, and what their environment has besides Spark's own.
+    """The executable with which Spark starts workers, and the environment variables that are added to Spark's own.
 
-    proven: whether it surely imports the same packages as this process, as it is this process's own.
+    proven: True if it certainly imports the same packages as this process, because it is this process's own interpreter.
     """
 
     executable: str
@@ -37,9 +37,9 @@ class Interpreter:
     proven: bool
 
     def environment_with(self, users: Mapping[str, str], for_functions: bool = False) -> dict[str, str]:
-        """The environment of the engine's functions: the user's for all Python functions, and this.
+        """The environment for the engine's functions: the user's for all Python functions, and the engine's variables.
 
-        for_functions: of stages that call functions of the user's, whose workers do nothing else.
+        for_functions: True for stages that call users' functions, which have workers of their own.
         """
         both = {**users, **self.environment}
         if for_functions:
@@ -51,22 +51,22 @@ class Interpreter:
 def interpreter_of(context: SparkContext) -> Interpreter:
     """The interpreter of the engine's tasks.
 
-    On a local master it is the one that runs this process, whatever ``python3`` or PYSPARK_PYTHON is for the user's
-    functions; on a cluster it is the user's.
+    With a local master it is the interpreter of this process, whatever ``python3`` or PYSPARK_PYTHON is for the user's
+    functions. On a cluster it is the same as for the user's functions.
     """
     own = _own_interpreter() if is_local(context) else None
     return own or Interpreter(str(context.pythonExec), {WORKER_MARK: "1"}, False)
 
 
 def is_local(context: SparkContext) -> bool:
-    """Return whether Spark's tasks run in this machine's one JVM."""
+    """Return whether Spark's tasks run in the driver's JVM."""
     master = str(context.master)
     return master == "local" or master.startswith("local[")
 
 
 @cache
 def _own_interpreter() -> Interpreter | None:
-    """This process's interpreter; None where it is not a Python that starts by itself, as in an embedding server."""
+    """This process's interpreter; None if it cannot be started by itself, for example in a server that embeds Python."""
     executable = sys.executable or ""
     named_python = any(name in os.path.basename(executable).lower() for name in ("python", "pypy"))
     if not named_python or not os.path.isabs(executable) or not os.access(executable, os.X_OK):
@@ -82,7 +82,7 @@ def _own_interpreter() -> Interpreter | None:
 
 
 def _usual_directories() -> set[str]:
-    """The directories of packages that every process of this interpreter finds."""
+    """The package directories that are on the path of every process of this interpreter."""
     directories = [*site.getsitepackages(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     if site.ENABLE_USER_SITE:
         directories.append(site.getusersitepackages())
@@ -90,6 +90,6 @@ def _usual_directories() -> set[str]:
 
 
 def _directory_of(package: str | None) -> str:
-    """The directory that a package's directory is in."""
+    """The parent of a package's directory."""
     assert package is not None
     return os.path.dirname(os.path.dirname(os.path.abspath(package)))

@@ -1,4 +1,4 @@
-"""Values of Spark's settings as Spark reads them."""
+"""Parses values of Spark's settings like Spark."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _UNITS = {**_PLAIN_UNITS, **{f"{unit}b": size for unit, size in _PLAIN_UNITS.ite
 
 
 def parse_bytes(text: str, unit: int = 1) -> int:
-    """The bytes of a size as Spark writes it (``128m``, ``4MB``); without a unit, in ``unit`` bytes.
+    """Parse a size (``128m``, ``4MB``) to bytes; a value without a unit counts units of ``unit`` bytes.
 
-    Unsupported for a value that Spark does not accept either (``1.5g``): it raises its own error where it needs the setting.
+    Raises Unsupported for a value that Spark does not accept either (``1.5g``), so that Spark raises its own error.
     """
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or (match[2] and match[2] not in _UNITS):

@@ -29,10 +29,10 @@ PRECISION_LOSS_SETTING = "spark.sql.decimalOperations.allowPrecisionLoss"
 IGNORE_NULL_FIELDS_SETTING = "spark.sql.jsonGenerator.ignoreNullFields"
 """The setting that decides whether TO_JSON omits fields that are NULL."""
 
-# Settings that change what a supported query answers, beyond those with an attribute of their own, each with
-# the only value under which the engine's answer is known to be Spark's. Those of file formats decline a scan of the
-# format, the time parser's decline what parses or prints times by a pattern, that of precision loss arithmetic of decimals,
-# that of NULL fields TO_JSON, the others the query.
+# Settings that change the results of supported queries and have no attribute of their own, each with the only value that the
+# engine supports. With another value, settings of file formats decline scans of the format, the time parser declines parsing
+# and printing times by a pattern, precision loss declines decimal arithmetic, NULL fields decline TO_JSON, and all others
+# decline the query.
 EXPECTED: Mapping[str, str] = MappingProxyType(
     {
         TIME_PARSER: CORRECTED,
@@ -89,9 +89,9 @@ _OWN = (
 
 @dataclass(frozen=True)
 class SessionSettings:
-    """Settings of a session when a plan was taken; ``values`` has all that were asked, None if unknown.
+    """The settings of a session at the time of planning. values: all settings that were read; None for unknown ones.
 
-    version: Spark's.
+    version: Spark's version.
     """
 
     version: str
@@ -159,7 +159,7 @@ def session_settings(conf: Any, jvm: Jvm) -> SessionSettings:
     """Read the settings of ``sessionState().conf()``, a SQLConf."""
     try:
         values = _values(conf, jvm)
-    except Exception:  # py4j's: a setting that this Spark does not know was set in another session
+    except Exception:  # a py4j error: a setting that this Spark does not know was set in another session
         _unknown.pop(jvm, None)
         values = _values(conf, jvm)
     time_zone = _text(values, "spark.sql.session.timeZone")
@@ -194,14 +194,14 @@ def session_values(conf: Any, jvm: Jvm, names: tuple[str, ...], unset: str | Non
 
 
 def _unknown_names(conf: Any, jvm: Jvm) -> tuple[str, ...]:
-    """The settings without a default in this Spark; one of them would fail a request for all."""
+    """The settings without a default in this Spark; if one of them is requested, the request for all settings fails."""
     known = _unknown.get(jvm)
     if known is None:
         required = tuple(name for name in (*_OWN, *EXPECTED) if name not in _UNSET_BY_DEFAULT)
         missing: list[str] = []
         try:
             session_values(conf, jvm, required)
-        except Exception:  # py4j's: this Spark is older or newer than the list
+        except Exception:  # a py4j error: this Spark is older or newer than the list
             missing = [name for name in required if not _has_default(conf, name)]
         known = _unknown[jvm] = (*missing, *(name for name in EXPECTED if name in _UNSET_BY_DEFAULT))
     return known

@@ -1,4 +1,4 @@
-"""The SQL execution of Spark that a task belongs to, as the task's Python worker knows it."""
+"""Finds the SQL execution of Spark to which the task of this Python worker belongs."""
 
 from __future__ import annotations
 

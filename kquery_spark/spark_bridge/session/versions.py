@@ -1,4 +1,4 @@
-"""The versions of Spark whose plans, classes and private names the bridge knows, and what differs between them."""
+"""The supported versions of Spark, and the differences between their plans, classes and private names."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ _DATABRICKS_RUNTIME = re.compile(r"(\d{2})\.(\w+)\b.*scala")
 
 
 def minor_version(text: str) -> Version | None:
-    """The release that a version is of, whatever a vendor adds (``3.5.2-amzn-1``, ``4.0.0.dev0``, ``15.4.x-scala2.12``).
+    """The release of a version, without a vendor's additions (``3.5.2-amzn-1``, ``4.0.0.dev0``, ``15.4.x-scala2.12``).
 
-    None for what is not a version.
+    None for strings that are not a version.
     """
     if runtime := _DATABRICKS_RUNTIME.match(text):
         return _DATABRICKS.get(int(runtime[1]), (int(runtime[1]), 0))
@@ -70,7 +70,7 @@ def minor_version(text: str) -> Version | None:
 
 
 def patch_version(text: str) -> tuple[int, int, int] | None:
-    """The same with the number of the patch, which is 0 where a vendor counts otherwise or gives none."""
+    """The same with the patch number, which is 0 if the vendor has a numbering of its own or specifies none."""
     minor = minor_version(text)
     if minor is None:
         return None

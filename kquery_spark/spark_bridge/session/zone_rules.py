@@ -1,7 +1,7 @@
 """Reads the rules of time zones from Spark's JVM, whose time zone database may differ from that of this machine.
 
-Since release 2022b the database gives dozens of zones, Europe/Amsterdam among them, the history of a neighbor before 1970;
-distributions of Linux keep their own.
+Since release 2022b, the database assigns the history of a neighboring zone before 1970 to dozens of zones, for example to
+Europe/Amsterdam, but Linux distributions retain their own history.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 _EPOCH = dt.datetime(1970, 1, 1)
-_LONG_AGO = -100_000_000_000  # 1200 BC, before every change of a clock
+_LONG_AGO = -100_000_000_000  # 1200 BC, before all transitions of time zones
 _SAMPLES = (2_145_916_800, 4_102_444_800, 13_569_465_600)  # the beginnings of 2038, 2100 and 2400
-# java.time's text of a change: the wall clock at which it happens, the offset before and the one after it
+# java.time prints a transition as the wall-clock time at which it happens, the offset before it, and the offset after it
 _CHANGE = re.compile(
     r"Transition\[(?:Gap|Overlap) at (\d{4}-\d\d-\d\dT\d\d:\d\d(?::\d\d)?)(Z|[+-][\d:]+) to (Z|[+-][\d:]+)\]"
 )
@@ -39,7 +39,7 @@ def follow_zone(jvm: Jvm, name: str) -> None:
         return
     try:
         is_region = fixed_offset(name) is None
-    except Unsupported:  # what needs the zone is declined where it does
+    except Unsupported:  # expressions that need the zone are declined later
         is_region = False
     if is_region:
         _adopt_jvm_rules(jvm, name)
@@ -62,7 +62,7 @@ def _adopt_jvm_rules(jvm: Jvm, name: str) -> None:
 
 
 def _listed_transitions(jvm: Jvm, rules: Any, name: str) -> ZoneTable:
-    """The changes that the JVM has a list of; later ones follow rules."""
+    """The transitions that the JVM lists explicitly; later ones follow recurring rules."""
     first = rules.getOffset(jvm.call("java.time.Instant", "ofEpochSecond", _LONG_AGO)).getTotalSeconds()
     moments, offsets = [], [first]
     for wall, before, after in _CHANGE.findall(str(rules.getTransitions().toString())):
@@ -79,7 +79,7 @@ def _seconds(offset: str) -> int:
 
 
 def _next_transition(jvm: Jvm, rules: Any, moment: int) -> tuple[int, int] | None:
-    """The first change after a moment and the offset from then on; None if there is none before 2500."""
+    """The first transition after a moment, and the new offset; None if there is none before 2500."""
     change = rules.nextTransition(jvm.call("java.time.Instant", "ofEpochSecond", moment))
     if change is None or change.toEpochSecond() >= END:
         return None
@@ -87,7 +87,7 @@ def _next_transition(jvm: Jvm, rules: Any, moment: int) -> tuple[int, int] | Non
 
 
 def _all_transitions(jvm: Jvm, rules: Any, known: ZoneTable) -> ZoneTable:
-    """All changes until 2500, asked for one by one."""
+    """All transitions until 2500, which are read one by one."""
     moments, offsets = list(known.moments), list(known.offsets)
     change = _next_transition(jvm, rules, moments[-1] if moments else _LONG_AGO)
     while change is not None:

@@ -1,4 +1,4 @@
-"""Adds to Spark's own metrics of a task, those that Python workers can report."""
+"""Adds values to those metrics of a Spark task that Python workers can report."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ from pyspark import shuffle
 
 
 def add_spilled_bytes(nbytes: int) -> None:
-    """Count bytes as spilled by the task that runs in this worker: in its memory, and on disk as they were there."""
+    """Count bytes as spilled by the task in this worker; the same number counts for memory and for disk."""
     shuffle.MemoryBytesSpilled += nbytes
     shuffle.DiskBytesSpilled += nbytes

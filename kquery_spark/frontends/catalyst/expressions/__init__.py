@@ -1,4 +1,4 @@
-"""Catalyst expressions as engine expressions, by family; the rest comes from the function registry."""
+"""Translates Catalyst expressions to engine expressions: a module per family, and the function registry for all others."""
 
 from kquery_spark.frontends.catalyst.expressions import (
     aggregates,

@@ -1,4 +1,4 @@
-"""Catalyst's aggregate functions as entries of the registry with their arguments."""
+"""Translates Catalyst's aggregate functions to entries of the registry and their arguments."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kquery_spark.functions.registry import EvalMode
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
-#: Fields with the position of a typed aggregate's state in Spark's buffers, which do not affect its value.
+#: Fields with the position of an aggregate's state in Spark's buffers, which do not affect its value.
 IGNORED_FIELDS = ("mutableAggBufferOffset", "inputAggBufferOffset")
 
 REASONS = {
@@ -34,7 +34,7 @@ REASONS = {
     "ScalaAggregator": "a Scala or Java aggregate function runs in Spark",
 }
 
-#: When the engine runs a class that it does not always run.
+#: The conditions for classes that the engine supports only partly.
 CONDITIONS = {
     "Mode": "with a direction: mode(x, true) or WITHIN GROUP",
     "PandasCovar": "ddof of 0 or 1",
@@ -50,7 +50,7 @@ _ORDERED = frozenset({"First", "Last", "CollectList", "ListAgg", "MaxMinByK"})
 
 @dataclass(frozen=True)
 class Aggregated:
-    """An aggregate function of Catalyst in the engine's terms."""
+    """A translated aggregate function."""
 
     entry: AggregateFunction
     args: tuple[Expr, ...]
@@ -122,7 +122,7 @@ def _estimate(function: CatalystNode, entry: AggregateFunction, translate: Trans
 
 
 def _percentile(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
-    """Values as doubles and constant shares; with a frequency that is not 1 it is another function."""
+    """Translate PERCENTILE: values as doubles, and constant shares; with a frequency other than 1 it is another function."""
     value, share, *weights = (translate(child) for child in function.children)
     if columns_of(share):
         raise Unsupported("percentile with a percentage that varies is not supported")
@@ -142,7 +142,7 @@ def _mode(function: CatalystNode, entry: AggregateFunction, translate: Translato
 
 
 def _listagg(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
-    """The value and the delimiter; with WITHIN GROUP the value and its sort keys as a struct."""
+    """Translate LISTAGG: the value and the delimiter; with WITHIN GROUP, a struct of the value and its sort keys."""
     value, delimiter = translate(function.children[0]), translate(function.children[1])
     if not isinstance(delimiter, Literal):
         raise Unsupported("listagg with a delimiter that varies is not supported")
@@ -171,7 +171,7 @@ def _several_by(function: CatalystNode, entry: AggregateFunction, translate: Tra
 
 
 def _of_pandas(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
-    """A statistic of pandas on Spark: with 1 for ddof that of a sample, with 0 that of the population."""
+    """Translate a statistic of pandas on Spark: that of a sample if ddof is 1, of the population if it is 0."""
     if function["ddof"] not in (0, 1):
         raise Unsupported(f"{entry.name} with ddof = {function['ddof']} is not supported")
     return entry, tuple(translate(child) for child in function.children)

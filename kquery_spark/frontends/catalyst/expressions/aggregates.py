@@ -14,7 +14,7 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("AggregateExpression", family="aggregates", partly="aggregates in the registry")
 def aggregate_expression(node: CatalystNode, translate: Translator) -> Expr:
-    """An aggregate among the results of an Aggregate: the column that holds its value."""
+    """Translate an aggregate call in the results of an Aggregate to the column with its value."""
     if translate.aggregates is None:
         raise Unsupported("an aggregate function at this place is not supported")
     if node.child("aggregateFunction").cls == "PythonUDAF":
@@ -25,7 +25,7 @@ def aggregate_expression(node: CatalystNode, translate: Translator) -> Expr:
 
 
 def _pivot(node: CatalystNode, translate: Translator, sink: AggregateSink) -> Expr:
-    """The array that PIVOT takes its columns from: for each of its values the one row of the group that has it."""
+    """Translate PivotFirst, an array with one element per pivot value, which comes from the group's row with this value."""
     function = node.child("aggregateFunction")
     if node["mode"] != "Complete" or aggregate_filter(node) is not None or node["isDistinct"]:
         raise Unsupported("a PIVOT in phases, of filtered or of distinct rows is not supported")

@@ -1,4 +1,4 @@
-"""Calendar intervals: the engine has no type for them, but adds constant ones and those of ``make_interval``."""
+"""Calendar intervals. The engine has no type for them, but can add constant ones and those of ``make_interval``."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PART = re.compile(r"(-?[0-9]+(?:\.[0-9]+)?) ([a-z]+)")
     partly="a day-time interval, a constant or make_interval",
 )
 def add_interval(node: CatalystNode, translate: Translator) -> Expr:
-    """A timestamp and an interval."""
+    """Translate the sum of a timestamp and a calendar interval."""
     start, interval = node.children
     if interval.cls == "MakeInterval":
         counts = _counts_of_fields(interval, translate)
@@ -61,7 +61,7 @@ def _counts_of_fields(node: CatalystNode, translate: Translator) -> tuple[Expr, 
 
 
 def _constant(text: str) -> tuple[Expr, ...]:
-    """The counts of a calendar interval as Spark prints it."""
+    """The counts of months, days and microseconds in Spark's string of a calendar interval."""
     counts = [0, 0, 0]
     for part in re.findall(r"\S+ \S+", text):
         match = _PART.fullmatch(part)

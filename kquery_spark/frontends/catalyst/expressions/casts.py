@@ -1,4 +1,4 @@
-"""Casts, in the mode each was made with."""
+"""Translates casts, each with its own evaluation mode."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("Cast", family="casts", partly="pairs of types that the engine casts exactly as Spark")
 def cast(node: CatalystNode, translate: Translator) -> Expr:
-    """A cast; the mode is asked for only where it can change the answer."""
+    """Translate a cast; the mode is read from the JVM only if it can affect the result."""
     child = translate.with_variants(node.child("child"))
     target = translate.type(node["dataType"])
     if child.dtype == t.VARIANT:
@@ -36,7 +36,7 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
         )
     if child.dtype == target:
         return child
-    if isinstance(child, Call) and child.dtype == t.NULL:  # it gives NULL or raises
+    if isinstance(child, Call) and child.dtype == t.NULL:  # the call returns NULL or raises an error
         return replace(child, type=target)
     check_cast(child.dtype, target)
     translate.check_version(node, CAST, (child, Literal(None, target)))
@@ -46,7 +46,7 @@ def cast(node: CatalystNode, translate: Translator) -> Expr:
 
 
 def cast_to_time(child: Expr, node: CatalystNode, translate: Translator) -> Expr:
-    """A cast to a time of day, which cuts off the decimals of a second that its type has no room for."""
+    """Translate a cast to a time of day, which truncates decimals of a second that the type does not have."""
     decimals = Literal(decimals_of_time(node["dataType"]), t.INT)
     if child.dtype == t.TIME or (isinstance(child, Literal) and child.value is None):
         time = child if child.dtype == t.TIME else Literal(None, t.TIME)
@@ -60,7 +60,7 @@ def cast_to_time(child: Expr, node: CatalystNode, translate: Translator) -> Expr
 
 @EXPRESSIONS.handles("CheckOverflow", family="casts")
 def check_overflow(node: CatalystNode, translate: Translator) -> Expr:
-    """Rounding to a decimal type; what does not fit is NULL or an error, as the node says."""
+    """Translate CheckOverflow, which rounds to a decimal type; overflow is NULL or an error, depending on the node."""
     child = translate(node.child("child"))
     target = translate.type(node["dataType"])
     if not t.is_decimal(child.dtype):

@@ -39,7 +39,7 @@ def coalesce(node: CatalystNode, translate: Translator) -> Expr:
 
 
 def _case(case: Case) -> Case:
-    """The case, all of whose values must be of one type."""
+    """Return the CASE; raises Unsupported unless all of its values have the same type."""
     values = [value for _, value in case.branches]
     if case.otherwise is not None:
         values.append(case.otherwise)

@@ -1,4 +1,4 @@
-"""FROM_CSV and TO_CSV, whose schema and options are no arguments."""
+"""FROM_CSV and TO_CSV, whose schema and options are not arguments."""
 
 from __future__ import annotations
 

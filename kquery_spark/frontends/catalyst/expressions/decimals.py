@@ -1,4 +1,4 @@
-"""Decimals as longs: what Spark's optimizer makes of sums and averages of short decimals."""
+"""Sums and averages of short decimals, which Spark's optimizer rewrites to sums of longs with their unscaled values."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("MakeDecimal", family="decimals")
 def make_decimal(node: CatalystNode, translate: Translator) -> Expr:
-    """A decimal of digits in a long; over a sum of digits it is the sum of the decimals."""
+    """Translate a conversion of a long to a decimal; over a sum of unscaled values, it is the sum of the decimals."""
     target = t.decimal(node["precision"], node["scale"])
     child = node.child("child")
     column = _sum_of_digits(child, target, translate)
@@ -25,7 +25,7 @@ def make_decimal(node: CatalystNode, translate: Translator) -> Expr:
 
 
 def _sum_of_digits(child: CatalystNode, target: pa.DataType, translate: Translator) -> Expr | None:
-    """The column with the sum of the decimals whose digits ``child`` sums up, where it is of the type; else None."""
+    """The column with the sum of decimals whose unscaled values ``child`` adds up; None if its type is not ``target``."""
     if child.cls == "AggregateExpression" and translate.aggregates is not None:
         call = aggregate_call(child, translate)
         if child.children[0].cls == "Sum" and child.children[0].children[0].cls == "UnscaledValue":

@@ -1,4 +1,4 @@
-"""Expressions that fall back to Spark for a reason worth a sentence of its own."""
+"""Expressions that fall back to Spark with a specific reason."""
 
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS
 

@@ -1,4 +1,4 @@
-"""Functions that Spark calls as a method of an object, whose text has the parameters that are not arguments."""
+"""Functions that Spark calls as methods of an evaluator object, whose printed form has the non-argument parameters."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _URL_PARSER = re.compile(r"ParseUrlEvaluator\(.*,(true|false)\)", re.DOTALL)
     partly="parse_url, to_json, to_time without a format; other Java methods run in Spark",
 )
 def invoke(node: CatalystNode, translate: Translator) -> Expr:
-    """A method of a constant object, whose fields the JSON prints as text."""
+    """Translate a method call of a constant object, whose fields the JSON contains as one string."""
     target = node.child("targetObject")
     text = str(target.fields.get("value")) if target.cls == "Literal" else ""
     arguments = node.child_list("arguments")

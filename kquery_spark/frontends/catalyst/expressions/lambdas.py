@@ -1,4 +1,4 @@
-"""Functions of arrays and maps with a lambda."""
+"""Higher-order functions of arrays and maps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OWN_HANDLERS = ("ArrayAggregate", "ArraySort")
 
 @EXPRESSIONS.handles(*(cls for cls in higher_order_classes() if cls not in _OWN_HANDLERS), family="lambdas")
 def higher_order(node: CatalystNode, translate: Translator) -> Expr:
-    """TRANSFORM, FILTER, MAP_FILTER and their like: the body sees its parameters beside the columns of the row."""
+    """TRANSFORM, FILTER, MAP_FILTER etc.: the body can read its parameters and the columns of the row."""
     translate.check_fields(node, "followThreeValuedLogic")
     if node.fields.get("followThreeValuedLogic") is False:
         raise Unsupported("EXISTS of two truth values is not supported")
@@ -29,7 +29,7 @@ def higher_order(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("ArrayAggregate", family="lambdas")
 def aggregate(node: CatalystNode, translate: Translator) -> Expr:
-    """AGGREGATE: what the second lambda gives of the last state."""
+    """AGGREGATE: the second lambda converts the last state to the result."""
     translate.check_fields(node)
     array, zero = (translate(node.child(name)) for name in ("argument", "zero"))
     folded = _call(node, [array, zero], node.child("merge"), translate)
@@ -44,7 +44,7 @@ def aggregate(node: CatalystNode, translate: Translator) -> Expr:
     "ArraySort", family="lambdas", partly="by the order of elements, or by a lambda that orders all of them"
 )
 def array_sort(node: CatalystNode, translate: Translator) -> Expr:
-    """ARRAY_SORT; the comparison of the elements themselves, which is the default, is an order of its own."""
+    """ARRAY_SORT; a lambda that is the default comparison is translated to the natural order of the elements."""
     translate.check_fields(node, "allowNullComparisonResult")
     call = _call(node, [translate(node.child("argument"))], node.child("function"), translate)
     left, right = (Column(f.name, f.type, f.nullable) for f in call.parameter_fields)
@@ -70,7 +70,7 @@ def _order(left: Expr, right: Expr) -> Expr:
 
 @EXPRESSIONS.handles("NamedLambdaVariable", family="lambdas")
 def variable(node: CatalystNode, translate: Translator) -> Expr:
-    """A parameter of the lambda around it."""
+    """A parameter of an enclosing lambda."""
     bound = translate.variables.get(node["exprId"])
     if bound is None:
         raise Unsupported("a parameter of a lambda outside of it falls back to Spark")
@@ -80,7 +80,7 @@ def variable(node: CatalystNode, translate: Translator) -> Expr:
 def _call(
     node: CatalystNode, arguments: Sequence[Expr], function: CatalystNode, translate: Translator
 ) -> HigherOrder:
-    """The function of a node's class, of these arguments and a lambda."""
+    """Build the call of the higher-order function for a node's class, with these arguments and a lambda."""
     entry = higher_order_for_catalyst(node.cls)
     body, parameters = _lambda(function)
     fields = entry.parameters([a.dtype for a in arguments])
@@ -91,7 +91,7 @@ def _call(
 
 
 def _lambda(function: CatalystNode) -> tuple[CatalystNode, Sequence[CatalystNode]]:
-    """Body and parameters."""
+    """The body and the parameters of a lambda."""
     if function.cls != "LambdaFunction":
         raise Unsupported("a function that is not a lambda is not supported")
     body, *parameters = function.children

@@ -56,7 +56,7 @@ def _cast_from(child: Expr, node: CatalystNode, translate: Translator) -> Expr:
 
 
 def _spark_type(node: CatalystNode, translate: Translator) -> str:
-    """Spark's name of a year-month interval's type, which says its fields."""
+    """Spark's name of a year-month interval's type, which contains its fields."""
     known = node.fields.get("dataType")
     return str(known if isinstance(known, str) else translate.facts.jvm_object(node).dataType().typeName())
 

@@ -1,4 +1,4 @@
-"""Parameters of Catalyst expressions that are not arguments: what each must be for the registry's function."""
+"""Checks the parameters of Catalyst expressions that are not arguments against the values that an entry supports."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 
 def check_parameters(node: CatalystNode, parameters: CatalystParameters, function: str) -> tuple[str, ...]:
-    """The parameters that are accounted for; raises Unsupported for a ``function`` with another value of one."""
+    """Return the names of the checked parameters; raises Unsupported if a parameter has an unsupported value."""
     for name, value in parameters.fixed:
         if name in node.fields and node[name] != value:
             raise Unsupported(f"{function} with {name} = {node[name]} is not supported")

@@ -1,4 +1,4 @@
-"""IN lists, LIKE and comparisons that need more than the registry knows."""
+"""IN lists, LIKE, and other predicates that are more than a registry entry applied to arguments."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("In", family="predicates")
 def in_list(node: CatalystNode, translate: Translator) -> Expr:
-    """``a IN (b, c)``: a list of constants, or equalities where there are columns in it."""
+    """``a IN (b, c)``: an InList for constants; equalities joined by OR if the list contains columns."""
     child = translate(node.child("value"))
     items = [translate(item) for item in node.child_list("list")]
     if not items:
@@ -39,7 +39,7 @@ def in_set(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("Like", family="predicates", partly="a pattern that is a constant")
 def like(node: CatalystNode, translate: Translator) -> Expr:
-    """``a LIKE b``, the escape character being the third argument where it is not the usual one."""
+    """``a LIKE b``; an escape character other than the default becomes the third argument."""
     function = for_catalyst("Like")
     if function is None:
         raise Unsupported("LIKE is not supported")

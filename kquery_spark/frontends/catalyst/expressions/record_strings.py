@@ -15,7 +15,7 @@ from kquery_spark.types import names as t
 
 
 def text_and_schema(node: CatalystNode, translate: Translator, name: str) -> tuple[Expr, pa.DataType]:
-    """The string and the type of its record; Unsupported for a call that the engine may answer otherwise than Spark."""
+    """The string and the type of its record; raises Unsupported for a call whose result may differ from Spark's."""
     text = translate(node.child("child"))
     translate.check_version(node, name, (text,))
     translate.check_fields(node, *check_parameters(node, function(name).parameters, name))

@@ -1,4 +1,4 @@
-"""Functions whose Catalyst classes carry more than their arguments."""
+"""Functions whose Catalyst classes have fields besides their arguments."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _BASE64 = f"{EXPRESSION_CLASSES}Base64"
     "GetTimestamp", "MakeTimestamp", family="functions", partly="timestamp and timestamp_ntz"
 )
 def typed(node: CatalystNode, translate: Translator) -> Expr:
-    """A timestamp of the kind the node says, of a string by a pattern or of its fields."""
+    """Translate the parsing or building of a timestamp, of the kind (timestamp or timestamp_ntz) in the node's field."""
     entry = for_catalyst(node.cls)
     assert entry is not None
     dtype = translate.type(node["dataType"])
@@ -56,7 +56,7 @@ def typed(node: CatalystNode, translate: Translator) -> Expr:
     "TimestampAdd", "TimestampDiff", family="functions", partly="units from microseconds to years"
 )
 def by_unit(node: CatalystNode, translate: Translator) -> Expr:
-    """Counting timestamps by a unit, which the engine takes as the first argument."""
+    """TIMESTAMPADD and TIMESTAMPDIFF; the unit becomes the first argument."""
     name = node.cls.lower()
     args = [translate(child) for child in node.children]
     if args[0].dtype == t.INT:  # the quantity of Spark 3.5's TIMESTAMPADD
@@ -67,7 +67,7 @@ def by_unit(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("ElementAt", family="functions", partly="arrays, maps and the parts of SPLIT_PART")
 def element_at(node: CatalystNode, translate: Translator) -> Expr:
-    """An element, or a part of a string cut by SPLIT_PART, which is empty where there is no such part."""
+    """ELEMENT_AT; also SPLIT_PART, which returns an empty string if there is no such part."""
     instead = node.fields.get("defaultValueOutOfBound")
     if not instead:
         entry = function("element_at")
@@ -85,7 +85,7 @@ def element_at(node: CatalystNode, translate: Translator) -> Expr:
     "Sequence", family="functions", partly="whole numbers, dates and timestamps; months are a constant"
 )
 def sequence(node: CatalystNode, translate: Translator) -> Expr:
-    """SEQUENCE; one by a year-month interval is a function of its own."""
+    """SEQUENCE; with a step of a year-month interval it is a different entry."""
     step = translate(node.children[2]) if len(node.children) > 2 else None
     if step is not None and step.dtype == t.YEAR_MONTH:
         start, stop = (translate(child) for child in node.children[:2])
@@ -107,7 +107,7 @@ def _is_less_than_a_day(step: Expr) -> bool:
     "CreateMap", family="functions", partly="floating-point keys that are constants other than 0"
 )
 def map_of(node: CatalystNode, translate: Translator) -> Expr:
-    """A map of keys and values. Spark's generated code keeps a key of -0.0; what it evaluates otherwise makes it 0.0."""
+    """MAP. Spark's generated code retains a key of -0.0, but its interpreted evaluation converts it to 0.0."""
     entry = for_catalyst(node.cls)
     assert entry is not None
     call = translate.call(entry, node)
@@ -150,7 +150,7 @@ def precise(node: CatalystNode, translate: Translator) -> Expr:
     partly="methods of functions in the registry, CHAR columns; other Java methods run in Spark",
 )
 def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
-    """Functions that Spark replaces by a call of a Java method."""
+    """Translate functions that Spark replaces by a call of a static Java method."""
     owner, method = str(node.fields.get("staticObject")), str(node.fields.get("functionName"))
     if (owner, method) == (_BASE64, "encode"):
         return Call.of("base64", *[translate(child) for child in node.children])
@@ -188,7 +188,7 @@ def _of_java_method(
     "TryEval", family="functions", partly="of functions that can give NULL instead of an error"
 )
 def try_eval(node: CatalystNode, translate: Translator) -> Expr:
-    """NULL where the function below raises; its arguments must not raise, as Spark catches their errors, too."""
+    """TryEval: NULL if the function raises an error. Its arguments must not raise errors, which Spark would catch, too."""
     call = translate(node.children[0])
     if not can_raise(call):
         return call
@@ -200,7 +200,7 @@ def try_eval(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("RaiseError", family="functions", partly="with a message, not with an error class")
 def raise_error(node: CatalystNode, translate: Translator) -> Expr:
-    """RAISE_ERROR and the last branch of ASSERT_TRUE; Spark 4 has the message in a map of parameters."""
+    """RAISE_ERROR and the last branch of ASSERT_TRUE; in Spark 4, the message is in a map of parameters."""
     first, *parameters = node.children
     if not parameters:
         return Call.of("raise_error", translate(first))
@@ -215,7 +215,7 @@ def raise_error(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("Unhex", family="functions")
 def unhex(node: CatalystNode, translate: Translator) -> Expr:
-    """UNHEX, or TO_BINARY by the format 'hex', which raises for another string."""
+    """UNHEX, or TO_BINARY with the format 'hex', which raises an error for malformed strings."""
     if node.fields.get("failOnError"):
         return Call.of("to_binary", translate(node.children[0]))
     return translate.call(function("unhex"), node)

@@ -1,4 +1,4 @@
-"""Turns Catalyst expressions into engine expressions, over the columns of one imported subtree."""
+"""Translates Catalyst expressions to engine expressions over the columns of one imported subtree."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _MODE_FIELDS = ("evalMode", "evalContext")
 _FLAG_FIELDS = ("failOnError", "ansiEnabled")
 _ZONE_FIELD = "timeZoneId"
 _COMMON_FIELDS = frozenset({*_MODE_FIELDS, *_FLAG_FIELDS, _ZONE_FIELD})
-# Their type is the session's timestamp, which no argument says.
+# Their type is timestamp in the session's time zone, which does not follow from the arguments.
 _MAKES_TIMESTAMPS = frozenset({"SecondsToTimestamp", "MillisToTimestamp", "MicrosToTimestamp"})
 
 
@@ -37,39 +37,39 @@ class Subqueries(Protocol):
     """Collects the scalar subqueries of a node's expressions."""
 
     def scalar(self, node: CatalystNode) -> Column:
-        """The column that will hold the value of a ScalarSubquery."""
+        """The column for the value of a ScalarSubquery."""
 
     def field(self, node: CatalystNode) -> Column | None:
-        """The column that will hold a field of a merged subquery; None for a field of anything else."""
+        """The column for a field of a merged subquery; None for other fields."""
 
 
 class AggregateSink(Protocol):
     """Collects the aggregate functions of an Aggregate's results."""
 
     def column(self, call: AggregateCall) -> Column:
-        """The column that will hold the value of an aggregate call."""
+        """The column for the value of an aggregate call."""
 
     def python_column(self, node: CatalystNode) -> Column:
-        """The column that will hold the value of an AggregateExpression of a Python function."""
+        """The column for the value of an AggregateExpression of a Python function."""
 
 
 class WindowSink(Protocol):
     """Collects the window functions of a Window."""
 
     def column(self, node: CatalystNode) -> Column:
-        """The column that will hold the value of a WindowExpression."""
+        """The column for the value of a WindowExpression."""
 
     def sum_of_digits(self, node: CatalystNode) -> Column | None:
-        """The column of the decimal sum whose digits a WindowExpression adds up; None if it does not."""
+        """The column of the decimal sum if a WindowExpression adds up unscaled values; otherwise None."""
 
 
 class Translator:
-    """Engine expressions for one plan node.
+    """Translates the expressions of one plan node.
 
-    ``columns`` are the input columns by expression id (None where two inputs have the same id).
-    ``subqueries``, ``aggregates`` and ``windows`` are given where such expressions are allowed; ``arguments``
-    translates what is inside of an aggregate. ``changed`` are the functions that this version of Spark may answer otherwise.
-    ``last_key_wins``: where keys of a map that is built are equal, the last one's value counts; else they are an error.
+    columns: the input columns by expression id; None if two inputs have the same id. subqueries, aggregates, windows: sinks
+    for such expressions; None if they are not allowed. arguments: translates the arguments of aggregates. changed: functions
+    whose results may differ in this version of Spark. last_key_wins: True if the last of duplicate map keys wins; otherwise
+    they are an error.
     """
 
     def __init__(
@@ -96,14 +96,14 @@ class Translator:
         self.variables: dict[int, Column] = {}
 
     def __call__(self, node: CatalystNode) -> Expr:
-        """The engine's expression; Unsupported says why there is none. It is not a variant, which few functions can read."""
+        """Translate an expression, which must not be a variant; raises Unsupported with the fallback reason."""
         expr = self.with_variants(node)
         if t.is_nested(expr.dtype) and t.has_variants(expr.dtype):
             raise Unsupported("variants are supported by variant_get, casts, IS NULL, and COUNT only")
         return expr
 
     def with_variants(self, node: CatalystNode) -> Expr:
-        """The same of an expression that may be a variant."""
+        """Translate an expression that may be a variant."""
         entry = EXPRESSIONS.entries.get(node.cls)
         try:
             if entry is not None:
@@ -118,7 +118,7 @@ class Translator:
         raise Unsupported(f"the expression {node.cls.rsplit('.', 1)[-1]} is not supported")
 
     def call(self, function: Function, node: CatalystNode) -> Expr:
-        """A registered function whose arguments are the node's children in their order."""
+        """Build a call of a registered function; its arguments are the node's children in their order."""
         if not function.deterministic:
             raise Unsupported(f"{function.name} gives another value at each call, so it falls back to Spark")
         read = self.with_variants if function.takes_variants else self
@@ -137,18 +137,18 @@ class Translator:
         return Call.of(function.name, *args, mode=mode, tz=self.zone(node), dtype=dtype)
 
     def bind(self, parameters: Sequence[CatalystNode], columns: Sequence[Column]) -> Sequence[Column]:
-        """Let parameters of a lambda stand for columns of its body."""
+        """Map the parameters of a lambda to columns that its body can read."""
         self.variables.update((p["exprId"], column) for p, column in zip(parameters, columns, strict=False))
         return columns
 
     def check_version(self, node: CatalystNode, function: str, args: Sequence[Expr]) -> None:
-        """Raises Unsupported for a call that the session's version of Spark does not answer as the engine does."""
+        """Raise Unsupported for a call whose result differs in the session's version of Spark."""
         for change in self.changed.get(function, ()):
             if change.applies_to(args, raising=any(node.fields.get(flag) for flag in _FLAG_FIELDS)):
                 raise Unsupported(change.reason)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:
-        """Raises Unsupported unless all other fields than known or common ones name the children in order."""
+        """Raise Unsupported unless all fields, except known and common ones, refer to the children in order."""
         indexes: list[Any] = []
         for name, value in node.fields.items():
             if name in known or name in _COMMON_FIELDS:
@@ -163,7 +163,7 @@ class Translator:
             raise Unsupported(f"{node.cls} has a parameter that the engine does not know")
 
     def mode(self, node: CatalystNode, function: Function, args: list[Expr]) -> EvalMode:
-        """The evaluation mode of a call, read from the JVM only where it can matter."""
+        """The evaluation mode of a call, read from the JVM only if it can affect the result."""
         if function.parameters.builds_map:
             return EvalMode.LEGACY if self.last_key_wins else EvalMode.ANSI
         return mode_for_types([a.dtype for a in args], self._session_mode(node, function, args))
@@ -176,18 +176,18 @@ class Translator:
                 return EvalMode.TRY if function.parameters.null_if_not_failing else EvalMode.LEGACY
         if not any(name in node.fields for name in _MODE_FIELDS):
             return EvalMode.ANSI
-        # of fractions only the divisions can fail
+        # for floats and doubles, only divisions can raise an error
         is_infallible = function.operator.arithmetic and not function.zero_ends
         if is_infallible and args and t.is_fractional(args[0].dtype):
             return EvalMode.ANSI
         return self.eval_mode(node)
 
     def eval_mode(self, node: CatalystNode) -> EvalMode:
-        """The evaluation mode the JSON does not carry."""
+        """The evaluation mode, which the JSON does not contain."""
         return MODES[self.facts.eval_mode(node)]
 
     def _check_precision(self, node: CatalystNode, function: Function, args: Sequence[Expr]) -> None:
-        """Raises Unsupported for decimals whose result has another type, as the setting was another one when it was made."""
+        """Raise Unsupported if a decimal result has an unexpected type, because a setting had another value at planning."""
         is_decimal = function.operator.arithmetic and any(t.is_decimal(a.dtype) for a in args)
         keeps_context = any(name in node.fields for name in _MODE_FIELDS)
         if is_decimal and keeps_context and not self.facts.allows_precision_loss(node):
@@ -219,19 +219,19 @@ class Translator:
 
 
 def check_loops(function: Function | AggregateFunction) -> None:
-    """Raises Unsupported for a function that needs compiled loops while there are none; they compile in the background."""
+    """Raise Unsupported for a function whose compiled loops are not available yet; starts compiling in the background."""
     if function.loops is not None:
         require_loops(function.loops, function.calls.name_of(function.name))
 
 
 def require_loops(loops: CompiledLoops, what: str) -> None:
-    """Raises Unsupported while loops that something needs are not compiled."""
+    """Raise Unsupported if loops are not compiled yet. what: the feature that needs them."""
     if not loops.are_ready():
         raise Unsupported(f"the loops that {what} needs are not compiled on this machine yet")
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:
-    """Return whether a field is the tree of the next child, as the JSON prints an argument that may be left out."""
+    """Return whether a field repeats the tree of the next child, as in the JSON of optional arguments."""
     if type(value) is not list or not value or type(value[0]) is not dict or not rest:
         return False
     return bool(value[0].get("class") == rest[0].qualified)

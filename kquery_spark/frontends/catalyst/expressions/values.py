@@ -22,7 +22,7 @@ from kquery_spark.types import names as t
 
 @EXPRESSIONS.handles("AttributeReference", family="values")
 def attribute(node: CatalystNode, translate: Translator) -> Expr:
-    """A column; its type in the engine must be what Spark says, which checks every type rule below."""
+    """Translate a column. Its type in the engine must equal Spark's type, which verifies all type rules below this node."""
     expr_id = node["exprId"]
     if expr_id not in translate.columns:
         raise Unsupported(f"the column {node['name']} cannot be read by the engine")
@@ -46,7 +46,7 @@ def attribute(node: CatalystNode, translate: Translator) -> Expr:
     partly="in a Project or Filter right over files that Spark does not cut",
 )
 def input_file(node: CatalystNode, translate: Translator) -> Expr:
-    """The name of the file that a row is from, or where the part of it begins that is read, and how long it is."""
+    """INPUT_FILE_NAME, INPUT_FILE_BLOCK_START and INPUT_FILE_BLOCK_LENGTH."""
     column_id, _ = INPUT_FILE_COLUMNS[node.cls]
     column = translate.columns.get(column_id)
     if column is None:
@@ -56,7 +56,7 @@ def input_file(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("Literal", family="values")
 def constant(node: CatalystNode, translate: Translator) -> Expr:
-    """A constant; an array, a map or a struct becomes a call over its parts."""
+    """Translate a constant; an array, a map or a struct becomes a call with its parts as arguments."""
     return _constant(literal(node, translate.facts, translate.time_zone))
 
 
@@ -84,7 +84,7 @@ def _map(scalar: pa.Scalar) -> Expr:
 
 
 def as_literal(scalar: pa.Scalar) -> Literal:
-    """An Arrow scalar as a literal: temporal values as days or microseconds."""
+    """Convert an Arrow scalar to a literal; temporal values become days or microseconds."""
     dtype = scalar.type
     if not scalar.is_valid:
         return Literal(None, dtype)
@@ -105,7 +105,7 @@ def same(node: CatalystNode, translate: Translator) -> Expr:
     "Collate", family="values", partly="UTF8_BINARY, which is how strings compare without it"
 )
 def collate(node: CatalystNode, translate: Translator) -> Expr:
-    """A string that is said to compare by its bytes, as all do."""
+    """COLLATE with the default collation, in which strings are compared by bytes."""
     text, collation = node.children
     name = str(collation.fields.get("collationName"))
     if name.upper().rsplit(".", 1)[-1] != "UTF8_BINARY":
@@ -125,7 +125,7 @@ def scalar_subquery(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("WindowExpression", family="windows", partly="functions and aggregates in the registry")
 def window_expression(node: CatalystNode, translate: Translator) -> Expr:
-    """A function over a window: the column that holds its value."""
+    """A window function: the column with its value."""
     if translate.windows is None:
         raise Unsupported("a window function at this place is not supported")
     return translate.windows.column(node)
@@ -135,7 +135,7 @@ def window_expression(node: CatalystNode, translate: Translator) -> Expr:
     "GetStructField", family="values", partly="of a struct, or of a subquery that Spark merged"
 )
 def struct_field(node: CatalystNode, translate: Translator) -> Expr:
-    """A field of a struct; that of a subquery which Spark merged from several is never built."""
+    """A field of a struct; for a subquery that Spark merged from several ones, it is a column, and no struct is built."""
     child = node.child("child")
     if child.cls == "AttributeReference" and child["name"] == METADATA:
         column_id = field_id(child, node["ordinal"])

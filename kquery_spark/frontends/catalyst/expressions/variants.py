@@ -1,4 +1,4 @@
-"""Values of variants: VARIANT_GET, casts, and what Spark's scans take out of a variant."""
+"""Values of variants: VARIANT_GET, casts, and values that Spark's scans extract from a variant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def variant_get(node: CatalystNode, translate: Translator) -> Expr:
 
 
 def value_of_scan(attribute: CatalystNode, ordinal: int, translate: Translator) -> Expr:
-    """A field of the struct that stands for a variant where Spark's scan takes values out of it."""
+    """A field of the struct that replaces a variant from which Spark's scan extracts values."""
     variant = translate.with_variants(attribute)
     read = variant_path(attribute["dataType"], ordinal)
     if read is None or (read.path == _WHOLE and read.type == "variant"):
@@ -43,7 +43,7 @@ def value_of_scan(attribute: CatalystNode, ordinal: int, translate: Translator) 
 
 
 def cast_of_variant(child: Expr, target: pa.DataType, node: CatalystNode, translate: Translator) -> Expr:
-    """A cast of a variant; one of a value at a path takes that as the type at once."""
+    """A cast of a variant; a cast of a value at a path extracts the value in the target type directly."""
     if t.is_nested(target):
         raise Unsupported(f"a variant as {t.spark_name(target)} is not supported")
     mode = EvalMode.TRY if translate.eval_mode(node) is EvalMode.TRY else EvalMode.ANSI

@@ -1,4 +1,4 @@
-"""Catalyst plan nodes as engine plans, by family."""
+"""Imports Catalyst plan nodes as engine plans, with a module per family."""
 
 from kquery_spark.frontends.catalyst.plans import (
     aggregates,

@@ -1,4 +1,8 @@
-"""Aggregate: Spark's arbitrary results over groups as a pure Aggregate and a Projection above it."""
+"""Imports Aggregate. Spark's results are arbitrary expressions; here they become an Aggregate and a Projection above it.
+
+For example, the results ``k + 1, sum(x) / count(y)`` BY k become the Projection ``k + 1, s / c`` over the Aggregate
+``k, sum(x) AS s, count(y) AS c``.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +90,7 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
 
 
 def _python_aggregate(node: CatalystNode, context: Context) -> Scope:
-    """Results over what Python functions give for groups, which are no aggregates of the engine's."""
+    """An Aggregate whose results are computed by Python functions of groups, which are not aggregates of the engine."""
     functions = functions_of(context, "a Python aggregate function")
     child = context.feed(node.children[0])
     arguments = context.translator(child.columns)
@@ -106,7 +110,7 @@ def _python_aggregate(node: CatalystNode, context: Context) -> Scope:
 
 
 def _check_grouped(plan: LogicalPlan, items: Sequence[tuple[int, str, Expr]]) -> None:
-    """Raise Unsupported for a result that needs more than keys and aggregates."""
+    """Raise Unsupported for a result that reads other columns than keys and aggregates."""
     for _, name, expr in items:
         if not columns_of(expr) <= plan.column_names:
             raise Unsupported(f"{name} is neither grouped by nor aggregated")
@@ -115,7 +119,7 @@ def _check_grouped(plan: LogicalPlan, items: Sequence[tuple[int, str, Expr]]) ->
 def _check_functions(node: CatalystNode) -> None:
     """Raise Unsupported for functions that fall back to Spark, before the input's files are listed.
 
-    Functions of the rows' order do where the query sorts the rows first.
+    Functions that depend on the order of rows fall back if the query sorts the rows first.
     """
     below = node.children[0]
     while below.cls in ("Project", "Filter", "SubqueryAlias"):
@@ -143,12 +147,12 @@ def _keys(plan: CatalystNode, exprs: list[Expr], context: Context) -> tuple[Name
 
 
 def _key_of(column: Column, keys: tuple[Named, ...]) -> Named:
-    """The key that is a column of the input."""
+    """Find the key that is this column of the input."""
     return next(key for key in keys if key.expr == column)
 
 
 def _over_keys(expr: Expr, keys: tuple[Named, ...]) -> Expr:
-    """The expression with each part that is a grouping expression replaced by that key's column."""
+    """Replace each part of an expression that is a grouping expression by the column of its key."""
     for key in keys:
         if expr == key.expr:
             return key.column

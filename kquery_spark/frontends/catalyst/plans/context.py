@@ -31,43 +31,43 @@ from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 
 class Relations(Protocol):
-    """Describes leaves; see RelationReader."""
+    """Describes the leaves of a plan; ``RelationReader`` implements it."""
 
     @property
     def zones(self) -> HybridZones:
-        """The time zones by which values of the hybrid calendar are rebased."""
+        """The rebase rules of time zones, for values of the hybrid calendar."""
 
     def read(self, node: CatalystNode) -> Relation:
         """Describe the relation that a leaf of the plan reads."""
 
     def tracks_rows(self, node: CatalystNode) -> bool:
-        """Return whether the ``_metadata`` of a leaf with files has ids of the rows."""
+        """Return whether the ``_metadata`` of a leaf with files has row ids (row tracking)."""
 
     @property
     def parallelism(self) -> int:
-        """Tasks that run at once."""
+        """The number of tasks that run at once."""
 
     def with_files(
         self, relation: FileRelation, key: Hashable, positions: Callable[[], Sequence[int]]
     ) -> FileRelation:
-        """A relation with some of its files, the same one each time; ``positions`` is called once a key."""
+        """A relation with a subset of its files; always the same object. ``positions`` is called once per key."""
 
     def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
-        """A relation with columns for the facts of its files, the same one each time.
+        """A relation with metadata columns of its files; always the same object.
 
-        whole_bytes: files of no more bytes are read by Spark in one piece.
+        whole_bytes: Spark reads a file of up to this size in one piece.
         """
 
     def path(self, path: str) -> str:
-        """The path by which the engine opens a file, given Hadoop's; Unsupported where it cannot."""
+        """Translate Hadoop's path of a file to the engine's; raises Unsupported if the engine cannot read it."""
 
 
 @dataclass(frozen=True)
 class Handover:
-    """A subtree that Spark computes and whose rows feed the engine as ``logical.Input(key=key)``.
+    """A subtree that Spark computes; its rows are the input of the engine's ``logical.Input(key=key)``.
 
-    ``positions`` are the columns of the node's output that the engine wants, in the order of ``schema``,
-    which has the engine's names and types for them; ``rows`` how many Spark expects, about.
+    positions: the positions in the node's output of the columns that the engine needs, in the order of ``schema``, which has
+    the engine's names and types. rows: the estimated number of rows.
     """
 
     key: str
@@ -78,9 +78,9 @@ class Handover:
 
 
 class Declined(Unsupported):
-    """Unsupported, with the node it began at: nodes that would only pass rows on let it through.
+    """An Unsupported error with the node that caused it. Nodes that would only pass rows through propagate the error.
 
-    whole_query: Spark has to run all of the query, so no part of it is handed over.
+    whole_query: True if Spark has to run the whole query, so that no part of it is handed over.
     """
 
     def __init__(self, node: CatalystNode, reason: str, whole_query: bool = False) -> None:
@@ -92,8 +92,8 @@ class Declined(Unsupported):
 class Context:
     """The state of one import.
 
-    functions: reads Python functions; None where they fall back to Spark. ``rounds`` are the keys of the recursive queries
-    whose last rounds the plan reads so far.
+    functions: reads Python functions; None if they fall back to Spark. rounds: the keys of the recursive queries whose last
+    round the plan reads, as far as it is imported.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Context:
         self._changed_calls = changed_calls(settings)
 
     def subtree(self, node: CatalystNode) -> Scope:
-        """The engine's plan of a subtree; raises Declined with the node that cannot be in the engine."""
+        """Import a subtree; raises Declined with the node that the engine cannot run."""
         entry = PLANS.entries.get(node.cls)
         marks = self.names.mark(), len(self.inputs), len(self.declined)
         try:
@@ -138,7 +138,7 @@ class Context:
             raise Declined(node, _reason(error), isinstance(error, UnsupportedQuery)) from error
 
     def feed(self, node: CatalystNode) -> Scope:
-        """The engine's plan of a subtree, or Spark's rows of it where the engine has none."""
+        """Import a subtree; if the engine cannot run it, create a hand-over of the rows that Spark computes."""
         try:
             return self.subtree(node)
         except Declined as error:
@@ -176,7 +176,7 @@ class Context:
             try:
                 dtype = arrow_type(attribute["dataType"], self.settings.time_zone)
             except Unsupported:
-                continue  # an expression that reads the column will find that it is missing
+                continue  # an expression that reads the column is declined later
             name = self.names.fresh(attribute["name"])
             fields.append(pa.field(name, dtype, bool(attribute["nullable"])))
             output.append((attribute["exprId"], name))

@@ -1,4 +1,4 @@
-"""Plan nodes that fall back to Spark for a reason worth a sentence of its own."""
+"""Plan nodes that fall back to Spark with a specific reason."""
 
 from kquery_spark.frontends.catalyst.plans.context import PLANS
 

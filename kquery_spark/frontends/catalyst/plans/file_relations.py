@@ -1,4 +1,4 @@
-"""Tables of files, and rows in Spark's cache that came from files."""
+"""Imports tables of files, and rows in Spark's cache that were read from files."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ from kquery_spark.spark_bridge.session.settings import (
     SessionSettings,
 )
 
-# Options that files of any format are asked about, with the setting that each overrules.
+# Options that apply to all formats, each with the setting that it overrides.
 _IGNORED_FILES = {"ignorecorruptfiles": IGNORE_CORRUPT_FILES, "ignoremissingfiles": IGNORE_MISSING_FILES}
 _FILE_OPTIONS = tuple(_IGNORED_FILES)
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
 def logical_relation(node: CatalystNode, context: Context) -> Scope:
-    """A table of files, under names that are unique in the query."""
+    """Import a table of files; its columns get names that are unique in the query."""
     relation = context.relations.read(node)
     if not isinstance(relation, FileRelation):
         raise Unsupported(
@@ -84,7 +84,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles(CACHE, family="leaves", partly="rows of files, as docs/sources.md says")
 def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
-    """Rows in Spark's cache, read again from the files that they came from."""
+    """Import rows in Spark's cache, which are read again from their files."""
     cached = context.relations.read(node)
     if not isinstance(cached, CachedFiles):
         raise Unsupported(
@@ -109,7 +109,7 @@ def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
 def _columns_of_files(
     relation: FileRelation, settings: SessionSettings, names: Sequence[str], context: Context
 ) -> Source:
-    """The source of a relation's files; Unsupported if one of these columns of the table cannot be read."""
+    """The source of a relation's files; raises Unsupported if one of the columns cannot be read."""
     file_format = format_named(relation.format)
     source = context.sources.setdefault(relation, lambda: _source(relation, file_format, settings, context))
     columns = []
@@ -139,7 +139,7 @@ def _table_scan(relation: FileRelation, source: Source, context: Context) -> Sca
 
 
 def _check_as_cached(relation: FileRelation, context: Context) -> None:
-    """Raise Unsupported unless the files are local and what they were when Spark listed them for its cache."""
+    """Raise Unsupported unless the files are local and have not changed since Spark listed them for its cache."""
     for listed in relation.files:
         path = local_path(listed.path)
         if path is None:
@@ -183,7 +183,7 @@ def _source(
 def _bucketing(
     relation: FileRelation, files: Sequence[DataFile], settings: SessionSettings
 ) -> Bucketing | None:
-    """The buckets of the files; None where Spark does not look at them."""
+    """The bucketing of the files; None if Spark does not use it."""
     spec = relation.bucket_spec
     if spec is None or not settings.is_on(BUCKETING_SETTING):
         return None
@@ -191,7 +191,7 @@ def _bucketing(
 
 
 def _table_source(relation: FileRelation, source: Source, path_of: Callable[[str], str]) -> Source:
-    """The rows and columns of the table, given its files."""
+    """Add the views that a table needs on top of its files: live rows, and renamed columns."""
     if any(file.deleted for file in relation.files):
         source = LiveRows(source, tuple(_deleted(file, path_of) for file in relation.files))
     if relation.table_columns is not None:
@@ -206,14 +206,14 @@ def _deleted(listed: ListedFile, path_of: Callable[[str], str]) -> DeletionVecto
 
 
 def _file(relation: FileRelation, listed: ListedFile, path_of: Callable[[str], str]) -> DataFile:
-    """A file as Spark lists it, for the engine; the time in a table format's log need not be the filesystem's."""
+    """Convert a listed file to a DataFile; the time in a table format's log is not used, as it may not be the file's."""
     path = path_of(listed.path)
     modified = modified_ms(path) if relation.from_log else listed.modified_ms
     return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
 
 
 def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) -> None:
-    """Raise Unsupported where Spark goes on without files that it cannot read: an option overrules the setting."""
+    """Raise Unsupported if Spark would skip files that it cannot read, by an option or otherwise by a setting."""
     for option, setting in _IGNORED_FILES.items():
         given = options.get(option)
         if given is None and settings.is_on(setting):

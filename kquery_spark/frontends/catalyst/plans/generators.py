@@ -1,4 +1,4 @@
-"""Expand (ROLLUP, CUBE, several DISTINCT aggregates) and Generate (explode and its kin)."""
+"""Imports Expand (ROLLUP, CUBE, several DISTINCT aggregates) and Generate (explode and other generators)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _GENERATORS = {
 
 @PLANS.handles("Expand", family="groups")
 def expand(node: CatalystNode, context: Context) -> Scope:
-    """Each row several times, with other columns NULL."""
+    """Import Expand: each row is repeated, each time with other columns set to NULL."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
     json_rows = node.fields["projections"]
@@ -39,7 +39,7 @@ def expand(node: CatalystNode, context: Context) -> Scope:
 
 
 def _with_typed_nulls(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...], ...]:
-    """Rows of values with the NULLs of a column in the type of its values, down to what is nullable within."""
+    """Give untyped NULLs the type of the other values in their column, with the nullability of nested fields."""
     types = [{e.dtype for e in column if not is_null_literal(e)} for column in zip(*rows, strict=True)]
     return tuple(
         tuple(
@@ -54,7 +54,7 @@ def _with_typed_nulls(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...],
     "Generate", family="groups", partly="explode, posexplode, inline, stack, json_tuple, replicate_rows"
 )
 def generate(node: CatalystNode, context: Context) -> Scope:
-    """Rows from a row's array, map or arguments, beside the child's columns that are still read."""
+    """Import Generate: rows from an array, a map or arguments, with those columns of the child that are still read."""
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
     generator = node.tree("generator")
@@ -78,13 +78,13 @@ def generate(node: CatalystNode, context: Context) -> Scope:
 
 
 def _output_of_child(node: CatalystNode, child: Scope, context: Context) -> tuple[tuple[int, str], ...]:
-    """The child's columns that are still read above the generator."""
+    """The columns of the child that are still read above the generator."""
     dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
     return tuple(item for i, item in enumerate(child.output) if i not in dropped)
 
 
 def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
-    """``json_tuple``: one row for a row, so that its columns are a projection."""
+    """Import ``json_tuple`` as a projection, because it returns one row per input row."""
     check_loops(function("json_field"))
     translate = context.translator(child.columns)
     text, *fields = [translate(argument) for argument in node.tree("generator").children]
@@ -118,7 +118,7 @@ def _replicated(
 
 
 def _stacked_values(args: list[Expr], width: int) -> list[Expr]:
-    """The values of a stack, whose number of rows they have to fill."""
+    """The values of STACK; raises Unsupported if they do not fill its number of rows."""
     rows, *values = args
     count = rows.value if isinstance(rows, Literal) else None
     if count != -(-len(values) // width):

@@ -1,4 +1,4 @@
-"""Hidden columns of files that a query reads of a relation: fields of ``_metadata``, all of it, ``input_file_name()`` ..."""
+"""Hidden columns that a query reads from a relation: ``_metadata``, its fields, ``input_file_name()`` etc."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.types import names as t
 
 ROW_INDEX = metadata_column(ROW_INDEX_FIELD)
-"""The hidden column that is not the same for all rows of a file."""
+"""The only hidden column that differs between the rows of a file."""
 
 _COLUMNS = frozenset({*map(metadata_column, METADATA_FIELDS), ROW_INDEX})
 
 
 def is_metadata(attribute: CatalystNode, relation: FileRelation) -> bool:
-    """Return whether a column of a relation is the struct of hidden columns."""
+    """Return whether a column of a relation is the hidden struct ``_metadata``."""
     return bool(attribute["name"] == METADATA) and not has_own_metadata(relation)
 
 
 def hidden_columns(node: CatalystNode, relation: FileRelation, context: Context) -> dict[int, str]:
-    """The hidden columns that the query reads, by their ids; Unsupported for what only Spark knows of files."""
+    """The hidden columns that the query reads, by id; raises Unsupported for fields that only Spark can provide."""
     columns = dict(INPUT_FILE_COLUMNS[cls] for cls in context.required.named.get(id(node), ()))
     for attribute in _metadata(node, relation, context):
         ordinals = _ordinals(node, attribute, context)
@@ -42,9 +42,9 @@ def hidden_columns(node: CatalystNode, relation: FileRelation, context: Context)
 
 
 def check_blocks(hidden: dict[int, str], relation: FileRelation) -> None:
-    """Raise Unsupported for columns that say how Spark cuts files, where it may cut some of the relation's.
+    """Raise Unsupported for columns that depend on how Spark splits files, if it may split some of the relation's files.
 
-    relation: with the hidden columns that are known of all its files.
+    relation: has the hidden columns that are known for all of its files.
     """
     for column in hidden.values():
         if column != ROW_INDEX and column not in relation.partition_schema.names:
@@ -52,7 +52,7 @@ def check_blocks(hidden: dict[int, str], relation: FileRelation) -> None:
 
 
 def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, context: Context) -> Scope:
-    """The scan of a leaf with ``_metadata`` assembled of its fields, which are hidden columns, where it is read whole."""
+    """Build the struct ``_metadata`` from hidden columns above a scan, if the query reads it as a whole."""
     structs, output = [], []
     for attribute in _metadata(node, relation, context):
         if not _is_whole(node, attribute, context):
@@ -77,7 +77,7 @@ def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> S
 
 
 def _is_whole(node: CatalystNode, attribute: CatalystNode, context: Context) -> bool:
-    """Return whether the struct itself is read, and not just some of its fields."""
+    """Return whether the struct itself is read, not only some of its fields."""
     read = context.required.metadata.get(attribute["exprId"])
     return id(node) in context.required.whole or read is None or None in read
 
@@ -91,7 +91,7 @@ def _ordinals(node: CatalystNode, attribute: CatalystNode, context: Context) -> 
 
 
 def _column(attribute: CatalystNode, ordinal: int) -> tuple[int, str]:
-    """The id and the column of a field of ``_metadata``; Unsupported if only Spark knows it."""
+    """The id and the hidden column of a field of ``_metadata``; raises Unsupported if only Spark can provide it."""
     name = metadata_column(attribute["dataType"]["fields"][ordinal]["name"])
     column_id = field_id(attribute, ordinal)
     if name not in _COLUMNS or column_id is None:

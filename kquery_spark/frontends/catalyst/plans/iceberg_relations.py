@@ -1,4 +1,4 @@
-"""Iceberg tables: the files that a scan of Iceberg's plans."""
+"""Imports Iceberg tables: the files that Iceberg's own scan plans."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
 
 
 def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> Source:
-    """The columns of a scan, which Spark has narrowed to those that the query reads."""
+    """The source of a scan, whose columns Spark has reduced to those that the query reads."""
     schema = pa.schema(
         [
             pa.field(a["name"], arrow_type(a["dataType"], context.settings.time_zone), bool(a["nullable"]))

@@ -1,4 +1,4 @@
-"""Leaves whose rows are in the query itself: ranges, ``VALUES``, the one row of a query without a table."""
+"""Imports leaves whose rows are part of the query: ranges, ``VALUES``, and the single row of a query without a table."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.relations.leaves import LocalRows, OtherRelation, RangeRelation
 
-# Every task carries the rows with it, and so does the query's plan.
+# Every task and the query's plan contain these rows, so their number is limited.
 _MAX_INLINE_VALUES = 20_000
 _MAX_RANGE_WIDTH = 1 << 62
 
@@ -24,7 +24,7 @@ _MAX_RANGE_WIDTH = 1 << 62
     "LocalRelation", family="leaves", partly="up to 20,000 values, binary or nested ones in up to 200 rows"
 )
 def local_relation(node: CatalystNode, context: Context) -> Scope:
-    """Literal rows (``VALUES``), narrowed to the columns that are read."""
+    """Literal rows (``VALUES``), reduced to the columns that are read."""
     attributes = node.trees("output")
     positions = [i for i, attribute in enumerate(attributes) if context.required(node, attribute)]
     relation = context.relations.read(node)
@@ -53,7 +53,7 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles("Range", family="leaves")
 def range_(node: CatalystNode, context: Context) -> Scope:
-    """``spark.range``: numbers that every task counts for itself."""
+    """``spark.range``: numbers that each task generates."""
     relation = context.relations.read(node)
     if not isinstance(relation, RangeRelation):
         raise Unsupported(
@@ -68,5 +68,5 @@ def range_(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles("OneRowRelation", family="leaves")
 def one_row(node: CatalystNode, context: Context) -> Scope:
-    """The one row without columns of a query without a table; Spark makes such a query of merged subqueries."""
+    """The single row of a query without a table, which has no columns; Spark creates such queries for merged subqueries."""
     return Scope(Scan("one_row", one_row_source(), ()), ())

@@ -1,4 +1,4 @@
-"""Join: Spark's one condition as equality keys and a residual."""
+"""Imports Join: Spark's condition is divided into equality keys and a residual condition."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _KINDS = {
 
 @PLANS.handles("Join", family="joins", partly="LeftSingle by equalities only")
 def join(node: CatalystNode, context: Context) -> Scope:
-    """A join of any kind, NOT IN (null-aware anti join) and EXISTS as a value (existence join) among them."""
+    """Import a join of any kind, including NOT IN (null-aware anti join) and EXISTS as a value (existence join)."""
     kind, exists = _kind(node["joinType"])
     left, right = context.feed(node.children[0]), context.feed(node.children[1])
     subqueries = ScalarSubqueries(context)
@@ -77,7 +77,7 @@ def _kind(join_type: Any) -> tuple[JoinKind, CatalystNode | None]:
 
 
 def _both(left: Scope, right: Scope) -> dict[int, Column | None]:
-    """Columns of both sides by expression id; None for an id that both sides have."""
+    """The columns of both sides by expression id; None for an id that occurs on both sides."""
     columns: dict[int, Column | None] = dict(left.columns)
     for expr_id, column in right.columns.items():
         columns[expr_id] = None if expr_id in columns else column
@@ -85,7 +85,7 @@ def _both(left: Scope, right: Scope) -> dict[int, Column | None]:
 
 
 def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
-    """The equality as a key when each of its sides reads one input only."""
+    """Convert an equality to a join key; None unless each operand reads one side only, and both read different sides."""
     if not isinstance(term, Call) or not term.entry.operator.equality:
         return None
     a, b = term.args
@@ -96,7 +96,7 @@ def _key(term: Expr, sides: tuple[set[str], set[str]]) -> JoinKey | None:
         return None
     null_safe = term.logic is Logic.EQUAL_NULL_SAFE
     if null_safe and a.dtype == t.NULL:
-        # true by itself, but the keys of Spark's hash and merge joins never match
+        # the equality may be true, but such keys never match in Spark's hash and merge joins
         raise Unsupported("a join by <=> of void columns is not supported")
     if _are_within(sides, reads_a, reads_b):
         return JoinKey(a, b, null_safe)
@@ -110,7 +110,7 @@ def _are_within(sides: tuple[set[str], set[str]], left: set[str], right: set[str
 
 
 def _null_aware(terms: list[Expr], sides: tuple[set[str], set[str]]) -> JoinKey | None:
-    """The key of NOT IN, which Spark writes as ``a = b OR isnull(a = b)`` and nothing else beside it."""
+    """The key of NOT IN, for which Spark's condition is exactly ``a = b OR isnull(a = b)``."""
     if len(terms) != 1:
         return None
     (term,) = terms

@@ -1,4 +1,4 @@
-"""The scope of a scan: the columns of a leaf that the query reads, under names that are unique in it."""
+"""Builds the scope of a scan: the columns of a leaf that the query reads, with names that are unique in the query."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def leaf_scope(
     context: Context,
     hidden: Mapping[int, str] = MappingProxyType({}),
 ) -> Scope:
-    """A scan of some columns, given by ids and names, under names that are unique in the query."""
+    """The scope of a scan of some columns, given by ids and names; the scope's names are unique in the query."""
     read = columns + list(hidden.items())
     plan: LogicalPlan = replace(scan, projection=tuple(dict.fromkeys(column for _, column in read)))
     output, renamed = [], []

@@ -1,4 +1,4 @@
-"""Partition pruning: files of directories that the filter right above a table leaves out are not looked at."""
+"""Partition pruning: skips files in directories that the filter directly above a table excludes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def prune_partitions(relation: FileRelation, node: CatalystNode, context: Contex
 
 
 def _partition_columns(relation: FileRelation, node: CatalystNode) -> dict[int, Column]:
-    """The partition columns of a leaf's output by expression id, under their names in the directories."""
+    """The partition columns of a leaf by expression id, with their names in the directories."""
     columns = {}
     for attribute in node.trees("output"):
         position = relation.partition_schema.get_field_index(relation.stored_name(attribute["name"]))
@@ -49,7 +49,7 @@ def _partition_columns(relation: FileRelation, node: CatalystNode) -> dict[int, 
 
 
 def _on_partitions(condition: CatalystNode, columns: dict[int, Column], context: Context) -> list[Expr]:
-    """The terms of a condition that read partition columns only and that the engine can decide."""
+    """The terms of a condition that read only partition columns and that the engine can evaluate."""
     translate = context.translator(columns)
     terms = []
     for term in conjunct_nodes(condition):

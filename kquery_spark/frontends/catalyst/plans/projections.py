@@ -1,4 +1,4 @@
-"""Project and Filter, and nodes that change no row."""
+"""Imports Project, Filter, and nodes that do not change rows."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 
 @PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
 def same(node: CatalystNode, context: Context) -> Scope:
-    """Nodes that only give names."""
+    """Import nodes that only assign names: returns the scope of the child."""
     return context.subtree(node.children[0])
 
 
@@ -33,12 +33,12 @@ def repartition(node: CatalystNode, context: Context) -> Scope:
     if id(node) not in context.required.redistributed:
         raise Unsupported("repartitioning is done by Spark")
     child = context.subtree(node.children[0])
-    return child.with_plan(child.plan)  # without hidden columns, which only a Filter passes on
+    return child.with_plan(child.plan)  # drops hidden columns, which only a Filter preserves
 
 
 @PLANS.handles("Project", family="projections")
 def project(node: CatalystNode, context: Context) -> Scope:
-    """Computed columns, which may be variants, beside those passed on; a Project of plain columns only changes the scope."""
+    """Import Project. Computed columns may be variants. A Project of plain columns only changes the scope."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(child.columns, subqueries)
@@ -49,7 +49,7 @@ def project(node: CatalystNode, context: Context) -> Scope:
 
 
 def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Context) -> Scope:
-    """The columns of (expression id, alias, expression) over a plan."""
+    """Add columns to a plan, given as (expression id, alias, expression)."""
     output: list[tuple[int, str]] = []
     exprs: dict[str, Named] = {}
     for expr_id, alias, expr in items:
@@ -63,7 +63,7 @@ def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Cont
 
 @PLANS.handles("Filter", family="projections")
 def filter_(node: CatalystNode, context: Context) -> Scope:
-    """A condition. Terms without a subquery come first, where that cannot raise an error Spark would not."""
+    """Import Filter. Terms without a subquery come first, unless this could raise an error that Spark would not raise."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(child.columns, subqueries)
@@ -102,7 +102,7 @@ def _filtered(plan: LogicalPlan, terms: list[Expr]) -> LogicalPlan:
 
 
 def conjunct_nodes(node: CatalystNode) -> list[CatalystNode]:
-    """The terms of an And, left to right."""
+    """The terms of an And, from left to right."""
     terms, stack = [], [node]
     while stack:
         top = stack.pop()

@@ -1,4 +1,4 @@
-"""Aggregate with Python functions: Spark's arbitrary results over what functions give for each group."""
+"""Aggregate with Python functions: Spark's results are expressions over the results of functions for each group."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PYTHON = "PythonUDAF"
 
 
 def calls_python(node: CatalystNode) -> bool:
-    """Return whether results of an Aggregate or of a Window are of Python functions."""
+    """Return whether an Aggregate or a Window calls Python functions."""
     items = node.trees("windowExpressions" if node.cls == "Window" else "aggregateExpressions")
     return any(part.cls == PYTHON for item in items for part in item.walk())
 
@@ -35,13 +35,13 @@ class AggregateCalls(Calls):
 
     @property
     def eval_type(self) -> int:
-        """The evaluation type; Unsupported if there are several."""
+        """The evaluation type; raises Unsupported if the calls have different types."""
         if len(self._eval_types) != 1:
             raise Unsupported("Python aggregate functions of several kinds at once run in Spark")
         return next(iter(self._eval_types))
 
     def column(self, node: CatalystNode, name: str) -> Column:
-        """The column, called like ``name``, of an AggregateExpression; Unsupported unless it is of all rows as they are."""
+        """The column for an AggregateExpression, with a name like ``name``; Unsupported if it has DISTINCT or FILTER."""
         if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
             raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
         udf = node.child("aggregateFunction")
@@ -53,7 +53,7 @@ class AggregateCalls(Calls):
 
 
 class PythonAggregates(AggregateSink):
-    """The results of an Aggregate, which are all of Python functions."""
+    """Translates the results of an Aggregate in which all functions are Python functions."""
 
     def __init__(self, calls: AggregateCalls) -> None:
         self._calls = calls

@@ -1,4 +1,4 @@
-"""Python UDFs, which Spark's optimizer takes out of expressions into nodes of their own."""
+"""Python UDFs, which Spark's optimizer moves from expressions to nodes of their own."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONDITION = "not of year-month intervals; a nondeterministic function at one pla
     partly=CONDITION,
 )
 def eval_python(node: CatalystNode, context: Context) -> Scope:
-    """The child's columns and a column for each function."""
+    """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python UDF")
     child = context.feed(node.children[0])
     calls = Calls(context.translator(child.columns), functions)
@@ -47,14 +47,14 @@ def eval_python(node: CatalystNode, context: Context) -> Scope:
 
 
 def functions_of(context: Context, words: str) -> PythonFunctions:
-    """Reads the functions of the plan; Unsupported where they all fall back to Spark."""
+    """The reader of the plan's functions; raises Unsupported if all Python functions fall back to Spark."""
     if context.functions is None:
         raise Unsupported(f"{words} runs in Spark")
     return context.functions
 
 
 class Calls:
-    """The calls of one node, which share their arguments; ``types`` are these arguments' in Spark."""
+    """The calls of one node, which share their arguments. types: Spark's types of the arguments."""
 
     def __init__(self, translate: Translator, functions: PythonFunctions) -> None:
         self.translate = translate
@@ -65,7 +65,7 @@ class Calls:
         self._functions = functions
 
     def add(self, udf: CatalystNode) -> None:
-        """Add a function, or a chain of functions that pass values on in Python: the innermost one is called first."""
+        """Add a call of a function, or of a chain of nested functions; the innermost function is called first."""
         functions, names = [self._functions.function(udf)], [str(udf["name"])]
         while len(udf.children) == 1 and udf.children[0].cls == "PythonUDF":
             udf = udf.children[0]
@@ -76,7 +76,7 @@ class Calls:
         self.shown.append(f"{'('.join(names)}({', '.join(shown)}{')' * len(names)}")
 
     def arguments_of(self, udf: CatalystNode) -> tuple[tuple[int, ...], tuple[str, ...], list[str]]:
-        """The offsets and names of a function's arguments, which join those of the others, and each in words."""
+        """Add the arguments of a function to the shared ones; returns their offsets, names, and printed forms."""
         offsets, keywords, shown = [], [], []
         for argument in udf.children:
             keyword = ""
@@ -92,7 +92,7 @@ class Calls:
         return tuple(offsets), tuple(keywords), shown
 
     def _type(self, node: CatalystNode, value: Expr) -> pa.DataType:
-        """An argument's type as Spark says it; the engine's may say less of what cannot be NULL inside."""
+        """Spark's type of an argument, whose nested nullability may be more exact than in the engine's type."""
         if not is_nested(value.dtype):
             return value.dtype
         is_attribute = node.cls == "AttributeReference"
@@ -100,7 +100,7 @@ class Calls:
 
 
 def result_type(spark: Any, translate: Translator) -> pa.DataType:
-    """The type, in JSON, that a function returns; Unsupported if Arrow does not say all of it."""
+    """The JSON type that a function returns; raises Unsupported if an Arrow type cannot represent it exactly."""
     if not is_exact_in_arrow(spark):
         raise Unsupported(
             "a Python function that returns intervals of other units than day to second runs in Spark"
@@ -109,5 +109,5 @@ def result_type(spark: Any, translate: Translator) -> pa.DataType:
 
 
 def unnamed(types: Iterable[pa.DataType]) -> pa.Schema:
-    """Columns of arguments whose names no function sees."""
+    """The schema of arguments whose names functions do not see."""
     return pa.schema([pa.field(f"_{i}", dtype, True) for i, dtype in enumerate(types)])

@@ -25,9 +25,9 @@ from kquery_spark.spark_bridge.python.table_state import has_terminate, keeps_st
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows that a table function gets.
+    """The rows that a table function receives.
 
-    computed: what stands for columns of Spark's that ``plan`` lacks, by name. partition: see ``TablePython``.
+    computed: expressions for columns of Spark that ``plan`` lacks, by name. partition: as in ``TablePython``.
     """
 
     plan: LogicalPlan
@@ -44,7 +44,7 @@ class _Rows:
     partly="functions that keep no state between rows, or of one row, or of a TABLE argument's partitions",
 )
 def table_function(node: CatalystNode, context: Context) -> Scope:
-    """The rows that a function gives, beside the child's columns that are still read."""
+    """Import the rows that a function returns, with those columns of the child that are still read."""
     functions = functions_of(context, "a Python table function")
     udtf = node.tree("udtf")
     function = functions.function(udtf)
@@ -126,7 +126,7 @@ def _partitions(node: CatalystNode, partitioned: CatalystNode, context: Context)
 
 
 def _check_partitions(called: TableFunction, rows: _Rows, functions: PythonFunctions) -> None:
-    """Raise Unsupported where a function's rows may depend on how Spark spreads its input over tasks."""
+    """Raise Unsupported if a function's rows may depend on how Spark distributes its input to tasks."""
     handler, takes_batches = called.handler, called.call.eval_type == BATCHED_TABLE
     if bool(called.call.partition_indexes) != bool(rows.partition):
         raise Unsupported("a Python table function of rows that are spread by other keys runs in Spark")

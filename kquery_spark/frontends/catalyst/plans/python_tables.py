@@ -21,9 +21,9 @@ from kquery_spark.types.names import has_variants
 
 @dataclass(frozen=True)
 class GroupedRows:
-    """The rows that a function of groups gets: their keys, its arguments, and the columns as it sees them.
+    """The input of a function of groups: the rows, their keys, the arguments, and the columns that the function sees.
 
-    offsets: of keys and values among the arguments, as Spark writes these.
+    offsets: the positions of keys and values among the arguments, in Spark's encoding.
     """
 
     plan: LogicalPlan
@@ -71,7 +71,7 @@ def map_batches(node: CatalystNode, context: Context) -> Scope:
 def grouped_rows(
     node: CatalystNode, attributes: Sequence[CatalystNode], ids: Sequence[int], context: Context
 ) -> GroupedRows:
-    """The rows of a node by the keys of these ids; ``attributes``, its output, begin with the keys."""
+    """Group the rows of a node by the keys with these ids. attributes: the node's output, in which the keys come first."""
     child = context.feed(node)
     columns, offsets = _grouped_columns(attributes, ids)
     arguments = _arguments(child, columns)
@@ -84,9 +84,9 @@ def grouped_rows(
 def _grouped_columns(
     attributes: Sequence[CatalystNode], keys: Sequence[int]
 ) -> tuple[list[CatalystNode], tuple[int, ...]]:
-    """The columns that a function of groups gets, and the offsets of keys and values among them as Spark writes these.
+    """The columns that a function of groups receives, and the positions of keys and values in Spark's encoding.
 
-    attributes: the keys first, then the values, among which the keys may be again; ``keys`` are ids.
+    attributes: the keys, then the values, which may contain the keys again. keys: the ids of the keys.
     """
     values = attributes[len(keys) :]
     ids = [value["exprId"] for value in values]
@@ -98,12 +98,12 @@ def _grouped_columns(
 
 
 def call_text(udf: CatalystNode, arguments: Sequence[Column]) -> str:
-    """A call in words."""
+    """The printed form of a call, for plans and messages."""
     return f"{udf['name']}({', '.join(map(str, arguments))})"
 
 
 def _shown_columns(attributes: Sequence[CatalystNode], context: Context) -> pa.Schema:
-    """The columns as a function sees them, with Spark's names and types."""
+    """The columns that a function sees, with Spark's names and types."""
     translate = context.translator({})
     return pa.schema(
         [

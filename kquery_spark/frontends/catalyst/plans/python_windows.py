@@ -1,4 +1,4 @@
-"""Window with Python functions: each a grouped aggregate function, called on the rows of a frame."""
+"""Window with Python functions, which are grouped aggregate functions that are called with the rows of a frame."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kquery_spark.spark_bridge.python.call import PythonCall
 
 
 def window_of_functions(node: CatalystNode, context: Context) -> Scope:
-    """The child's columns and a column for each function."""
+    """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python function over a window")
     child = context.feed(node.children[0])
     translate = context.translator(child.columns)
@@ -49,7 +49,7 @@ def window_of_functions(node: CatalystNode, context: Context) -> Scope:
 
 
 class _PythonWindows(WindowSink):
-    """The functions of one Window, which are all of Python, with the frame of each; ``alias`` names the next column."""
+    """The Python functions of one Window and their frames. alias: the name for the next column."""
 
     def __init__(self, calls: AggregateCalls, order: tuple[SortKey, ...]) -> None:
         self._calls = calls
@@ -72,7 +72,7 @@ class _PythonWindows(WindowSink):
 
 
 def _with_bounds(call: PythonCall, frame: Frame, bounded: tuple[Frame, ...]) -> PythonCall:
-    """A call whose arguments come after the bounds of all frames; those of its own frame are its first arguments."""
+    """Shift the arguments of a call behind the bounds of all frames, and put the bounds of its own frame first."""
     offsets = tuple(2 * len(bounded) + offset for offset in call.offsets)
     if frame.whole:
         return replace(call, offsets=offsets)

@@ -1,4 +1,4 @@
-"""WITH RECURSIVE: Spark's UnionLoop, which has the first round and the plan of each further one, and UnionLoopRef."""
+"""WITH RECURSIVE: Spark's UnionLoop, which consists of the first round and the plan of all later ones, and UnionLoopRef."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 
 @PLANS.handles("UnionLoop", family="recursion", partly="of files and rows of the query's own, in one task")
 def union_loop(node: CatalystNode, context: Context) -> Scope:
-    """All rounds in the engine, or all in Spark: rows that Spark hands over come once."""
+    """Import all rounds, or none: rows that Spark hands over can be read only once, not once per round."""
     handed_over = len(context.inputs)
     anchor, step = (positional(context.subtree(child), context) for child in node.children)
     if len(context.inputs) > handed_over:
@@ -29,7 +29,7 @@ def union_loop(node: CatalystNode, context: Context) -> Scope:
 
 @PLANS.handles("UnionLoopRef", family="recursion")
 def union_loop_ref(node: CatalystNode, context: Context) -> Scope:
-    """The rows of the round before."""
+    """Import the rows of the previous round."""
     if node["accumulated"]:
         raise Unsupported("a recursive query that reads the rows of all rounds is not supported")
     attributes = node.trees("output")
@@ -47,7 +47,7 @@ def _key(loop: int) -> str:
 
 
 def _limits(node: CatalystNode, context: Context) -> RoundLimits:
-    """Limits of the query before those of the session."""
+    """The limits of the query, or otherwise those of the session."""
     rounds, enough = node.optional("maxDepth"), node.optional("limit")
     if enough is not None and enough < 0:
         raise Unsupported("a recursive query below LIMIT ALL is not supported")

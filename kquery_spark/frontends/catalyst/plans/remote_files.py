@@ -10,7 +10,7 @@ from kquery_spark.sources.file_format import Format
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.footers import MAX_BYTES
 
-# This number of files is always inspected, in about a second.
+# Up to this number, files are always inspected, which takes about a second.
 _FEW = 500
 # Footers that the driver fetches per second, 32 at a time, and the bytes that a core of Spark reads per second, at best.
 _FOOTERS_PER_SECOND = 500
@@ -23,10 +23,10 @@ _MEGABYTE = 1 << 20
 def check_remote_files(
     sizes: Sequence[int], first: Callable[[], DataFile], file_format: Format, parallelism: int
 ) -> None:
-    """Raise Unsupported for more files of other filesystems than the driver can look at while it plans.
+    """Raise Unsupported if the driver would take too long to inspect all remote files while it plans.
 
-    sizes: of all files, in bytes. first: gives the first one. parallelism: tasks that run at once. The more they are, the
-    larger many files have to be for the driver's look at each to be worth its while.
+    sizes: the sizes of all files in bytes. first: returns the first file. parallelism: the number of tasks that run at once.
+    With more tasks, Spark reads the files faster, so they must be larger for the inspection to pay.
     """
     if len(sizes) <= _FEW or local_path((file := first()).path) is not None:
         return

@@ -1,4 +1,4 @@
-"""Aggregates by session windows, which Spark's physical operators merge: its plan has a window of its own for each row."""
+"""Aggregates by session windows. In Spark's plan each row has its own window; Spark's physical operators merge them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _is_like_session(key: CatalystNode, context: Context) -> bool:
 
 
 def check_session(node: CatalystNode, key: CatalystNode) -> None:
-    """Raise Unsupported for an Aggregate by session windows whose answer depends on more than its groups."""
+    """Raise Unsupported for an Aggregate by session windows whose result depends on more than its groups."""
     below = node.children[0]
     while below.cls == "Filter":
         below = below.children[0]

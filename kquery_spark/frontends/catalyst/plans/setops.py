@@ -12,7 +12,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 @PLANS.handles("Union", family="set operations", partly="by position")
 def union(node: CatalystNode, context: Context) -> Scope:
-    """UNION ALL: every input projected to the same columns in the same order."""
+    """Import UNION ALL: all inputs are projected to the same columns in the same order."""
     if node["byName"] or node["allowMissingCol"]:
         raise Unsupported("a union by name is not supported")
     scopes = [context.feed(child) for child in node.children]
@@ -28,7 +28,7 @@ def union(node: CatalystNode, context: Context) -> Scope:
 
 
 def positional(scope: Scope, context: Context) -> LogicalPlan:
-    """The columns in Spark's order, each under a name of its own."""
+    """Project a scope's columns in Spark's order, each with a unique name."""
     names = list(scope.names())
     if scope.plan.schema.names == names:
         return scope.plan
@@ -42,7 +42,7 @@ def positional(scope: Scope, context: Context) -> LogicalPlan:
 
 @PLANS.handles("Distinct", family="set operations")
 def distinct(node: CatalystNode, context: Context) -> Scope:
-    """DISTINCT: groups without aggregates."""
+    """Import DISTINCT as an Aggregate without aggregate functions."""
     child = context.feed(node.children[0])
     keys = dict.fromkeys(child.names())
     for name in keys:

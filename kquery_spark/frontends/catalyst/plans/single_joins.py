@@ -1,4 +1,4 @@
-"""LeftSingle joins, which correlated scalar subqueries become: at most one row of the right side for each left row."""
+"""LeftSingle joins, to which Spark converts correlated scalar subqueries: each left row may match at most one right row."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from kquery_spark.logical.join import JoinKey
 
 
 def single_join(left: Scope, right: Scope, keys: Sequence[JoinKey], context: Context) -> Scope:
-    """The left rows beside the first right row of their key; the query fails where the key has a second one.
+    """Join each left row with the only right row that has its key; more than one right row is an error of the query.
 
-    Only keys that a left row has count, so the right rows of a key are counted before and checked after the join.
+    Only keys that occur in a left row may raise the error. So the right rows are grouped and counted by key before the join,
+    and the counts are checked after it.
     """
     named_keys = []
     for key in keys:

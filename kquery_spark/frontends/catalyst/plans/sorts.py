@@ -1,4 +1,4 @@
-"""Sort."""
+"""Imports Sort."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def sort(node: CatalystNode, context: Context) -> Scope:
 
 
 def sort_keys(orders: tuple[CatalystNode, ...], translate: Translator) -> tuple[SortKey, ...]:
-    """SortOrder expressions as the engine's sort keys."""
+    """Translate SortOrder expressions to the engine's sort keys."""
     keys = []
     for order in orders:
         expr = translate(order.child("child"))

@@ -1,6 +1,7 @@
-"""Scalar subqueries: their one row is joined to the rows of the node that uses the value.
+"""Scalar subqueries: the single row of a subquery is joined to the rows of the node that uses its value.
 
-A left join without keys gives NULL for no row. A plan that may give more than one row is checked when it runs.
+A left join without keys returns NULL if the subquery has no row. If the subquery may have more than one row, this is checked
+at run time.
 """
 
 from __future__ import annotations
@@ -29,14 +30,14 @@ class ScalarSubqueries:
         return self._column(node, self._single, 0)
 
     def field(self, node: CatalystNode) -> Column | None:
-        """The column for a GetStructField of a subquery that Spark merged from several; None for another struct's."""
+        """The column for a field of a subquery that Spark merged from several ones; None for a field of another struct."""
         subquery = node.child("child")
         if not _is_merged(subquery.tree("plan")):
             return None
         return self._column(subquery, self._merged, node["ordinal"])
 
     def attach(self, plan: LogicalPlan) -> LogicalPlan:
-        """The plan with the subqueries' columns beside its own."""
+        """Add the columns of the subqueries to a plan."""
         for *_, subquery in self._known:
             plan = Join(plan, subquery, JoinKind.LEFT)
         return plan
@@ -65,7 +66,7 @@ class ScalarSubqueries:
         return exactly(scope, scope.names()[:1])
 
     def _merged(self, node: CatalystNode) -> LogicalPlan:
-        """The values of the struct that Spark makes of merged subqueries, as columns."""
+        """The fields of the struct that Spark builds for merged subqueries, as columns."""
         scope: Scope = self._context.feed(node.children[0])
         translate = self._context.translator(scope.columns)
         struct = node.trees("projectList")[0].children[0]
@@ -77,7 +78,7 @@ class ScalarSubqueries:
 
 
 def at_most_one_row(node: CatalystNode) -> bool:
-    """Return whether a plan gives one row at most, whatever the data."""
+    """Return whether a plan returns at most one row, whatever the data is."""
     match node.cls:
         case "Aggregate":
             return not node.trees("groupingExpressions")
@@ -107,7 +108,7 @@ def _text(node: CatalystNode) -> str:
 
 
 def _same(a: Any, b: Any) -> bool:
-    """Return whether two trees print alike: same expression ids, so they are the same subquery."""
+    """Return whether two trees are equal, including expression ids, so that they are the same subquery."""
     if isinstance(a, CatalystNode):
         return isinstance(b, CatalystNode) and _same_node(a, b)
     if isinstance(a, list):

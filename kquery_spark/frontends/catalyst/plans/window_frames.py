@@ -27,7 +27,7 @@ def specification(node: CatalystNode, translate: Translator) -> tuple[tuple[Expr
 
 
 def window_frame(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...]) -> Frame:
-    """The rows that a function sees for each row."""
+    """Translate the frame of a window function."""
     if node.cls != "SpecifiedWindowFrame":
         raise Unsupported("a window without a frame is not supported")
     unit = _UNITS[node["frameType"]]
@@ -58,7 +58,7 @@ def _frame_of_months(
 
 
 def _months(node: CatalystNode, translate: Translator) -> Literal | None:
-    """A bound as a number of months."""
+    """Convert a bound to a number of months; None if it is not a year-month interval."""
     if _is_year_month(node):
         return Literal(int(node["value"]), t.INT)
     bound = _bound(node, translate)
@@ -92,7 +92,7 @@ def _bound(node: CatalystNode, translate: Translator) -> Literal | None:
 
 
 def _distance(order: tuple[SortKey, ...]) -> pa.DataType:
-    """The type of distances between values of the one ORDER BY key."""
+    """The type of distances between values of the only ORDER BY key."""
     if len(order) != 1:
         raise Unsupported("a RANGE frame over several ORDER BY keys is not supported")
     dtype = order[0].expr.dtype

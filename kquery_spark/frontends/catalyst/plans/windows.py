@@ -1,4 +1,4 @@
-"""Window and WindowGroupLimit."""
+"""Imports Window and WindowGroupLimit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_filter
 
-_LISTS = ("CollectList", "ListAgg")  # of rows in the window's order
+_LISTS = ("CollectList", "ListAgg")  # functions that collect rows in the window's order
 
 
 @PLANS.handles("Window", family="windows", partly="functions and aggregates in the registry")
@@ -46,7 +46,7 @@ def window(node: CatalystNode, context: Context) -> Scope:
 class _Calls(WindowSink):
     """The window calls of one Window, each with the name of its column.
 
-    Spark's optimizer puts expressions around some of them: sums of short decimals are made of their digits.
+    Spark's optimizer rewrites some of them: sums of short decimals become sums of their unscaled values.
     """
 
     def __init__(self, context: Context, translate: Translator, order: tuple[SortKey, ...]) -> None:
@@ -110,12 +110,12 @@ def _call(node: CatalystNode, translate: Translator, order: tuple[SortKey, ...])
             return WindowCall.of(entry.name, *args, frame=frame, ignore_nulls=bool(function["ignoreNulls"]))
         case "NTile":
             return WindowCall.of(entry.name, translate(function.children[0]))
-    # Rank and its kin repeat the window's order as children.
+    # Rank and similar functions repeat the window's order as children.
     return WindowCall.of(entry.name)
 
 
 def _shift(function: CatalystNode, name: str, translate: Translator) -> WindowCall:
-    """LAG and LEAD; the offset is positive in both."""
+    """Translate LAG and LEAD; the offset is positive for both."""
     value, offset, default = (translate(child) for child in function.children)
     if not isinstance(offset, Literal) or not isinstance(offset.value, int) or offset.value < 0:
         raise Unsupported(f"{name} with an offset that is not a positive constant is not supported")
@@ -126,7 +126,7 @@ def _shift(function: CatalystNode, name: str, translate: Translator) -> WindowCa
 
 
 def _aggregate(node: CatalystNode, frame: Frame, translate: Translator) -> WindowCall:
-    """An aggregate over a frame; FIRST and LAST are the values at its ends."""
+    """Translate an aggregate over a frame; FIRST and LAST are the values at its ends."""
     function = node.child("aggregateFunction")
     if node["isDistinct"]:
         raise Unsupported("DISTINCT in a window is not supported")

@@ -1,4 +1,4 @@
-"""Splits nodes of Spark's plan in two, so that an expression which falls back to Spark keeps no other with it."""
+"""Splits nodes of Spark's plan in two, so that an expression that falls back to Spark does not take others with it."""
 
 from kquery_spark.frontends.catalyst.splits.preaggregation import is_preaggregation
 from kquery_spark.frontends.catalyst.splits.rewrite import SplitPlan, is_splittable, preaggregated, split_plan

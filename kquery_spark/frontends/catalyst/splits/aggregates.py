@@ -1,4 +1,4 @@
-"""Aggregate: moves expressions that fall back to Spark into a Project above it (of results) or below it (of arguments)."""
+"""Splits Aggregate: moves unsupported expressions into a Project above it (for results) or below it (for arguments)."""
 
 from __future__ import annotations
 

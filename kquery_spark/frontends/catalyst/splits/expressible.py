@@ -15,12 +15,12 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.session.settings import SessionSettings
 
-# Filters that Spark adds on its own account, and that the engine leaves out.
+# Filters that Spark adds itself, and that the engine omits.
 _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 
 
 class _AnyAggregate(AggregateSink):
-    """Takes every aggregate call that the engine has."""
+    """A sink that accepts all aggregate calls that the engine supports."""
 
     @override
     def column(self, call: AggregateCall) -> Column:
@@ -41,7 +41,7 @@ class Expressible:
         self._changed = changed_calls(settings)
 
     def declines(self, expression: CatalystNode) -> bool:
-        """Return whether the expression, which may have aggregate functions in it, falls back to Spark."""
+        """Return whether the expression, which may contain aggregate functions, falls back to Spark."""
         return not _is_left_open(expression) and self.translated(expression) is None
 
     def is_infallible(self, expression: CatalystNode) -> bool:
@@ -56,7 +56,7 @@ class Expressible:
         return self._facts.eval_mode(node)
 
     def translated(self, expression: CatalystNode) -> Expr | None:
-        """The expression in the engine, over columns named by their ids; None if it falls back to Spark."""
+        """Translate an expression, with columns that are named by their ids; None if it falls back to Spark."""
         if any(part.cls in self._otherwise for part in expression.walk_all()):
             return None
         try:
@@ -77,7 +77,7 @@ class Expressible:
 
 
 def attributes(*expressions: CatalystNode) -> list[CatalystNode]:
-    """The columns that expressions read, each once."""
+    """The columns that expressions read, without duplicates."""
     by_id = {
         part["exprId"]: part
         for expression in expressions
@@ -88,7 +88,7 @@ def attributes(*expressions: CatalystNode) -> list[CatalystNode]:
 
 
 def _is_left_open(expression: CatalystNode) -> bool:
-    """Return whether only the import can tell, as it depends on a subquery's plan, or nothing depends on it."""
+    """Return whether the answer is irrelevant, or depends on a subquery's plan and so is known only after the import."""
     return expression.cls in _REDUNDANT or any(
         part.is_plan or part.cls == "ScalarSubquery" for part in expression.walk_all()
     )

@@ -1,4 +1,4 @@
-"""Filter and inner Join: the terms that the engine can evaluate below those that fall back to Spark."""
+"""Splits Filter and inner Join: moves terms that the engine can evaluate below those that fall back to Spark."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def split_filter(
 def split_join(
     node: CatalystNode, children: Sequence[Any], expressible: Expressible, builder: PlanBuilder
 ) -> Any | None:
-    """An inner join ON ``a = b AND declined`` becomes a filter of the pairs with equal keys, which Spark finds first."""
+    """An inner join ON ``a = b AND declined`` becomes a filter above a join ON ``a = b``; Spark matches keys first, too."""
     if node["joinType"] not in ("Inner", "Cross") or "condition" not in node.fields:
         return None
     terms = conjunct_nodes(node.tree("condition"))
@@ -49,7 +49,7 @@ def split_join(
 def _parted(
     terms: Sequence[CatalystNode], expressible: Expressible, builder: PlanBuilder
 ) -> tuple[list[CatalystNode], list[CatalystNode]]:
-    """The terms that the engine may evaluate first, and the others, both in their order."""
+    """Divide terms into those that the engine may evaluate first and the others, both in their original order."""
     below: list[CatalystNode] = []
     above: list[CatalystNode] = []
     for term in terms:
@@ -61,5 +61,5 @@ def _parted(
 
 
 def _is_key(term: CatalystNode) -> bool:
-    """Return whether a term of an inner join compares columns of its sides: what is of one side alone is not in the join."""
+    """Return whether a term of an inner join is an equality of both sides; Spark has pushed down terms of one side."""
     return term.cls in _EQUALITIES and all(attributes(side) for side in term.children)

@@ -1,6 +1,6 @@
 """Preaggregation: groups rows by the columns that an expression of Spark reads, before Spark evaluates the expression.
 
-Spark then evaluates it once for each combination of these values, and only groups cross to Spark.
+Spark then evaluates it once per combination of these values, and only groups are sent to Spark.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, aggregate_fil
 from kquery_spark.types import names as t
 
 _PARTIAL = "kquery_partial_"
-# Types whose equal values are one to every function, as 0.0 and -0.0 are not, nor strings of a collation.
+# Types whose equal values give the same result in every function, unlike 0.0 and -0.0, or strings with a collation.
 _GROUPED = frozenset(
     {"string", "boolean", "byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"}
 )
@@ -62,7 +62,7 @@ def preaggregate(
 
 
 def is_preaggregation(node: CatalystNode) -> bool:
-    """Return whether a node is an Aggregate below what Spark computes of its groups."""
+    """Return whether a node is the lower Aggregate of a preaggregation."""
     if node.cls != "Aggregate":
         return False
     names = (str(item.fields.get("name")) for item in node.trees("aggregateExpressions"))
@@ -71,10 +71,10 @@ def is_preaggregation(node: CatalystNode) -> bool:
 
 @dataclass(frozen=True)
 class _Input:
-    """The input of an Aggregate: a Project, over a Filter or not, with expressions that Spark evaluates.
+    """The input of an Aggregate: a Project, optionally over a Filter, with expressions that Spark evaluates.
 
-    columns: of the Project. terms: of the Filter, if Spark evaluates it. computed: the columns that Spark computes.
-    depth: the number of these nodes.
+    columns: the columns of the Project. terms: the terms of the Filter, if Spark evaluates it. computed: the columns that
+    Spark computes. depth: the number of these nodes.
     """
 
     columns: tuple[CatalystNode, ...]
@@ -152,7 +152,7 @@ def _never_raises(call: CatalystNode, expressible: Expressible) -> bool:
 
 
 def _sums_alike(function: CatalystNode, expressible: Expressible) -> bool:
-    """Return whether a sum of sums equals the sum; partial sums of decimals have another type, of bigints may overflow."""
+    """Return whether a sum of partial sums equals the sum: not for decimals (another type) and bigints (overflow)."""
     summed = expressible.translated(function.children[0])
     if summed is None or t.is_decimal(summed.dtype):
         return False
@@ -162,7 +162,7 @@ def _sums_alike(function: CatalystNode, expressible: Expressible) -> bool:
 
 
 def _has_one_zero(function: CatalystNode, expressible: Expressible) -> bool:
-    """Return False for fractions, since MIN and MAX of 0.0 and -0.0 return the one that comes first."""
+    """Return False for floats and doubles, because MIN and MAX of 0.0 and -0.0 return the one that comes first."""
     value = expressible.translated(function.children[0])
     return value is not None and not has_floats(value.dtype)
 

@@ -1,4 +1,4 @@
-"""Project: the columns that the engine can compute below those that fall back to Spark."""
+"""Splits Project: computes the columns that the engine supports below those that fall back to Spark."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def split_project(
 ) -> Any | None:
     """``a + b AS c, declined(d)`` becomes ``c, declined(d)`` over ``a + b AS c, d``.
 
-    Unchanged if more columns would go from the engine to Spark than without the split.
+    The node is not split if the split would increase the number of columns that are sent from the engine to Spark.
     """
     if not may_work(node.children[0]):
         return None
@@ -37,5 +37,5 @@ def split_project(
 
 
 def _computes(item: CatalystNode) -> bool:
-    """Return whether an item is more than a column or a constant, under a name or not."""
+    """Return whether an item is more than a column or a constant, with or without an alias."""
     return item.cls == "Alias" and item.children[0].cls != "AttributeReference" and bool(attributes(item))

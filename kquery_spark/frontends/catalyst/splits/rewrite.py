@@ -19,12 +19,12 @@ from kquery_spark.spark_bridge.session.settings import SessionSettings
 
 __all__ = ["aggregates", "filters", "preaggregation", "projections"]
 
-_MAX_ROUNDS = 4  # an Aggregate has three splits, and each makes nodes that have one of their own at most
+_MAX_ROUNDS = 4  # an Aggregate has three splits, and the nodes of each split have at most one more
 
 
 @dataclass(frozen=True)
 class SplitPlan:
-    """A plan as JVM object, with its facts and its tree."""
+    """A plan as a JVM object, with its facts and its tree."""
 
     plan: Any
     facts: FactFetcher
@@ -32,14 +32,14 @@ class SplitPlan:
 
 
 def is_splittable(node: CatalystNode) -> bool:
-    """Return whether a node that falls back to Spark may do so for one of its expressions."""
+    """Return whether a node that falls back to Spark may do so because of one of its expressions."""
     return node.cls in SPLITS.entries
 
 
 def split_plan(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
-    """The plan with all nodes split that can be; itself if there is no such node.
+    """Split all nodes of a plan that can be split; returns the plan itself if there are none.
 
-    Unsupported if a node of the plan cannot be looked up, or a new one cannot be built.
+    Raises Unsupported if a node of the plan cannot be found in the JVM, or if a new node cannot be built.
     """
     for _ in range(_MAX_ROUNDS):
         split = _rewritten(plan, jvm, settings, SPLITS)
@@ -50,7 +50,7 @@ def split_plan(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPla
 
 
 def preaggregated(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
-    """The plan with all preaggregations; itself if there are none."""
+    """Add all preaggregations to a plan; returns the plan itself if there are none."""
     return _rewritten(plan, jvm, settings, PREAGGREGATIONS)
 
 
@@ -63,12 +63,12 @@ def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings, splits: Spl
         return SplitPlan(new, facts, facts.parse())
     except KQueryError:
         raise
-    except Exception as error:  # any error of Spark or py4j: a split is not worth a failure
+    except Exception as error:  # an error of Spark or py4j must not make the query fail because of a split
         raise Unsupported("this Spark does not build the nodes that a plan is split into") from error
 
 
 class _Round:
-    """One pass over a plan, from its leaves up, that splits each node once at most."""
+    """One pass over a plan from the leaves up, which splits each node at most once."""
 
     def __init__(self, jvm: Jvm, facts: FactFetcher, settings: SessionSettings, splits: Splits) -> None:
         self._splits = splits
@@ -76,7 +76,7 @@ class _Round:
         self._builder = PlanBuilder(jvm, facts)
 
     def rewritten(self, node: CatalystNode) -> Any | None:
-        """The JVM node instead of a node; None if neither it nor what is below is split."""
+        """The JVM node that replaces a node; None if neither the node nor any node below it is split."""
         below = [self.rewritten(child) for child in node.children]
         changed = any(child is not None for child in below)
         splits = self._splits.entries.get(node.cls, ())

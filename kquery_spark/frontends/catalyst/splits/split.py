@@ -10,7 +10,7 @@ from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 Split = Callable[[CatalystNode, Sequence[Any], Expressible, PlanBuilder], Any]
-"""Gives the JVM node that replaces a node, over its rewritten children; None if there is nothing to split."""
+"""Takes a node and its rewritten children, and returns the JVM node that replaces it; None if it is not split."""
 
 
 class Splits:
@@ -20,7 +20,7 @@ class Splits:
         self.entries: dict[str, list[Split]] = {}
 
     def handles(self, cls: str) -> Callable[[Split], Split]:
-        """Registers a split for a class of node."""
+        """Register a split for a class of nodes."""
 
         def add(split: Split) -> Split:
             self.entries.setdefault(cls, []).append(split)

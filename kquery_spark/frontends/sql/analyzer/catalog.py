@@ -43,7 +43,7 @@ class SessionFacts:
 
     @property
     def map_mode(self) -> EvalMode:
-        """The mode of what builds maps."""
+        """The evaluation mode of functions that build maps."""
         return EvalMode.LEGACY if self.last_key_wins else EvalMode.ANSI
 
     def fold(self, name: str) -> str:
@@ -53,7 +53,7 @@ class SessionFacts:
 
 @dataclass(frozen=True)
 class Analyzed:
-    """A resolved query: ``names`` are its columns as Spark names them, which may repeat; the plan's own do not."""
+    """A resolved query. names: Spark's column names, which may contain duplicates, unlike the plan's own column names."""
 
     plan: LogicalPlan
     names: tuple[str, ...]

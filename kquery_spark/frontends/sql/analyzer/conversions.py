@@ -42,13 +42,13 @@ def check_arity(entry: Function | AggregateFunction, count: int) -> None:
 
 
 class Conversions:
-    """Casts under a session's rules."""
+    """Inserts implicit casts by a session's rules."""
 
     def __init__(self, facts: SessionFacts) -> None:
         self.facts = facts
 
     def cast(self, expr: Expr, target: pa.DataType, implicit: bool = True) -> Expr:
-        """``expr`` as ``target``; Unsupported where the engine has no such cast."""
+        """Cast ``expr`` to ``target``; raises Unsupported if the engine has no such cast."""
         if expr.dtype == target:
             return expr
         if t.is_timestamp(target) and target.tz != self.facts.time_zone:
@@ -74,7 +74,7 @@ class Conversions:
             )
 
     def call(self, name: str, *args: Expr, mode: EvalMode | None = None) -> Expr:
-        """A function applied with Spark's implicit casts; PlanError for arguments it does not take."""
+        """Call a function with Spark's implicit casts; raises PlanError for invalid arguments."""
         entry = function(name)
         check_arity(entry, len(args))
         if entry.is_comparison and _are_all(t.NULL, args):
@@ -83,7 +83,7 @@ class Conversions:
             raise PlanError(
                 f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
             )
-        # integer literals take part in decimal arithmetic with just the digits they have (Spark's DecimalPrecision)
+        # in decimal arithmetic, integer literals become decimals with just the digits they have (Spark's DecimalPrecision)
         cast_args = self.arguments(entry.coerce, args, operator=entry.is_strict_operator)
         if entry.parameters.builds_map:
             mode = self.facts.map_mode
@@ -112,20 +112,20 @@ class Conversions:
         return None
 
     def arguments(self, coerce: Coercion | None, args: Sequence[Expr], operator: bool = False) -> list[Expr]:
-        """The arguments cast to the types that the rule gives; ``operator``: literals have just their own digits."""
+        """Cast arguments to the types of a coercion rule. operator: True if integer literals keep just their own digits."""
         if operator and len(args) == 2:
             args = _literal_digits(args)
         if coerce is None:
             return list(args)
         types = [a.dtype for a in args]
         targets = coerce(types)
-        # integers that become doubles whatever is beside them do so in both modes
+        # integers that are cast to double regardless of the other arguments are cast in both modes
         if not self.facts.ansi and set(targets) == {t.DOUBLE}:
             targets = coerce(as_floats(types))
         return [self.cast(a, target) for a, target in zip(args, targets, strict=True)]
 
     def common(self, exprs: Sequence[Expr], what: str) -> list[Expr]:
-        """Expressions cast to their common type; PlanError if there is none, calling the construct ``what``."""
+        """Cast expressions to their common type; raises PlanError if there is none. what: the construct, for the message."""
         types = [expr.dtype for expr in exprs]
         dtype, *others = types if self.facts.ansi else as_floats(types)
         for other in others:
@@ -139,7 +139,7 @@ class Conversions:
         return [self.cast(e, dtype) for e in exprs]
 
     def boolean(self, expr: Expr, clause: str) -> Expr:
-        """An expression that must be a condition."""
+        """Convert an expression to a condition; raises PlanError if it is not Boolean."""
         if expr.dtype == t.BOOL:
             return expr
         if expr.dtype == t.NULL and clause not in _NEVER_NULL:
@@ -155,18 +155,18 @@ def _are_all(dtype: pa.DataType, args: Sequence[Expr]) -> bool:
 
 
 def _array_type(call: Call) -> pa.DataType:
-    """The type of ``array(...)``, whose elements are nullable as the arguments are."""
+    """The type of ``array(...)``, whose elements are nullable if an argument is."""
     return pa.list_(pa.field("element", call.dtype.value_type, any(a.nullable for a in call.args)))
 
 
 def _struct_type(call: Call) -> pa.DataType:
-    """The type of ``named_struct(...)``, whose fields are nullable as the values are."""
+    """The type of ``named_struct(...)``, whose fields are nullable if their values are."""
     values = call.args[1::2]
     return pa.struct([f.with_nullable(v.nullable) for f, v in zip(call.dtype, values, strict=True)])
 
 
 def _map_type(call: Call) -> pa.DataType:
-    """The type of ``map(...)``, whose values are nullable as the arguments are."""
+    """The type of ``map(...)``, whose values are nullable if an argument is."""
     nullable = any(value.nullable for value in call.args[1::2])
     return pa.map_(call.dtype.key_field, call.dtype.item_field.with_nullable(nullable))
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Generated:
-    """A generator's call with the names its columns get."""
+    """A generator call and the names of its columns."""
 
     call: ast.Call
     function: GeneratorFunction
@@ -53,7 +53,7 @@ class GeneratorAnalyzer:
     def generate(
         self, relation: ResolvedRelation, generated: Generated, outer: OuterRow | None
     ) -> tuple[ResolvedRelation, list[ScopeColumn]]:
-        """The relation with the generated columns below it, and those columns; the scope stays what it was."""
+        """Add the generated columns to the relation's plan; returns it with the same scope, and the generated columns."""
         call = generated.call
         function = generated.function
         plan, columns = self._plan(
@@ -64,7 +64,7 @@ class GeneratorAnalyzer:
     def lateral_view(
         self, relation: ResolvedRelation, view: r.LateralView, outer: OuterRow | None
     ) -> ResolvedRelation:
-        """FROM with LATERAL VIEW: the generated columns stand beside the others."""
+        """LATERAL VIEW: adds the generated columns to those of the relation."""
         name = view.function[-1].lower()
         function = generator_function(name)
         if function is None:
@@ -79,7 +79,7 @@ class GeneratorAnalyzer:
     def table_function(
         self, relation: ResolvedRelation, node: r.TableFunction, outer: OuterRow | None
     ) -> ResolvedRelation:
-        """``explode(x) AS t(c)`` in FROM, whose argument reads ``relation``: the generated columns beside its columns."""
+        """``explode(x) AS t(c)`` in FROM, whose argument reads ``relation``: adds the generated columns to its columns."""
         function = generator_function(node.name[-1].lower())
         assert function is not None
         columns = () if node.alias is None else node.alias.columns
@@ -124,7 +124,7 @@ class GeneratorAnalyzer:
 
 
 def _column_names(kind: str, dtype: pa.DataType) -> list[str] | None:
-    """Spark's names for the columns of a generator without aliases; None for a type that it does not take."""
+    """Spark's names for the columns of a generator without aliases; None for an unsupported type."""
     is_map = pa.types.is_map(dtype)
     if not is_map and not pa.types.is_list(dtype):
         return None

@@ -1,4 +1,8 @@
-"""The keys and aggregates of a SELECT, and expressions above its Aggregate node."""
+"""Collects the keys and aggregates of a SELECT, and rewrites the expressions above its Aggregate node.
+
+For ``SELECT k + 1, sum(x) / 2 ... GROUP BY k`` the Aggregate has the columns k and ``s = sum(x)``, and the select list is
+rewritten to ``k + 1, s / 2`` over these.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +23,7 @@ from kquery_spark.types import names as t
 
 @dataclass(frozen=True)
 class GroupingMark(Expr):
-    """``grouping(key)`` or ``grouping_id(keys)`` until the grouping is known."""
+    """A placeholder for ``grouping(key)`` or ``grouping_id(keys)`` until the grouping sets are known."""
 
     keys: tuple[Expr, ...]
     whole: bool
@@ -76,15 +80,15 @@ class Grouping:
             self.keys.append(Named(Literal(0, t.INT), self._names.fresh("key")))
 
     def stand_in(self, expr: Expr, column: Expr) -> None:
-        """Let ``column`` stand for ``expr`` above the aggregate."""
+        """Replace ``expr`` by ``column`` above the aggregate."""
         self._columns[expr] = column
 
     def set_ids(self, keys: Sequence[Expr], grouping_id: Expr) -> None:
-        """The keys of the grouping sets, in the order of the bits of ``grouping_id``."""
+        """Set the keys of the grouping sets, in the order of the bits of ``grouping_id``."""
         self._sets = (list(keys), grouping_id)
 
     def rewrite(self, expr: Expr) -> Expr:
-        """The expression over the aggregate's output; PlanError for a column that is neither grouped nor aggregated."""
+        """Rewrite an expression to read the aggregate's output; PlanError for a column that is not grouped or aggregated."""
         column = self._columns.get(expr)
         if column is not None:
             return column
@@ -128,7 +132,7 @@ class Grouping:
         return named.column
 
     def plan(self, child: LogicalPlan, session: Expr | None = None) -> LogicalPlan:
-        """The aggregate, once everything above has been rewritten; by sessions if ``session``, their window, is a key."""
+        """Build the Aggregate; call it after everything above has been rewritten. session: the session window, if any."""
         keys, aggregates = tuple(self.keys), tuple(self.aggregates)
         if session is None:
             return Aggregate(child, keys, aggregates)

@@ -1,4 +1,4 @@
-"""ROLLUP, CUBE and GROUPING SETS: each input row once per set, with the keys the set leaves out as NULL."""
+"""ROLLUP, CUBE and GROUPING SETS: repeats each input row once per set, with NULL for keys that are not in the set."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.types import names as t
 
 Sets = list[list[Expr]]
 _MAX_SETS = 4096
-"""Grouping sets of one query: CUBE of 13 keys has more, and CUBE of 50 more than any memory holds."""
+"""The maximum number of grouping sets in a query; CUBE of 13 keys has more, and CUBE of 50 does not fit into memory."""
 Resolve = Callable[[ast.Expression], Expr]
 
 
@@ -61,12 +61,12 @@ def _sets(element: q.GroupingElement | q.GroupingSet, resolve: Resolve) -> Sets:
 
 
 def _rollup(groups: Sequence[list[Expr]]) -> Sets:
-    """All the groups of keys, all but the last, and so on to none."""
+    """The sets of ROLLUP: all groups of keys, all but the last one, and so on, down to none."""
     return [_flatten_keys(groups[:length]) for length in range(len(groups), -1, -1)]
 
 
 def _cube(groups: Sequence[list[Expr]]) -> Sets:
-    """Every choice of the groups of keys, larger ones first."""
+    """The sets of CUBE: all combinations of the groups of keys, larger ones first."""
     _check_count(2 ** len(groups))
     return [
         _flatten_keys(chosen) for size in range(len(groups), -1, -1) for chosen in combinations(groups, size)
@@ -78,9 +78,10 @@ def _flatten_keys(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
 
 
 def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: Names) -> LogicalPlan:
-    """The input repeated for each set, and the keys given to ``grouping``.
+    """Repeat the input for each set, and pass the keys to ``grouping``.
 
-    The grouping id has a bit for each key, first key highest, set where the key is left out.
+    The grouping id has one bit per key; the first key has the highest bit. A bit is 1 if the key is not in the set. For
+    ROLLUP (a, b), the sets (a, b), (a) and () have the ids 00, 01 and 11 in binary.
     """
     keys = list(dict.fromkeys(key for keys_of_set in sets for key in keys_of_set))
     _check_keys(keys)
@@ -103,7 +104,7 @@ def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: Names) ->
 def _projections(
     plan: LogicalPlan, sets: Sets, keys: Sequence[Expr], ids: Sequence[int], has_equal_sets: bool
 ) -> tuple[tuple[Expr, ...], ...]:
-    """For each set: the input, its keys, its grouping id, and its position where sets are equal."""
+    """The projection of each set: the input, the keys, the grouping id, and the set's position if there are equal sets."""
     inputs = [plan.column(n) for n in plan.schema.names]
     projections = []
     for position, (chosen, grouping_id) in enumerate(zip(sets, ids, strict=True)):

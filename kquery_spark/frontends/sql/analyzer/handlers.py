@@ -17,7 +17,7 @@ class HandlerTable(Generic[K, H]):
         self._handlers: dict[K, H] = {}
 
     def handles(self, *keys: K) -> Callable[[F], F]:
-        """Registers a function for keys; a key can have only one."""
+        """Register a handler for keys; each key can have only one."""
 
         def add(handler: F) -> F:
             for key in keys:

@@ -1,4 +1,4 @@
-"""Tables of constants in FROM: VALUES and ``range``, as scans of Arrow tables."""
+"""Tables of constants in FROM (VALUES and ``range``), as scans of Arrow tables."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def values_table(queries: QueryAnalyzer, node: r.Values, outer: OuterRow | None)
 
 
 def _common_values(queries: QueryAnalyzer, node: r.Values, values: Sequence[Expr], index: int) -> list[Expr]:
-    """A column's values at one type; strings and other types do not mix."""
+    """Cast the values of a column to their common type; strings cannot be combined with other types."""
     try:
         common = Conversions(queries.facts).common(values, "VALUES")
         if len({v.dtype == t.STRING for v in values if v.dtype != t.NULL}) > 1:
@@ -117,5 +117,5 @@ def _range_numbers(queries: QueryAnalyzer, node: r.TableFunction) -> list[int]:
 
 
 def _memory_scan(name: str, table: pa.Table, identity: str) -> LogicalPlan:
-    """A scan of rows known when the query is read; ``identity`` makes equal rows equal plans."""
+    """A scan of constant rows. identity: a token, so that equal rows have equal plans."""
     return Scan(name, MemorySource(table.schema, identity, table))

@@ -53,7 +53,7 @@ def lateral_join(
 
 
 def _row(queries: QueryAnalyzer, left: ResolvedRelation, outer: OuterRow | None) -> OuterRow:
-    """The row to the left, and after it the one around the whole query."""
+    """An outer row that finds names in the row of the left side, and then in the outer row of the whole query."""
     analyzer = queries.expressions(left.scope, outer, "LATERAL", left.plan)
     return OuterRow(partial(find_name, analyzer), queries.names)
 

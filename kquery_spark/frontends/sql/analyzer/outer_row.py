@@ -15,7 +15,7 @@ Lookup = Callable[[tuple[str, ...], int | None], ResolvedName | None]
 
 @dataclass
 class OuterRow:
-    """Resolves names by ``lookup`` in the outer query; records each value that is read as an OuterColumn."""
+    """Resolves names in the outer query with ``lookup``, and records each value that is read as an OuterColumn."""
 
     lookup: Lookup
     names: Names
@@ -23,14 +23,14 @@ class OuterRow:
     column_names: dict[str, str] = field(default_factory=dict)
 
     def find(self, parts: tuple[str, ...], position: int | None) -> ResolvedName | None:
-        """A name as the subquery sees it; None if the outer query has no such name."""
+        """Resolve a name of the outer query for the subquery; None if there is no such name."""
         resolved = self.lookup(parts, position)
         if resolved is None:
             return None
         return ResolvedName(self.value(resolved.value, resolved.column), resolved.column, resolved.fields)
 
     def value(self, value: Expr, column: str) -> OuterColumn:
-        """A value of the outer row, which belongs to a column of this name, as the subquery reads it."""
+        """The OuterColumn by which the subquery reads a value of the outer row. column: the name of the value's column."""
         if value not in self.captured:
             name = self.names.fresh(f"outer_{column}")
             self.captured[value] = OuterColumn(name, value.dtype, value.nullable)
@@ -39,7 +39,7 @@ class OuterRow:
 
     @property
     def captured_columns(self) -> tuple[Named, ...]:
-        """The values that the subquery reads, as a Subquery node holds them."""
+        """The values that the subquery reads, in the form that a Subquery node stores."""
         return tuple(Named(value, column.name) for value, column in self.captured.items())
 
 

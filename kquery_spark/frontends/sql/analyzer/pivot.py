@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class _PivotValue:
-    """A value of PIVOT: what the pivot columns are compared with, and how its columns' names begin."""
+    """A value of PIVOT: the constants with which the pivot columns are compared, and the prefix of its columns' names."""
 
     constants: tuple[Literal, ...]
     name: str
@@ -40,7 +40,7 @@ class _PivotValue:
 
 @dataclass(frozen=True)
 class _PivotAggregate:
-    """An aggregate of PIVOT, and how the names of its columns end where there are several aggregates."""
+    """An aggregate of PIVOT, and the suffix of its columns' names, which is used if there are several aggregates."""
 
     expr: Expr
     name: str
@@ -49,7 +49,7 @@ class _PivotAggregate:
 def pivoted(
     queries: QueryAnalyzer, relation: ResolvedRelation, node: r.Pivot, outer: OuterRow | None
 ) -> ResolvedRelation:
-    """A row for each group of the columns that PIVOT does not read, with a column for each value and aggregate."""
+    """Import PIVOT: one row per group of the columns that PIVOT does not read, with a column per value and aggregate."""
     analyzer = queries.expressions(relation.scope, outer, "PIVOT", relation.plan)
     keys = [analyzer.expr(ast.Name((name,), pos=node.pos)) for name in node.columns]
     values = [_value(analyzer, item, keys) for item in node.values]
@@ -72,7 +72,7 @@ def pivoted(
 
 
 def _value(analyzer: ExpressionAnalyzer, node: ast.Expression, keys: Sequence[Expr]) -> _PivotValue:
-    """A value as constants of the pivot columns' types; its name is its alias or its text."""
+    """A value as constants of the pivot columns' types; its name is its alias or its printed form."""
     inner = node.expression if isinstance(node, ast.Aliased) else node
     parts = inner.items if isinstance(inner, ast.Row) and len(keys) > 1 else (inner,)
     if len(parts) != len(keys):

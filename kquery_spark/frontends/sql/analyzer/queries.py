@@ -41,7 +41,7 @@ from kquery_spark.logical.set_operation import SetKind
 from kquery_spark.logical.subqueries import ScalarSubquery
 from kquery_spark.types import names as t
 
-# Tables of WITH by folded name, each with the tables that its own query sees, or as what it is in its own query.
+# Tables of WITH by folded name: a common table, or the meaning of a recursive table inside of its own query.
 _CommonTables = Mapping[str, "_CommonTable | RecursiveTable"]
 
 
@@ -55,11 +55,12 @@ class _CommonTable:
 
 
 _MAX_USES_OF_CTES = 2000
-"""Each use copies the query of the table, so 20 tables that each use the one before twice would be a million queries."""
+"""The maximum number of uses. Each use copies the query of the table. So with 20 tables that each use the previous one
+twice, there would be a million queries."""
 
 
 class QueryAnalyzer:
-    """Analyzes one query; holds what its parts share: the catalog, unique names, the tables of WITH."""
+    """Analyzes one query, and has the state that its parts share: the catalog, unique names, and the tables of WITH."""
 
     def __init__(self, sql: str, catalog: Catalog, facts: SessionFacts) -> None:
         self.sql = sql
@@ -198,7 +199,7 @@ class QueryAnalyzer:
     def _common_types(
         self, left: Sequence[ScopeColumn], right: Sequence[ScopeColumn], op: str, node: Node | None
     ) -> list[list[Expr]]:
-        """The columns of both sides in pairs, each pair at one type."""
+        """Cast the columns of both sides, pair by pair, to their common types."""
         pairs = []
         for position, (a, b) in enumerate(zip(left, right, strict=True), 1):
             try:
@@ -354,7 +355,7 @@ def _named(exprs: Sequence[Expr], names: Sequence[str]) -> tuple[Named, ...]:
 
 
 def analyze(query: q.Query, sql: str, catalog: Catalog, facts: SessionFacts | None = None) -> Analyzed:
-    """The logical plan of a parsed query. Raises SqlError with a position in ``sql``."""
+    """Analyze a parsed query. Raises SqlError with a position in ``sql``."""
     analyzer = QueryAnalyzer(sql, catalog, facts or SessionFacts())
     try:
         return analyzer.analyzed(analyzer.query(query, None))

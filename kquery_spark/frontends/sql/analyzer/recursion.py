@@ -34,7 +34,7 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.queries import QueryAnalyzer
 
-#: The inputs of a join whose rows all come out, and so may be those of the last round.
+#: The sides of a join all of whose rows are returned; only these sides may read the rows of the last round.
 _READING_SIDES: Mapping[JoinKind, tuple[bool, ...]] = {
     JoinKind.INNER: (True, True),
     JoinKind.LEFT: (True, False),
@@ -57,7 +57,7 @@ class RecursiveTable:
     fields: tuple[pa.Field, ...]
 
     def relation(self, queries: QueryAnalyzer) -> ResolvedRelation:
-        """The rows under names of their own."""
+        """The rows of the previous round, with unique column names."""
         schema = pa.schema([field.with_name(queries.names.fresh(field.name)) for field in self.fields])
         plan = LastRound(self.key, schema)
         columns = zip(self.names, schema.names, strict=True)
@@ -82,7 +82,7 @@ def _references(queries: QueryAnalyzer, table: q.CommonTable, node: Node) -> Ite
 
 
 def recursive_relation(queries: QueryAnalyzer, table: q.CommonTable) -> ResolvedRelation:
-    """The rows of all rounds."""
+    """Analyze a recursive table: returns the rows of all rounds."""
     union = _union(queries, table)
     anchor = queries.body(union.left, None)
     visible = anchor.scope.visible
@@ -102,7 +102,7 @@ def recursive_relation(queries: QueryAnalyzer, table: q.CommonTable) -> Resolved
 
 
 def _union(queries: QueryAnalyzer, table: q.CommonTable) -> q.SetQuery:
-    """The table's query, which has to be a UNION ALL whose second part reads the table once."""
+    """The table's query; raises an error unless it is a UNION ALL whose second part reads the table once."""
     query, union = table.query, table.query.body
     plain = q.Query(query.body, query.ctes, recursive=query.recursive)
     if not isinstance(union, q.SetQuery) or union.op != "UNION" or query != plain:
@@ -126,7 +126,7 @@ def _union(queries: QueryAnalyzer, table: q.CommonTable) -> q.SetQuery:
 
 
 def _step(queries: QueryAnalyzer, union: q.SetQuery, last: RecursiveTable) -> ResolvedRelation:
-    """The query of the rounds after the first."""
+    """Analyze the query of the rounds after the first one."""
     step = queries.with_table(last.table.name, last, lambda: queries.body(union.right, None))
     columns = step.scope.visible
     if len(columns) != len(last.fields):
@@ -144,7 +144,7 @@ def _step(queries: QueryAnalyzer, union: q.SetQuery, last: RecursiveTable) -> Re
             )
     refusing = _find_refused_node(step.plan, last.key)
     if refusing is not None:
-        # Spark lets a limit, DISTINCT and the like see the rows of a round
+        # in Spark, LIMIT, DISTINCT and similar operators apply to the rows of one round
         is_wrong = (isinstance(refusing, Aggregate) and refusing.aggregates) or isinstance(
             refusing, _WRONG_PLACES
         )

@@ -1,4 +1,4 @@
-"""FROM: tables, subqueries and joins; VALUES and range are in inline_tables."""
+"""Resolves FROM: tables, subqueries and joins; VALUES and ``range`` are in ``inline_tables.py``."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RelationAnalyzer:
         self._queries.fail(f"{type(node).__name__} in FROM is not supported", node)
 
     def _fresh(self, plan: LogicalPlan, qualifier: tuple[str, ...]) -> ResolvedRelation:
-        """A plan with its columns under names that no other part of the query uses."""
+        """Rename the columns of a plan to names that no other part of the query uses."""
         names = plan.schema.names
         unique = [self._names.fresh(n) for n in names]
         if unique != names:
@@ -166,7 +166,7 @@ class RelationAnalyzer:
     def _using(
         self, left: ResolvedRelation, right: ResolvedRelation, kind: JoinKind, node: ast.Join
     ) -> ResolvedRelation:
-        """USING and NATURAL: join on columns of the same names, which come first and once in the output."""
+        """USING and NATURAL: join on columns with the same names, which come first in the output, and only once."""
         convert = Conversions(self._facts)
         pairs: list[tuple[ScopeColumn, ScopeColumn]] = []
         terms: list[Expr] = []
@@ -192,7 +192,7 @@ class RelationAnalyzer:
         return ResolvedRelation(plan, Scope(columns, self._facts))
 
     def _using_names(self, left: ResolvedRelation, right: ResolvedRelation, node: ast.Join) -> list[str]:
-        """The names of USING; those that both sides have, for NATURAL."""
+        """The names in USING, or, for NATURAL, the names that both sides have."""
         fold = self._facts.fold
         if node.using:
             return list(node.using)
@@ -200,7 +200,7 @@ class RelationAnalyzer:
         return [c.name for c in left.scope.visible if fold(c.name) in right_names]
 
     def _using_column(self, relation: ResolvedRelation, side: str, name: str, node: ast.Join) -> ScopeColumn:
-        """The one column of a side that a name of USING means."""
+        """The only column of a side with a name in USING."""
         fold = self._facts.fold
         matches = [c for c in relation.scope.visible if fold(c.name) == fold(name)]
         if len(matches) != 1:
@@ -235,7 +235,7 @@ class RelationAnalyzer:
 
 
 def one_row() -> LogicalPlan:
-    """One row without columns."""
+    """A plan that returns one row without columns."""
     return Scan("one_row", one_row_source(), ())
 
 
@@ -257,7 +257,7 @@ def _using_key(
 def _hidden_keys(
     plan: LogicalPlan, pairs: Sequence[tuple[ScopeColumn, ScopeColumn]], kind: JoinKind
 ) -> list[ScopeColumn]:
-    """The keys of USING that ``*`` does not show and that qualified names find."""
+    """The keys of USING that are not part of ``*``, but can be referred to by qualified names."""
     hidden = []
     if kind in (JoinKind.RIGHT, JoinKind.FULL):
         hidden += [left for left, _ in pairs]

@@ -1,4 +1,4 @@
-"""TABLESAMPLE of a number of rows, or of all or no rows; random samples are not supported."""
+"""TABLESAMPLE of a number of rows, of all rows, or of no rows; random samples are not supported."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def sampled(queries: QueryAnalyzer, relation: ResolvedRelation, node: r.Sampled) -> ResolvedRelation:
-    """TABLESAMPLE: some rows, all or none; Spark draws other shares at random, by its partitions."""
+    """TABLESAMPLE of some, all or no rows. Spark draws other samples at random per partition, so these are declined."""
     if node.unit == "ROWS":
         return ResolvedRelation(
             Limit(relation.plan, queries.row_count(node.size, "TABLESAMPLE")), relation.scope

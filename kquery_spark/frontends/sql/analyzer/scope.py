@@ -1,4 +1,4 @@
-"""Scopes: the columns that names can mean in a clause of a query."""
+"""Scopes: the columns to which names can refer in a clause of a query."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Names:
 
 @dataclass(frozen=True)
 class ScopeColumn:
-    """A column as queries see it: its name, its qualifier, and its value over the plan.
+    """A column in a scope: its name, its qualifier, and its value over the plan.
 
-    ``hidden`` columns (the sides of USING that are not shown) are found by qualified name only, ``unlisted`` ones (windows
-    of time, which the query computes) by name, but ``*`` has neither.
+    ``*`` includes neither hidden nor unlisted columns. hidden: the column is found by its qualified name only (the keys of
+    USING that are not shown). unlisted: the column is found by its name (time windows, which the query computes).
     """
 
     name: str
@@ -44,7 +44,7 @@ class ScopeColumn:
 
 @dataclass(frozen=True)
 class ResolvedName:
-    """A name's value, the column it belongs to, and the parts of the name that are struct fields of the value."""
+    """The value of a name, its column, and the remaining parts of the name, which are struct fields of the value."""
 
     value: Expr
     column: str
@@ -53,7 +53,7 @@ class ResolvedName:
 
 @dataclass(frozen=True)
 class Scope:
-    """Columns in the order ``*`` gives them."""
+    """Columns in the order of ``*``."""
 
     columns: tuple[ScopeColumn, ...]
     facts: SessionFacts = field(default_factory=SessionFacts)
@@ -86,13 +86,13 @@ class Scope:
         return None
 
     def _is_under(self, column: ScopeColumn, qualifier: tuple[str, ...]) -> bool:
-        """True if the column's qualifier ends in this one; hidden columns are found by qualified name only."""
+        """True if the column's qualifier ends with this one; hidden columns match a non-empty qualifier only."""
         if not qualifier:
             return not column.hidden
         return tuple(map(self.facts.fold, column.qualifier[-len(qualifier) :])) == qualifier
 
     def star(self, qualifier: tuple[str, ...]) -> tuple[ScopeColumn, ...]:
-        """The columns of ``*`` or ``t.*``, which has the hidden ones, too, and first."""
+        """The columns of ``*`` or ``t.*``; the latter begins with the hidden columns."""
         if not qualifier:
             return self.visible
         fold = self.facts.fold
@@ -105,7 +105,7 @@ class Scope:
         return [".".join((*c.qualifier, c.name)) for c in self.visible]
 
     def candidates(self) -> str:
-        """The columns there are, for error messages."""
+        """A list of the existing columns, for error messages."""
         return ", ".join(self.names()) or "(none)"
 
     def concat(self, other: Scope) -> Scope:
@@ -113,7 +113,7 @@ class Scope:
         return Scope(self.columns + other.columns, self.facts)
 
     def renamed(self, qualifier: tuple[str, ...], names: Iterable[str] | None = None) -> Scope:
-        """The visible columns under one new qualifier, perhaps with new names."""
+        """The visible columns with a new qualifier, and optionally with new names."""
         visible = self.visible
         new_names = [c.name for c in visible] if names is None else list(names)
         return Scope(

@@ -1,4 +1,4 @@
-"""SQL data types to Arrow types."""
+"""Converts SQL data types to Arrow types."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _PLAIN = {
 
 
 def arrow_type(node: ast.TypeNode, time_zone: str) -> pa.DataType | None:
-    """The Arrow type of a type as written; None for one the engine has no form of.
+    """The Arrow type of a SQL type; None if the engine does not support it.
 
     A cast to ``varchar(n)`` or ``char(n)`` is a cast to string in Spark.
     """

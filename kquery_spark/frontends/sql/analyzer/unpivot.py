@@ -1,4 +1,4 @@
-"""UNPIVOT: a row for each of some columns."""
+"""UNPIVOT: turns columns into rows."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def unpivoted(queries: QueryAnalyzer, relation: ResolvedRelation, node: r.Unpivo
 def _columns(
     queries: QueryAnalyzer, relation: ResolvedRelation, node: r.UnpivotColumns, count: int
 ) -> list[Expr]:
-    """The columns whose values make one row, one for each value column."""
+    """The columns whose values form one row, one per value column."""
     analyzer = queries.expressions(relation.scope, None, "UNPIVOT", relation.plan)
     columns = [analyzer.expr(ast.Name(path, pos=node.pos)) for path in node.columns]
     if not all(isinstance(column, Column) for column in columns):
@@ -61,7 +61,7 @@ def _columns(
 
 
 def _common(queries: QueryAnalyzer, node: r.Unpivot, columns: Sequence[Expr]) -> list[Expr]:
-    """The columns that go to one value column, at one type; strings do not mix with others."""
+    """Cast the columns of one value column to their common type; strings cannot be combined with other types."""
     dtypes = [column.dtype for column in columns]
     if len({dtype == t.STRING for dtype in dtypes if dtype != t.NULL}) < 2:
         try:

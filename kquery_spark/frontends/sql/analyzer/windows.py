@@ -1,4 +1,4 @@
-"""Window calls of a SELECT, gathered into Window nodes below the select list."""
+"""Collects the window calls of a SELECT in Window nodes below the select list."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.logical import LogicalPlan, Window
 
 @dataclass(frozen=True)
 class WindowMark(Expr):
-    """A call with its window, until the node that computes it is built."""
+    """A placeholder for a window call, until the node that computes it is built."""
 
     call: WindowCall
     partition: tuple[Expr, ...]
@@ -46,7 +46,7 @@ class WindowMark(Expr):
 
 
 class Windows:
-    """Collects window calls and builds one node for all that share a partition and an order."""
+    """Collects window calls, and builds one Window node for all calls with the same partition and order."""
 
     def __init__(self, names: Names) -> None:
         self._names = names
@@ -54,7 +54,7 @@ class Windows:
         self._columns: dict[Expr, Expr] = {}
 
     def rewrite(self, expr: Expr) -> Expr:
-        """The expression over the windows' output."""
+        """Rewrite an expression to read the output of the Window nodes."""
         column = self._columns.get(expr)
         if column is not None:
             return column
@@ -68,7 +68,7 @@ class Windows:
         return expr.with_children([self.rewrite(c) for c in expr.children])
 
     def plan(self, child: LogicalPlan) -> LogicalPlan:
-        """The child with a Window node for each partition and order."""
+        """Add a Window node for each partition and order above the child."""
         for (partition, order), calls in self._groups.items():
             child = Window(child, tuple(calls), partition, order)
         return child

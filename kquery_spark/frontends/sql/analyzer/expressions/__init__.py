@@ -1,4 +1,4 @@
-"""Expressions of the syntax tree as engine expressions: a handler for each node class."""
+"""Translates expressions of the syntax tree to engine expressions, with a handler per node class."""
 
 from kquery_spark.frontends.sql.analyzer.expressions import (
     access,

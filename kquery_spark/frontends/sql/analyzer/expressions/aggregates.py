@@ -38,7 +38,7 @@ def aggregate_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> E
             f"allowed in {analyzer.clause}",
             node,
         )
-    # in HAVING an aggregate reads rows of the input; in ORDER BY the select list's names come first here, too
+    # in HAVING, an aggregate reads the columns of the input; in ORDER BY, names of the select list take precedence
     inner = replace(
         analyzer,
         allows_aggregates=False,
@@ -62,7 +62,7 @@ def aggregate_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> E
 
 
 def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple[str, list[Expr]]:
-    """The aggregate function that a call means and its arguments at the types it takes."""
+    """The aggregate function to which a call refers, and its arguments with implicit casts."""
     if len(node.arguments) == 1 and isinstance(node.arguments[0], ast.Star):
         args = _star_arguments(analyzer, name, node, node.arguments[0])
     else:
@@ -91,7 +91,7 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
 
 
 def _star_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call, star: ast.Star) -> list[Expr]:
-    """The arguments of ``count(*)``, which are none, and of ``count(DISTINCT *)``."""
+    """The arguments of ``count(*)``, which has none, or of ``count(DISTINCT *)``, which are all columns."""
     if name != "count":
         analyzer.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * is an argument of count alone", node)
     if star.qualifier:
@@ -115,7 +115,7 @@ def _flag_value(expr: Expr) -> bool | None:
 def _without_flags(
     analyzer: ExpressionAnalyzer, name: str, node: ast.Call, args: list[Expr]
 ) -> tuple[str, list[Expr]]:
-    """The function and its arguments after IGNORE NULLS and the flags that are not arguments of the aggregate."""
+    """Apply IGNORE NULLS and Boolean flags, which are not arguments of the aggregate; returns the function and arguments."""
     ignores_nulls = node.nulls == "IGNORE"
     if len(args) == 2 and takes_null_treatment(name):
         flag = _flag_value(args[1])
@@ -172,7 +172,7 @@ def _relative_error(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) ->
 
 
 def _number_of_values(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
-    """The constant number of values that max_by and min_by give."""
+    """The constant number of values that max_by and min_by return."""
     number = constant_of(expr)
     if number is None:
         analyzer.fail("[DATATYPE_MISMATCH.NON_FOLDABLE_INPUT] the number of values is a constant", node)

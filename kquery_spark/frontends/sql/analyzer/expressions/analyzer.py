@@ -28,13 +28,13 @@ from kquery_spark.types import names as t
 
 @dataclass
 class ExpressionAnalyzer:
-    """Turns syntax into expressions in one clause of a query.
+    """Resolves the expressions in one clause of a query.
 
-    ``clause`` is its name in error messages. ``aliases`` are earlier select items, which later ones may name.
-    ``preferred`` names win over those of ``scope`` (the select list's, in ORDER BY and HAVING). Aggregates and window
-    functions are refused unless ``allows_aggregates`` and ``allows_windows`` are set. ``plans`` produce the scope's
-    columns, so that a column taken from a DataFrame resolves by its lineage. ``time_windows`` are the columns that calls of
-    ``window`` and ``session_window`` mean.
+    clause: its name in error messages. aliases: earlier select items, which later ones may refer to. preferred: names that
+    take precedence over those of ``scope`` (the select list's names in ORDER BY and HAVING). allows_aggregates,
+    allows_windows: whether aggregates and window functions are allowed. plans: the plans that produce the scope's columns,
+    so that a column of a DataFrame can be resolved by its lineage. time_windows: the columns for calls of ``window`` and
+    ``session_window``.
     """
 
     sql: str
@@ -57,7 +57,7 @@ class ExpressionAnalyzer:
         self.convert = Conversions(self.facts)
 
     def expr(self, node: ast.Expression) -> Expr:
-        """The resolved expression; SqlError at the innermost node that is wrong."""
+        """Resolve an expression; raises SqlError at the innermost invalid node."""
         check_run()
         handler = EXPRESSIONS.get(type(node))
         try:
@@ -70,7 +70,7 @@ class ExpressionAnalyzer:
             self.fail(str(error), node)
 
     def condition(self, node: ast.Expression, clause: str) -> Expr:
-        """A boolean; ``clause`` is what the error message calls it."""
+        """Resolve a condition. clause: its name in error messages."""
         predicate = self.expr(node)
         with self.at(node):
             return self.convert.boolean(predicate, clause)
@@ -88,7 +88,7 @@ class ExpressionAnalyzer:
         return self.call("not", predicate) if is_negated else predicate
 
     def case(self, conditions: Sequence[Expr], results: Sequence[Expr], otherwise: Expr | None) -> Expr:
-        """CASE with its values at one type."""
+        """Build a CASE whose values are cast to their common type."""
         values = [*results, *([] if otherwise is None else [otherwise])]
         values = self.convert.common(values, "CASE")
         branches = tuple(zip(conditions, values[: len(results)], strict=True))
@@ -133,5 +133,5 @@ class ExpressionAnalyzer:
 
 ExpressionHandler = Callable[[ExpressionAnalyzer, Any], Expr]
 EXPRESSIONS: HandlerTable[type[Node], ExpressionHandler] = HandlerTable()
-#: Functions whose calls are more than a registry entry applied to the arguments, by their names.
+#: Handlers of functions whose calls are more than a registry entry applied to arguments, by name.
 CALLS: HandlerTable[str, ExpressionHandler] = HandlerTable()

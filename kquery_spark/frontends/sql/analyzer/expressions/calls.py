@@ -1,4 +1,4 @@
-"""Function calls: which special form, window function, aggregate or scalar function a name means."""
+"""Resolves function calls: a name may refer to a special form, a window function, an aggregate or a scalar function."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _size(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     size = analyzer.call(node.name[0].lower(), *analyzer.arguments(node))
     if analyzer.facts.ansi:
         return size
-    # spark.sql.legacy.sizeOfNull, which is in force outside of ANSI mode
+    # outside of ANSI mode, spark.sql.legacy.sizeOfNull is on, so that the size of NULL is -1
     return analyzer.call("coalesce", size, Literal(-1, t.INT))
 
 

@@ -1,4 +1,4 @@
-"""Calls that stand for expressions of other functions, as Spark replaces them."""
+"""Calls that are replaced by expressions of other functions, as in Spark."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kquery_spark.types import names as t
 
 
 def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call, *counts: int) -> list[Expr]:
-    """The arguments of a call that takes one of these numbers of them."""
+    """The arguments of a call; raises an error unless their number is one of the allowed ones."""
     if len(node.arguments) not in counts:
         expected = " or ".join(map(str, counts))
         raise PlanError(
@@ -22,7 +22,7 @@ def _arguments(analyzer: ExpressionAnalyzer, node: ast.Call, *counts: int) -> li
 
 @CALLS.handles("assert_true")
 def _assert_true(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """NULL where the condition is true, otherwise an error."""
+    """ASSERT_TRUE: NULL if the condition is true, otherwise an error."""
     _arguments(analyzer, node, 1, 2)
     condition = analyzer.condition(node.arguments[0], "IF")
     message: Expr = Literal("the condition is not true!", t.STRING)
@@ -39,7 +39,7 @@ def _regexp_count(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 @CALLS.handles("regexp_substr")
 def _regexp_substr(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """The first match; NULL where it is empty, as where there is none."""
+    """REGEXP_SUBSTR: the first match; NULL if it is empty, or if there is none."""
     text, pattern = _arguments(analyzer, node, 2)
     match = analyzer.call("regexp_extract", text, pattern, Literal(0, t.INT))
     is_empty = analyzer.call("eq", match, Literal("", t.STRING))
@@ -54,7 +54,7 @@ def _zeroifnull(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 @CALLS.handles("convert_timezone")
 def _convert_timezone(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """From the session's time zone, unless the call names one."""
+    """CONVERT_TIMEZONE: the source is the session's time zone unless the call specifies one."""
     zones_and_time = _arguments(analyzer, node, 2, 3)
     own_zone = [Literal(analyzer.facts.time_zone, t.STRING)] if len(zones_and_time) == 2 else []
     return analyzer.call("convert_timezone", *own_zone, *zones_and_time)

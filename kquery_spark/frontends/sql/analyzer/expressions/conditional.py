@@ -43,7 +43,7 @@ def cast(analyzer: ExpressionAnalyzer, node: ast.Cast) -> Expr:
 
 
 def as_try_cast(converted: Expr) -> Expr:
-    """A cast that gives NULL where the value does not fit; other expressions stay as they are."""
+    """Convert a cast to a TRY_CAST, which returns NULL for values that do not fit; other expressions are unchanged."""
     if isinstance(converted, Cast):
         return Cast(converted.child, converted.to, EvalMode.TRY, converted.tz)
     return converted

@@ -19,7 +19,7 @@ from kquery_spark.types import names as t
 
 
 def higher_order(analyzer: ExpressionAnalyzer, entry: HigherOrderFunction, node: ast.Call) -> Expr:
-    """TRANSFORM, FILTER, AGGREGATE and their like; a lambda's parameters hide columns of their names."""
+    """TRANSFORM, FILTER, AGGREGATE etc.; a lambda's parameters hide columns with the same names."""
     functions = node.arguments[entry.arguments :]
     arguments = [analyzer.expr(argument) for argument in node.arguments[: entry.arguments]]
     if entry.without_lambda and not functions:
@@ -39,7 +39,7 @@ def _aggregate_lambda(
     arguments: list[Expr],
     lambdas: Sequence[ast.Lambda],
 ) -> Expr:
-    """AGGREGATE: a state that a lambda changes, and what another one gives of the last state."""
+    """AGGREGATE: one lambda updates the state, and an optional second one converts the last state to the result."""
     array, zero = arguments
     if zero.dtype != t.nullable_within(zero.dtype):
         raise Unsupported(f"{entry.name} from nested values that hold no NULL is not supported")
@@ -74,7 +74,7 @@ def _lambda(
 
 
 def _body_scope(analyzer: ExpressionAnalyzer, parameters: tuple[str, ...], columns: list[Column]) -> Scope:
-    """The names that come first in a lambda's body: its parameters, then those of the lambdas around it."""
+    """The names that take precedence in a lambda's body: its parameters, then those of enclosing lambdas."""
     fold = analyzer.facts.fold
     own_names = {fold(parameter) for parameter in parameters}
     if len(own_names) < len(columns):

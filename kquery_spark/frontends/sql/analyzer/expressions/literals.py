@@ -1,4 +1,4 @@
-"""Literals of the syntax tree as typed values."""
+"""Translates literals of the syntax tree to typed values."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def _in_preferred_scope(
     except SqlError:
         if analyzer.clause != "ORDER BY":
             raise
-        return None  # of two selected columns of a name, ORDER BY means neither: the input's may be meant
+        return None  # ambiguous in the select list, so ORDER BY may refer to a column of the input
 
 
 def _select_alias(
@@ -96,7 +96,7 @@ def _select_alias(
 
 
 def _by_lineage(analyzer: ExpressionAnalyzer, node: ast.Name) -> ResolvedName | None:
-    """The column of the name's lineage, even if another column has its name or it is hidden."""
+    """Find the column with the name's lineage, even if it is hidden or another column has the same name."""
     if not (node.origin and analyzer.plans):
         return None
     candidates = [c for c in analyzer.scope.columns if _has_lineage(analyzer, c, node)]

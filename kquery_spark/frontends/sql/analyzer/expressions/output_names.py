@@ -24,7 +24,7 @@ def output_name(node: ast.Expression, analyzer: ExpressionAnalyzer) -> str:
 
 @dataclass(frozen=True)
 class AnalyzerNamingContext(NamingContext):
-    """A naming.Context that answers from an analyzer's scope."""
+    """A NamingContext based on an analyzer's scope."""
 
     analyzer: ExpressionAnalyzer
 

@@ -17,7 +17,7 @@ from kquery_spark.types import names as t
 
 @CALLS.handles("from_json")
 def _from_json(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """The record of a string, by a constant schema and without options."""
+    """FROM_JSON with a constant schema and without options."""
     if len(node.arguments) == 3:
         raise Unsupported("from_json with options is not supported")
     if len(node.arguments) != 2:
@@ -34,7 +34,7 @@ def _from_json(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 
 def _record_type(schema: str, time_zone: str) -> pa.DataType:
-    """The type that a schema is: that of the columns that it lists, or that which it names."""
+    """Parse a schema string, which is a list of columns (``a INT, b STRING``) or the name of a type."""
     try:
         node = parse_type(f"struct<{schema}>")
     except SqlError:

@@ -72,7 +72,7 @@ def _if(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
         )
     condition = analyzer.condition(node.arguments[0], "IF")
     if condition == Literal(True, t.BOOL):
-        # TRUE decides whether a CASE can be NULL; an IF can whatever its condition
+        # with the condition TRUE, a CASE is nullable only if this branch is, but an IF if any branch is
         condition = Call.of("and", condition, condition)
     yes, no = (analyzer.expr(a) for a in node.arguments[1:])
     return analyzer.case([condition], [yes], no)
@@ -181,7 +181,7 @@ def _check_two(node: ast.Call) -> None:
 
 @CALLS.handles("greatest", "least")
 def _extremum(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """greatest and least, which do not turn strings into other types."""
+    """GREATEST and LEAST, which do not cast strings to other types."""
     args = analyzer.arguments(node)
     types = {a.dtype for a in args if a.dtype != t.NULL}
     if t.STRING in types and len(types) > 1:
@@ -212,7 +212,7 @@ def _try_to_timestamp(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
 
 
 def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr | None:
-    """A call of a function that is more than a registry entry applied to the arguments; None for all others."""
+    """A call of a special form; None if the function is a registry entry applied to its arguments."""
     handler = CALLS.get(name)
     if handler is not None:
         return handler(analyzer, node)
@@ -242,7 +242,7 @@ def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
 
 
 def _cast_function(analyzer: ExpressionAnalyzer, type_name: str, node: ast.Call) -> Expr:
-    """``int(x)`` and its like."""
+    """A cast written as a function, such as ``int(x)``."""
     if len(node.arguments) != 1:
         analyzer.fail(no_such_function(type_name), node)
     parameters = (10, 0) if type_name == "decimal" else ()

@@ -58,7 +58,7 @@ def in_subquery(analyzer: ExpressionAnalyzer, node: ast.InSubquery) -> Expr:
 def _compared_columns(
     analyzer: ExpressionAnalyzer, plan: LogicalPlan, columns: list[Expr], converted: list[Expr]
 ) -> LogicalPlan:
-    """The subquery's plan with just the compared columns, at their common types."""
+    """Project the subquery's plan to the compared columns, cast to their common types."""
     unchanged = all(new is old for new, old in zip(converted, columns, strict=True))
     if unchanged and len(plan.schema) == len(columns):
         return plan
@@ -81,6 +81,6 @@ def _analyzed(analyzer: ExpressionAnalyzer, query: Query) -> tuple[ResolvedRelat
 
 
 def _outer_row(analyzer: ExpressionAnalyzer) -> OuterRow:
-    """The row around a subquery, which does not see earlier aliases of the select list."""
+    """The outer row of a subquery, in which earlier aliases of the select list are not visible."""
     without_aliases = replace(analyzer, aliases={})
     return OuterRow(partial(find_name, without_aliases), analyzer.names)

@@ -13,7 +13,7 @@ from kquery_spark.types.units import DAY_MICROS
 
 
 def interval_arithmetic(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr | None:
-    """A sum or difference with an interval that is written out; None for other arithmetic."""
+    """A sum or difference with an interval literal; None for other arithmetic."""
     months = months_of(analyzer, node.right)
     if months is not None:
         if node.op == "-":
@@ -45,7 +45,7 @@ def _months_first(analyzer: ExpressionAnalyzer, node: ast.Binary, months: Expr) 
 
 
 def typed_arithmetic(analyzer: ExpressionAnalyzer, op: str, left: Expr, right: Expr) -> Expr | None:
-    """Arithmetic whose types make it one of dates, timestamps or intervals; None for ordinary arithmetic."""
+    """Arithmetic of dates, timestamps or intervals, determined by the types; None for ordinary arithmetic."""
     match op:
         case "+":
             return _sum(analyzer, left, right)
@@ -86,7 +86,7 @@ def _difference(analyzer: ExpressionAnalyzer, left: Expr, right: Expr) -> Expr |
 
 
 def _common_timestamp(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
-    """The timestamp that both are subtracted as; None unless one is a timestamp and the other that or a date."""
+    """The timestamp type for a subtraction; None unless one operand is a timestamp and the other a timestamp or a date."""
     for dtype, other in ((left, right), (right, left)):
         if pa.types.is_timestamp(dtype):
             return dtype if pa.types.is_timestamp(other) or other == t.DATE else None
@@ -135,7 +135,7 @@ def _make_year_month_interval(analyzer: ExpressionAnalyzer, node: ast.Call) -> E
     parts: list[Expr] = [Literal(0, t.INT), Literal(0, t.INT)]
     for index, argument in enumerate(node.arguments):
         parts[index] = analyzer.convert.cast(analyzer.expr(argument), t.INT)
-    return Call.of("make_ym_interval", *parts)  # too long a one is an error in every session
+    return Call.of("make_ym_interval", *parts)  # an interval that is too long is an error in every session
 
 
 def _add_months(analyzer: ExpressionAnalyzer, value: Expr, interval: Expr) -> Expr | None:

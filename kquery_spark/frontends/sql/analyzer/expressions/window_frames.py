@@ -28,7 +28,7 @@ _CURRENT_ROW = Literal(0, t.INT)
 def frame_of(
     analyzer: ExpressionAnalyzer, name: str, spec: ast.WindowSpec, order: tuple[SortKey, ...]
 ) -> Frame:
-    """The frame of a window function; SqlError for a frame that the function or Spark does not take."""
+    """The frame of a window function; raises SqlError for a frame that the function or Spark does not allow."""
     written = spec.frame
     entry = window_function(name)
     if written is None:
@@ -48,7 +48,7 @@ def frame_of(
 
 
 def _default_frame(entry: WindowFunction | None, order: tuple[SortKey, ...]) -> Frame:
-    """The frame of a window function, or of an aggregate (None), that is called without one."""
+    """The default frame of a window function, or of an aggregate (None)."""
     if entry is not None and not entry.framed:
         return WHOLE_PARTITION if entry.is_offset else UP_TO_ROW
     return UP_TO_PEERS if order else WHOLE_PARTITION
@@ -68,7 +68,7 @@ def _check_bound_kinds(analyzer: ExpressionAnalyzer, frame: ast.WindowFrame, is_
 def _bound(
     analyzer: ExpressionAnalyzer, bound: ast.FrameBound, unit: FrameUnit, order: tuple[SortKey, ...]
 ) -> Literal | None:
-    """A bound as a constant that is added to the current row; None if it is unbounded."""
+    """A frame bound as a constant offset from the current row; None if it is unbounded."""
     if bound.kind.startswith("UNBOUNDED"):
         return None
     if bound.offset is None:
@@ -104,7 +104,7 @@ def _range_offset_type(
     offset: Expr,
     order: tuple[SortKey, ...],
 ) -> pa.DataType:
-    """The type of what is added to the sort key."""
+    """The type of the offset that is added to the sort key."""
     if len(order) != 1:
         analyzer.fail(
             "[DATATYPE_MISMATCH.RANGE_FRAME_MULTI_ORDER] RANGE with an offset needs one ORDER BY key", bound

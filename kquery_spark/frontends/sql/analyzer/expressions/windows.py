@@ -83,7 +83,7 @@ def _window_spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec
 
 
 def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple[str, list[Expr], bool]:
-    """The function that the call means, its arguments, and whether it ignores NULLs."""
+    """The function to which the call refers, its arguments, and whether it ignores NULLs."""
     entry = window_function(name)
     if entry is None:
         name, args = aggregate_arguments(analyzer, name, node)
@@ -99,7 +99,7 @@ def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple
 
 
 def _converted_arguments(analyzer: ExpressionAnalyzer, entry: WindowFunction, args: list[Expr]) -> list[Expr]:
-    """The arguments with their constants as numbers and the default of lag and lead at the value's type."""
+    """The arguments, with constants as numbers, and with the default of LAG and LEAD cast to the value's type."""
     if entry.name == "nth_value" and len(args) == 3:
         raise Unsupported("nth_value with a third argument is not supported")
     if entry.is_offset and len(args) > 2:

@@ -1,4 +1,4 @@
-"""Function calls, TRIM, EXTRACT and windows in column names."""
+"""Prints function calls, TRIM, EXTRACT and windows in column names."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def call(writer: NameWriter, node: ast.Call) -> str:
 
 
 def _arguments(writer: NameWriter, name: str, node: ast.Call, strings: list[str]) -> str:
-    """DISTINCT and the arguments, with those that Spark adds."""
+    """Print DISTINCT and the arguments, including those that Spark adds."""
     written = ", ".join(strings)
     if node.distinct and isinstance(node.arguments[0], ast.Star):
         written = writer.context.star_text()
@@ -57,7 +57,7 @@ def extract(writer: NameWriter, node: ast.Extract) -> str:
 
 @PRINTERS.handles(ast.Trim)
 def trim(writer: NameWriter, node: ast.Trim) -> str:
-    """TRIM, which is an ordinary call where it has no characters."""
+    """Print TRIM, which is an ordinary call if it has no characters."""
     side = node.side.upper() or "BOTH"
     source = writer.text(node.source)
     if node.characters is not None:
@@ -84,14 +84,14 @@ def _window(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call)
 
 
 def _frame(writer: NameWriter, spec: ast.WindowSpec, frame: ast.WindowFrame) -> str:
-    """A frame as written."""
+    """Print a frame as written."""
     is_range = frame.unit.upper() == "RANGE"
     key = spec.order_by[0].expression if spec.order_by and is_range else None
     return f"{frame.unit} BETWEEN {_bound(writer, frame.start, key)} AND {_bound(writer, frame.end, key)}"
 
 
 def _default_frame(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call) -> str:
-    """The frame that Spark gives a call without one."""
+    """Print the default frame that Spark adds to a call."""
     entry = window_function(name)
     if entry is not None and entry.frame_text:
         offset = writer.text(node.arguments[1]) if len(node.arguments) > 1 else "1"
@@ -102,7 +102,7 @@ def _default_frame(writer: NameWriter, spec: ast.WindowSpec, name: str, node: as
 
 
 def _bound(writer: NameWriter, bound: ast.FrameBound, key: ast.Expression | None) -> str:
-    """A frame's bound; ``key`` is what a RANGE frame is sorted by."""
+    """Print a bound of a frame. key: the sort key of a RANGE frame."""
     if bound.offset is None:
         return bound.kind
     offset = writer.text(bound.offset)

@@ -1,4 +1,4 @@
-"""The name of an output column."""
+"""Determines the name of an output column."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def column_name(node: ast.Expression, context: NamingContext) -> str:
 
 
 def _is_path(node: ast.Expression) -> bool:
-    """True if fields of this are one dotted name: ``(a).b.c``."""
+    """True if field accesses of this node form one dotted name: ``(a).b.c``."""
     return isinstance(node, ast.Name) or (isinstance(node, ast.Field) and _is_path(node.base))

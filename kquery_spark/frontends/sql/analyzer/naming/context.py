@@ -15,7 +15,7 @@ LAMBDA_VARIABLE = "namedlambdavariable()"
 
 
 class NamingContext(Protocol):
-    """Resolves what is inside an expression that is printed."""
+    """Resolves names, types and windows inside of an expression that is printed."""
 
     def name_text(self, node: ast.Name) -> str:
         """Print a resolved name, without its qualifier."""
@@ -24,17 +24,17 @@ class NamingContext(Protocol):
         """Print ``*`` as the argument of ``count(DISTINCT *)``: as all columns."""
 
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
-        """The type of an operand; None for one that has no type by itself."""
+        """The type of an operand; None if it has no type of its own."""
 
     def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
-        """The window that a call's OVER names or spells out."""
+        """The window of a call's OVER clause, by name or as written."""
 
     def captured_names(self, query: Query) -> list[str]:
-        """The columns of the outer row that a subquery reads, as often as it names them."""
+        """The columns of the outer row that a subquery reads, with repetitions."""
 
 
 class LambdaContext(NamingContext):
-    """A NamingContext inside a lambda's body: its parameters come first."""
+    """A NamingContext inside of a lambda's body, in which its parameters take precedence."""
 
     def __init__(self, enclosing: NamingContext, parameters: tuple[str, ...]) -> None:
         self._enclosing = enclosing
@@ -42,7 +42,7 @@ class LambdaContext(NamingContext):
 
     @override
     def name_text(self, node: ast.Name) -> str:
-        """A parameter prints without its name."""
+        """Print a name; Spark prints lambda parameters without their names."""
         if node.parts[0].lower() in self._parameters:
             return ".".join((LAMBDA_VARIABLE, *node.parts[1:]))
         return self._enclosing.name_text(node)

@@ -1,4 +1,4 @@
-"""Names, access, predicates, subqueries, CASE and CAST in column names."""
+"""Prints names, field access, predicates, subqueries, CASE and CAST in column names."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def field(writer: NameWriter, node: ast.Field) -> str:
 
 @PRINTERS.handles(ast.Subscript)
 def subscript(writer: NameWriter, node: ast.Subscript) -> str:
-    """``base[index]``, or ``base.name`` where the subscript is a field's name."""
+    """``base[index]``, or ``base.name`` if the subscript is the name of a field."""
     base, index = writer.text(node.base), writer.text(node.index)
     return f"{base}.{index}" if _is_field_access(writer, node) else f"{base}[{index}]"
 
@@ -65,7 +65,7 @@ def _is_field_access(writer: NameWriter, node: ast.Subscript) -> bool:
 
 @PRINTERS.handles(ast.Row)
 def row(writer: NameWriter, node: ast.Row) -> str:
-    """``(a, b)`` as the struct that it is."""
+    """``(a, b)``, printed as a struct."""
     fields = (
         f"{_field_name(item, position)}, {writer.text(item)}" for position, item in enumerate(node.items, 1)
     )
@@ -183,7 +183,7 @@ def _compared_values(writer: NameWriter, node: ast.Expression) -> str:
 
 @PRINTERS.handles(ast.CaseExpression)
 def case(writer: NameWriter, node: ast.CaseExpression) -> str:
-    """CASE; the one with an operand shows its comparisons."""
+    """CASE; if it has an operand, the comparisons with it are printed."""
     parts = ["CASE"]
     for when in node.branches:
         condition = writer.text(when.condition)
@@ -197,7 +197,7 @@ def case(writer: NameWriter, node: ast.CaseExpression) -> str:
 
 @PRINTERS.handles(ast.Cast)
 def cast(writer: NameWriter, node: ast.Cast) -> str:
-    """``CAST(x AS type)``; casts to nested types do not show."""
+    """``CAST(x AS type)``; casts to nested types are not printed."""
     if isinstance(node.type, ArrayType | MapType | StructType):
         return writer.text(node.operand)
     word = "TRY_CAST" if node.is_try else "CAST"

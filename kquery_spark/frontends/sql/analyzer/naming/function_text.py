@@ -1,4 +1,4 @@
-"""Function calls as Spark shows them in column names: their names, and the arguments that Spark adds."""
+"""Prints the names of functions in column names, and the arguments that Spark adds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MODES = {"true": "mode() WITHIN GROUP (ORDER BY {0} DESC)"}  # the flag is not 
 
 
 def special_call_text(name: str, arguments: Sequence[str]) -> str | None:
-    """A call that Spark shows as an operator, or as its argument alone; None for all others."""
+    """Print a call that Spark shows as an operator, or only as its argument; None for other calls."""
     shape = call_form(name).shape
     if shape is not None and len(arguments) == shape[0]:
         return shape[1].format(*arguments)
@@ -30,7 +30,7 @@ def default_arguments(name: str, count: int) -> str:
 
 
 def function_name_text(name: str, ignores_nulls: bool = False) -> str:
-    """The name Spark gives a function."""
+    """The name that Spark prints for a function."""
     if ignores_nulls and aggregate_of(name) != name:
         return aggregate_of(name)
     return call_form(name).name_of(name)

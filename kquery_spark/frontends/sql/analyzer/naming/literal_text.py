@@ -1,4 +1,4 @@
-"""Literals as Spark shows them in the names of columns: numbers, dates, timestamps, intervals."""
+"""Prints literals in column names: numbers, dates, timestamps, intervals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def interval(writer: NameWriter, node: ast.IntervalLiteral) -> str:
 
 
 def _moment_text(node: ast.TypedLiteral) -> str:
-    """A date or a timestamp as Spark shows its value; one with a zone as it was written."""
+    """Print the value of a date or timestamp; a timestamp with a zone is printed as written."""
     match = _MOMENT.fullmatch(node.text.strip())
     if match is None:
         return node.text
@@ -105,7 +105,7 @@ def interval_text(node: ast.IntervalLiteral) -> str:
 
 
 def java_float(value: float) -> str:
-    """A float's own digits, not those of the double that it is equal to."""
+    """Print a float with the digits of a float, not with those of the equal double."""
     return java_double(float(str(np.float32(value))))
 
 

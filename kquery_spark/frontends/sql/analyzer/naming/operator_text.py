@@ -1,4 +1,4 @@
-"""Operators in column names; sums with dates and timestamps show as the functions they become."""
+"""Prints operators in column names; sums with dates and timestamps are printed as the functions that implement them."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _is_moment(dtype: pa.DataType | None) -> bool:
 
 
 def _is_interval(node: ast.Expression) -> bool:
-    """True if an expression is an interval by its own text: a literal, or arithmetic with one."""
+    """True if an expression is an interval by its syntax: a literal, or arithmetic with one."""
     if isinstance(node, ast.Binary):
         return node.op in ("+", "-", "*", "/") and (_is_interval(node.left) or _is_interval(node.right))
     return isinstance(node, ast.IntervalLiteral)

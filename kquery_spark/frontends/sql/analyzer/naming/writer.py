@@ -1,4 +1,4 @@
-"""Prints expressions as Spark's ``Expression.sql`` does: a printer for each node class, else plain SQL."""
+"""Prints expressions like Spark's ``Expression.sql``: with a printer per node class, otherwise as plain SQL."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class NameWriter:
     context: NamingContext
 
     def text(self, node: ast.Expression) -> str:
-        """The expression inside a column's name."""
+        """Print an expression inside of a column name."""
         printer = PRINTERS.get(type(node))
         return to_sql(node) if printer is None else printer(self, node)
 

@@ -37,7 +37,7 @@ class SelectAnalyzer:
     def analyze(
         self, order_by: Sequence[ast.SortItem] = (), windows: Sequence[q.NamedWindow] = ()
     ) -> ResolvedRelation:
-        """The plan and its columns' names; ``order_by`` is the query's, which may read columns that are not selected."""
+        """Analyze the block. order_by: the query's sort items, which may read columns that are not selected."""
         node, outer = self._node, self._context.outer
         relation = self._queries.relations.relation(node.relation, outer)
         for view in node.lateral_views:
@@ -50,7 +50,7 @@ class SelectAnalyzer:
         return self._project(relation, order_by)
 
     def _project(self, relation: ResolvedRelation, order_by: Sequence[ast.SortItem]) -> ResolvedRelation:
-        """Everything after WHERE."""
+        """Analyze all clauses after WHERE."""
         self._context, relation = with_time_window(self._context, relation, order_by)
         relation, items = select_items(self._context, relation)
         selected = Scope(tuple(ScopeColumn(i.name, i.expr) for i in items), relation.scope.facts)
@@ -77,7 +77,7 @@ class SelectAnalyzer:
         return clauses or any(contains(e, is_aggregate) for e in exprs)
 
     def _named_windows(self, nodes: Sequence[q.NamedWindow]) -> dict[str, ast.WindowSpec]:
-        """The windows of WINDOW by name; one may be another's name."""
+        """The windows of the WINDOW clause by name; a window may refer to another one by name."""
         written: dict[str, ast.Window] = {}
         for node in nodes:
             if node.name in written:

@@ -31,9 +31,9 @@ class SelectItem:
 
 @dataclass(frozen=True)
 class SelectContext:
-    """One SELECT under analysis: its syntax, the outer row, the plans that its scopes' columns come from, its windows.
+    """One SELECT under analysis: its syntax, the outer row, the plans that produce its scopes' columns, and its windows.
 
-    time_windows: the columns that calls of ``window`` and ``session_window`` are; session: that of a session window.
+    time_windows: the columns for calls of ``window`` and ``session_window``. session: the column of a session window.
     """
 
     queries: QueryAnalyzer
@@ -66,7 +66,7 @@ class SelectContext:
         )
 
     def ordinal(self, node: ast.Expression, count: int, clause: str) -> int | None:
-        """The index of the column that an integer in ORDER BY or GROUP BY means; None for other expressions."""
+        """The column index to which an integer in ORDER BY or GROUP BY refers; None for other expressions."""
         if not isinstance(node, ast.IntegerLiteral):
             return None
         if not 1 <= node.value <= count:

@@ -23,12 +23,12 @@ class BlockExpressions:
         yield from (condition for condition in (self.having, self.qualify) if condition is not None)
 
     def map(self, rewrite: Callable[[Expr], Expr]) -> BlockExpressions:
-        """Every expression rewritten, in the order of iteration."""
+        """Rewrite all expressions, in the order of iteration."""
         items = tuple(rewrite(item) for item in self.items)
         return BlockExpressions(items, self.sort_keys, self.having, self.qualify).map_others(rewrite)
 
     def map_others(self, rewrite: Callable[[Expr], Expr]) -> BlockExpressions:
-        """Every expression but the select list's rewritten, in the order of iteration."""
+        """Rewrite all expressions except those of the select list, in the order of iteration."""
         sort_keys = tuple(rewrite(key) for key in self.sort_keys)
         having = None if self.having is None else rewrite(self.having)
         qualify = None if self.qualify is None else rewrite(self.qualify)

@@ -24,7 +24,7 @@ from kquery_spark.logical import LogicalPlan
 def aggregate(
     context: SelectContext, relation: ResolvedRelation, items: Sequence[SelectItem], exprs: BlockExpressions
 ) -> tuple[LogicalPlan, BlockExpressions]:
-    """The Aggregate node over the relation, and the block's expressions over its output."""
+    """Build the Aggregate over the relation, and rewrite the block's expressions to read its output."""
     group_by = context.node.group_by
     grouping = Grouping(context.queries.names, grouped=bool(group_by and group_by.elements))
     child = _add_keys(context, relation, items, grouping)
@@ -41,7 +41,7 @@ def aggregate(
 def _add_keys(
     context: SelectContext, relation: ResolvedRelation, items: Sequence[SelectItem], grouping: Grouping
 ) -> LogicalPlan:
-    """Adds the keys of GROUP BY; returns the child of the Aggregate, expanded where there are grouping sets."""
+    """Add the keys of GROUP BY; returns the child of the Aggregate, which is an Expand if there are grouping sets."""
     group_by = context.node.group_by
     if group_by is None:
         return relation.plan
@@ -88,7 +88,7 @@ def _key_resolver(
 def _over_groups(
     context: SelectContext, grouping: Grouping, relation: ResolvedRelation, item: SelectItem, expr: Expr
 ) -> Expr:
-    """A select item over the grouped rows."""
+    """Rewrite a select item to read the grouped rows."""
     with context.expressions(relation.scope, "").at(item.node or context.node):
         rewritten = grouping.rewrite(expr)
         if contains(rewritten, is_correlated):
@@ -100,7 +100,7 @@ def _over_groups(
 
 
 def _condition_over_groups(context: SelectContext, grouping: Grouping, expr: Expr) -> Expr:
-    """A condition or sort key over the grouped rows, where other columns are simply not there."""
+    """Rewrite a condition or sort key to read the grouped rows, in which other columns do not exist."""
     try:
         return grouping.rewrite(expr)
     except PlanError as error:

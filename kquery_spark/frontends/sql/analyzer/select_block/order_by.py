@@ -18,7 +18,7 @@ def sort_keys(
     relation: ResolvedRelation,
     selected: Scope,
 ) -> list[SortKey]:
-    """The keys; the names of selected columns come first, after DISTINCT there are no others."""
+    """Resolve the sort keys; names of selected columns take precedence, and with DISTINCT only these can be used."""
     if context.node.distinct:
         columns = Scope(tuple(_selected_column(i, relation.scope) for i in items), selected.facts)
         analyzer = context.expressions(columns, "ORDER BY")
@@ -37,7 +37,7 @@ def sort_keys(
 
 
 def _selected_column(item: SelectItem, scope: Scope) -> ScopeColumn:
-    """A selected column with the qualifier that it still has when it is selected as it is."""
+    """A selected column in the scope of ORDER BY; it retains its qualifier if it is selected without an alias."""
     if item.node is None or isinstance(item.node, ast.Name):
         for column in scope.columns:
             if column.value == item.expr and column.name == item.name:

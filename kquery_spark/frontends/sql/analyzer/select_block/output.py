@@ -20,7 +20,7 @@ def output_relation(
     keys: Sequence[SortKey],
     order_by: Sequence[ast.SortItem],
 ) -> ResolvedRelation:
-    """The selected columns of the plan, sorted; keys that are not selected become columns until they are sorted by."""
+    """Project the selected columns and sort; sort keys that are not selected are added as columns and removed afterwards."""
     distinct = context.node.distinct
     outputs = _named_outputs(context.queries.names, items, exprs)
     over_output, hidden = _keys_over_output(context, outputs, keys, order_by)
@@ -37,12 +37,12 @@ def output_relation(
 
 
 def distinct_rows(plan: LogicalPlan) -> LogicalPlan:
-    """Each different row once: a group for each."""
+    """DISTINCT: an Aggregate by all columns."""
     return Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
 
 
 def _named_outputs(names: Names, items: Sequence[SelectItem], exprs: Sequence[Expr]) -> list[Named]:
-    """The select list under unique names; a column keeps its own name where it can."""
+    """The select list with unique names; a column retains its name if that is unique."""
     outputs: list[Named] = []
     used_names: set[str] = set()
     for item, expr in zip(items, exprs, strict=True):
@@ -59,7 +59,7 @@ def _keys_over_output(
     keys: Sequence[SortKey],
     order_by: Sequence[ast.SortItem],
 ) -> tuple[list[SortKey], list[Named]]:
-    """The sort keys over the output's columns, and the columns to be added for those that are not selected."""
+    """Rewrite the sort keys to read the output's columns; returns them with the columns to add for keys not selected."""
     column_of: Mapping[Expr, Expr] = {n.expr: n.column for n in reversed(outputs)}
     output_columns = frozenset(column_of.values())
     output_names = {n.name for n in outputs}
@@ -82,14 +82,14 @@ def _keys_over_output(
 
 
 def _reads_only(expr: Expr, columns: frozenset[Expr]) -> bool:
-    """Return whether every column of the expression is one of these, not an input column of the same name."""
+    """Return whether the expression reads only these columns, not input columns with the same names."""
     if isinstance(expr, Column):
         return expr in columns
     return all(_reads_only(child, columns) for child in expr.children)
 
 
 def _with_output_columns(expr: Expr, column_of: Mapping[Expr, Expr]) -> Expr:
-    """The expression with selected expressions replaced by the columns they are selected as."""
+    """Replace selected expressions in an expression by their output columns."""
     if isinstance(expr, Literal):
         return expr
     column = column_of.get(expr)
@@ -101,7 +101,7 @@ def _with_output_columns(expr: Expr, column_of: Mapping[Expr, Expr]) -> Expr:
 
 
 def _is_aggregate_output(outputs: Sequence[Named], plan: LogicalPlan) -> bool:
-    """Return whether the select list is just what the Aggregate gives, so that nothing remains to be projected."""
+    """Return whether the select list equals the output of the Aggregate, so that no projection is needed."""
     if not isinstance(plan, Aggregate):
         return False
     return [n.name for n in outputs] == plan.schema.names and all(n.expr == n.column for n in outputs)

@@ -22,7 +22,7 @@ _MAX_NODES = 100_000
 def select_items(
     context: SelectContext, relation: ResolvedRelation
 ) -> tuple[ResolvedRelation, list[SelectItem]]:
-    """The columns of the select list, and the relation with the columns of its generators."""
+    """Resolve the select list; returns the relation with the columns of generators, and the items."""
     aliases: dict[str, Expr | None] = {}
     items: list[SelectItem] = []
     fold = relation.scope.facts.fold
@@ -49,7 +49,7 @@ def select_items(
 
 
 def _check_size(expr: Expr) -> None:
-    """Refuse an expression that names of earlier items make huge: each of them stands for a copy of its expression."""
+    """Raise an error for a huge expression: each name of an earlier item is replaced by a copy of its expression."""
     if next(islice(walk(expr), _MAX_NODES, None), None) is not None:
         raise Unsupported(
             f"names of earlier items of a select list that stand for more than {_MAX_NODES} operators are not supported"
@@ -76,7 +76,7 @@ def _star_items(context: SelectContext, node: ast.Star, relation: ResolvedRelati
 
 
 def _check_excluded(context: SelectContext, node: ast.Star, columns: Sequence[ScopeColumn]) -> None:
-    """In SQL each name of EXCEPT means one column, and each another; drop() of the API is not as strict."""
+    """Check that each name in EXCEPT refers to exactly one column, and no two to the same; ``drop`` is less strict."""
     excluded: list[Expr] = []
     for parts in node.excluded:
         values = list(dict.fromkeys(c.value for c in columns if _has_path(context, c, parts)))
@@ -88,7 +88,7 @@ def _check_excluded(context: SelectContext, node: ast.Star, columns: Sequence[Sc
 
 
 def _has_path(context: SelectContext, column: ScopeColumn, parts: tuple[str, ...]) -> bool:
-    """Return whether a column's qualified name ends in these parts."""
+    """Return whether a column's qualified name ends with these parts."""
     fold = context.queries.facts.fold
     path = (*column.qualifier, column.name)[-len(parts) :]
     return tuple(map(fold, path)) == tuple(map(fold, parts))

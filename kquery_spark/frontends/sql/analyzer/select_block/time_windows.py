@@ -25,13 +25,13 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.analyzer.select_block.context import SelectContext
 
-_MAX_WINDOWS = 1000  # that a row may be in
+_MAX_WINDOWS = 1000  # maximum number of windows that contain a row
 
 
 def with_time_window(
     context: SelectContext, relation: ResolvedRelation, order_by: Sequence[ast.SortItem]
 ) -> tuple[SelectContext, ResolvedRelation]:
-    """The relation with the window that the SELECT asks for as a column, and the context in which its calls mean that."""
+    """Add the time window of a SELECT as a column; returns a context in which its calls refer to the column."""
     node = context.node
     clauses = (*node.items, node.group_by, node.having, node.qualify, *order_by)
     calls = list(dict.fromkeys(call for clause in clauses if clause is not None for call in _calls(clause)))
@@ -61,7 +61,7 @@ def with_time_window(
 
 
 def _calls(node: Node) -> Iterator[ast.Call]:
-    """The windows of time that a clause names, but for those of its subqueries."""
+    """Yield the calls of time windows in a clause, except in its subqueries."""
     if isinstance(node, q.Query):
         return
     if isinstance(node, ast.Call) and len(node.name) == 1 and node.over is None:
@@ -73,7 +73,7 @@ def _calls(node: Node) -> Iterator[ast.Call]:
 
 
 def _with_window(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPlan, name: str) -> LogicalPlan:
-    """``window(time, width, step, offset)``: a row for each window that a row's time is in."""
+    """``window(time, width, step, offset)``: returns one row for each window that contains the row's time."""
     if not 2 <= len(call.arguments) <= 4:
         raise PlanError(
             f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] window takes 2 to 4 arguments, not {len(call.arguments)}"
@@ -132,7 +132,7 @@ def _instant(micros: Expr, time: Expr) -> Expr:
 
 
 def _with_session(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPlan, name: str) -> LogicalPlan:
-    """``session_window(time, gap)``: the window of each row, which an aggregate by it merges with those that it touches."""
+    """``session_window(time, gap)``: the window of a single row; an aggregate by it merges overlapping windows."""
     if len(call.arguments) != 2:
         raise PlanError(
             f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] session_window takes 2 arguments, not {len(call.arguments)}"
@@ -153,7 +153,7 @@ def _with_session(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPla
 
 
 def _time(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr:
-    """The time of a row; dates and strings are cast as Spark does."""
+    """The time of a row; dates and strings are cast as in Spark."""
     time = analyzer.expr(node)
     if pa.types.is_struct(time.dtype):
         raise Unsupported("a window of windows is not supported")
