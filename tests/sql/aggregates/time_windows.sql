@@ -33,7 +33,7 @@ query
 SELECT g + 1 AS h, session_window.end AS e, sum(id) + 1 AS x FROM t WHERE id < 150 GROUP BY g + 1, session_window(ts, '2 minutes') HAVING count(*) > 1 ORDER BY h, e
 
 -- gaps of the rows' own, of which one may be within another
-query expect_fallback(calendar intervals) context_declines(no constant text)
+query expect_fallback(calendar intervals) context_declines(not a constant string)
 SELECT g, session_window, count(*) FROM t GROUP BY g, session_window(ts, gap)
 
 query

@@ -140,7 +140,7 @@ def _with_session(analyzer: ExpressionAnalyzer, call: ast.Call, plan: LogicalPla
     time = _time(analyzer, call.arguments[0])
     gap = constant_of(analyzer.expr(call.arguments[1]))
     if gap is None or gap.dtype != t.STRING or gap.value is None:
-        raise Unsupported("a session_window whose gap is not a constant text is not supported")
+        raise Unsupported("a session_window whose gap is not a constant string is not supported")
     interval = _interval(gap.value)
     if interval.start == "DAY" and pa.types.is_timestamp(time.dtype) and time.dtype.tz not in (None, "UTC"):
         raise Unsupported("a session_window whose gap has days is not supported in this time zone")
