@@ -25,7 +25,9 @@ def _from_json(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     text, schema = analyzer.arguments(node)
     constant = constant_of(schema)
     if constant is None or not isinstance(constant.value, str):
-        analyzer.fail("[INVALID_SCHEMA.NON_STRING_LITERAL] the schema of from_json has to be a constant string", node)
+        analyzer.fail(
+            "[INVALID_SCHEMA.NON_STRING_LITERAL] the schema of from_json has to be a constant string", node
+        )
     if text.dtype != t.STRING:
         raise Unsupported(f"from_json of {t.spark_name(text.dtype)} is not supported")
     dtype = _record_type(constant.value, analyzer.facts.time_zone)
