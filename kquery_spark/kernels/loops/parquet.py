@@ -75,7 +75,7 @@ def flags_of(data: Any, at: Any, end: Any, out: Any) -> Any:
             return int64(-1)
         if header & _ONE:
             length = min(run * _EIGHT, count - done)
-            if at + (length + _SEVEN) // _EIGHT > end:
+            if run > end - at:  # a run is complete, also where its last values belong to no row
                 return int64(-1)
             for i in range(length):
                 index = uintp(i)
@@ -154,7 +154,7 @@ def _codes(data: Any, at: Any, end: Any, width: Any, out: Any) -> Any:
         if header & _ONE:
             length = min(run * _EIGHT, count - done)
             # the last run may have more codes than rows, since it is padded to a group of eight
-            if at + (length * group + _SEVEN) // _EIGHT > end:
+            if run * group > end - at:
                 return _BAD
             whole = _loadable(data, at, length >> _THREE, group)
             to = done

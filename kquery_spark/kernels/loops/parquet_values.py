@@ -143,7 +143,7 @@ def unpack_indices(data: Any, at: Any, end: Any, bits: Any, count: Any, out: Any
             return int64(-1)
         if header & 1:
             length = min(run * 8, count - done)
-            if ((length * bits + 7) >> 3) > end - at:
+            if run * bits > end - at:  # a run is complete, also where its last values belong to no row
                 return int64(-1)
             groups = length >> 3
             # groups that are too close to the end of the array for the loads of _unpack_groups are decoded one by one
@@ -191,9 +191,9 @@ def unpack_indices_at(
             run_start = run_end
             run_end += run * 8 if is_packed else run
             at = start + (run * bits if is_packed else (bits + 7) >> 3)
+            if at > end:
+                return int64(-1)
         number = row - run_start
-        if start + ((((number + 1) * bits if is_packed else bits) + 7) >> 3) > end:
-            return int64(-1)
         index = _index_at(data, start, number, bits) if is_packed else _repeated_index(data, start, bits)
         out[k - low] = index
         largest = max(largest, int64(index))
