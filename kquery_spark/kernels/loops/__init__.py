@@ -11,16 +11,13 @@ Only ``compiled.py`` imports this package.
 
 from kquery_spark.kernels.loops.footers import scan
 from kquery_spark.kernels.loops.parquet import codes, codes_of, matching, matching_of, where
-from kquery_spark.kernels.loops.parquet_pages import PAGE_FIELDS, TOO_MANY_PAGES, TOTALS, page_table
+from kquery_spark.kernels.loops.parquet_pages import page_table
 from kquery_spark.kernels.loops.parquet_strings import strings
 from kquery_spark.kernels.loops.parquet_values import values
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
 __all__ = [
-    "PAGE_FIELDS",
     "SLACK",
-    "TOO_MANY_PAGES",
-    "TOTALS",
     "codes",
     "codes_of",
     "field_strings",

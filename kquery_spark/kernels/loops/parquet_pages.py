@@ -32,21 +32,31 @@ from typing import Any
 import numba
 from numba import int64, uint8, uint64
 
-KIND, VALUES, BODY, SIZE, RAW_SIZE, ENCODING, LEVEL_ENCODING, LEVEL_BYTES, COMPRESSED, HEADER_KIND = range(10)
-"""Columns of the page table. KIND: the page's type. VALUES: the number of values. BODY: the position of its bytes in the
-chunk. SIZE, RAW_SIZE: their number, as stored and after decompression. ENCODING, LEVEL_ENCODING: the encodings of values and
-definition levels. LEVEL_BYTES: the size of the levels in a page of version 2. COMPRESSED: whether the values are
-compressed. HEADER_KIND: the page type of the inner header, which must be equal to KIND."""
+from kquery_spark.kernels.parquet_page_table import (
+    AS_STORED,
+    BODY,
+    COMPRESSED,
+    COMPRESSED_PAGES,
+    DATA,
+    DATA_V2,
+    DICTIONARY,
+    ENCODING,
+    HEADER_KIND,
+    INDEX_PAGES,
+    KIND,
+    LEVEL_BYTES,
+    LEVEL_ENCODING,
+    PLAIN_DICTIONARY,
+    RAW_BYTES,
+    RAW_SIZE,
+    RLE,
+    RLE_DICTIONARY,
+    SIZE,
+    SNAPPY,
+    TOO_MANY_PAGES,
+    VALUES,
+)
 
-PAGE_FIELDS = 10
-RAW_BYTES, COMPRESSED_PAGES, INDEX_PAGES = range(3)
-"""Totals of a chunk: decompressed bytes of all pages, compressed data pages, and data pages of dictionary indices."""
-
-TOTALS = 3
-AS_STORED, SNAPPY, OTHER_CODEC = 0, 1, 2
-PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY = 0, 2, 8
-DATA, DICTIONARY, DATA_V2 = 0, 2, 3
-TOO_MANY_PAGES = -2
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 12
 _UNKNOWN, _MAX_SIZE = -1, (1 << 31) - 1
 _VARINT_BITS = 63
@@ -55,7 +65,6 @@ _DATA_ENCODING, _DATA_LEVEL_ENCODING = 2, 3
 _V2_ROWS, _V2_ENCODING, _V2_DEFINITION_BYTES, _V2_REPETITION_BYTES, _V2_COMPRESSED = 3, 4, 5, 6, 7
 _PAGE_KIND, _PAGE_RAW_SIZE, _PAGE_SIZE = 1, 2, 3
 _DATA_HEADER, _DICTIONARY_HEADER, _DATA_V2_HEADER = 5, 7, 8
-_RLE = 3
 
 Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 
@@ -219,7 +228,7 @@ def _is_sound(page: Any, left: Any, is_first: Any, levels: Any) -> Any:
     if kind == DATA_V2:
         level_bytes = page[LEVEL_BYTES]
         return 0 <= level_bytes <= min(size, raw_size) and levels == (level_bytes > 0)
-    return kind == DICTIONARY or not levels or page[LEVEL_ENCODING] == _RLE
+    return kind == DICTIONARY or not levels or page[LEVEL_ENCODING] == RLE
 
 
 @numba.njit

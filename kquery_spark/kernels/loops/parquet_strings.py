@@ -22,15 +22,7 @@ import numpy as np
 from numba import int64
 
 from kquery_spark.kernels.loops.memory import copy_bytes, load32, load64, store64
-from kquery_spark.kernels.loops.parquet_pages import (
-    ENCODING,
-    PLAIN,
-    PLAIN_DICTIONARY,
-    RAW_SIZE,
-    RLE_DICTIONARY,
-    VALUES,
-    Bytes,
-)
+from kquery_spark.kernels.loops.parquet_pages import Bytes
 from kquery_spark.kernels.loops.parquet_values import (
     MAX_BITS,
     are_stored,
@@ -39,6 +31,14 @@ from kquery_spark.kernels.loops.parquet_values import (
     present,
     range_end,
     unpack_indices,
+)
+from kquery_spark.kernels.parquet_page_table import (
+    ENCODING,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RAW_SIZE,
+    RLE_DICTIONARY,
+    VALUES,
 )
 
 _LENGTH = 4  # the number of bytes of a string's size

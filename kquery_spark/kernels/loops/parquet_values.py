@@ -33,7 +33,8 @@ from kquery_spark.kernels.loops.memory import (
     store64,
 )
 from kquery_spark.kernels.loops.parquet import flags_of
-from kquery_spark.kernels.loops.parquet_pages import (
+from kquery_spark.kernels.loops.parquet_pages import Bytes, are_all_present, varint
+from kquery_spark.kernels.parquet_page_table import (
     BODY,
     DATA_V2,
     ENCODING,
@@ -44,9 +45,6 @@ from kquery_spark.kernels.loops.parquet_pages import (
     RLE_DICTIONARY,
     SIZE,
     VALUES,
-    Bytes,
-    are_all_present,
-    varint,
 )
 
 MAX_BITS = 32  # the largest bit width of a dictionary index

@@ -26,6 +26,29 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kquery_spark.kernels.parquet_page_table import (
+    AS_STORED,
+    BODY,
+    COMPRESSED,
+    COMPRESSED_PAGES,
+    DATA,
+    DATA_V2,
+    ENCODING,
+    INDEX_PAGES,
+    KIND,
+    LEVEL_BYTES,
+    OTHER_CODEC,
+    PAGE_FIELDS,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RAW_BYTES,
+    RAW_SIZE,
+    SIZE,
+    SNAPPY,
+    TOO_MANY_PAGES,
+    TOTALS,
+    VALUES,
+)
 from kquery_spark.sources.dictionary_column import PackedIndices
 from kquery_spark.sources.parquet.thrift_compact import varint
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
@@ -34,15 +57,9 @@ from kquery_spark.types.vector import Int64s
 Bytes = npt.NDArray[np.uint8]
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-_CODECS = {
-    "UNCOMPRESSED": 0,
-    "SNAPPY": 1,
-    "ZSTD": 2,
-    "GZIP": 2,
-}  # the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
-_DATA_V2 = 3
-_KIND, _VALUES, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES, _COMPRESSED = 0, 1, 2, 3, 4, 5, 7, 8
-_DICTIONARY_ENCODINGS = (0, 2)  # PLAIN and PLAIN_DICTIONARY
+# the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
+_CODECS = {"UNCOMPRESSED": AS_STORED, "SNAPPY": SNAPPY, "ZSTD": OTHER_CODEC, "GZIP": OTHER_CODEC}
+_DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -143,7 +160,7 @@ class StoredColumn:
         pages, dtype = self._pages, self.chunk.dtype
         if pages is None or pages.dictionary is None or not pages.are_indices or _is_string(dtype):
             return None
-        count = pages.dictionary[_VALUES]
+        count = pages.dictionary[VALUES]
         if pa.types.is_dictionary(dtype) or count > min(
             _MAX_DICTIONARY_VALUES, self.chunk.rows // _MIN_ROWS_PER_VALUE
         ):
@@ -159,37 +176,36 @@ class StoredColumn:
         if stored is None:
             return None
         data, pages = stored
-        starts = np.ascontiguousarray(pages[:, _BODY])
+        starts = np.ascontiguousarray(pages[:, BODY])
         # in version 1, a size of four bytes before the levels says how long they are (-1); in version 2, the header does
         first_level = -1 if self.chunk.levels else 0
-        levels = np.where(pages[:, _KIND] == _DATA_V2, pages[:, _LEVEL_BYTES], first_level)
+        levels = np.where(pages[:, KIND] == DATA_V2, pages[:, LEVEL_BYTES], first_level)
         return PackedIndices(
-            data, starts, starts + pages[:, _SIZE], np.ascontiguousarray(pages[:, _VALUES]), levels
+            data, starts, starts + pages[:, SIZE], np.ascontiguousarray(pages[:, VALUES]), levels
         )
 
     @cached_property
     def _pages(self) -> _Pages | None:
         """The page table; None if a header is not as expected. The table grows until all pages fit."""
-        kernels, chunk, totals = self._kernels, self.chunk, np.empty(self._kernels.TOTALS, np.int64)
+        kernels, chunk, totals = self._kernels, self.chunk, np.empty(TOTALS, np.int64)
         room = _FIRST_PAGES
         while True:
-            pages = np.empty((room, kernels.PAGE_FIELDS), np.int64)
+            pages = np.empty((room, PAGE_FIELDS), np.int64)
             count = kernels.page_table(
                 self._data, chunk.rows, chunk.levels, _CODECS[chunk.codec], pages, totals
             )
-            if count != kernels.TOO_MANY_PAGES or room >= _MAX_PAGES:
+            if count != TOO_MANY_PAGES or room >= _MAX_PAGES:
                 break
             room *= 8
-        raw_bytes, compressed, indices = totals.tolist()
-        if count < 0 or raw_bytes > chunk.raw_size:
+        if count < 0 or totals[RAW_BYTES] > chunk.raw_size:
             return None
         dictionary = pages[0].tolist()
-        has_dictionary = dictionary[_KIND] >= 0
+        has_dictionary = dictionary[KIND] >= 0
         return _Pages(
             dictionary if has_dictionary else None,
             pages[1 : count + 1],
-            compressed > 0,
-            has_dictionary and indices == count,
+            bool(totals[COMPRESSED_PAGES]),
+            has_dictionary and bool(totals[INDEX_PAGES] == count),
         )
 
     @cached_property
@@ -198,10 +214,10 @@ class StoredColumn:
         page = self._pages and self._pages.dictionary
         if page is None:
             return _NO_BYTES
-        stored = self._data[page[_BODY] : page[_BODY] + page[_SIZE]]
-        if page[_ENCODING] not in _DICTIONARY_ENCODINGS:
+        stored = self._data[page[BODY] : page[BODY] + page[SIZE]]
+        if page[ENCODING] not in _DICTIONARY_ENCODINGS:
             return None
-        return decompressed(self.chunk.codec, stored, page[_RAW_SIZE]) if page[_COMPRESSED] else stored
+        return decompressed(self.chunk.codec, stored, page[RAW_SIZE]) if page[COMPRESSED] else stored
 
     def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
         """Decompress the pages with selected rows into one array; returns it with a page table that points into it.
@@ -217,21 +233,21 @@ class StoredColumn:
         parts: list[Bytes] = []
         table = pages.data.copy()
         total = 0
-        for page, is_needed in zip(table, _holding(table[:, _VALUES], rows), strict=True):
-            at, size, raw_size, levels = (int(page[i]) for i in (_BODY, _SIZE, _RAW_SIZE, _LEVEL_BYTES))
-            page[_BODY] = total
+        for page, is_needed in zip(table, _holding(table[:, VALUES], rows), strict=True):
+            at, size, raw_size, levels = (int(page[i]) for i in (BODY, SIZE, RAW_SIZE, LEVEL_BYTES))
+            page[BODY] = total
             if not is_needed:
-                page[_SIZE] = page[_LEVEL_BYTES] = 0
+                page[SIZE] = page[LEVEL_BYTES] = 0
                 continue
             # in pages of version 2 the levels come first and are never compressed
             values = self._data[at + levels : at + size]
-            if page[_COMPRESSED]:
+            if page[COMPRESSED]:
                 unpacked = decompressed(self.chunk.codec, values, raw_size - levels)
                 if unpacked is None:
                     return None
                 values = unpacked
             parts += [self._data[at : at + levels], values] if levels else [values]
-            page[_SIZE] = raw_size
+            page[SIZE] = raw_size
             total += raw_size
         return (np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else _NO_BYTES), table
 
@@ -248,7 +264,7 @@ class StoredColumn:
         out = pa.allocate_buffer(count * dtype.bit_width // 8)
         valid = np.empty(count if self.chunk.levels else 0, np.uint8)
         pages = self._pages
-        entries = pages.dictionary[_VALUES] if pages and pages.dictionary else 0
+        entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
         nulls = self._kernels.values(
             *stored,
             self._dictionary,
@@ -274,8 +290,8 @@ class StoredColumn:
         if pages is None or pages.dictionary is None or data is None:
             return None
         page = np.array([pages.dictionary], np.int64)
-        page[0, [_KIND, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES]] = 0, 0, len(data), len(data), 0, 0
-        count = pages.dictionary[_VALUES]
+        page[0, [KIND, BODY, SIZE, RAW_SIZE, ENCODING, LEVEL_BYTES]] = DATA, 0, len(data), len(data), PLAIN, 0
+        count = pages.dictionary[VALUES]
         if 4 * count > len(data):  # each string has a size of four bytes before it
             return None
         return self._text(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
@@ -301,7 +317,7 @@ class StoredColumn:
         offsets = pa.allocate_buffer(4 * (count + 1))
         valid = np.empty(count if levels else 0, np.uint8)
         pages = self._pages
-        entries = pages.dictionary[_VALUES] if pages and pages.dictionary else 0
+        entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
         nulls, text = self._kernels.strings(
             *stored,
             self._dictionary,

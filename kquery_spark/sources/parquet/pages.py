@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.kernels.parquet_page_table import DATA, DATA_V2, DICTIONARY, PLAIN, RLE, RLE_DICTIONARY
 from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.thrift_compact import (
     BINARY,
@@ -37,8 +38,6 @@ from kquery_spark.sources.parquet.thrift_compact import (
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.types.vector import Int64s
 
-DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
-PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
 _HEADER_BYTES = 1 << 9
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_PAGE_NUMBER = (1 << 31) - 1  # largest size or value count: page headers have 32-bit integers
