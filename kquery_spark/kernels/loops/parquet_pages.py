@@ -30,8 +30,9 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-from numba import int64, uint8, uint64
+from numba import int64, uint8, uint64, uintp
 
+from kquery_spark.kernels.loops.parquet_runs import varint
 from kquery_spark.kernels.parquet_page_table import (
     AS_STORED,
     BODY,
@@ -59,7 +60,6 @@ from kquery_spark.kernels.parquet_page_table import (
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 12
 _UNKNOWN, _MAX_SIZE = -1, (1 << 31) - 1
-_VARINT_BITS = 63
 _NUM_VALUES = 1
 _DATA_ENCODING, _DATA_LEVEL_ENCODING = 2, 3
 _V2_ROWS, _V2_ENCODING, _V2_DEFINITION_BYTES, _V2_REPETITION_BYTES, _V2_COMPRESSED = 3, 4, 5, 6, 7
@@ -76,23 +76,16 @@ def byte_at(data: Any, at: Any, end: Any) -> Any:
 
 
 @numba.njit
-def varint(data: Any, at: Any, end: Any) -> Any:
+def _varint(data: Any, at: Any, end: Any) -> Any:
     """Read a varint; returns it and the position after it, which is past ``end`` if the bytes end too early."""
-    value, shift = uint64(0), 0
-    while True:
-        byte = byte_at(data, at, end)
-        at += 1
-        if shift <= _VARINT_BITS:
-            value |= uint64(byte & 127) << uint64(shift)
-        shift += 7
-        if byte < 128:
-            return int64(value), at
+    value, after = varint(data, uintp(at), uintp(end))
+    return int64(value), int64(after)
 
 
 @numba.njit
 def _zigzag(data: Any, at: Any, end: Any) -> Any:
     """Read a signed integer; returns it and the position after it."""
-    value, at = varint(data, at, end)
+    value, at = _varint(data, at, end)
     return int64(uint64(value) >> uint64(1)) ^ -(value & 1), at
 
 
@@ -110,11 +103,11 @@ def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
         elif kind == _BYTE:
             at += 1
         elif kind in (_I16, _I32, _I64):
-            _, at = varint(data, at, end)
+            _, at = _varint(data, at, end)
         elif kind == _DOUBLE:
             at += 8
         elif kind == _BINARY:
-            size, at = varint(data, at, end)
+            size, at = _varint(data, at, end)
             if size < 0 or size > end - at:
                 return end + 1
             at += size
@@ -127,7 +120,7 @@ def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
                 depth -= 1
             else:
                 if byte >> 4 == 0:
-                    _, at = varint(data, at, end)
+                    _, at = _varint(data, at, end)
                 kind = byte & 15
                 break
         if depth == 0:
@@ -253,7 +246,7 @@ def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
 @numba.njit
 def _single_literal(data: Any, at: Any, end: Any, raw_size: Any) -> Any:
     """The position of the raw bytes in a Snappy block that consists of a single literal; -1 for other blocks."""
-    size, at = varint(data, at, end)
+    size, at = _varint(data, at, end)
     if size != raw_size or at >= end or data[at] & uint8(3):
         return int64(-1)
     literal, at = _literal_size(data, at + 1, end, int64(data[at]))
@@ -310,10 +303,3 @@ def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals
         total += page[VALUES]
         count += 1
     return int64(count) if total == rows else int64(-1)
-
-
-@numba.njit
-def are_all_present(data: Any, at: Any, end: Any, rows: Any) -> Any:
-    """True if definition levels are a single run of ones for at least ``rows`` rows, so that no row is NULL."""
-    header, at = varint(data, at, end)
-    return header & 1 == 0 and header >> 1 >= rows and at < end and data[at] == uint8(1)

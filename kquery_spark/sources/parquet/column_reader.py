@@ -1,15 +1,16 @@
 """Reads a flat column of a row group with compiled loops, from the bytes of its chunk to an Arrow array.
 
     bytes of the column chunk
-      |  page_table      one call: writes a row of integers for each page header
+      |  page_table          writes a row of integers for each page header
       v
-    pages                pyarrow's codecs decompress the dictionary and the pages with selected rows
-      |  values          one call: decodes fixed-width values or dictionary indices of all rows or of the selected rows
-      |  strings         one call: decodes strings, or the strings of the dictionary page
+    pages                    pyarrow's codecs decompress the dictionary and the pages with selected rows
+      |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
+      |  decode_strings      decodes strings, or the strings of the dictionary page
       v
     Arrow array of the type that pyarrow would return, except that string views become strings with offsets
 
-Conditions on a column are evaluated once per dictionary entry. ``packed`` returns the indices that are compared afterwards.
+Each loop is one call for a chunk. Conditions on a column are evaluated once per dictionary entry, and the indices that
+``packed`` returns are compared afterwards.
 
 The functions return None for a chunk that the loops cannot read: one with another type, codec or encoding, or a damaged
 one. The caller then lets pyarrow read the chunk, which also reports damage.
@@ -32,7 +33,6 @@ from kquery_spark.kernels.parquet_page_table import (
     COMPRESSED,
     COMPRESSED_PAGES,
     DATA,
-    DATA_V2,
     ENCODING,
     INDEX_PAGES,
     KIND,
@@ -63,7 +63,7 @@ _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
-_INDEX_WIDTH = 0  # makes ``values`` write the dictionary's indices
+_INDEX_WIDTH = 0  # makes ``decode_values`` write the dictionary's indices
 _MAX_DICTIONARY_VALUES = (
     1 << 16
 ) - 1  # indices are uint16, and the index after the last value stands for NULL
@@ -173,16 +173,7 @@ class StoredColumn:
     def packed(self) -> PackedIndices | None:
         """The decompressed but still bit-packed dictionary indices of all pages."""
         stored = self._decompressed(None)
-        if stored is None:
-            return None
-        data, pages = stored
-        starts = np.ascontiguousarray(pages[:, BODY])
-        # in version 1, a size of four bytes before the levels says how long they are (-1); in version 2, the header does
-        first_level = -1 if self.chunk.levels else 0
-        levels = np.where(pages[:, KIND] == DATA_V2, pages[:, LEVEL_BYTES], first_level)
-        return PackedIndices(
-            data, starts, starts + pages[:, SIZE], np.ascontiguousarray(pages[:, VALUES]), levels
-        )
+        return None if stored is None else PackedIndices(*stored, self.chunk.levels)
 
     @cached_property
     def _pages(self) -> _Pages | None:
@@ -265,7 +256,7 @@ class StoredColumn:
         valid = np.empty(count if self.chunk.levels else 0, np.uint8)
         pages = self._pages
         entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
-        nulls = self._kernels.values(
+        nulls = self._kernels.decode_values(
             *stored,
             self._dictionary,
             entries,
@@ -318,7 +309,7 @@ class StoredColumn:
         valid = np.empty(count if levels else 0, np.uint8)
         pages = self._pages
         entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
-        nulls, text = self._kernels.strings(
+        nulls, text = self._kernels.decode_strings(
             *stored,
             self._dictionary,
             entries,
