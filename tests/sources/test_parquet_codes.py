@@ -331,7 +331,7 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
             assert again is not None
             assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
 
-    monkeypatch.setattr(column_reader.StoredColumn, "packed", lambda self: None)
+    monkeypatch.setattr(column_reader.ColumnReader, "packed_indices", lambda self: None)
     check()
     monkeypatch.undo()
     monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
@@ -432,9 +432,9 @@ def test_nulls_are_known_by_the_rows(tmp_path):
 def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
     data = bytes(range(100))
     stored = np.frombuffer(pa.compress(data, codec, asbytes=True), np.uint8)
-    found = column_reader.decompressed(codec.upper(), stored, 100)
+    found = column_reader.decompress(codec.upper(), stored, 100)
     assert found is not None
     assert found.tobytes() == data
     for size in (50, 99, 101, 200):
-        assert column_reader.decompressed(codec.upper(), stored, size) is None, size
-    assert column_reader.decompressed(codec.upper(), np.empty(0, np.uint8), 100) is None
+        assert column_reader.decompress(codec.upper(), stored, size) is None, size
+    assert column_reader.decompress(codec.upper(), np.empty(0, np.uint8), 100) is None

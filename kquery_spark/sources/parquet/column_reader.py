@@ -10,7 +10,7 @@
     Arrow array of the type that pyarrow would return, except that string views become strings with offsets
 
 Each loop is one call for a chunk. Conditions on a column are evaluated once per dictionary entry, and the indices that
-``packed`` returns are compared afterwards.
+``packed_indices`` returns are compared afterwards.
 
 The functions return None for a chunk that the loops cannot read: one with another type, codec or encoding, or a damaged
 one. The caller then lets pyarrow read the chunk, which also reports damage.
@@ -73,34 +73,34 @@ _MIN_ROWS_PER_VALUE = (
 
 
 @dataclass(frozen=True)
-class ColumnChunk:
+class FlatChunk:
     """A flat column of one row group.
 
-    stored: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
-    dtype: the Arrow type to return, a dictionary type for strings that are read as indices. levels: whether the column
+    byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
+    dtype: the Arrow type to return, a dictionary type for strings that are read as indices. has_levels: whether the column
     has definition levels, so that rows can be NULL. rows: the number of rows in the row group.
     """
 
-    stored: ByteRange
+    byte_range: ByteRange
     raw_size: int
     codec: str
     dtype: pa.DataType
-    levels: bool
+    has_levels: bool
     rows: int
 
 
-def column_chunk(
-    chunk: Any, leaf: Any, dtype: pa.DataType, rows: int, stored: ByteRange
-) -> ColumnChunk | None:
+def flat_chunk(
+    chunk: Any, leaf: Any, dtype: pa.DataType, rows: int, byte_range: ByteRange
+) -> FlatChunk | None:
     """Describe a chunk for the loops; None for nested columns and for types and codecs that the loops do not read.
 
     chunk, leaf: pyarrow's metadata of the chunk and of the column. dtype: the type that pyarrow gives the column.
     """
     dtype, codec, levels = with_offsets(dtype), chunk.compression, leaf.max_definition_level
-    is_read = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
-    if not is_read or codec not in _CODECS or not _is_read(leaf.physical_type, dtype):
+    is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
+    if not is_flat or codec not in _CODECS or not _is_decodable(leaf.physical_type, dtype):
         return None
-    return ColumnChunk(stored, chunk.total_uncompressed_size, codec, dtype, levels == 1, rows)
+    return FlatChunk(byte_range, chunk.total_uncompressed_size, codec, dtype, levels == 1, rows)
 
 
 def with_offsets(dtype: pa.DataType) -> pa.DataType:
@@ -112,7 +112,7 @@ def with_offsets(dtype: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(dtype) else dtype
 
 
-def _is_read(physical_type: str, dtype: pa.DataType) -> bool:
+def _is_decodable(physical_type: str, dtype: pa.DataType) -> bool:
     """True for strings, and for numbers that have the same width in the file and in Arrow."""
     if physical_type == "BYTE_ARRAY":
         return _is_string(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
@@ -138,10 +138,10 @@ class _Pages(NamedTuple):
     are_indices: bool
 
 
-class StoredColumn:
+class ColumnReader:
     """Decodes a column chunk. data: the bytes of the chunk as stored in the file."""
 
-    def __init__(self, chunk: ColumnChunk, kernels: ModuleType, data: bytes | memoryview) -> None:
+    def __init__(self, chunk: FlatChunk, kernels: ModuleType, data: bytes | memoryview) -> None:
         self.chunk = chunk
         self._kernels = kernels
         self._data = np.frombuffer(data, np.uint8)
@@ -170,10 +170,10 @@ class StoredColumn:
             return None
         return pa.Array.from_buffers(dtype, count, [None, pa.py_buffer(data)], 0)
 
-    def packed(self) -> PackedIndices | None:
+    def packed_indices(self) -> PackedIndices | None:
         """The decompressed but still bit-packed dictionary indices of all pages."""
         stored = self._decompressed(None)
-        return None if stored is None else PackedIndices(*stored, self.chunk.levels)
+        return None if stored is None else PackedIndices(*stored, self.chunk.has_levels)
 
     @cached_property
     def _pages(self) -> _Pages | None:
@@ -183,7 +183,7 @@ class StoredColumn:
         while True:
             pages = np.empty((room, PAGE_FIELDS), np.int64)
             count = kernels.page_table(
-                self._data, chunk.rows, chunk.levels, _CODECS[chunk.codec], pages, totals
+                self._data, chunk.rows, chunk.has_levels, _CODECS[chunk.codec], pages, totals
             )
             if count != TOO_MANY_PAGES or room >= _MAX_PAGES:
                 break
@@ -208,7 +208,7 @@ class StoredColumn:
         stored = self._data[page[BODY] : page[BODY] + page[SIZE]]
         if page[ENCODING] not in _DICTIONARY_ENCODINGS:
             return None
-        return decompressed(self.chunk.codec, stored, page[RAW_SIZE]) if page[COMPRESSED] else stored
+        return decompress(self.chunk.codec, stored, page[RAW_SIZE]) if page[COMPRESSED] else stored
 
     def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
         """Decompress the pages with selected rows into one array; returns it with a page table that points into it.
@@ -224,7 +224,7 @@ class StoredColumn:
         parts: list[Bytes] = []
         table = pages.data.copy()
         total = 0
-        for page, is_needed in zip(table, _holding(table[:, VALUES], rows), strict=True):
+        for page, is_needed in zip(table, _pages_with_rows(table[:, VALUES], rows), strict=True):
             at, size, raw_size, levels = (int(page[i]) for i in (BODY, SIZE, RAW_SIZE, LEVEL_BYTES))
             page[BODY] = total
             if not is_needed:
@@ -233,7 +233,7 @@ class StoredColumn:
             # in pages of version 2 the levels come first and are never compressed
             values = self._data[at + levels : at + size]
             if page[COMPRESSED]:
-                unpacked = decompressed(self.chunk.codec, values, raw_size - levels)
+                unpacked = decompress(self.chunk.codec, values, raw_size - levels)
                 if unpacked is None:
                     return None
                 values = unpacked
@@ -253,7 +253,7 @@ class StoredColumn:
             return None
         count = self.chunk.rows if rows is None else len(rows)
         out = pa.allocate_buffer(count * dtype.bit_width // 8)
-        valid = np.empty(count if self.chunk.levels else 0, np.uint8)
+        valid = np.empty(count if self.chunk.has_levels else 0, np.uint8)
         pages = self._pages
         entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
         nulls = self._kernels.decode_values(
@@ -261,7 +261,7 @@ class StoredColumn:
             self._dictionary,
             entries,
             width,
-            self.chunk.levels,
+            self.chunk.has_levels,
             *_selected(rows),
             valid,
             np.frombuffer(out, np.uint8),
@@ -293,7 +293,7 @@ class StoredColumn:
         return (
             None
             if stored is None
-            else self._text(self.chunk.dtype, stored, rows, count, levels=self.chunk.levels)
+            else self._text(self.chunk.dtype, stored, rows, count, levels=self.chunk.has_levels)
         )
 
     def _text(
@@ -333,7 +333,7 @@ def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
 
 
-def _holding(counts: Int64s, rows: Int64s | None) -> list[bool]:
+def _pages_with_rows(counts: Int64s, rows: Int64s | None) -> list[bool]:
     """One flag per page: True if the page has a selected row. counts: the number of rows of each page.
 
     For pages of 100, 100 and 50 rows and the rows [3, 7, 220] the flags are [True, False, True].
@@ -345,20 +345,20 @@ def _holding(counts: Int64s, rows: Int64s | None) -> list[bool]:
     return is_needed
 
 
-def decompressed(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
+def decompress(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
     """Decompress a page; None if it is damaged or has another size than its header says."""
     if raw_size == 0:
         return _NO_BYTES
     stored = pa.py_buffer(data)
     try:
-        if not _fills(codec, stored, raw_size):
+        if not _declares_size(codec, stored, raw_size):
             return None
         return np.frombuffer(_codec(codec).decompress(stored, raw_size), np.uint8)
     except (pa.ArrowException, OSError, ValueError):
         return None
 
 
-def _fills(codec: str, data: pa.Buffer, raw_size: int) -> bool:
+def _declares_size(codec: str, data: pa.Buffer, raw_size: int) -> bool:
     """True if the compressed bytes themselves declare this size; pyarrow would pad a shorter result with zeros.
 
     A Snappy block begins with its size as a varint, and a GZIP member ends with it in four bytes.

@@ -233,7 +233,7 @@ class ParquetSource(Source):
         faster = [c for c in columns if opened.is_read_faster(group, c)]
         arrays = {
             name: pa.chunked_array([array])
-            for name, column in opened.stored_columns(group, faster, self._kernels()).items()
+            for name, column in opened.column_readers(group, faster, self._kernels()).items()
             if (array := column.read()) is not None
         }
         rest = [c for c in columns if c not in arrays]
@@ -251,12 +251,12 @@ class ParquetSource(Source):
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         stored = self._stored(opened, columns)
-        paged = [opened.pages.holding(group, c, rows) for c in stored]
+        paged = [opened.pages.with_rows(group, c, rows) for c in stored]
         pages = {p.name: p for p in paged if p is not None}
         # a loop returns None for a chunk that it cannot read, which leaves the column to pyarrow
         arrays = {
             name: self._array(opened, name, pa.chunked_array([array]))
-            for name, column in opened.stored_columns(
+            for name, column in opened.column_readers(
                 group, [c for c in stored if c not in pages], self._kernels()
             ).items()
             if (array := column.read(rows)) is not None
@@ -269,7 +269,7 @@ class ParquetSource(Source):
                 pages.values(), opened.read_pages(group, list(pages.values())), strict=True
             ):
                 array = self._array(opened, page.name, data)
-                arrays[page.name] = array.take(pa.array(page.at.positions(rows)))
+                arrays[page.name] = array.take(pa.array(page.selection.positions(rows)))
         return Batch(self._fields(columns), tuple(arrays[c] for c in columns), len(rows))
 
     @override
@@ -284,7 +284,8 @@ class ParquetSource(Source):
         (group,) = split.pieces
         stored = self._stored(opened, columns)
         paged = [
-            None if rows is None else opened.pages.holding(group, c, rows, before_fetch=True) for c in stored
+            None if rows is None else opened.pages.with_rows(group, c, rows, before_fetch=True)
+            for c in stored
         ]
         whole = [column for column, pages in zip(stored, paged, strict=True) if pages is None]
         return opened.hold(group, self._parts(opened, whole), [pages for pages in paged if pages is not None])
@@ -299,9 +300,9 @@ class ParquetSource(Source):
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
-        if rows is not None and opened.pages.holding(group, column, rows) is not None:
+        if rows is not None and opened.pages.with_rows(group, column, rows) is not None:
             return None
-        chunk = opened.stored_columns(group, [column], kernel_module).get(column)
+        chunk = opened.column_readers(group, [column], kernel_module).get(column)
         stored = None if chunk is None else chunk.dictionary_values()
         if chunk is None or stored is None:
             return None
@@ -311,8 +312,8 @@ class ParquetSource(Source):
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
             kernels=kernel_module,
-            unpack=chunk.packed,
-            look_up=partial(opened.looked_up, group, column, stored),
+            unpack=chunk.packed_indices,
+            look_up=partial(opened.look_up_indices, group, column, stored),
         )
 
     @override

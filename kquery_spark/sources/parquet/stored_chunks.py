@@ -28,8 +28,8 @@ class StoredChunks:
             leaves.setdefault(_first_part(path), []).append((index, path))
         return leaves
 
-    def of(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
-        """The chunks of columns in a row group, one for each leaf. columns: column names or leaf paths, as in pyarrow."""
+    def byte_ranges(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
+        """One range for each leaf of these columns in a row group. columns: column names or leaf paths, as in pyarrow."""
         return [chunk for column in columns for chunk in self._of_column(group, column)]
 
     def _of_column(self, group: int, column: str) -> list[ByteRange]:
