@@ -24,6 +24,7 @@ from kquery_spark.kernels.parquet_page_table import BODY, DATA, KIND, PAGE_FIELD
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages, column_reader
+from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types.vector import Int64s
 
@@ -180,6 +181,29 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     assert again.dictionary_column(again.splits()[0], "l") is None
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
     assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is None
+
+
+def test_chunks_without_a_small_dictionary_are_not_read_to_filter_by_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 32)
+    rows = pa.table(
+        {
+            "few": pa.array(np.arange(20_000) % 600),
+            "many": pa.array(np.arange(20_000) % 5000),
+            "text": pa.array([str(i % 9) for i in range(20_000)]),
+        }
+    )
+    source = write(tmp_path / "f.parquet", rows, row_group_size=20_000)
+    (split,) = source.splits()
+    columns_read = []
+    real = OpenFile.column_readers
+
+    def column_readers(self, group, columns, kernels):
+        columns_read.extend(columns)
+        return real(self, group, columns, kernels)
+
+    monkeypatch.setattr(OpenFile, "column_readers", column_readers)
+    assert [c for c in rows.column_names if source.dictionary_column(split, c) is not None] == ["few"]
+    assert columns_read == ["few"]
 
 
 def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):

@@ -60,6 +60,8 @@ _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
 # the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
 _CODECS = {"UNCOMPRESSED": AS_STORED, "SNAPPY": SNAPPY, "ZSTD": OTHER_CODEC, "GZIP": OTHER_CODEC}
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
+_INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
+_MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
@@ -78,7 +80,8 @@ class FlatChunk:
 
     byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
     dtype: the Arrow type to return, a dictionary type for strings that are read as indices. has_levels: whether the column
-    has definition levels, so that rows can be NULL. rows: the number of rows in the row group.
+    has definition levels, so that rows can be NULL. has_dictionary: whether any page stores dictionary indices.
+    rows: the number of rows in the row group.
     """
 
     byte_range: ByteRange
@@ -86,7 +89,26 @@ class FlatChunk:
     codec: str
     dtype: pa.DataType
     has_levels: bool
+    has_dictionary: bool
     rows: int
+
+    @property
+    def max_dictionary_values(self) -> int:
+        """The largest number of distinct values for which conditions are evaluated on the dictionary."""
+        return min(_MAX_DICTIONARY_VALUES, self.rows // _MIN_ROWS_PER_VALUE)
+
+    @property
+    def may_have_small_dictionary(self) -> bool:
+        """False if the footer shows that ``dictionary_values`` would return None, so that the chunk need not be read for it.
+
+        If the dictionary is small enough and all pages store indices, the raw bytes of the chunk are the values of the
+        dictionary, the bit-packed indices, and levels and headers, for which one byte for each row is plenty.
+        """
+        if not self.has_dictionary or _is_string(self.dtype) or pa.types.is_dictionary(self.dtype):
+            return False
+        count = self.max_dictionary_values
+        indices = self.rows * count.bit_length() // 8
+        return self.raw_size <= count * self.dtype.bit_width // 8 + indices + self.rows + _MAX_HEADER_BYTES
 
 
 def flat_chunk(
@@ -100,7 +122,10 @@ def flat_chunk(
     is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
     if not is_flat or codec not in _CODECS or not _is_decodable(leaf.physical_type, dtype):
         return None
-    return FlatChunk(byte_range, chunk.total_uncompressed_size, codec, dtype, levels == 1, rows)
+    has_dictionary = not _INDEX_ENCODINGS.isdisjoint(chunk.encodings)
+    return FlatChunk(
+        byte_range, chunk.total_uncompressed_size, codec, dtype, levels == 1, has_dictionary, rows
+    )
 
 
 def with_offsets(dtype: pa.DataType) -> pa.DataType:
@@ -161,9 +186,7 @@ class ColumnReader:
         if pages is None or pages.dictionary is None or not pages.are_indices or _is_string(dtype):
             return None
         count = pages.dictionary[VALUES]
-        if pa.types.is_dictionary(dtype) or count > min(
-            _MAX_DICTIONARY_VALUES, self.chunk.rows // _MIN_ROWS_PER_VALUE
-        ):
+        if pa.types.is_dictionary(dtype) or count > self.chunk.max_dictionary_values:
             return None
         data = self._dictionary
         if data is None or len(data) < count * dtype.bit_width // 8:

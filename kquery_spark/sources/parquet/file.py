@@ -375,6 +375,11 @@ class OpenFile:
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
 
+    def may_have_small_dictionary(self, group: int, column: str) -> bool:
+        """False if a chunk certainly has no dictionary on which the compiled loops can evaluate conditions."""
+        chunk = self._flat_chunk(group, column)
+        return chunk is not None and chunk.may_have_small_dictionary
+
     def is_read_faster(self, group: int, column: str) -> bool:
         """True if the compiled loops read all rows faster than pyarrow: low-cardinality strings only."""
         return column in self._dictionaries and column in self._flat

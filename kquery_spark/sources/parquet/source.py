@@ -300,6 +300,8 @@ class ParquetSource(Source):
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
+        if not opened.may_have_small_dictionary(group, column):
+            return None
         if rows is not None and opened.pages.with_rows(group, column, rows) is not None:
             return None
         chunk = opened.column_readers(group, [column], kernel_module).get(column)
