@@ -55,15 +55,13 @@ class DictionaryColumn:
         if rows is not None and self._are_few(rows):
             return rows[selected.take(self._selected_indices(rows))]
         flags = selected.view(np.uint8)
-        # One slot more than the most hits: the kernels store a position first and advance only if it is a hit.
+        # One item more than the most hits: the kernels store a position first and advance only if it is a hit.
         out = np.empty((self.rows if rows is None else len(rows)) + 1, np.int64)
         if rows is not None:
             return out[: self.kernels.filter_selected_rows(self._indices, flags, rows, out)]
-        count = (
-            -1
-            if self._are_decoded or self._packed is None
-            else self.kernels.filter_chunk(*self._packed, flags, out)
-        )
+        count = -1
+        if not self._are_decoded and self._packed is not None:
+            count = self.kernels.filter_chunk(*self._packed, flags, out)
         return out[: count if count >= 0 else self.kernels.filter_indices(self._indices, flags, out)]
 
     def take(self, rows: Int64s | None) -> pa.Array:
@@ -73,9 +71,8 @@ class DictionaryColumn:
         if dtype.bit_width > 64:
             return self.values.take(pa.array(indices))
         data = pa.py_buffer(slots(self.values).take(indices))
-        valid = (
-            indices != len(self.values) - 1
-        )  # computed from the rows, because ``nulls`` is only a hint from statistics
+        # computed from the rows, because ``nulls`` is only a hint from statistics
+        valid = indices != len(self.values) - 1
         if valid.all():
             return pa.Array.from_buffers(dtype, len(indices), [None, data], 0)
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))

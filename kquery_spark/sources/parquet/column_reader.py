@@ -66,12 +66,10 @@ _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
 _INDEX_WIDTH = 0  # makes ``decode_values`` write the dictionary's indices
-_MAX_DICTIONARY_VALUES = (
-    1 << 16
-) - 1  # indices are uint16, and the index after the last value stands for NULL
-_MIN_ROWS_PER_VALUE = (
-    32  # with fewer rows per value, decoding the dictionary and testing its values costs too much
-)
+# indices are uint16, and the index after the last value stands for NULL
+_MAX_DICTIONARY_VALUES = (1 << 16) - 1
+# with fewer rows per value, decoding the dictionary and testing its values costs too much
+_MIN_ROWS_PER_VALUE = 32
 
 
 @dataclass(frozen=True)
@@ -107,8 +105,9 @@ class FlatChunk:
         if not self.has_dictionary or _is_string(self.dtype) or pa.types.is_dictionary(self.dtype):
             return False
         count = self.max_dictionary_values
-        indices = self.rows * count.bit_length() // 8
-        return self.raw_size <= count * self.dtype.bit_width // 8 + indices + self.rows + _MAX_HEADER_BYTES
+        dictionary_bytes = count * self.dtype.bit_width // 8
+        index_bytes = self.rows * count.bit_length() // 8
+        return bool(self.raw_size <= dictionary_bytes + index_bytes + self.rows + _MAX_HEADER_BYTES)
 
 
 def flat_chunk(
@@ -308,7 +307,7 @@ class ColumnReader:
         count = pages.dictionary[VALUES]
         if 4 * count > len(data):  # each string has a size of four bytes before it
             return None
-        return self._text(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
+        return self._decode_strings(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
 
     def _strings(self, rows: Int64s | None) -> pa.Array | None:
         stored = self._decompressed(rows)
@@ -316,10 +315,10 @@ class ColumnReader:
         return (
             None
             if stored is None
-            else self._text(self.chunk.dtype, stored, rows, count, levels=self.chunk.has_levels)
+            else self._decode_strings(self.chunk.dtype, stored, rows, count, levels=self.chunk.has_levels)
         )
 
-    def _text(
+    def _decode_strings(
         self,
         dtype: pa.DataType,
         stored: tuple[Bytes, Int64s],
