@@ -40,7 +40,7 @@ def are_stored(data: Any, pages: Any) -> Any:
 
 @numba.njit
 def largest_number(pages: Any, column: Any) -> Any:
-    """The largest number in a column of the page table; 0 for an empty table."""
+    """Return the largest number in a column of the page table; 0 for an empty table."""
     largest = int64(0)
     for page in range(len(pages)):
         largest = max(largest, pages[page, column])
@@ -49,7 +49,7 @@ def largest_number(pages: Any, column: Any) -> Any:
 
 @numba.njit
 def page_parts(data: Any, page: Any, has_levels: Any) -> Any:
-    """The start (-1 for malformed pages) and end of a data page's values, and the start and end of its levels."""
+    """Return the start (-1 for malformed pages) and end of a page's values, and the start and end of its levels."""
     begin = page[BODY]
     end = begin + page[SIZE]
     if page[KIND] == DATA_V2:
@@ -65,7 +65,10 @@ def page_parts(data: Any, page: Any, has_levels: Any) -> Any:
 
 @numba.njit
 def read_levels(data: Any, at: Any, end: Any, has_levels: Any, flags: Any) -> Any:
-    """The number of rows that are not NULL; -1 for malformed levels. ``flags`` is written only if there may be a NULL."""
+    """Decode the levels of a page; returns the number of rows that are not NULL, or -1 for malformed levels.
+
+    flags: receives a flag for each row, but is not written if there is certainly no NULL.
+    """
     if not has_levels or are_all_ones(data, uintp(at), uintp(end), uintp(len(flags))):
         return int64(len(flags))
     return unpack_flags(data, uintp(at), uintp(end), flags)
@@ -95,7 +98,7 @@ def read_indices_at(
 
 @numba.njit
 def range_end(rows: Any, low: Any, limit: Any) -> Any:
-    """Binary search from ``low`` on: the position of the first row number that is not below ``limit``."""
+    """Find the position of the first row number that is not below ``limit``, by a binary search from ``low`` on."""
     high = int64(len(rows))
     while low < high:
         middle = (low + high) >> 1

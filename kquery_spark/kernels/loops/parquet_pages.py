@@ -71,7 +71,7 @@ Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 
 @numba.njit(inline="always")
 def byte_at(data: Any, at: Any, end: Any) -> Any:
-    """One byte as an integer; 0 past the end, which ends every Thrift struct and varint, so that all loops terminate."""
+    """Read a byte as an integer; 0 past the end, which ends every Thrift struct and varint, so that all loops terminate."""
     return int64(data[at]) if at < end else int64(0)
 
 
@@ -91,7 +91,7 @@ def _zigzag(data: Any, at: Any, end: Any) -> Any:
 
 @numba.njit
 def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
-    """The position after a value of a Thrift type; past the end for lists and maps, which page headers do not have.
+    """Return the position after a value of a Thrift type; past the end for lists and maps, which page headers do not have.
 
     The loop also skips nested structs without recursion: ``depth`` counts the open ones. The outer loop skips a value of
     type ``kind``, and the inner loop reads the next field header, or closes structs that end.
@@ -226,7 +226,7 @@ def _is_sound(page: Any, left: Any, is_first: Any, levels: Any) -> Any:
 
 @numba.njit
 def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
-    """The size of a Snappy literal and the position of its bytes; size -1 if it is truncated.
+    """Return the size of a Snappy literal and the position of its bytes; size -1 if it is truncated.
 
     tag: its first byte. The upper six bits are the size minus 1 if that is below 60. The values 60 to 63 mean that the size
     minus 1 follows in one to four bytes.
@@ -245,7 +245,7 @@ def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
 
 @numba.njit
 def _single_literal(data: Any, at: Any, end: Any, raw_size: Any) -> Any:
-    """The position of the raw bytes in a Snappy block that consists of a single literal; -1 for other blocks."""
+    """Locate the raw bytes in a Snappy block that consists of a single literal; returns -1 for other blocks."""
     size, at = _varint(data, at, end)
     if size != raw_size or at >= end or data[at] & uint8(3):
         return int64(-1)

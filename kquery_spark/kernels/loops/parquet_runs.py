@@ -101,7 +101,7 @@ def _repeated(data: Any, at: Any, bits: Any) -> Any:
 
 @numba.njit
 def _loadable_groups(data: Any, at: Any, groups: Any, bits: Any) -> Any:
-    """The number of groups of eight integers that may be read with ``load64``.
+    """Return the number of groups of eight integers that may be read with ``load64``.
 
     A group has ``bits`` bytes. The loads may read beyond the group, so the last groups before the end of the array must be
     read byte by byte.
@@ -115,7 +115,7 @@ def _loadable_groups(data: Any, at: Any, groups: Any, bits: Any) -> Any:
 
 @numba.njit
 def _second_half(bits: Any) -> Any:
-    """The position of the upper four integers in a group of eight with at most 16 bits: whole bytes, and bits to skip.
+    """Locate the upper four integers in a group of eight with at most 16 bits; returns whole bytes, and bits to skip.
 
     They begin ``4 * bits`` bits after the group. If the width is odd, that is in the middle of a byte: with 5 bits
     at bit 20, which is byte 2, bit 4. So a group takes two loads of eight bytes: four integers with 16 bits
@@ -329,7 +329,7 @@ def are_all_ones(data: Any, at: Any, end: Any, count: Any) -> Any:
 
 @numba.njit(inline="always")
 def _ones(word: Any) -> Any:
-    """The number of ones in a word (population count): sums of 2, 4 and 8 bits, then all bytes by a multiplication."""
+    """Count the ones in a word (population count): adds 2, 4 and 8 bits, then all bytes by a multiplication."""
     word -= (word >> uint64(1)) & uint64(0x5555555555555555)
     word = (word & uint64(0x3333333333333333)) + ((word >> uint64(2)) & uint64(0x3333333333333333))
     word = (word + (word >> uint64(4))) & uint64(0x0F0F0F0F0F0F0F0F)
@@ -338,7 +338,7 @@ def _ones(word: Any) -> Any:
 
 @numba.njit
 def _ones_between(data: Any, at: Any, low: Any, high: Any) -> Any:
-    """The number of ones among the bits ``low`` to ``high`` (exclusive) that are packed from ``at`` on.
+    """Count the ones among the bits ``low`` to ``high`` (exclusive) that are packed from ``at`` on.
 
     ``low`` must be a multiple of eight.
     """

@@ -168,7 +168,7 @@ def _append(
 
 @numba.njit
 def _estimated_bytes(pages: Any, is_selected: Any, rows: Any) -> Any:
-    """An estimate of the bytes that the strings take: the pages' bytes, scaled by the share of selected rows."""
+    """Estimate the bytes that the strings take: the pages' bytes, scaled by the share of selected rows."""
     total, count = int64(0), int64(1)
     for page in range(len(pages)):
         total += pages[page, RAW_SIZE]

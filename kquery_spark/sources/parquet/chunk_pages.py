@@ -59,7 +59,7 @@ class ChunkPages:
     def with_rows(
         self, group: int, column: str, rows: Int64s, *, before_fetch: bool = False
     ) -> PagedColumn | None:
-        """The pages that contain these rows of a row group; None if reading the whole column is as fast.
+        """Select the pages that contain these rows of a row group; None if reading the whole column is as fast.
 
         before_fetch: True if the chunk of a remote file must not be fetched in order to locate its pages.
         """
@@ -75,14 +75,14 @@ class ChunkPages:
         return PagedColumn(column, self._elements[column], self._chunk(group, column), selection)
 
     def ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        """The first row of each page, then the number of rows; and each page's statistics. None without a page index."""
+        """Return the first row of each page, then the number of rows, and each page's statistics. None without an index."""
         key = (group, column)
         if key not in self._ranges:
             self._ranges[key] = self._find_ranges(group, column)
         return self._ranges[key]
 
     def headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
-        """The dictionary page and the data pages of a flat column in a row group; None if they are not as expected.
+        """Locate the dictionary page and the data pages of a flat column in a row group; None if they are not as expected.
 
         Waits until the whole chunk is fetched if the file is remote.
         """
@@ -106,7 +106,7 @@ class ChunkPages:
         return (pages.starts, ranges) if ranges is not None and len(ranges) == len(pages.offsets) else None
 
     def _pages(self, group: int, column: str, *, by_headers: bool) -> Pages | None:
-        """The locations of the pages of a column in a row group; None if they are unknown or the chunk is small.
+        """Locate the pages of a column in a row group; None if they are unknown or the chunk is small.
 
         by_headers: whether page headers may be read if there is no page index, and in local files.
         """

@@ -180,7 +180,7 @@ class ColumnReader:
         return self._strings(rows) if _is_string(dtype) else self._numbers(rows)
 
     def dictionary_values(self) -> pa.Array | None:
-        """The dictionary of numbers in index order; None if it is too large, or if a page is not dictionary-encoded."""
+        """Return the dictionary of numbers in index order; None if it is too large, or if a page does not store indices."""
         pages, dtype = self._pages, self.chunk.dtype
         if pages is None or pages.dictionary is None or not pages.are_indices or _is_string(dtype):
             return None
@@ -193,7 +193,7 @@ class ColumnReader:
         return pa.Array.from_buffers(dtype, count, [None, pa.py_buffer(data)], 0)
 
     def packed_indices(self) -> PackedIndices | None:
-        """The decompressed but still bit-packed dictionary indices of all pages."""
+        """Decompress all pages and return their dictionary indices, which stay bit-packed; None for a damaged page."""
         stored = self._decompressed(None)
         return None if stored is None else PackedIndices(*stored, self.chunk.has_levels)
 
@@ -356,7 +356,7 @@ def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:
 
 
 def _pages_with_rows(counts: Int64s, rows: Int64s | None) -> list[bool]:
-    """One flag per page: True if the page has a selected row. counts: the number of rows of each page.
+    """Return a flag per page: True if the page has a selected row. counts: the number of rows of each page.
 
     For pages of 100, 100 and 50 rows and the rows [3, 7, 220] the flags are [True, False, True].
     """

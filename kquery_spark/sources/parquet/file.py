@@ -359,7 +359,7 @@ class OpenFile:
     def column_readers(
         self, group: int, columns: Sequence[str], kernels: ModuleType | None
     ) -> dict[str, ColumnReader]:
-        """The chunks of those columns that the compiled loops can read, with their bytes; none without kernels."""
+        """Read the chunks of those columns that the compiled loops can decode; none without kernels."""
         chunks = {} if kernels is None else {c: self._flat_chunk(group, c) for c in columns}
         readable = {column: chunk for column, chunk in chunks.items() if chunk is not None}
         if kernels is None or not readable:
@@ -385,7 +385,7 @@ class OpenFile:
         return column in self._dictionaries and column in self._flat
 
     def _flat_chunk(self, group: int, column: str) -> FlatChunk | None:
-        """The description of a chunk for the compiled loops; None if only pyarrow can read it."""
+        """Describe a chunk for the compiled loops; None if only pyarrow can read it."""
         key = (group, column)
         if key not in self._flat_chunks:
             self._flat_chunks[key] = self._find_flat_chunk(group, column)
@@ -404,7 +404,7 @@ class OpenFile:
         return flat_chunk(chunk, self._leaves[leaf_index], dtype, self.groups[group][0], range_of(chunk))
 
     def look_up_indices(self, group: int, column: str, values: pa.Array) -> Indices:
-        """Dictionary indices of a chunk that the loops cannot unpack: looks up the values that pyarrow decodes.
+        """Find the dictionary indices of a chunk that the loops cannot unpack, from the values that pyarrow decodes.
 
         ``len(values)`` is the index of NULL. Raises SourceError for a corrupt chunk.
         """

@@ -156,7 +156,7 @@ def page_locations(dictionary: Page | None, pages: Sequence[Page], num_rows: int
 
 
 def walk_pages(file: ByteReader, chunk: Any) -> tuple[Page | None, list[Page]] | None:
-    """The dictionary page, if any, and the data pages of a flat column's chunk, located by walking over the headers.
+    """Locate the dictionary page, if any, and the data pages of a flat column's chunk by walking over the headers.
 
     None if the pages are not as expected, so that the chunk must be read as a whole. chunk: ``ColumnChunkMetaData``.
     Raises ValueError for headers that are not valid Thrift.
