@@ -35,10 +35,8 @@ _STARTED = "started"
 _FAILED = "failed"
 _STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is considered dead
 _RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
-_SHARED_SOURCES = (
-    "thrift_scan.py",
-    "json_bytes.py",
-)  # compiled as parts of packages, and also used without numba
+# compiled as parts of packages, and also used without numba
+_SHARED_SOURCES = ("thrift_scan.py", "json_bytes.py", "parquet_page_table.py")
 _WARMUP_CALLS = (
     100  # column chunks or blocks of lines; reading this many takes less time than importing numba
 )
