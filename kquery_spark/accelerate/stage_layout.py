@@ -102,8 +102,8 @@ class Layout:
     def _rows(self) -> list[list[Box]]:
         """Boxes and lanes by row, from the top.
 
-        The rows are ordered from the bottom up. A box or lane is placed at the average position of its readers, all of which
-        are in lower rows; ties keep the order of ``_routed``.
+        The rows are ordered from the bottom up. A box or lane is placed at the average position of its readers, which are
+        all in lower rows; ties keep the order of ``_routed``.
         """
         rows, readers = self._routed()
         position: dict[str, float] = {}  # between 0 and 1 within its row
