@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kquery_spark.fuzz.oracle import MISMATCHES, Outcome
+from kquery_spark.fuzz.oracle import MISMATCHES, CaseOutcome
 
 COMPARED = ("same", "both fail", *MISMATCHES)
 """The outcomes that count as compared: both engines had an answer or an error."""
@@ -45,7 +45,7 @@ class Record:
     findings: list[Finding] = field(default_factory=list)
 
     def add(
-        self, what: str, table_format: str, ansi: bool, outcome: Outcome, in_process: bool = False
+        self, what: str, table_format: str, ansi: bool, outcome: CaseOutcome, in_process: bool = False
     ) -> None:
         """Count one case."""
         self.counts[what, table_format, "on" if ansi else "off", outcome.kind] += 1

@@ -17,7 +17,7 @@ from kquery_spark.types.vector import Data, from_arrow
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class Evaluation(Protocol[T_contra]):
+class PythonEvaluation(Protocol[T_contra]):
     """The function in the pickled code of a node. It calls the Python UDFs of the node in one task.
 
     The type parameter is the argument of one call: a batch, or a group as an iterator of batches.

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kquery_spark.errors import SourceError
-from kquery_spark.qualify.codecs import CODECS, Decoder, Malformed, plain
+from kquery_spark.qualify.codecs import CODECS, Decoder, MalformedFile, plain
 from kquery_spark.qualify.fields import MalformedEvent
 from kquery_spark.qualify.lines import LineSplitter
 
@@ -150,7 +150,7 @@ class EventReader:
         try:
             with open(file, "rb") as stream:
                 yield from splitter.lines(decode(stream), os.fstat(stream.fileno()).st_size)
-        except Malformed as error:
+        except MalformedFile as error:
             raise SourceError(f"cannot decompress {file}: {error}") from None
         except OSError as error:
             raise SourceError(f"cannot read {file}: {error.strerror or error}") from None

@@ -42,39 +42,60 @@ def assemble(
     if not parts:
         return planned.frame
 
-    def placed(build: Callable[[], DataFrame], instead: str) -> DataFrame | None:
-        try:
-            return build()
-        except Exception as error:
-            if not rescue:
-                raise
-            warn_user(f"the engine could not place its stages, so {instead}: {type(error).__name__}: {error}")
-            return None
-
-    def build(shared_sort: bool) -> DataFrame:
-        if planned.snapshot is not None and not shared_sort:
-            return planned.frame  # the tables may change before an action runs on the resulting DataFrame
-        placed_parts = [p if shared_sort else p.in_any_order for p in parts]
-        possible = {p.position: p for p in placed_parts if p is not None}
-        if driver_only or len(possible) < len(placed_parts):
-            return planned.frame
-        frame = placed(_Assembler(planned, possible, metrics).whole, "Spark runs the query")
-        return planned.frame if frame is None else frame
-
+    frame = partial(_frame, planned, parts, rescue, metrics, driver_only)
+    in_order, any_order = cache(partial(frame, shared_sort=True)), partial(frame, shared_sort=False)
     driver, payloads = None, None
     if metrics is None and planned.whole:
-        (part,), link, schema = parts, planned.bridge, planned.frame.schema
+        (part,) = parts
         if fits_driver(planned, part):
-            driver = DriverExecutor(link, part.compiled, schema, lambda: part.threaded)
+            driver = _driver_executor(planned, part)
         if crosses_as_arrow(part) and not (driver_only and driver):
-            frame = partial(
-                payload_frame, link, part.compiled.graph, planned.config, part.imported.broadcasts
-            )
-            placed_frame = partial(placed, frame, "Spark collects the rows")
-            payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
-    in_order, any_order = cache(partial(build, True)), partial(build, False)
+            payloads = _payloads(planned, part, rescue)
     placement = PlacedQuery(planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver)
     return EngineFrame(Execution(placement, rescue, renew))
+
+
+def _frame(
+    planned: PlannedQuery,
+    parts: Sequence[Part],
+    rescue: bool,
+    metrics: Metering | None,
+    driver_only: bool,
+    shared_sort: bool,
+) -> DataFrame:
+    """Return the query's DataFrame with the engine's parts in it; the original one if Spark has to run the query."""
+    if planned.snapshot is not None and not shared_sort:
+        return planned.frame  # the tables may change before an action runs on the resulting DataFrame
+    placed_parts = [p if shared_sort else p.in_any_order for p in parts]
+    possible = {p.position: p for p in placed_parts if p is not None}
+    if driver_only or len(possible) < len(placed_parts):
+        return planned.frame
+    frame = _built(_Assembler(planned, possible, metrics).whole, rescue, "Spark runs the query")
+    return planned.frame if frame is None else frame
+
+
+def _driver_executor(planned: PlannedQuery, part: Part) -> DriverExecutor:
+    return DriverExecutor(planned.bridge, part.compiled, planned.frame.schema, lambda: part.threaded)
+
+
+def _payloads(planned: PlannedQuery, part: Part, rescue: bool) -> Payloads:
+    """Return the rows of a whole query as Arrow payloads, which the driver collects faster than Spark's rows."""
+    build = partial(
+        payload_frame, planned.bridge, part.compiled.graph, planned.config, part.imported.broadcasts
+    )
+    frame = partial(_built, build, rescue, "Spark collects the rows")
+    return Payloads(frame, part.compiled.physical.schema, planned.frame.schema)
+
+
+def _built(build: Callable[[], DataFrame], rescue: bool, instead: str) -> DataFrame | None:
+    """Build a DataFrame. If that fails and ``rescue`` is set, warn what happens ``instead`` and return None."""
+    try:
+        return build()
+    except Exception as error:
+        if not rescue:
+            raise
+        warn_user(f"the engine could not place its stages, so {instead}: {type(error).__name__}: {error}")
+        return None
 
 
 class _Assembler:

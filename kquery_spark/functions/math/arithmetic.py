@@ -30,8 +30,6 @@ from kquery_spark.types.coercion import common_type
 from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
-_BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
-
 
 def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
     """Spark's error for integer arithmetic past the type's range; ``binary`` for ``+ - *``."""
@@ -172,13 +170,12 @@ def _int_op(
         except pa.ArrowInvalid:
             if context.mode is EvalMode.ANSI:
                 raise overflow(context.dtype, binary=True) from None
-        return _try_int(checked, wrapping, left, right, context)
+        return _try_int(wrapping, left, right, context)
 
     return run
 
 
 def _try_int(
-    checked: Callable[[Any, Any], Any],
     wrapping: Callable[[Any, Any], Any],
     left: Vector,
     right: Vector,

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, UPPER, CallForm
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -31,7 +32,6 @@ from kquery_spark.functions.registry import (
     register_internal,
     same,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels import fdlibm
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector

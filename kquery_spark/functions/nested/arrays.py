@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
+from kquery_spark.functions.core.arguments import dense_mask, numbers
 from kquery_spark.functions.core.conditional import one_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
@@ -24,7 +25,7 @@ from kquery_spark.functions.registry import (
     register,
     same,
 )
-from kquery_spark.functions.strings.basics import coerce_concat, concat, concat_type, dense_mask, numbers
+from kquery_spark.functions.strings.joining import coerce_concat, concat, concat_type
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.elements import (
     cast_nullability,

@@ -12,7 +12,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Evaluation, PendingRows
+from kquery_spark.physical.python_batches import PendingRows, PythonEvaluation
 from kquery_spark.types.batch import Batch
 
 
@@ -28,7 +28,7 @@ class EvalPythonExec(PythonExec):
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
+        evaluate: PythonEvaluation[pa.RecordBatch] = self.evaluation()
         pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
         for results in evaluate(self.waiting_arguments(rows, pending.add)):
             yield from pending.beside(results, self.output)

@@ -14,7 +14,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Evaluation, result_columns
+from kquery_spark.physical.python_batches import PythonEvaluation, result_columns
 from kquery_spark.types.batch import Batch
 
 
@@ -41,7 +41,7 @@ class TablePythonExec(PythonExec):
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
+        evaluate: PythonEvaluation[pa.RecordBatch] = self.evaluation()
         waiting = _WaitingRows([self.child.schema.get_field_index(name) for name in self.kept])
         for results in evaluate(self.waiting_arguments(rows, waiting.add)):
             yield from waiting.beside(results, self.output) if self.by_row else [self.result_batch(results)]

@@ -16,7 +16,7 @@ from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, clustered_keys
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation, PendingRows, one_batch
+from kquery_spark.physical.python_batches import Arguments, PendingRows, PythonEvaluation, one_batch
 from kquery_spark.physical.windows import arrange
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.types.batch import Batch, coalesced, concat
@@ -47,7 +47,7 @@ class WindowPythonExec(PythonExec):
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[Partition] = self.evaluation()
+        evaluate: PythonEvaluation[Partition] = self.evaluation()
         pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
         results = evaluate(self._partitions(rows, pending))
         computed = (batch for result in results for batch in pending.beside(result, self.output))

@@ -22,7 +22,7 @@ from kquery_spark.frontends.catalyst.plans.hidden_columns import (
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import leaf_scope
 from kquery_spark.frontends.catalyst.plans.partition_pruning import prune_partitions
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.bucketing import Bucketing, bucketed_files
@@ -56,7 +56,7 @@ _FILE_OPTIONS = tuple(_IGNORED_FILES)
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
-def logical_relation(node: CatalystNode, context: Context) -> Scope:
+def logical_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Import a table of files; its columns get names that are unique in the query."""
     relation = context.relations.read(node)
     if not isinstance(relation, FileRelation):
@@ -83,7 +83,7 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
 
 
 @PLANS.handles(CACHE, family="leaves", partly="rows of files, as docs/sources.md says")
-def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
+def in_memory_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Import rows in Spark's cache, which are read again from their files."""
     cached = context.relations.read(node)
     if not isinstance(cached, CachedFiles):

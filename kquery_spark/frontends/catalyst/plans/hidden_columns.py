@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kquery_spark.expr import Call, Expr, Literal, Named
 from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, field_id
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Projection
 from kquery_spark.sources.file_columns import (
     METADATA,
@@ -51,7 +51,9 @@ def check_blocks(hidden: dict[int, str], relation: FileRelation) -> None:
             raise FILE_BLOCKS.declined(column=column)
 
 
-def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, context: Context) -> Scope:
+def with_metadata(
+    scope: PlanScope, node: CatalystNode, relation: FileRelation, context: Context
+) -> PlanScope:
     """Build the struct ``_metadata`` from hidden columns above a scan, if the query reads it as a whole."""
     structs, output = [], []
     for attribute in _metadata(node, relation, context):
@@ -68,7 +70,7 @@ def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, cont
         return scope
     columns = [Named(scope.plan.column(name), name) for name in scope.plan.schema.names]
     plan = Projection(scope.plan, (*columns, *structs))
-    return Scope(plan, (*scope.output, *output), scope.hidden)
+    return PlanScope(plan, (*scope.output, *output), scope.hidden)
 
 
 def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> Sequence[CatalystNode]:

@@ -8,7 +8,7 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
@@ -20,7 +20,7 @@ from kquery_spark.spark_bridge.relations.leaves import V2_SCAN, OtherRelation
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
-def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
+def iceberg_relation(node: CatalystNode, context: Context) -> PlanScope:
     """The rows of an Iceberg table's snapshot."""
     scan = context.relations.read(node)
     if not isinstance(scan, IcebergScan):

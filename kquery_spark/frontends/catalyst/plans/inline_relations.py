@@ -7,7 +7,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.ranges import RangeSource
@@ -23,7 +23,7 @@ _MAX_RANGE_WIDTH = 1 << 62
 @PLANS.handles(
     "LocalRelation", family="leaves", partly="up to 20,000 values, binary or nested ones in up to 200 rows"
 )
-def local_relation(node: CatalystNode, context: Context) -> Scope:
+def local_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Literal rows (``VALUES``), reduced to the columns that are read."""
     attributes = node.trees("output")
     positions = [i for i, attribute in enumerate(attributes) if context.required(node, attribute)]
@@ -48,11 +48,11 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
         output.append((attribute["exprId"], name))
         names.append(name)
     rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-    return Scope(Scan("values", local_source(rows), tuple(names)), tuple(output))
+    return PlanScope(Scan("values", local_source(rows), tuple(names)), tuple(output))
 
 
 @PLANS.handles("Range", family="leaves")
-def range_(node: CatalystNode, context: Context) -> Scope:
+def range_(node: CatalystNode, context: Context) -> PlanScope:
     """``spark.range``: numbers that each task generates."""
     relation = context.relations.read(node)
     if not isinstance(relation, RangeRelation):
@@ -67,6 +67,6 @@ def range_(node: CatalystNode, context: Context) -> Scope:
 
 
 @PLANS.handles("OneRowRelation", family="leaves")
-def one_row(node: CatalystNode, context: Context) -> Scope:
+def one_row(node: CatalystNode, context: Context) -> PlanScope:
     """The single row of a query without a table, which has no columns; Spark creates such queries for merged subqueries."""
-    return Scope(Scan("one_row", one_row_source(), ()), ())
+    return PlanScope(Scan("one_row", one_row_source(), ()), ())

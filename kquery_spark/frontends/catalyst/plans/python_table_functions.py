@@ -13,7 +13,7 @@ from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functions_of, result_type, unnamed
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
-from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import LogicalPlan, TablePython
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -43,7 +43,7 @@ class _Rows:
     family="user code",
     partly="functions that keep no state between rows, or of one row, or of a TABLE argument's partitions",
 )
-def table_function(node: CatalystNode, context: Context) -> Scope:
+def table_function(node: CatalystNode, context: Context) -> PlanScope:
     """Import the rows that a function returns, with those columns of the child that are still read."""
     functions = functions_of(context, "a Python table function")
     udtf = node.tree("udtf")
@@ -80,7 +80,7 @@ def table_function(node: CatalystNode, context: Context) -> Scope:
         rows.order,
         tuple(dict.fromkeys(name for _, name in kept)),
     )
-    return Scope(plan, (*kept, *zip((a["exprId"] for a in attributes), made, strict=True)))
+    return PlanScope(plan, (*kept, *zip((a["exprId"] for a in attributes), made, strict=True)))
 
 
 def _partitioned(node: CatalystNode) -> CatalystNode | None:

@@ -10,7 +10,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls
-from kquery_spark.spark_bridge.plan.plan_facts import EvalMode, Facts
+from kquery_spark.spark_bridge.plan.plan_facts import EvalModeName, Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.session.settings import SessionSettings
@@ -51,7 +51,7 @@ class Expressible:
         expr = None if _is_left_open(expression) else self.translated(expression)
         return expr is not None and not can_raise(expr)
 
-    def eval_mode(self, node: CatalystNode) -> EvalMode:
+    def eval_mode(self, node: CatalystNode) -> EvalModeName:
         """Return how arithmetic, a cast or an aggregate function treats overflow."""
         return self._facts.eval_mode(node)
 

@@ -15,10 +15,11 @@ from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.handlers import HandlerTable
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow, SubqueryAnalyzer
-from kquery_spark.frontends.sql.analyzer.scope import Names, Scope
+from kquery_spark.frontends.sql.analyzer.scope import Scope
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.logical import LogicalPlan
@@ -39,7 +40,7 @@ class ExpressionAnalyzer:
 
     sql: str
     facts: SessionFacts
-    names: Names
+    names: UniqueNames
     scope: Scope
     analyze_subquery: SubqueryAnalyzer
     outer: OuterRow | None = None
