@@ -213,7 +213,7 @@ def test_mutated_bytes_give_a_plan_or_an_error_but_nothing_else(seed: int) -> No
         else:
             assert (
                 value is None
-                or type(value) in registry().forms
+                or type(value) in registry().formats
                 or isinstance(
                     value,
                     tuple | pa.DataType | pa.Schema | pa.Table | str | int | float | bytes | Decimal | Enum,
