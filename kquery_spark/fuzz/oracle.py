@@ -93,18 +93,18 @@ class Oracle:
         return answer
 
     def _on_spark(self, case: Case, expected: Answer) -> Outcome:
-        again = self._spark.sql(case.query.sql())
+        frame = self._spark.sql(case.query.sql())
         try:
-            fast = again.transform(kquery_plan, when=case.when)
+            fast = frame.transform(kquery_plan, when=case.when)
         except Exception as error:
             if isinstance(expected, Exception):
                 return Outcome("both fail", sentence(expected))
             return failure("only engine fails", error)
-        if fast is again:
+        if fast is frame:
             return Outcome("fallback")
         actual = answer_of(fast)
-        if again.schema != fast.schema and not isinstance(actual, Exception):
-            return Outcome("schema", f"{again.schema.simpleString()} against {fast.schema.simpleString()}")
+        if frame.schema != fast.schema and not isinstance(actual, Exception):
+            return Outcome("schema", f"{frame.schema.simpleString()} against {fast.schema.simpleString()}")
         return _verdict(case, expected, actual)
 
     def _in_process(self, case: Case, expected: Answer, on_spark: Outcome) -> Outcome:
