@@ -12,7 +12,7 @@ import pytest
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.event_files import EventReader, find_logs
 from kquery_spark.qualify.html import render_html
-from kquery_spark.qualify.judgement import NO_EXPENSIVE_OPERATOR, Runs
+from kquery_spark.qualify.judgment import NO_EXPENSIVE_OPERATOR, Runs
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Outcome, QueryReport
 from kquery_spark.qualify.text import render_text

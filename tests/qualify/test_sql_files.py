@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import ParseException
 
-from kquery_spark.qualify.judgement import Runs
+from kquery_spark.qualify.judgment import Runs
 from kquery_spark.qualify.report import Outcome
 from kquery_spark.qualify.sql_files import qualify_sql, sql_files
 from kquery_spark.qualify.text import render_text

@@ -167,7 +167,7 @@ CASES: dict[str, Case] = {
         f.percent_rank().over(w.orderBy("salary")).alias("p"), f.cume_dist().over(w.orderBy("salary")).alias("c"),
         f.ntile(2).over(w.orderBy("id", "score")).alias("t"),
     ),
-    "neighbours": lambda t, f, w: t["people"].select(
+    "neighbors": lambda t, f, w: t["people"].select(
         "id", f.lag("id").over(w.orderBy("id", "score")).alias("a"), f.lead("name", 2, "none").over(w.orderBy("id", "score")).alias("b"),
     ),
     "frames": lambda t, f, w: t["people"].select(
