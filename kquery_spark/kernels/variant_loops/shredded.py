@@ -358,7 +358,7 @@ def rebuilt_variants(
     raw: Any,
     words: Any,
     flags: Any,
-    is_there: Any,
+    is_valid: Any,
     meta_at: Any,
     room: Any,
     values: Any,
@@ -369,16 +369,16 @@ def rebuilt_variants(
     """Write the values and metadata of the variants of all rows that are not NULL; return a status.
 
     The status is WRITTEN, FULL if an output array is too small, or ODD if a variant is malformed or unusual. The first node
-    describes the whole variant. is_there: 0 for NULL. meta_at: the start of the metadata offsets in ``words``. room: the
+    describes the whole variant. is_valid: 0 for NULL. meta_at: the start of the metadata offsets in ``words``. room: the
     number of entries that fit on the stack, a power of two. value_ends, meta_ends: the start of each value and metadata.
     """
     keys, entries = np.empty((room >> 1, 2), np.int64), np.empty((room, 4), np.int64)
     table, stamps = np.empty(room, np.int64), np.zeros(room, np.int64)
     state = np.zeros(4, np.int64)
     meta_done = int64(0)
-    for row in range(len(is_there)):
+    for row in range(len(is_valid)):
         value_ends[row], meta_ends[row] = state[DONE], meta_done
-        if not is_there[row]:
+        if not is_valid[row]:
             continue
         meta, meta_end = words[meta_at + row], words[meta_at + row + 1]
         if meta >= meta_end or raw[meta] & VERSION_BITS != VERSION:
@@ -398,5 +398,5 @@ def rebuilt_variants(
         if max(state[DONE] - start, meta_stop - meta_done) > _MAX_BYTES:
             return ODD
         meta_done = meta_stop
-    value_ends[len(is_there)], meta_ends[len(is_there)] = state[DONE], meta_done
+    value_ends[len(is_valid)], meta_ends[len(is_valid)] = state[DONE], meta_done
     return WRITTEN

@@ -38,7 +38,7 @@ _BASE64 = f"{EXPRESSION_CLASSES}Base64"
 @EXPRESSIONS.handles(
     "GetTimestamp", "MakeTimestamp", family="functions", partly="timestamp and timestamp_ntz"
 )
-def typed(node: CatalystNode, translate: Translator) -> Expr:
+def timestamp_function(node: CatalystNode, translate: Translator) -> Expr:
     """Translate the parsing or building of a timestamp, of the kind (timestamp or timestamp_ntz) in the node's field."""
     entry = for_catalyst(node.cls)
     assert entry is not None
@@ -138,7 +138,7 @@ def size(node: CatalystNode, translate: Translator) -> Expr:
 
 
 @EXPRESSIONS.handles("PreciseTimestampConversion", family="functions")
-def precise(node: CatalystNode, translate: Translator) -> Expr:
+def precise_timestamp_conversion(node: CatalystNode, translate: Translator) -> Expr:
     """Translate Spark's conversion of timestamps to microseconds and back, which implements WINDOW."""
     dtype = translate.type(node["toType"])
     return Call.of("precise_timestamp", translate(node.children[0]), dtype=dtype)

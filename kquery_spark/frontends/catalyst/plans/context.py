@@ -137,7 +137,7 @@ class Context:
                 raise
             raise Declined(node, _reason(error), isinstance(error, UnsupportedQuery)) from error
 
-    def feed(self, node: CatalystNode) -> Scope:
+    def subtree_or_handover(self, node: CatalystNode) -> Scope:
         """Import a subtree; if the engine cannot run it, create a hand-over of the rows that Spark computes."""
         try:
             return self.subtree(node)

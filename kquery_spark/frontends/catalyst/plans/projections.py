@@ -18,7 +18,7 @@ _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 
 
 @PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
-def same(node: CatalystNode, context: Context) -> Scope:
+def import_child(node: CatalystNode, context: Context) -> Scope:
     """Import nodes that only assign names: returns the scope of the child."""
     return context.subtree(node.children[0])
 

@@ -31,7 +31,7 @@ CONDITION = "not of year-month intervals; a nondeterministic function at one pla
 def eval_python(node: CatalystNode, context: Context) -> Scope:
     """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python UDF")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     calls = Calls(context.translator(child.columns), functions)
     attributes = node.trees("resultAttrs")
     for udf in node.trees("udfs"):

@@ -94,14 +94,14 @@ def _partitioned(node: CatalystNode) -> CatalystNode | None:
 
 
 def _as_they_are(node: CatalystNode, context: Context) -> _Rows:
-    child = context.feed(node)
+    child = context.subtree_or_handover(node)
     is_one_row = node.cls == "OneRowRelation"
     return _Rows(child.plan, child.columns, child.output, () if is_one_row else None)
 
 
 def _partitions(node: CatalystNode, partitioned: CatalystNode, context: Context) -> _Rows:
     """The rows of a TABLE argument, whose columns the top node puts into a struct."""
-    child = context.feed(partitioned.children[0])
+    child = context.subtree_or_handover(partitioned.children[0])
     translate = context.translator(child.columns)
     keys: tuple[Expr, ...] = ()
     if partitioned.cls == "RepartitionByExpression":

@@ -58,7 +58,7 @@ def map_batches(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported("a function with a barrier or a resource profile runs in Spark")
     udf = node.tree("functionExpr")
     function = functions.function(udf)
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     attributes = context.facts.output(node.children[0])
     arguments = _arguments(child, attributes)
     results, output = results_of(node, context)
@@ -72,7 +72,7 @@ def grouped_rows(
     node: CatalystNode, attributes: Sequence[CatalystNode], ids: Sequence[int], context: Context
 ) -> GroupedRows:
     """Group the rows of a node by the keys with these ids. attributes: the node's output, in which the keys come first."""
-    child = context.feed(node)
+    child = context.subtree_or_handover(node)
     columns, offsets = _grouped_columns(attributes, ids)
     arguments = _arguments(child, columns)
     keys = tuple(_column(child, key) for key in ids)

@@ -25,7 +25,7 @@ from kquery_spark.spark_bridge.python.call import PythonCall
 def window_of_functions(node: CatalystNode, context: Context) -> Scope:
     """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python function over a window")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     calls = AggregateCalls(context, translate, functions)

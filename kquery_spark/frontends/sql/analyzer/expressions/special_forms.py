@@ -229,7 +229,7 @@ def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
                 analyzer.fail(f"{form.name} stands in the select list and after GROUP BY, not here", node)
             return column
         case TryFunction():
-            return analyzer.call(form.of, *analyzer.arguments(node), mode=EvalMode.TRY)
+            return analyzer.call(form.wrapped, *analyzer.arguments(node), mode=EvalMode.TRY)
         case SessionValue():
             if node.arguments:
                 analyzer.fail(no_such_function(form.name), node)
