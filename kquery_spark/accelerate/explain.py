@@ -13,7 +13,7 @@ from kquery_spark.accelerate.execution.assemble import assemble
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.explain_svg import draw, size_text
 from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
-from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
+from kquery_spark.accelerate.planning.fast_reject import cannot_gain
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery
@@ -238,7 +238,7 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
 def _decided(planned: PlannedQuery, part: Part) -> Decision:
     """Return the decision on a part, including the fast reject, which ``kquery_plan`` does first."""
     decision = decide(planned, part)
-    if decision.driver_only and nothing_to_win(planned.bridge, planned.plan):
+    if decision.driver_only and cannot_gain(planned.bridge, planned.plan):
         return Decision(False, "Spark's plan only passes rows on, which Spark does as fast.")
     return decision
 

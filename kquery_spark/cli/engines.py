@@ -53,7 +53,7 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
                 raise
             cause = f" ({output.first_line})" if output.first_line else ""
             raise Failure(
-                Exit.UNFORESEEN,
+                Exit.UNEXPECTED,
                 f"Spark did not start{cause}: it needs Java, 17 or newer for Spark 4; install it, or set JAVA_HOME to it",
             ) from error
 

@@ -17,7 +17,7 @@ from kquery_spark.accelerate.execution.execution import PlacedQuery
 from kquery_spark.accelerate.planning.choose_parts import choose_parts
 from kquery_spark.accelerate.planning.compile_parts import compile_parts
 from kquery_spark.accelerate.planning.decision import Decision, decide
-from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
+from kquery_spark.accelerate.planning.fast_reject import cannot_gain
 from kquery_spark.accelerate.planning.import_subtrees import import_plan
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery, declined_query
@@ -54,7 +54,7 @@ def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: R
     """Run all steps. The options are those of ``kquery_plan``; with ``fallback="error"``, it may raise Unsupported."""
     optimized = read_plan(frame)
     if when == "auto" and fallback == "spark" and optimized.plan is not None:
-        if nothing_to_win(optimized.bridge, optimized.plan.optimized):
+        if cannot_gain(optimized.bridge, optimized.plan.optimized):
             return PlanningResult(frame, optimized.bridge.last_config)
     planned = _plan_parts(optimized)
     if not planned.config.enabled:

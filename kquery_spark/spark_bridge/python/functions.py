@@ -143,7 +143,7 @@ class PythonFunctions:
         """
         kind = _known_kind(eval_type)
         pickled = eval_type == PICKLED
-        is_supported = is_picklable if pickled else _crosses_as_arrow
+        is_supported = is_picklable if pickled else _is_transferable_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
         pickling = self._pickling(results) if pickled else Pickling()
@@ -223,7 +223,7 @@ class PythonFunctions:
         """Build the evaluation of a table function. by_row: each row is evaluated independently."""
         call = function.call
         kind, pickled = _known_kind(call.eval_type), call.eval_type == PICKLED_TABLE
-        is_supported = is_picklable if pickled else _crosses_as_arrow
+        is_supported = is_picklable if pickled else _is_transferable_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
         pickling = self._pickling(results) if pickled else Pickling()
@@ -247,7 +247,7 @@ class PythonFunctions:
             if kind.takes_rows and len(set(schema.names)) < len(schema):
                 raise Unsupported(f"{kind.words} of rows that have a name twice runs in Spark")
         types = [dtype for schema in (*arguments, results) for dtype in schema.types]
-        _check_types(kind, _crosses_as_arrow, types)
+        _check_types(kind, _is_transferable_as_arrow, types)
         return self._arrow_settings(kind)
 
     def _arrow_settings(self, kind: PythonKind) -> dict[str, str]:
@@ -322,9 +322,9 @@ def _check_types(
 _FLAT = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DAY_TIME)
 
 
-def _crosses_as_arrow(dtype: pa.DataType) -> bool:
+def _is_transferable_as_arrow(dtype: pa.DataType) -> bool:
     """Return whether the engine exchanges values of a type with functions over Arrow exactly as Spark does."""
     if t.is_nested(dtype):
-        return t.has_distinct_fields(dtype) and all(map(_crosses_as_arrow, t.parts_of(dtype)))
+        return t.has_distinct_fields(dtype) and all(map(_is_transferable_as_arrow, t.parts_of(dtype)))
     is_time = pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)
     return dtype in _FLAT or t.is_decimal(dtype) or is_time

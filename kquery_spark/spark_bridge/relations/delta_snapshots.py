@@ -72,7 +72,7 @@ class DeltaSnapshots:
         if directories is _MANY_FILES:
             return listing(index.listFiles(jvm.empty(), jvm.empty()))
         variant = f"Delta's files {self._time_zone}"
-        return jvm.remembered(snapshot, variant, lambda: listing(directories))
+        return jvm.cached_value(snapshot, variant, lambda: listing(directories))
 
     def _indexes(self, leaves: Any) -> list[tuple[str, Any]]:
         """The file indexes of Delta in a ``Seq`` of leaves, each with its class."""
@@ -111,4 +111,4 @@ class DeltaSnapshots:
                 raise CHANGED.declined()
             return directories
 
-        return self._jvm.remembered(snapshot, f"Delta's directories {self._time_zone}", listed)
+        return self._jvm.cached_value(snapshot, f"Delta's directories {self._time_zone}", listed)

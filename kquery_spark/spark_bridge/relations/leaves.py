@@ -254,7 +254,7 @@ def _reason(error: Unsupported | SourceError) -> str:
 
 def _describe_cached(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
     """Describe a relation without its files; cached, because equal relations have equal schemas and options."""
-    return jvm.remembered(source, time_zone, lambda: _describe(source, jvm, time_zone))
+    return jvm.cached_value(source, time_zone, lambda: _describe(source, jvm, time_zone))
 
 
 def _describe(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
