@@ -49,10 +49,10 @@ def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
     """Return the session's settings that decide the meaning of queries, and the engine's settings."""
     link = bridge(spark)
     settings = session_settings(link.conf, link.jvm)
-    return _facts(settings), link.config()
+    return _facts_of_settings(settings), link.config()
 
 
-def _facts(settings: SessionSettings) -> SessionFacts:
+def _facts_of_settings(settings: SessionSettings) -> SessionFacts:
     return SessionFacts(
         settings.time_zone,
         settings.ansi,
@@ -162,7 +162,7 @@ def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkF
     """Apply an open plan to a Spark DataFrame. If possible, the engine runs the query of the DataFrame, too."""
     link = bridge(frame.sparkSession)
     settings = session_settings(link.conf, link.jvm)
-    facts, config = _facts(settings), link.config()
+    facts, config = _facts_of_settings(settings), link.config()
     try:
         rows = _imported(frame, link, config)
     except Unsupported:
@@ -212,11 +212,11 @@ def renamed(plan: LogicalPlan, names: list[str]) -> LogicalPlan:
 class _OneTable(Catalog):
     def __init__(self, plan: LogicalPlan, facts: SessionFacts) -> None:
         self._plan = plan
-        self._facts = facts
+        self._facts_of_settings = facts
 
     @override
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        return self._plan if len(name) == 1 and self._facts.fold(name[0]) == OPEN_INPUT else None
+        return self._plan if len(name) == 1 and self._facts_of_settings.fold(name[0]) == OPEN_INPUT else None
 
     @override
     def table_names(self) -> list[str]:

@@ -56,17 +56,17 @@ def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) 
     if all(file.size <= whole_bytes for file in relation.files):
         fields += [pa.field(metadata_column(name), t.LONG, nullable=False) for name in BLOCK_FIELDS]
     hidden = {*(field.name for field in fields), metadata_column(ROW_INDEX)}
-    taken = hidden & {*relation.stored_names, *relation.table_names}
-    if taken:
-        raise Unsupported(f"a table with a column called {min(taken)} is read by Spark")
+    conflicts = hidden & {*relation.stored_names, *relation.table_names}
+    if conflicts:
+        raise Unsupported(f"a table with a column called {min(conflicts)} is read by Spark")
     schema = pa.schema([*relation.partition_schema, *fields])
     files = tuple(
-        replace(file, partition=(*file.partition, *_facts(file, fields))) for file in relation.files
+        replace(file, partition=(*file.partition, *_metadata_values(file, fields))) for file in relation.files
     )
     return replace(relation, files=files, partition_schema=schema)
 
 
-def _facts(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
+def _metadata_values(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
     values = (
         _file_path(file),
         file.uri.rsplit("/", 1)[-1],
