@@ -71,7 +71,7 @@ class ExplainedStage:
     def __str__(self) -> str:
         if self.metrics is None:
             return "\n".join([self._head, *(f"  {line}" for line in self.operators)])
-        verb = "shuffled" if self.output != "result" else "given to Spark"
+        verb = "shuffled" if self.output != "result" else "returned to Spark"
         head = f"{self._head} [{self.metrics.tasks} task(s) ran, {size_text(self.metrics.sent)} {verb}]"
         lines = [head]
         for line, metrics in self.metrics.operators:
@@ -239,7 +239,9 @@ def _decided(planned: PlannedQuery, part: Part) -> Decision:
     """Return the decision on a part, including the fast reject, which ``kquery_plan`` does first."""
     decision = decide(planned, part)
     if decision.driver_only and cannot_gain(planned.bridge, planned.plan):
-        return Decision(False, "Spark's plan only passes rows on, which Spark does as fast.")
+        return Decision(
+            False, "Not accelerated: only scans, filters and projections, so no gain is expected."
+        )
     return decision
 
 

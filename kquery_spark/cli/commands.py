@@ -90,7 +90,7 @@ def cli(context: click.Context) -> None:
     default=20,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Rows to show if there is no --output.",
+    help="Rows to show without --output.",
 )
 def sql(
     sql: str | None,

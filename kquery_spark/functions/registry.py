@@ -179,7 +179,7 @@ def function(name: str) -> Function:
     """Return the entry for a name or alias. Raises PlanError if there is none."""
     key = _NAMES.get(name.lower())
     if key is None:
-        raise PlanError(f"there is no function {name}")
+        raise PlanError(f"unknown function {name}")
     return _FUNCTIONS[key]
 
 

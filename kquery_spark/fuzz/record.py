@@ -82,7 +82,7 @@ class Record:
             f"{self.in_process:,} of them also without Spark",
             f"fell back to Spark: {fallbacks:,} of {total:,} ({fallbacks / max(total, 1):.1%})",
             *(f"{title}: {_listed(self.counts_by(part))}" for title, part in _PARTS),
-            f"{self.mismatches} differ; {len(self.findings)} to look at",
+            f"{self.mismatches} differ; {len(self.findings)} findings",
         ]
         return "\n".join(lines)
 
@@ -114,7 +114,7 @@ class Record:
 
     @classmethod
     def load(cls, path: Path | None) -> Record:
-        """Return the record in a file, or a new one if there is no file."""
+        """Return the record in a file, or a new one if the file does not exist."""
         return cls() if path is None or not path.exists() else cls.from_json(json.loads(path.read_text()))
 
     def save(self, path: Path | None) -> None:

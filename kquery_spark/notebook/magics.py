@@ -32,7 +32,7 @@ def register(shell: InteractiveShell) -> None:
             options, text = parse_line(line, is_cell=cell is not None)
             sql = (text if cell is None else cell).strip().rstrip(";")
             if not sql:
-                raise ConfigError(f"there is no SQL: {USAGE}")
+                raise ConfigError(f"the SQL is missing: {USAGE}")
             frame = _frame(sql, options, shell.user_ns)
             if options.name is not None:
                 shell.user_ns[options.name] = frame
@@ -71,7 +71,7 @@ def _session(names: Mapping[str, Any]) -> SparkSession:
     session = SparkSession.getActiveSession() or names.get("spark")
     if session is None:
         raise ConfigError(
-            "there is no Spark session: create one with spark = kq.configure(SparkSession.builder).getOrCreate()"
+            "no Spark session is active: create one with spark = kq.configure(SparkSession.builder).getOrCreate()"
         )
     return session
 

@@ -71,11 +71,11 @@ class PendingRows:
     def check_none_left(self) -> None:
         """Raise PlanError if rows are still pending."""
         if self.num_rows:
-            raise PlanError(f"Python functions gave no results for the last {self.num_rows} rows")
+            raise PlanError(f"Python functions returned no results for the last {self.num_rows} rows")
 
     def _pop_rows(self, rows: int) -> Iterator[Batch]:
         if rows > self.num_rows:
-            raise PlanError(f"Python functions gave {rows} results for {self.num_rows} rows")
+            raise PlanError(f"Python functions returned {rows} results for {self.num_rows} rows")
         self.num_rows -= rows
         while rows:
             batch = self._batches.popleft()

@@ -58,7 +58,7 @@ def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) 
     hidden = {*(field.name for field in fields), metadata_column(ROW_INDEX)}
     conflicts = hidden & {*relation.stored_names, *relation.table_names}
     if conflicts:
-        raise Unsupported(f"a table with a column called {min(conflicts)} is read by Spark")
+        raise Unsupported(f"a table with a column called {min(conflicts)} is not supported")
     schema = pa.schema([*relation.partition_schema, *fields])
     files = tuple(
         replace(file, partition=(*file.partition, *_metadata_values(file, fields))) for file in relation.files
@@ -83,5 +83,5 @@ def _file_path(file: ListedFile) -> str:
     """A file's path with Java's escapes; raises Unsupported for a path that Java may escape differently."""
     scheme, colon, rest = file.path.partition(":")
     if not colon or not file.path.isascii() or not scheme.isalnum():
-        raise Unsupported("files whose paths have characters beyond ASCII are named by Spark")
+        raise Unsupported("the paths of files with characters beyond ASCII are not supported")
     return f"{scheme}:{quote(rest, safe=_UNQUOTED)}"

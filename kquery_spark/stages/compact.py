@@ -43,7 +43,7 @@ class Compact:
 
 
 def compact(data: pa.Array) -> Compact:
-    """Return a column in its narrowest form, or unchanged if there is no narrower one."""
+    """Return a column in its narrowest form, or unchanged if it is already the narrowest."""
     kind, count = data.type, len(data)
     if count < _MIN_COMPACTED_ROWS:
         return Compact(data, {})

@@ -161,7 +161,7 @@ class Decoder:
                 for node in nodes:
                     class_format.check(node)
         except Exception as error:  # a constructor may raise any exception for invalid arguments
-            raise SerializationError(f"{class_format.name} cannot be made: {error}") from error
+            raise SerializationError(f"{class_format.name} cannot be created: {error}") from error
         self._objects += nodes
 
 

@@ -39,11 +39,11 @@ def ambiguity_reason(planned: PlannedQuery) -> str | None:
     if planned.root is None:
         return None
     if any(node.cls in _NONDETERMINISTIC_CLASSES for node in planned.root.walk_all()):
-        return "The query draws random values or samples, so two runs may differ."
+        return "The query uses random values or samples, so two runs may differ."
     if any(node.fields.get("udfDeterministic") is False for node in planned.root.walk_all()):
         return "The query calls a nondeterministic function, so two runs may differ."
     if any(_limits(node) for node in planned.root.walk_all()):
-        return "The query has a LIMIT; where its order leaves ties, or is missing, more than one answer is right."
+        return "The query has a LIMIT without a total order, so several answers are correct."
     return None
 
 

@@ -89,7 +89,7 @@ def test_the_time_of_tasks_is_all_shared_out(queries):
 
 def test_nodes_stay_with_spark_for_reasons(queries):
     reasons = {node.name: node.reason for node in queries["random"].nodes if node.reason}
-    assert reasons.pop("Project") == "random numbers are drawn by Spark"
+    assert reasons.pop("Project") == "random numbers are not supported"
     assert set(reasons.values()) <= {NO_EXPENSIVE_OPERATOR}
     sampled = queries["sampled"]
     runs = {node.name: node.runs for node in sampled.nodes}
@@ -155,7 +155,7 @@ def test_reports_have_every_query_and_escape_names(logs):
     text = render_text(result, 20)
     page = render_html(result, "a < b")
     assert all(name in text and name in page for name in QUERIES)
-    assert "random numbers are drawn by Spark" in text
+    assert "random numbers are not supported" in text
     assert "<title>a &lt; b</title>" in page
     assert "http" not in page
     assert "prefers-color-scheme: dark" in page

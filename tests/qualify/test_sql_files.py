@@ -28,13 +28,13 @@ def test_each_file_is_planned(spark, numbers, directory):
     assert [query.description for query in result.queries] == ["1_whole.sql", "2_sampled.sql", "3_wrong.sql"]
     assert whole.outcome is sampled.outcome is Outcome.NOT_RUN
     assert {node.name: node.runs for node in whole.nodes}["Aggregate"] is Runs.ENGINE
-    assert {node.name: node.reason for node in sampled.nodes}["Sample"] == "random samples are drawn by Spark"
+    assert {node.name: node.reason for node in sampled.nodes}["Sample"] == "random samples are not supported"
     assert wrong.outcome is Outcome.FAILED
     assert "nothing_of_that_name" in wrong.error
     text = render_text(result, 20)
     assert "no query was run to measure it" in text
     assert "3_wrong.sql (failed)" in text
-    assert "random samples are drawn by Spark (Sample)" in text
+    assert "random samples are not supported (Sample)" in text
 
 
 @pytest.mark.parametrize(

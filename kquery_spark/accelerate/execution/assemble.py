@@ -48,7 +48,9 @@ def assemble(
         except Exception as error:
             if not rescue:
                 raise
-            warn_user(f"the engine could not place its stages, so {instead}: {type(error).__name__}: {error}")
+            warn_user(
+                f"the engine could not add its stages to Spark's plan, so {instead}: {type(error).__name__}: {error}"
+            )
             return None
 
     def build(shared_sort: bool) -> DataFrame:

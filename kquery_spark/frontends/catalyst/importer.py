@@ -120,7 +120,7 @@ class Importer:
         scope = context.subtree(node)
         plan = exactly(scope, dict.fromkeys(scope.names()))
         if context.rounds and unbound_rounds(plan):
-            raise Unsupported("the rows of a recursive query's last round are given by Spark")
+            raise Unsupported("the working table of a recursive query is not supported outside of its step")
         plan, inputs = _narrowed(plan, context.inputs)
         broadcasts = {} if self._functions is None else self._functions.broadcasts
         return Imported(plan, scope.names(), inputs, tuple(context.declined), broadcasts)

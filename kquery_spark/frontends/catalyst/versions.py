@@ -45,8 +45,8 @@ CAST = "cast"
 class ChangedCall:
     """A function whose results differ in a release for some or all calls, and the reason why these fall back.
 
-    function: the engine's name, or CAST. classes: the Catalyst classes. concerns: as in VersionChange. includes_raising_calls:
-    False if only calls matter that return NULL for malformed input; Spark runs the query again after an error.
+    function: the engine's name, or CAST. classes: the Catalyst classes. concerns: as in VersionChange.
+    includes_raising_calls: False if only calls matter that return NULL for malformed input, because errors rerun on Spark.
     """
 
     function: str

@@ -125,7 +125,7 @@ class DataFrame(Builder):
     def _no_column(self, name: str) -> PlanError:
         columns = self.columns
         return PlanError(
-            f"no column {name}{did_you_mean(name, columns)}; the columns are {', '.join(columns)}"
+            f"unknown column {name}{did_you_mean(name, columns)}; the columns are {', '.join(columns)}"
         )
 
     def _indices(self, name: str) -> list[int]:

@@ -105,7 +105,7 @@ _SCALAR_BYTES = 18  # the size of the largest number
 
 
 @numba.njit(numba.boolean(Raw, int64, int64), cache=True, nogil=True)
-def _is_there(flags: Any, at: Any, row: Any) -> Any:
+def _is_present(flags: Any, at: Any, row: Any) -> Any:
     """Return True if a row has a value; ``at`` is -1 if the column does not exist."""
     return at >= 0 and flags[at + row] != 0
 
@@ -274,10 +274,10 @@ def _rebuild(
     ``finish_container`` puts the header in front of them.
     """
     kind, has_value, at, end = nodes[node, TYPED_KIND], False, int64(0), int64(0)
-    if _is_there(flags, nodes[node, VALUE_FLAGS], row):
+    if _is_present(flags, nodes[node, VALUE_FLAGS], row):
         has_value = True
         at, end = words[nodes[node, VALUE_AT] + row], words[nodes[node, VALUE_AT] + row + 1]
-    if not _is_there(flags, nodes[node, TYPED_FLAGS], row):
+    if not _is_present(flags, nodes[node, TYPED_FLAGS], row):
         if not has_value or at >= end or _belongs_in_typed_column(kind, raw[at] & 3):
             return ODD
         return append_value(raw, at, end, meta, meta_end, depth, out, state, keys, table, stamps, entries)
@@ -297,7 +297,7 @@ def _rebuild(
             entries[base + i - low, OFFSET] = state[DONE] - start
             status = _rebuild(
                 nodes, fields, raw, words, flags, child, i, meta, meta_end, depth, out, state, keys, table, stamps, entries
-            ) if _is_there(flags, fields[first, FIELD_FLAGS], i) else int64(ODD)  # fmt: skip
+            ) if _is_present(flags, fields[first, FIELD_FLAGS], i) else int64(ODD)  # fmt: skip
             if status != WRITTEN:
                 return status
         state[TOP] = base
@@ -315,10 +315,10 @@ def _rebuild(
     state[TOP] = base + 2 * (count + extra)
     for i in range(count):
         child = fields[first + i, FIELD_NODE]
-        if not _is_there(flags, fields[first + i, FIELD_FLAGS], row):
+        if not _is_present(flags, fields[first + i, FIELD_FLAGS], row):
             return ODD
         entries[base + i, ID] = -1
-        if _is_there(flags, nodes[child, TYPED_FLAGS], row) or _is_there(
+        if _is_present(flags, nodes[child, TYPED_FLAGS], row) or _is_present(
             flags, nodes[child, VALUE_FLAGS], row
         ):
             name, name_end = fields[first + i, FIELD_NAME], fields[first + i, FIELD_NAME_END]

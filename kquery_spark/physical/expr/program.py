@@ -103,7 +103,7 @@ class Program:
     def _column(self, expr: Column) -> Step:
         index = self._indexes.get(expr.name)
         if index is None:
-            raise PlanError(f"no column {expr.name}; there are {', '.join(self._indexes)}")
+            raise PlanError(f"unknown column {expr.name}; the columns are {', '.join(self._indexes)}")
         dtype = expr.dtype
         return lambda batch, memo: Vector(dtype, batch.columns[index])
 

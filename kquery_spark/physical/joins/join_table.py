@@ -23,7 +23,7 @@ Three steps keep the tables of codes small:
   (``_build_arrays``).
 - If every code has at most one build row (``unique``), one array from code to row replaces the runs.
 
-All functions work on whole columns of a batch: there is no loop over rows in Python.
+All functions work on whole columns of a batch: no Python code loops over rows.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class KeySpace:
     """The encoding of one key column.
 
     size: the number of codes, including 0 for NULL and the last one for values that no build row has. value_range: the
-    lowest and the highest value of the build rows, for types with an integer representation; None if there are no values.
+    lowest and the highest value of the build rows, for types with an integer representation; None without values.
     """
 
     encode: Encode
@@ -79,7 +79,7 @@ class Matches:
 class JoinTable:
     """Finds the matches of probe rows among ``num_rows`` build rows. The module's docstring explains the encoding.
 
-    A NULL key matches nothing, unless its column is ``null_safe``. Equal codes mean equal keys, so there are no hash
+    A NULL key matches nothing, unless its column is ``null_safe``. Equal codes mean equal keys, so there cannot be hash
     collisions.
 
     ranges: for each key column of integers or dates, the lowest and the highest value of the build rows; None for other

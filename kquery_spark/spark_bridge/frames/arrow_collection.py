@@ -37,7 +37,7 @@ def was_interrupted(error: BaseException | None) -> bool:
 
 
 def max_result_bytes(spark: SparkSession) -> int | None:
-    """Return Spark's limit in bytes for results in the driver; None if there is no limit."""
+    """Return Spark's limit in bytes for results in the driver; None without a limit."""
     return parse_bytes(str(spark.conf.get("spark.driver.maxResultSize", "1g"))) or None
 
 

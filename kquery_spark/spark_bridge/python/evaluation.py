@@ -168,7 +168,7 @@ def with_query_errors(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the results of an evaluation; errors of functions become errors of the query, the engine's own do not change."""
     if TaskContext.get() is None:
-        raise KQueryError("a Python function of Spark's runs in Spark's tasks only")
+        raise KQueryError("a PySpark function can only run in Spark's tasks")
     guarded = _Arguments(arguments)
     try:
         yield from evaluate(guarded)

@@ -243,9 +243,9 @@ class PythonFunctions:
         kind = _known_kind(eval_type)
         for schema in arguments:
             if not len(schema):
-                raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
+                raise Unsupported(f"{kind.words} of rows without columns is not supported")
             if kind.takes_rows and len(set(schema.names)) < len(schema):
-                raise Unsupported(f"{kind.words} of rows that have a name twice runs in Spark")
+                raise Unsupported(f"{kind.words} of rows with duplicate column names is not supported")
         types = [dtype for schema in (*arguments, results) for dtype in schema.types]
         _check_types(kind, _is_transferable_as_arrow, types)
         return self._arrow_settings(kind)
@@ -253,7 +253,7 @@ class PythonFunctions:
     def _arrow_settings(self, kind: PythonKind) -> dict[str, str]:
         """The settings for workers of a kind whose values are exchanged as Arrow, in a form that can be pickled."""
         if self._link.conf.contains(_LARGE_TYPES) and is_true(self._link.conf.getConfString(_LARGE_TYPES)):
-            raise Unsupported(f"{kind.words} runs in Spark while Arrow's large types are on")
+            raise Unsupported(f"{kind.words} is not supported while Arrow's large types are on")
         return dict(self._settings)
 
     def _pickling(self, results: pa.Schema) -> Pickling:
@@ -315,7 +315,7 @@ def _check_types(
     for dtype in dtypes:
         if not is_supported(dtype):
             raise Unsupported(
-                f"{kind.words} that takes or returns {t.spark_name(dtype)} values runs in Spark"
+                f"{kind.words} that takes or returns {t.spark_name(dtype)} values is not supported"
             )
 
 

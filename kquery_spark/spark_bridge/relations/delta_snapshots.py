@@ -42,7 +42,7 @@ class DeltaSnapshots:
     def pin(self, leaves: Sequence[Any]) -> bool:
         """Pin the newest snapshots of the Delta tables among a plan's leaves, and list their files.
 
-        leaves: ``Seq`` objects of plans, before Delta prepares their scans. Returns False if there are no Delta tables, or
+        leaves: ``Seq`` objects of plans, before Delta prepares their scans. Returns False without Delta tables, or
         if one of them has many files.
         """
         found = [index for some in leaves for index in self._indexes(some)]

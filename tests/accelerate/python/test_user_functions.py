@@ -119,7 +119,7 @@ def test_what_types_a_function_sees(trips: kq.ExecutionContext):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda x: x.to_pylist(), "gave list; it has to give an Arrow array"),
+        (lambda x: x.to_pylist(), "returned list; it must return an Arrow array"),
         (lambda x: x[:1], "gave 1 values for 4 rows"),
         (lambda x: pa.array(["x"] * len(x)), "gave string where double was announced"),
     ],

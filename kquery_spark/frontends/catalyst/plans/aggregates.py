@@ -54,7 +54,7 @@ class _Calls(AggregateSink):
 
     @override
     def python_column(self, node: CatalystNode) -> Column:
-        raise Unsupported("a Python aggregate function beside others runs in Spark")
+        raise Unsupported("a Python aggregate function together with other aggregates is not supported")
 
 
 @PLANS.handles("Aggregate", family="aggregates")

@@ -31,7 +31,7 @@ def import_child(node: CatalystNode, context: Context) -> Scope:
 def repartition(node: CatalystNode, context: Context) -> Scope:
     """Omit a repartitioning whose effect the query cannot observe."""
     if id(node) not in context.required.redistributed:
-        raise Unsupported("repartitioning is done by Spark")
+        raise Unsupported("repartitioning that the query can observe is not supported")
     child = context.subtree(node.children[0])
     return child.with_plan(child.plan)  # drops hidden columns, which only a Filter preserves
 

@@ -55,7 +55,7 @@ def map_batches(node: CatalystNode, context: Context) -> Scope:
     """The rows that a function returns for all batches of a task."""
     functions = functions_of(context, "mapInPandas" if node.cls == "MapInPandas" else "mapInArrow")
     if node["isBarrier"] or node.fields.get("profile") is not None:
-        raise Unsupported("a function with a barrier or a resource profile runs in Spark")
+        raise Unsupported("a function with a barrier or a resource profile is not supported")
     udf = node.tree("functionExpr")
     function = functions.function(udf)
     child = context.subtree_or_handover(node.children[0])
@@ -132,6 +132,6 @@ def _column(child: Scope, expr_id: int) -> Column:
     column = child.columns.get(expr_id)
     if column is None or has_variants(column.type):
         raise Unsupported(
-            "a function that reads a column of a type that the engine does not know runs in Spark"
+            "a function that reads a column of a type that the engine does not know is not supported"
         )
     return column

@@ -61,7 +61,9 @@ class _PythonWindows(WindowSink):
     def column(self, node: CatalystNode) -> Column:
         function = node.child("windowFunction")
         if function.cls != "AggregateExpression" or function.child("aggregateFunction").cls != PYTHON:
-            raise Unsupported("a Python function over a window beside others runs in Spark")
+            raise Unsupported(
+                "a Python function over a window together with other window functions is not supported"
+            )
         frame = node.child("windowSpec").child("frameSpecification")
         self.frames.append(window_frame(frame, self._calls.translate, self._order))
         return self._calls.column(function, self.alias)

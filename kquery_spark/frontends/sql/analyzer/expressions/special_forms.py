@@ -254,4 +254,4 @@ def _cast_function(analyzer: ExpressionAnalyzer, type_name: str, node: ast.Call)
 def no_such_function(name: str) -> str:
     """The error message for a function that SQL or the engine does not have."""
     nearest = did_you_mean(name, (known for known in registered_names() if not is_internal(known)))
-    return f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it{nearest}"
+    return f"[UNRESOLVED_ROUTINE] unknown function {name}, or the engine does not have it{nearest}"
