@@ -31,7 +31,7 @@ from kquery_spark.fuzz.oracle import Answer, Outcome, answer_of, engine_failure,
 from kquery_spark.fuzz.settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
 from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.plan.row_errors import RowErrors, is_java_error, java_error_class
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 
 _MAX_QUERIES_PER_BATCH = 60
@@ -119,7 +119,7 @@ class _Run:
         columns = ", ".join(f"{part.expr.sql()} AS c{n}" for n, part in enumerate(parts))
         table = self._batch.table.name
         try:
-            plan = bridge(self._spark).optimized(self._spark.sql(f"SELECT {columns} FROM {table}"))
+            plan = get_bridge(self._spark).optimized(self._spark.sql(f"SELECT {columns} FROM {table}"))
         except SPARK_ERRORS as error:
             if len(parts) > 1:
                 self._probe_halves(parts)

@@ -65,12 +65,12 @@ def assemble(
 
     driver, payloads = None, None
     if metrics is None and planned.whole:
-        (part,), link, schema = parts, planned.bridge, planned.frame.schema
+        (part,), bridge, schema = parts, planned.bridge, planned.frame.schema
         if fits_driver(planned, part):
-            driver = DriverExecutor(link, part.compiled, schema, lambda: part.threaded)
+            driver = DriverExecutor(bridge, part.compiled, schema, lambda: part.threaded)
         if is_collectable_as_arrow(part) and not (driver_only and driver):
             frame = partial(
-                payload_frame, link, part.compiled.graph, planned.config, part.imported.broadcasts
+                payload_frame, bridge, part.compiled.graph, planned.config, part.imported.broadcasts
             )
             placed_frame = partial(placed, frame, "Spark collects the rows")
             payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
@@ -108,10 +108,10 @@ class _Assembler:
             inputs[handover.key] = planned.bridge.frame(planned.bridge.columns(plan, handover.positions))
         index = [p.position for p in planned.parts].index(part.position)
         meter = self._metrics.part(index) if self._metrics is not None else None
-        link = planned.bridge
-        output = link.analyzed(original).output()
+        bridge = planned.bridge
+        output = bridge.analyzed(original).output()
         return to_dataframe(
-            link,
+            bridge,
             part.compiled.graph,
             original.schema,
             planned.config,

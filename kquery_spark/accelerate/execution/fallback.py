@@ -41,5 +41,7 @@ def attempt(
     with bypass():
         result = spark()
     if mistake is not None:
-        warn_user(f"the engine failed in {action}, but Spark did not, so this is Spark's answer: {mistake}")
+        warn_user(
+            f"the engine failed in {action}, but Spark did not, so the result comes from Spark: {mistake}"
+        )
     return result

@@ -27,9 +27,9 @@ _IN_DRIVER = frozenset(
 _COLLECTABLE_AS_ARROW = frozenset({"LogicalRelation", "Project", "Filter"})
 
 
-def cannot_gain(link: Bridge, plan: Any) -> bool:
+def cannot_gain(bridge: Bridge, plan: Any) -> bool:
     """True if the node names of an optimized plan show that the engine cannot save time with any node."""
-    jvm = link.jvm
+    jvm = bridge.jvm
     if has_subqueries(jvm, plan):
         return False
     nodes = node_names(jvm, plan)
@@ -39,7 +39,7 @@ def cannot_gain(link: Bridge, plan: Any) -> bool:
     if not _IN_DRIVER.issuperset(nodes):
         return True  # no gain is expected, and the driver cannot run the plan
     size = leaf_bytes(plan)
-    config, costs = link.config_and_costs()
+    config, costs = bridge.config_and_costs()
     if size < config.driver_bytes * costs.file_bytes_per_decoded_byte:
         return False  # small enough for the driver
     if is_row_wise:

@@ -86,26 +86,26 @@ def _plan_parts(optimized: OptimizedFrame) -> PlannedQuery:
 
 def _find_parts(optimized: OptimizedFrame) -> PlannedQuery:
     """Import, choose parts, and compile."""
-    frame, link = optimized.frame, optimized.bridge
-    config, costs = link.config_and_costs()
+    frame, bridge = optimized.frame, optimized.bridge
+    config, costs = bridge.config_and_costs()
     if optimized.plan is None:
-        return declined_query(frame, link, config, optimized.problem or "")
+        return declined_query(frame, bridge, config, optimized.problem or "")
     try:
-        query = SparkQuery.parse(optimized.plan, link, config, partial(workers_have_hdfs_client, link))
+        query = SparkQuery.parse(optimized.plan, bridge, config, partial(workers_have_hdfs_client, bridge))
     except Unsupported as error:
-        return declined_query(frame, link, config, error.reason)
+        return declined_query(frame, bridge, config, error.reason)
     imported = import_plan(query, query.tree)
     chosen = choose_parts(imported, query, costs)
     compiled = compile_parts(chosen, config, costs)
     parts, declined = compiled.parts, compiled.declined
-    problem = worker_problem(link) if parts and config.enabled else None
+    problem = worker_problem(bridge) if parts and config.enabled else None
     if problem is not None:
-        return replace(declined_query(frame, link, config, problem), worker_problem=problem)
+        return replace(declined_query(frame, bridge, config, problem), worker_problem=problem)
     reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
     snapshot = _end_planning(optimized.plan) if parts else None
     tree = chosen.tree
     return PlannedQuery(
-        frame, link, config, costs, tree.plan, tree.facts, tree.root, parts, reasons, declined, snapshot
+        frame, bridge, config, costs, tree.plan, tree.facts, tree.root, parts, reasons, declined, snapshot
     )
 
 

@@ -68,9 +68,9 @@ def coverage(planned: PlannedQuery, parts: Iterable[Part]) -> float:
     return inside / total
 
 
-def declined_query(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
+def declined_query(frame: DataFrame, bridge: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
     """Return a query without parts: all of it falls back to Spark for one reason."""
-    return PlannedQuery(frame, link, config, CostModel(), None, None, None, (), (("Query", reason),))
+    return PlannedQuery(frame, bridge, config, CostModel(), None, None, None, (), (("Query", reason),))
 
 
 def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.setting_values import parse_bytes
 
 
@@ -44,7 +44,7 @@ def max_result_bytes(spark: SparkSession) -> int | None:
 @contextmanager
 def with_session_tags(spark: SparkSession) -> Iterator[None]:
     """A block in which jobs of a copy of the session also have the session's tags, so that ``interruptAll`` finds them."""
-    if not bridge(spark).api.session_tags:
+    if not get_bridge(spark).api.session_tags:
         yield
         return
     session: Any = spark._jsparkSession

@@ -14,7 +14,7 @@ from kquery_spark.accelerate.planning.decision import decide
 from kquery_spark.accelerate.planning.fast_reject import cannot_gain as looked_at
 from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.conftest import settings
 
 PASSING = (
@@ -43,8 +43,8 @@ WORKING = (
 
 
 def cannot_gain(frame):
-    link = bridge(frame.sparkSession)
-    return looked_at(link, spark_plan(frame, link).optimized)
+    bridge = get_bridge(frame.sparkSession)
+    return looked_at(bridge, spark_plan(frame, bridge).optimized)
 
 
 @pytest.fixture(scope="module")
