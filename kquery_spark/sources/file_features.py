@@ -72,7 +72,7 @@ WIDE_DEFAULT = Feature(
 )
 
 NO_BUCKET = Feature(
-    "bucketed tables with files whose names say no bucket",
+    "bucketed tables with files whose names do not contain the bucket",
     reason="{file} is not in a bucket of its table, so Spark may raise an error",
     declines_query=True,  # below its own joins and aggregates, Spark reads the table by buckets and raises an error
 )

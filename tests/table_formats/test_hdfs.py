@@ -281,7 +281,7 @@ def test_no_client_or_another_user(spark, directory, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setenv("HADOOP_USER_NAME", "somebody")
         (reason,) = declined(frame)
-        assert "and the engine would as somebody" in reason
+        assert "and the engine would read them as somebody" in reason
     check(frame, coverage=1.0)
 
 
@@ -312,7 +312,7 @@ def test_more_files_than_the_driver_can_look_at_are_sparks(spark, cluster, direc
     session, view = _mounted(spark, {"linkFallback": f"{cluster.root}/"})
     mounted = session.read.parquet(f"{view}/a b%20c/partitioned").groupBy("k").count()
     for frame in (spark.sql(GROUPED.format(t=table)), mounted):
-        assert any("take the driver too long" in reason for reason in declined(frame))
+        assert any("the driver would take too long" in reason for reason in declined(frame))
 
 
 @pytest.mark.parametrize("name", ["delta.`hdfs://minidfs-ns/delta/t`", "on_hdfs.db.t"])

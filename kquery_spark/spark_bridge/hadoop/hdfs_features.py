@@ -27,7 +27,7 @@ OTHER_USER = Feature(
 )
 ENCRYPTED_FILES = Feature(
     "encryption zones",
-    reason="files of hdfs: are not supported in the encryption zone of {directory}",
+    reason="files of hdfs: are not supported, because {directory} is in an encryption zone",
 )
 OTHER_SETTING = Feature(
     "other proxy providers of name services, other socket factories, another class for `fs.hdfs.impl`",

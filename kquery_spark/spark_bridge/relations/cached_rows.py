@@ -38,7 +38,7 @@ CACHE_OF_REMOTE_FILES = Feature(
     "caches of files on other filesystems", reason="cached rows of {path} are not supported"
 )
 CACHE_OF_CHANGED_FILES = Feature(
-    "caches of files that changed since, or that are gone",
+    "caches of files that were changed or deleted since",
     reason="cached rows are not supported if a file has changed since: {path}",
 )
 

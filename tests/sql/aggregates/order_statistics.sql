@@ -90,5 +90,5 @@ query expect_fallback(Spark counts -0.0 and 0.0 apart) context_declines(Spark co
 SELECT mode(x, true) FROM t WHERE k = 1
 
 -- MinSparkVersion: 4.0
-query expect_fallback(by the order of Spark's own hash map)
+query expect_fallback(depends on the order of Spark's hash map)
 SELECT mode(k) FROM t WHERE k = 1
