@@ -81,7 +81,7 @@ def _frame(query: DataFrame | str, spark: SparkSession | None) -> DataFrame:
         return query
     session = spark or SparkSession.getActiveSession()
     if session is None:
-        raise ValueError("there is no active Spark session: pass one as the argument spark")
+        raise ValueError("no Spark session is active: pass one as the argument spark")
     return session.sql(query)
 
 

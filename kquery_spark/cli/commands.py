@@ -272,12 +272,12 @@ def fuzz(
     from kquery_spark.fuzz.run import Campaign
     from kquery_spark.fuzz.run import fuzz as run_campaign
     from kquery_spark.progress import progress
-    from kquery_spark.spark_bridge.session.bridge import bridge
+    from kquery_spark.spark_bridge.session.bridge import get_bridge
 
     seconds = 60.0 if seconds is None and cases is None else seconds
     campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
     spark = own_session("kquery-spark fuzz", log_level)
-    with progress("fuzz", "cases", cases, enabled=bridge(spark).config().progress) as bar:
+    with progress("fuzz", "cases", cases, enabled=get_bridge(spark).config().progress) as bar:
         reporter = Reporter(output, bar)
         result = run_campaign(spark, campaign, record, reporter.found, reporter.progress)
     click.echo(str(result))

@@ -30,7 +30,7 @@ rows_option = click.option(
     default=20,
     show_default=True,
     type=click.IntRange(min=1),
-    help="Rows to show if there is no --output.",
+    help="Rows to show without --output.",
 )
 
 
@@ -97,7 +97,7 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
                 raise
             cause = f" ({output.first_line})" if output.first_line else ""
             raise Failure(
-                Exit.UNFORESEEN,
+                Exit.UNEXPECTED,
                 f"Spark did not start{cause}: it needs Java, 17 or newer for Spark 4; install it, or set JAVA_HOME to it",
             ) from error
 

@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.fuzz.batch_results import Judged, differences, part_of
+from kquery_spark.fuzz.batch_results import JudgedExpr, differences, part_of
 from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.declines import declined_columns
 from kquery_spark.fuzz.expressions import Expr
@@ -31,7 +31,7 @@ from kquery_spark.fuzz.oracle import Answer, CaseOutcome, answer_of, engine_fail
 from kquery_spark.fuzz.settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
 from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.plan.row_errors import RowErrors, is_java_error, java_error_class
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 
 _MAX_QUERIES_PER_BATCH = 60
@@ -64,7 +64,7 @@ class BatchOracle:
         self._spark = spark
         self._store = store
 
-    def run(self, batch: Batch) -> list[Judged]:
+    def run(self, batch: Batch) -> list[JudgedExpr]:
         """Return the outcome of each expression, in the order of the batch."""
         self._store.register([batch.table])
         with applied(self._spark, UNCOMPILED | batch.settings):
@@ -80,11 +80,11 @@ class _Run:
         zone = str(spark.conf.get(TIME_ZONE))
         context = store.context([batch.table], engine_config(batch.settings), batch.ansi, zone)
         self._in_process = InProcess(context, batch)
-        self._judged = [Judged(expr) for expr in batch.exprs]
+        self._judged = [JudgedExpr(expr) for expr in batch.exprs]
         self._runs = 0
         self._raised_on_spark = 0
 
-    def judge(self) -> list[Judged]:
+    def judge(self) -> list[JudgedExpr]:
         """Return all outcomes."""
         self._probe()
         left = [judged for judged in self._judged if judged.outcome is None]
@@ -109,9 +109,9 @@ class _Run:
         for judged in self._judged:
             own = [parts[part.sql()] for part in self._batch.row_expressions(judged.expr)]
             judged.outcome = next((part.error for part in own if part.error is not None), None)
-            raising = next((part for part in own if part.raised is not None), None)
-            if judged.outcome is None and raising is not None:
-                judged.outcome = self._raised(raising)
+            raising_part = next((part for part in own if part.raised is not None), None)
+            if judged.outcome is None and raising_part is not None:
+                judged.outcome = self._raised(raising_part)
 
     def _probe_parts(self, parts: Sequence[_Part]) -> None:
         if not parts:
@@ -119,7 +119,7 @@ class _Run:
         columns = ", ".join(f"{part.expr.sql()} AS c{n}" for n, part in enumerate(parts))
         table = self._batch.table.name
         try:
-            plan = bridge(self._spark).optimized(self._spark.sql(f"SELECT {columns} FROM {table}"))
+            plan = get_bridge(self._spark).optimized(self._spark.sql(f"SELECT {columns} FROM {table}"))
         except SPARK_ERRORS as error:
             if len(parts) > 1:
                 self._probe_halves(parts)
@@ -214,7 +214,7 @@ class _Run:
 
     # --- phase 2: expressions that have values --------------------------------------------------------------
 
-    def _compare(self, judged: Sequence[Judged]) -> None:
+    def _compare(self, judged: Sequence[JudgedExpr]) -> None:
         """Run the expressions as one query in each engine. If one of the queries fails, compare the halves."""
         if not judged or self._runs >= _MAX_QUERIES_PER_BATCH:
             return
@@ -230,7 +230,7 @@ class _Run:
             return
         self._compare_with(judged, frame, expected)
 
-    def _compare_with(self, judged: Sequence[Judged], frame: DataFrame, expected: pa.Table) -> None:
+    def _compare_with(self, judged: Sequence[JudgedExpr], frame: DataFrame, expected: pa.Table) -> None:
         """Run in the engine a query whose result in Spark is ``expected``.
 
         If the engine fails, compare the halves with the columns of Spark's result, which is not computed again.
@@ -244,13 +244,13 @@ class _Run:
                 return
             self._runs += 1
 
-            def again(part: Sequence[Judged]) -> None:
+            def retry(part: Sequence[JudgedExpr]) -> None:
                 start = judged.index(part[0])
                 columns = part_of(batch, expected, start, start + len(part))
                 query = self._batch.of([one.expr for one in part]).sql()
                 self._compare_with(part, self._spark.sql(query), columns)
 
-            self._in_halves(judged, actual, again)
+            self._in_halves(judged, actual, retry)
             return
         result, schema = actual
         assert isinstance(result, pa.Table)
@@ -265,7 +265,7 @@ class _Run:
             self._in_process.compare(same, batch, expected)
 
     def _in_halves(
-        self, judged: Sequence[Judged], outcome: CaseOutcome, run: Callable[[Sequence[Judged]], None]
+        self, judged: Sequence[JudgedExpr], outcome: CaseOutcome, run: Callable[[Sequence[JudgedExpr]], None]
     ) -> None:
         if len(judged) == 1:
             judged[0].outcome = outcome

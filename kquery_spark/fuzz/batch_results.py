@@ -14,7 +14,7 @@ from kquery_spark.verify import compare_tables
 
 
 @dataclass
-class Judged:
+class JudgedExpr:
     """One expression of a batch and its outcome. in_process: True if the engine without Spark had the same result."""
 
     expr: Expr

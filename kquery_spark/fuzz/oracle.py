@@ -93,19 +93,19 @@ class Oracle:
         return answer
 
     def _on_spark(self, case: Case, expected: Answer) -> CaseOutcome:
-        again = self._spark.sql(case.query.sql())
+        frame = self._spark.sql(case.query.sql())
         try:
-            fast = again.transform(kquery_plan, when=case.when)
+            fast = frame.transform(kquery_plan, when=case.when)
         except Exception as error:
             if isinstance(expected, Exception):
                 return CaseOutcome("both fail", sentence(expected))
             return failure("only engine fails", error)
-        if fast is again:
+        if fast is frame:
             return CaseOutcome("fallback")
         actual = answer_of(fast)
-        if again.schema != fast.schema and not isinstance(actual, Exception):
+        if frame.schema != fast.schema and not isinstance(actual, Exception):
             return CaseOutcome(
-                "schema", f"{again.schema.simpleString()} against {fast.schema.simpleString()}"
+                "schema", f"{frame.schema.simpleString()} against {fast.schema.simpleString()}"
             )
         return _verdict(case, expected, actual)
 

@@ -41,7 +41,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.cases is None:
-            raise ValueError("say for how long (seconds) or how many (cases)")
+            raise ValueError("pass seconds or cases")
 
     def is_over(self, record: Record, seconds: float) -> bool:
         """Return True if the campaign is over. seconds: the time of this run so far."""

@@ -5,11 +5,11 @@ Compiling a package takes some seconds; loading it from numba's cache takes a th
 1. A caller asks for ``kernels()`` for each column chunk. It gets None, and uses pyarrow, as long as nothing is loaded.
 2. After ``_WARMUP_CALLS`` requests a thread looks into the cache directory. If the marker file ``ready`` is there, it
    imports the package, and numba loads the machine code from its cache.
-3. If there is no marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
+3. Without a marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
    then writes ``ready`` (or ``failed``). Every later request looks again, at most once per second.
 
 The cache directory is below the user's cache directory, so that read-only installations can use it. Its name is a hash of
-the source and of all versions, so a new release compiles again. Without numba, or without a directory, there are no loops.
+the source and of all versions, so a new release compiles again. Without numba or a directory, nothing is compiled.
 """
 
 from __future__ import annotations

@@ -52,9 +52,9 @@ class FilteredColumns:
 
     def with_columns(self, more: Batch) -> FilteredColumns:
         """Add columns that hold all rows of the split; the rows that did not pass are dropped from them."""
-        return self.beside(more if self.selected is None else pick(more, self.selected))
+        return self.with_selected_columns(more if self.selected is None else pick(more, self.selected))
 
-    def beside(self, more: Batch) -> FilteredColumns:
+    def with_selected_columns(self, more: Batch) -> FilteredColumns:
         """Add columns that hold only the rows that passed."""
         fields = [*self.batch.schema, *more.schema]
         return FilteredColumns(
@@ -93,7 +93,7 @@ class SplitColumns:
         """Return the first selection: the given rows and no column, or an empty list if no row has been excluded (None)."""
         return [] if rows is None else [FilteredColumns(Batch(pa.schema([]), (), len(rows)), rows)]
 
-    def beside(self, states: list[FilteredColumns], columns: list[str]) -> list[FilteredColumns]:
+    def add_columns(self, states: list[FilteredColumns], columns: list[str]) -> list[FilteredColumns]:
         """Add columns to each selection, decoded for its rows; without a selection, decode all rows."""
         source, split = self._source, self._split
         if not states:
@@ -103,7 +103,7 @@ class SplitColumns:
         selected = states[0].selected
         if source.addressable and selected is not None:
             (state,) = states
-            return [state.beside(self._of_rows(columns, selected))]
+            return [state.with_selected_columns(self._of_rows(columns, selected))]
         return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:

@@ -15,7 +15,7 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.qualify.application import QueryRun
 from kquery_spark.qualify.factors import FACTORS, SPEED_UP_ERROR, Factor
-from kquery_spark.qualify.judgement import JudgedNode, RunsOn
+from kquery_spark.qualify.judgment import JudgedNode, RunsOn
 from kquery_spark.qualify.operators import STEPS
 from kquery_spark.qualify.plan import PhysicalNode
 

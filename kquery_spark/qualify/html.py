@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from kquery_spark.qualify.judgement import RunsOn
+from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.qualify.report import Qualification, QueryReport, ReportNode
 from kquery_spark.qualify.text import duration, query_cells, summary
 

@@ -13,7 +13,7 @@ from kquery_spark.qualify.attribution import task_seconds
 from kquery_spark.qualify.estimate import estimate
 from kquery_spark.qualify.event_files import find_logs
 from kquery_spark.qualify.fields import MalformedEvent, printable
-from kquery_spark.qualify.judgement import JudgedNode, judge
+from kquery_spark.qualify.judgment import JudgedNode, judge
 from kquery_spark.qualify.lines import MAX_LINE_BYTES
 from kquery_spark.qualify.report import (
     ApplicationReport,

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kquery_spark.qualify.estimate import Saving
-from kquery_spark.qualify.judgement import RunsOn
+from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.types.str_enum import StrEnum
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kquery_spark.accelerate.explain import ENGINE, Explanation, explain
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.estimate import Saving
-from kquery_spark.qualify.judgement import RunsOn
+from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.qualify.report import Qualification, QueryOutcome, QueryReport, ReportNode
 from kquery_spark.spark_bridge.plan.query_text import is_query
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS

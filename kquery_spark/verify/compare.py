@@ -43,7 +43,7 @@ def compare_tables(
     if differences:
         return differences
     if expected.num_rows != actual.num_rows:
-        return [Difference(f"Spark gives {expected.num_rows} rows, the engine {actual.num_rows}")]
+        return [Difference(f"Spark returns {expected.num_rows} rows, the engine {actual.num_rows}")]
     if not expected.num_columns or not expected.num_rows:
         return []
     left, right = _plain(expected), _plain(actual)

@@ -12,7 +12,7 @@ import pytest
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.event_files import EventReader, find_logs
 from kquery_spark.qualify.html import render_html
-from kquery_spark.qualify.judgement import NO_EXPENSIVE_OPERATOR, RunsOn
+from kquery_spark.qualify.judgment import NO_EXPENSIVE_OPERATOR, RunsOn
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import QueryOutcome, QueryReport
 from kquery_spark.qualify.text import render_text
@@ -89,7 +89,7 @@ def test_the_time_of_tasks_is_all_shared_out(queries):
 
 def test_nodes_stay_with_spark_for_reasons(queries):
     reasons = {node.name: node.reason for node in queries["random"].nodes if node.reason}
-    assert reasons.pop("Project") == "random numbers are drawn by Spark"
+    assert reasons.pop("Project") == "random numbers are not supported"
     assert set(reasons.values()) <= {NO_EXPENSIVE_OPERATOR}
     sampled = queries["sampled"]
     runs = {node.name: node.runs for node in sampled.nodes}
@@ -155,7 +155,7 @@ def test_reports_have_every_query_and_escape_names(logs):
     text = render_text(result, 20)
     page = render_html(result, "a < b")
     assert all(name in text and name in page for name in QUERIES)
-    assert "random numbers are drawn by Spark" in text
+    assert "random numbers are not supported" in text
     assert "<title>a &lt; b</title>" in page
     assert "http" not in page
     assert "prefers-color-scheme: dark" in page

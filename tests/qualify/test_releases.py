@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kquery_spark.qualify.judgement import RunsOn
+from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import QueryOutcome
 

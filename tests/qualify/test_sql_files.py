@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import ParseException
 
-from kquery_spark.qualify.judgement import RunsOn
+from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.qualify.report import QueryOutcome
 from kquery_spark.qualify.sql_files import qualify_sql, sql_files
 from kquery_spark.qualify.text import render_text
@@ -28,13 +28,13 @@ def test_each_file_is_planned(spark, numbers, directory):
     assert [query.description for query in result.queries] == ["1_whole.sql", "2_sampled.sql", "3_wrong.sql"]
     assert whole.outcome is sampled.outcome is QueryOutcome.NOT_RUN
     assert {node.name: node.runs for node in whole.nodes}["Aggregate"] is RunsOn.ENGINE
-    assert {node.name: node.reason for node in sampled.nodes}["Sample"] == "random samples are drawn by Spark"
+    assert {node.name: node.reason for node in sampled.nodes}["Sample"] == "random samples are not supported"
     assert wrong.outcome is QueryOutcome.FAILED
     assert "nothing_of_that_name" in wrong.error
     text = render_text(result, 20)
     assert "no query was run to measure it" in text
     assert "3_wrong.sql (failed)" in text
-    assert "random samples are drawn by Spark (Sample)" in text
+    assert "random samples are not supported (Sample)" in text
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Arithmetic: ``+ - * / % div pmod``, with Spark's ANSI, try and legacy behaviour."""
+"""Arithmetic: ``+ - * / % div pmod``, with Spark's ANSI, try and legacy behavior."""
 
 from __future__ import annotations
 
@@ -427,7 +427,7 @@ def _entry(
 def _division(*args: Any, calls: CallForm = ONE_COLUMN) -> Function:
     """Spark looks at the divisor before the dividend."""
     return replace(
-        _entry(*args), calls=calls, nullable=Nullability.OTHER_REASONS, evaluates=(1, 0), zero_ends=True
+        _entry(*args), calls=calls, nullable=Nullability.OTHER_REASONS, evaluates=(1, 0), stops_at_zero=True
     )
 
 

@@ -22,8 +22,8 @@ from kquery_spark.functions.registry import (
     Operator,
     TypeRule,
     VersionChange,
+    first_argument_type,
     register,
-    same,
 )
 from kquery_spark.functions.strings.joining import coerce_concat, concat, concat_type
 from kquery_spark.kernels import utf8_string
@@ -256,7 +256,7 @@ register(
     Function(
         "sort_array",
         _sort,
-        array_rule("sort_array", same, is_orderable, lambda dtype: bool(dtype == t.BOOL)),
+        array_rule("sort_array", first_argument_type, is_orderable, lambda dtype: bool(dtype == t.BOOL)),
         catalyst=("SortArray",),
         arity=(1, 2),
         calls=CallForm(adds=(1, ", true")),
@@ -287,7 +287,7 @@ register(
     Function(
         "reverse",
         _reverse,
-        array_rule("reverse", same, _reversible),
+        array_rule("reverse", first_argument_type, _reversible),
         catalyst=("Reverse",),
         coerce=lambda types: types if is_array(types[0]) else [t.STRING],
         invalid_utf8=utf8_string.reverse,
@@ -295,7 +295,7 @@ register(
     Function(
         "slice",
         _slice,
-        array_rule("slice", same, is_array, _whole, _whole),
+        array_rule("slice", first_argument_type, is_array, _whole, _whole),
         catalyst=("Slice",),
         arity=(3, 3),
         calls=THREE_COLUMNS,

@@ -46,7 +46,7 @@ class GroupPythonExec(PythonExec):
         pending = PendingRows(list(range(len(self.keys))))
         for results in coalesced(evaluate(self._groups(rows, pending)), task.config.batch_rows):
             if self.aggregates:
-                yield from pending.beside(results, self.output)
+                yield from pending.combine_with(results, self.output)
             else:
                 yield self.result_batch(results)
         pending.check_none_left()

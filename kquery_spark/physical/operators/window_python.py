@@ -29,7 +29,7 @@ Partition = Iterator[pa.RecordBatch]
 class WindowPythonExec(PythonExec):
     """Implements ``logical.WindowPython``. All rows of a partition must be in this task, sorted by ``partition``, ``order``.
 
-    Only one partition at a time is in memory. ``output`` has the ``kept`` columns of the child, then the results.
+    Only one partition at a time is in memory. ``output`` has the ``required`` columns of the child, then the results.
     """
 
     child: PhysicalPlan
@@ -38,7 +38,7 @@ class WindowPythonExec(PythonExec):
     frames: tuple[Frame, ...]
     args: tuple[Expr, ...]
     calls: PythonCalls
-    kept: tuple[str, ...]
+    required: tuple[str, ...]
     output: pa.Schema
 
     @override
@@ -48,9 +48,9 @@ class WindowPythonExec(PythonExec):
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
         evaluate: PythonEvaluation[Partition] = self.evaluation()
-        pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
+        pending = PendingRows([self.child.schema.get_field_index(name) for name in self.required])
         results = evaluate(self._partitions(rows, pending))
-        computed = (batch for result in results for batch in pending.beside(result, self.output))
+        computed = (batch for result in results for batch in pending.combine_with(result, self.output))
         yield from coalesced(computed, task.config.batch_rows)
         pending.check_none_left()
 

@@ -139,7 +139,7 @@ def _threads(config: EngineConfig, stop: Stop | None, meter: TaskMeter | None) -
     try:
         yield _Threads(pool, control, stop, meter)
     except BaseException:
-        control.cancel("the run was left")
+        control.cancel("the run was abandoned")
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)

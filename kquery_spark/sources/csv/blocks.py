@@ -34,7 +34,7 @@ _NEWLINE = 10
 class TextColumns:
     """Rows of a block. columns: strings, or numbers that Arrow has already parsed, with NULL where Spark has NULL.
 
-    uneven: True for rows whose number of values differs from the table's number of columns; None if there is no such row.
+    uneven: True for rows whose number of values differs from the table's number of columns; None without such a row.
     """
 
     columns: tuple[pa.Array, ...]
@@ -135,7 +135,7 @@ def _multi_line(
 def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
     """Return whether Arrow and Spark agree on all quoted values.
 
-    They agree if quotes are around whole values, there are no escapes, and no value is empty although Spark distinguishes
+    They agree if quotes are around whole values, no escapes occur, and no value is empty although Spark distinguishes
     empty strings from NULL.
     """
     raw = np.frombuffer(block, np.uint8)

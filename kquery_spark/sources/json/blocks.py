@@ -182,7 +182,7 @@ def read_rows(block: bytes, schema: pa.Schema, options: JsonOptions) -> Rows:
     left = in_bulk(np.flatnonzero(~odd), reader.bulk)
     strange = np.sort(np.concatenate([np.flatnonzero(odd), np.array(left, np.int64)]))
     if len(strange) or not reader.parts:
-        reader.one_by_one(strange)
+        reader.scan_lines(strange)
     return reader.result()
 
 
@@ -214,7 +214,7 @@ class _Reader:
         self.parts.append((line_indexes, columns, good))
         return True
 
-    def one_by_one(self, line_indexes: Positions) -> None:
+    def scan_lines(self, line_indexes: Positions) -> None:
         """Parse lines with the scanner. A line may have no record, or several ones in an array."""
         converter = Converter(self.options)
         columns = {f.name: (i, f.type) for i, f in enumerate(self.schema)}

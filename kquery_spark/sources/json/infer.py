@@ -73,7 +73,7 @@ def columns_of(dtype: pa.DataType, options: JsonOptions) -> pa.Schema:
     if final is None:
         return pa.schema([])
     if has_twice(final, options.case_sensitive):
-        raise Unsupported("JSON with names that differ in upper and lower case only is not supported")
+        raise Unsupported("JSON with names that differ only in case is not supported")
     return pa.schema(list(final))
 
 

@@ -38,7 +38,7 @@ def check_storage(opened: OpenFile, name: str) -> None:
     if name in opened.brotli:
         raise BROTLI.declined(column=name, file=path)
     if name.lower() in opened.ambiguous:
-        raise SourceError(f"{path} has two columns {name} but for upper and lower case")
+        raise SourceError(f"{path} has two columns {name} that differ only in case")
     if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):
         raise Unsupported(f"{name} of {path} and another column have the same path, which Spark mixes up")
     if _is_narrow_decimal_in_bytes(opened, name):

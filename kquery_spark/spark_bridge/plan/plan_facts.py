@@ -160,7 +160,7 @@ class FactFetcher(Facts):
         self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
         self._tree: CatalystNode | None = None
         self._rows: dict[CatalystNode, float] = {}
-        self._shown: Counter[tuple[int, ...]] | None = None
+        self._expression_counts: Counter[tuple[int, ...]] | None = None
 
     def parse(self) -> CatalystNode:
         """Parse the plan's JSON into a tree."""
@@ -350,10 +350,12 @@ class FactFetcher(Facts):
         """
         if len(node.path or ()) == len(prefix) + 1:
             return
-        if self._shown is None:
-            self._shown = Counter(x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan)
+        if self._expression_counts is None:
+            self._expression_counts = Counter(
+                x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan
+            )
         position = (node.path or ())[len(prefix)]
-        if self._shown[(*prefix, position)] != index.counts[position]:
+        if self._expression_counts[(*prefix, position)] != index.counts[position]:
             raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
 
 

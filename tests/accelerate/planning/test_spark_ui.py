@@ -18,7 +18,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.runtime.spark import ui_reporter as reporter_module
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.ui.sql_executions import SqlExecutions
 from tests.conftest import settings
 from tests.support.event_logs import logged_events
@@ -213,12 +213,14 @@ def test_the_driver_has_executions_of_its_own(spark: Any, ui: Ui, threads: bool)
 
 
 def test_nothing_is_shown_without_a_ui(spark: Any, ui: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = bridge(spark)
+    bridge = get_bridge(spark)
     with settings(spark, {**TASKS, "spark.kquery.uiMetrics": "false"}):
-        assert reporter_module.ui_reporter(link, link.config()) is None
+        assert reporter_module.ui_reporter(bridge, bridge.config()) is None
         assert len(kquery_plan(spark.sql(QUERY), when="always").collect()) == 50
     monkeypatch.undo()
-    assert reporter_module.ui_reporter(link, link.config()) is None  # this session has no UI and no event log
+    assert (
+        reporter_module.ui_reporter(bridge, bridge.config()) is None
+    )  # this session has no UI and no event log
     assert not [one for one in ui.all() if one.is_of_the_engine]
 
 

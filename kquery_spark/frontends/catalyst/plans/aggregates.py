@@ -54,7 +54,7 @@ class _Calls(AggregateSink):
 
     @override
     def python_column(self, node: CatalystNode) -> Column:
-        raise Unsupported("a Python aggregate function beside others runs in Spark")
+        raise Unsupported("a Python aggregate function together with other aggregates is not supported")
 
 
 @PLANS.handles("Aggregate", family="aggregates")
@@ -66,7 +66,7 @@ def aggregate(node: CatalystNode, context: Context) -> PlanScope:
     session = session_key(node, context)
     if session is not None:
         check_session(node, session)
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     below, above = ScalarSubqueries(context), ScalarSubqueries(context)
     arguments = context.translator(child.columns, below)
     keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)
@@ -92,7 +92,7 @@ def aggregate(node: CatalystNode, context: Context) -> PlanScope:
 def _python_aggregate(node: CatalystNode, context: Context) -> PlanScope:
     """An Aggregate whose results are computed by Python functions of groups, which are not aggregates of the engine."""
     functions = functions_of(context, "a Python aggregate function")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     arguments = context.translator(child.columns)
     keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)
     calls = AggregateCalls(context, arguments, functions)

@@ -138,7 +138,7 @@ class Context:
                 raise
             raise Declined(node, _reason(error), isinstance(error, UnsupportedQuery)) from error
 
-    def feed(self, node: CatalystNode) -> PlanScope:
+    def subtree_or_handover(self, node: CatalystNode) -> PlanScope:
         """Import a subtree; if the engine cannot run it, create a hand-over of the rows that Spark computes."""
         try:
             return self.subtree(node)

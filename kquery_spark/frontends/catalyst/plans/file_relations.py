@@ -61,7 +61,7 @@ def logical_relation(node: CatalystNode, context: Context) -> PlanScope:
     relation = context.relations.read(node)
     if not isinstance(relation, FileRelation):
         raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
+            relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is not supported"
         )
     relation = prune_partitions(relation, node, context)
     hidden = hidden_columns(node, relation, context)
@@ -88,7 +88,7 @@ def in_memory_relation(node: CatalystNode, context: Context) -> PlanScope:
     cached = context.relations.read(node)
     if not isinstance(cached, CachedFiles):
         raise Unsupported(
-            cached.reason if isinstance(cached, OtherRelation) else f"{node.cls} is read by Spark"
+            cached.reason if isinstance(cached, OtherRelation) else f"{node.cls} is not supported"
         )
     relation = cached.relation
     strictest = format_named(relation.format).settings.strictest
@@ -116,7 +116,7 @@ def _columns_of_files(
     for name in names:
         stored = relation.stored_name(name)
         if stored in relation.unread:
-            raise Unsupported(f"the column {name} is read by Spark: {relation.unread[stored]}")
+            raise Unsupported(f"the column {name} is not supported: {relation.unread[stored]}")
         if source.schema.get_field_index(stored) < 0:
             raise FILE_COLUMN.declined(column=name)
         columns.append(stored)
@@ -127,7 +127,7 @@ def _columns_of_files(
             context.sources[relation] = source
         source.check_files(columns)
     except SourceError as error:
-        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+        raise Unsupported(f"{relation.format} files are not supported: {error}") from error
     return source
 
 
@@ -158,9 +158,9 @@ def _source(
     fields = [*fields, *relation.partition_schema]
     folded = [field.name.lower() for field in fields]
     if len(set(folded)) < len(folded):
-        raise Unsupported("a table whose column names differ only in case is read by Spark")
+        raise Unsupported("a table whose column names differ only in case is not supported")
     for name, value in settings.unexpected(*file_format.settings.prefixes).items():
-        raise Unsupported(f"files are read by Spark while {name} is {value}")
+        raise Unsupported(f"files are not supported while {name} is {value}")
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
@@ -177,7 +177,7 @@ def _source(
         read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
         return file_format.read_relation(read)
     except (ConfigError, SourceError) as error:
-        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+        raise Unsupported(f"{relation.format} files are not supported: {error}") from error
 
 
 def _bucketing(
@@ -217,9 +217,9 @@ def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) 
     for option, setting in _IGNORED_FILES.items():
         given = options.get(option)
         if given is None and settings.is_on(setting):
-            raise Unsupported(f"files are read by Spark while {setting} is true")
+            raise Unsupported(f"files are not supported while {setting} is true")
         if given is not None and given.lower() != "false":
-            raise Unsupported(f"files with the option {option} are read by Spark")
+            raise Unsupported(f"files with the option {option} are not supported")
 
 
 def _value(value: pa.Scalar) -> object:

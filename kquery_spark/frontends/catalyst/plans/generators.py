@@ -27,7 +27,7 @@ _GENERATORS = {
 @PLANS.handles("Expand", family="groups")
 def expand(node: CatalystNode, context: Context) -> PlanScope:
     """Import Expand: each row is repeated, each time with other columns set to NULL."""
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     json_rows = node.fields["projections"]
     rows = context.facts.projections(node) if json_rows is None else json_rows
@@ -55,7 +55,7 @@ def _with_typed_nulls(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...],
 )
 def generate(node: CatalystNode, context: Context) -> PlanScope:
     """Import Generate: rows from an array, a map or arguments, with those columns of the child that are still read."""
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     generator = node.tree("generator")
     if generator.cls == "JsonTuple":

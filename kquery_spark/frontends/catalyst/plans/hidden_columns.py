@@ -57,7 +57,7 @@ def with_metadata(
     """Build the struct ``_metadata`` from hidden columns above a scan, if the query reads it as a whole."""
     structs, output = [], []
     for attribute in _metadata(node, relation, context):
-        if not _is_whole(node, attribute, context):
+        if not _reads_whole_struct(node, attribute, context):
             continue
         parts: list[Expr] = []
         for ordinal, field in enumerate(attribute["dataType"]["fields"]):
@@ -78,7 +78,7 @@ def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> S
     return [a for a in node.trees("output") if is_metadata(a, relation) and context.required(node, a)]
 
 
-def _is_whole(node: CatalystNode, attribute: CatalystNode, context: Context) -> bool:
+def _reads_whole_struct(node: CatalystNode, attribute: CatalystNode, context: Context) -> bool:
     """Return whether the struct itself is read, not only some of its fields."""
     read = context.required.metadata.get(attribute["exprId"])
     return id(node) in context.required.whole or read is None or None in read
@@ -86,7 +86,7 @@ def _is_whole(node: CatalystNode, attribute: CatalystNode, context: Context) -> 
 
 def _ordinals(node: CatalystNode, attribute: CatalystNode, context: Context) -> list[int]:
     """The positions of the fields that the query reads."""
-    if _is_whole(node, attribute, context):
+    if _reads_whole_struct(node, attribute, context):
         return list(range(len(attribute["dataType"]["fields"])))
     read = context.required.metadata[attribute["exprId"]]
     return [ordinal for ordinal in read if ordinal is not None]

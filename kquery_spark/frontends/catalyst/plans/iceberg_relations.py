@@ -24,7 +24,7 @@ def iceberg_relation(node: CatalystNode, context: Context) -> PlanScope:
     """The rows of an Iceberg table's snapshot."""
     scan = context.relations.read(node)
     if not isinstance(scan, IcebergScan):
-        raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is read by Spark")
+        raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is not supported")
     source = context.sources.setdefault(scan, lambda: _iceberg_source(node, scan, context))
     return leaf_scope(
         Scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source), columns_read(node, context), context
@@ -53,5 +53,5 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
         source = iceberg_source(schema, fields, scan.files, path_of, scan.name_mapping)
         source.check_files(schema.names)
     except SourceError as error:
-        raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
+        raise Unsupported(f"Iceberg files are not supported: {error}") from error
     return source

@@ -33,7 +33,7 @@ def local_relation(node: CatalystNode, context: Context) -> PlanScope:
             relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
-        raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
+        raise Unsupported(f"inline tables of {relation.count:,} rows are not supported")
     read_attributes = [attributes[i] for i in positions]
     types = [arrow_type(a["dataType"], context.settings.time_zone) for a in read_attributes]
     # columns of a local relation may share a name, and it may have none
@@ -60,7 +60,7 @@ def range_(node: CatalystNode, context: Context) -> PlanScope:
             relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
-        raise Unsupported("a range that is wider than 62 bits is made by Spark")
+        raise Unsupported("a range that is wider than 62 bits is not supported")
     (attribute,) = node.trees("output")
     source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
     return leaf_scope(Scan("range", source), columns_read(node, context), context)

@@ -35,7 +35,7 @@ _KINDS = {
 def join(node: CatalystNode, context: Context) -> PlanScope:
     """Import a join of any kind, including NOT IN (null-aware anti join) and EXISTS as a value (existence join)."""
     kind, exists = _kind(node["joinType"])
-    left, right = context.feed(node.children[0]), context.feed(node.children[1])
+    left, right = context.subtree_or_handover(node.children[0]), context.subtree_or_handover(node.children[1])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(_both(left, right), subqueries)
     condition = node.optional("condition")

@@ -18,7 +18,7 @@ _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 
 
 @PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
-def same(node: CatalystNode, context: Context) -> PlanScope:
+def import_child(node: CatalystNode, context: Context) -> PlanScope:
     """Import nodes that only assign names: returns the scope of the child."""
     return context.subtree(node.children[0])
 
@@ -31,7 +31,7 @@ def same(node: CatalystNode, context: Context) -> PlanScope:
 def repartition(node: CatalystNode, context: Context) -> PlanScope:
     """Omit a repartitioning whose effect the query cannot observe."""
     if id(node) not in context.required.redistributed:
-        raise Unsupported("repartitioning is done by Spark")
+        raise Unsupported("repartitioning that the query can observe is not supported")
     child = context.subtree(node.children[0])
     return child.with_plan(child.plan)  # drops hidden columns, which only a Filter preserves
 

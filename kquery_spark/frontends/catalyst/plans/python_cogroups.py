@@ -28,7 +28,7 @@ def map_cogroups(node: CatalystNode, context: Context) -> PlanScope:
     left = _rows(node.children[0], node["leftGroupingLen"], context)
     right = _rows(node.children[1], node["rightGroupingLen"], context)
     if [key.dtype for key in left.keys] != [key.dtype for key in right.keys]:
-        raise Unsupported("a cogroup by keys of different types runs in Spark")
+        raise Unsupported("a cogroup by keys of different types is not supported")
     results, output = results_of(node, context)
     call = PythonCall.unnamed(function, (*left.offsets, *right.offsets))
     code = functions.cogroups(udf["evalType"], call, left.shown, right.shown, results)

@@ -31,7 +31,7 @@ CONDITION = "not of year-month intervals; a nondeterministic function at one pla
 def eval_python(node: CatalystNode, context: Context) -> PlanScope:
     """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python UDF")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     calls = Calls(context.translator(child.columns), functions)
     attributes = node.trees("resultAttrs")
     for udf in node.trees("udfs"):
@@ -49,7 +49,7 @@ def eval_python(node: CatalystNode, context: Context) -> PlanScope:
 def functions_of(context: Context, words: str) -> PythonFunctions:
     """The reader of the plan's functions; raises Unsupported if all Python functions fall back to Spark."""
     if context.functions is None:
-        raise Unsupported(f"{words} runs in Spark")
+        raise Unsupported(f"{words} is not supported")
     return context.functions
 
 
@@ -103,7 +103,7 @@ def result_type(spark: Any, translate: Translator) -> pa.DataType:
     """The JSON type that a function returns; raises Unsupported if an Arrow type cannot represent it exactly."""
     if not is_exact_in_arrow(spark):
         raise Unsupported(
-            "a Python function that returns intervals of other units than day to second runs in Spark"
+            "a Python function that returns intervals of other units than day to second is not supported"
         )
     return translate.type(spark)
 

@@ -55,10 +55,10 @@ def map_batches(node: CatalystNode, context: Context) -> PlanScope:
     """The rows that a function returns for all batches of a task."""
     functions = functions_of(context, "mapInPandas" if node.cls == "MapInPandas" else "mapInArrow")
     if node["isBarrier"] or node.fields.get("profile") is not None:
-        raise Unsupported("a function with a barrier or a resource profile runs in Spark")
+        raise Unsupported("a function with a barrier or a resource profile is not supported")
     udf = node.tree("functionExpr")
     function = functions.function(udf)
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     attributes = context.facts.output(node.children[0])
     arguments = _arguments(child, attributes)
     results, output = results_of(node, context)
@@ -72,7 +72,7 @@ def grouped_rows(
     node: CatalystNode, attributes: Sequence[CatalystNode], ids: Sequence[int], context: Context
 ) -> GroupedRows:
     """Group the rows of a node by the keys with these ids. attributes: the node's output, in which the keys come first."""
-    child = context.feed(node)
+    child = context.subtree_or_handover(node)
     columns, offsets = _grouped_columns(attributes, ids)
     arguments = _arguments(child, columns)
     keys = tuple(_column(child, key) for key in ids)
@@ -132,6 +132,6 @@ def _column(child: PlanScope, expr_id: int) -> Column:
     column = child.columns.get(expr_id)
     if column is None or has_variants(column.type):
         raise Unsupported(
-            "a function that reads a column of a type that the engine does not know runs in Spark"
+            "a function that reads a column of a type that the engine does not know is not supported"
         )
     return column

@@ -25,7 +25,7 @@ from kquery_spark.spark_bridge.python.call import PythonCall
 def window_of_functions(node: CatalystNode, context: Context) -> PlanScope:
     """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python function over a window")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     calls = AggregateCalls(context, translate, functions)
@@ -61,7 +61,9 @@ class _PythonWindows(WindowSink):
     def column(self, node: CatalystNode) -> Column:
         function = node.child("windowFunction")
         if function.cls != "AggregateExpression" or function.child("aggregateFunction").cls != PYTHON:
-            raise Unsupported("a Python function over a window beside others runs in Spark")
+            raise Unsupported(
+                "a Python function over a window together with other window functions is not supported"
+            )
         frame = node.child("windowSpec").child("frameSpecification")
         self.frames.append(window_frame(frame, self._calls.translate, self._order))
         return self._calls.column(function, self.alias)

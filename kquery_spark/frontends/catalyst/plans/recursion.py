@@ -8,7 +8,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context, Declined
 from kquery_spark.frontends.catalyst.plans.setops import positional
 from kquery_spark.frontends.catalyst.scope import PlanScope
-from kquery_spark.logical import LastRound, LogicalPlan, Recursion, RoundLimits, walk_plan
+from kquery_spark.logical import LastRound, LogicalPlan, Recursion, RecursionLimits, walk_plan
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 
@@ -46,7 +46,7 @@ def _key(loop: int) -> str:
     return f"rounds-{loop}"
 
 
-def _limits(node: CatalystNode, context: Context) -> RoundLimits:
+def _limits(node: CatalystNode, context: Context) -> RecursionLimits:
     """The limits of the query, or otherwise those of the session."""
     rounds, enough = node.optional("maxDepth"), node.optional("limit")
     if enough is not None and enough < 0:
@@ -55,4 +55,4 @@ def _limits(node: CatalystNode, context: Context) -> RoundLimits:
         raise Unsupported("a recursive query with a LIMIT, but without a limit of its rows is not supported")
     if rounds is None:
         rounds = context.settings.recursion_levels
-    return RoundLimits(rounds, context.settings.recursion_rows, enough)
+    return RecursionLimits(rounds, context.settings.recursion_rows, enough)

@@ -15,7 +15,7 @@ def union(node: CatalystNode, context: Context) -> PlanScope:
     """Import UNION ALL: all inputs are projected to the same columns in the same order."""
     if node["byName"] or node["allowMissingCol"]:
         raise Unsupported("a union by name is not supported")
-    scopes = [context.feed(child) for child in node.children]
+    scopes = [context.subtree_or_handover(child) for child in node.children]
     if all(isinstance(scope.plan, Input) for scope in scopes):
         raise Declined(*context.declined[-1])
     inputs = tuple(positional(scope, context) for scope in scopes)
@@ -43,7 +43,7 @@ def positional(scope: PlanScope, context: Context) -> LogicalPlan:
 @PLANS.handles("Distinct", family="set operations")
 def distinct(node: CatalystNode, context: Context) -> PlanScope:
     """Import DISTINCT as an Aggregate without aggregate functions."""
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     keys = dict.fromkeys(child.names())
     for name in keys:
         check_key(child.plan.column(name).dtype)

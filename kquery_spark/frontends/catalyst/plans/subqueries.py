@@ -62,12 +62,12 @@ class ScalarSubqueries:
         return plan
 
     def _single(self, node: CatalystNode) -> LogicalPlan:
-        scope = self._context.feed(node)
+        scope = self._context.subtree_or_handover(node)
         return exactly(scope, scope.names()[:1])
 
     def _merged(self, node: CatalystNode) -> LogicalPlan:
         """The fields of the struct that Spark builds for merged subqueries, as columns."""
-        scope: PlanScope = self._context.feed(node.children[0])
+        scope: PlanScope = self._context.subtree_or_handover(node.children[0])
         translate = self._context.translator(scope.columns)
         struct = node.trees("projectList")[0].children[0]
         named = [

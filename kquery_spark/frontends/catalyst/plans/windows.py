@@ -29,7 +29,7 @@ def window(node: CatalystNode, context: Context) -> PlanScope:
     """Functions over one partition and order, added to the rows."""
     if calls_python(node):
         return window_of_functions(node, context)
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     calls = _Calls(context, translate, order)
@@ -82,7 +82,7 @@ class _Calls(WindowSink):
 @PLANS.handles("WindowGroupLimit", family="windows")
 def window_group_limit(node: CatalystNode, context: Context) -> PlanScope:
     """Only the first rows of each group, because a filter above drops the others."""
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     function = window_for_catalyst(node.tree("rankLikeFunction").cls)

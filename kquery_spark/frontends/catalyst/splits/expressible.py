@@ -42,13 +42,13 @@ class Expressible:
 
     def declines(self, expression: CatalystNode) -> bool:
         """Return whether the expression, which may contain aggregate functions, falls back to Spark."""
-        return not _is_left_open(expression) and self.translated(expression) is None
+        return not _is_decided_later(expression) and self.translated(expression) is None
 
     def is_infallible(self, expression: CatalystNode) -> bool:
         """Return whether the engine can evaluate the expression for any row without raising an error."""
         if expression.cls in _REDUNDANT:
             return True
-        expr = None if _is_left_open(expression) else self.translated(expression)
+        expr = None if _is_decided_later(expression) else self.translated(expression)
         return expr is not None and not can_raise(expr)
 
     def eval_mode(self, node: CatalystNode) -> EvalModeName:
@@ -87,7 +87,7 @@ def attributes(*expressions: CatalystNode) -> list[CatalystNode]:
     return list(by_id.values())
 
 
-def _is_left_open(expression: CatalystNode) -> bool:
+def _is_decided_later(expression: CatalystNode) -> bool:
     """Return whether the answer is irrelevant, or depends on a subquery's plan and so is known only after the import."""
     return expression.cls in _REDUNDANT or any(
         part.is_plan or part.cls == "ScalarSubquery" for part in expression.walk_all()

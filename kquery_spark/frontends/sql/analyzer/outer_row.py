@@ -24,7 +24,7 @@ class OuterRow:
     column_names: dict[str, str] = field(default_factory=dict)
 
     def find(self, parts: tuple[str, ...], position: int | None) -> ResolvedName | None:
-        """Resolve a name of the outer query for the subquery; None if there is no such name."""
+        """Resolve a name of the outer query for the subquery; None for an unknown name."""
         resolved = self.lookup(parts, position)
         if resolved is None:
             return None

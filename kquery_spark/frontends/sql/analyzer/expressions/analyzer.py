@@ -112,7 +112,7 @@ class ExpressionAnalyzer:
         matches = [i for i in range(dtype.num_fields) if fold(dtype.field(i).name) == fold(name)]
         if not matches:
             have = ", ".join(f.name for f in dtype)
-            raise PlanError(f"[FIELD_NOT_FOUND] there is no field {name}; the fields are {have}")
+            raise PlanError(f"[FIELD_NOT_FOUND] unknown field {name}; the fields are {have}")
         if len(matches) > 1:
             raise PlanError(f"[AMBIGUOUS_REFERENCE_TO_FIELDS] there are several fields {name}")
         return Literal(matches[0], t.INT)
