@@ -253,6 +253,9 @@ def test_the_event_log_has_the_same_and_qualify_leaves_it_out(spark: Any, ui: Ui
             (history.onJobStart if "JobStart" in line else history.onJobEnd)(event)
         elif "execution.ui." in line:
             history.onOtherEvent(event)
+    # The listener computes metrics and writes the end of an execution in a thread of the store. This waits for it, as Spark's
+    # history server does.
+    kept.close(False)
     replayed = shown_in(status.SQLAppStatusStore(kept, jvm.scala.Option.empty()))
     assert [one for one in replayed if one.is_of_the_engine] == [o for o in live if o.is_of_the_engine]
     assert [one.number for one in replayed] == [one.number for one in live]
