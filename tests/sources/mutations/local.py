@@ -43,7 +43,7 @@ def campaign(
                 done += 1
                 yield outcome
             ending = child.end()
-        # A child may finish its cases just after the deadline, when nobody reads their outcomes anymore.
+        # A child may finish its cases just after the deadline, when its outcomes are not read anymore.
         if time.monotonic() >= deadline and (ending.is_late or ending.has_finished):
             return
         if done < len(batch):
