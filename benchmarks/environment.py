@@ -116,17 +116,17 @@ def files(tables: Sequence[Table], notes: Path | None = None) -> list[dict[str, 
     ``notes``: a file that remembers checksums of files that have not changed since, as gigabytes take their time.
     """
     known = json.loads(notes.read_text()) if notes is not None and notes.exists() else {}
-    remembered, found = {}, []
+    checksums, found = {}, []
     for table in tables:
         for file in table.files():
             state = file.stat()
             key = f"{table.name}/{file.name} {state.st_size} {state.st_mtime_ns}"
-            remembered[key] = known.get(key) or _checksum(file)
+            checksums[key] = known.get(key) or _checksum(file)
             found.append(
-                {"table": table.name, "file": file.name, "bytes": state.st_size, "sha256": remembered[key]}
+                {"table": table.name, "file": file.name, "bytes": state.st_size, "sha256": checksums[key]}
             )
     if notes is not None:
-        notes.write_text(json.dumps(remembered) + "\n")
+        notes.write_text(json.dumps(checksums) + "\n")
     return found
 
 

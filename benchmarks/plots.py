@@ -8,7 +8,7 @@ from typing import Any
 
 from benchmarks.results import Results
 
-_COLOURS = {
+_COLORS = {
     "spark": "#e25a1c",
     "kquery": "#1f6fb2",
     "local": "#7fb3de",
@@ -37,7 +37,7 @@ def bars(results: Results, path: Path) -> Path:
     for index, engine in enumerate(results.engines):
         places = [i + index * width for i in range(len(queries))]
         heights = [query.median(engine) or float("nan") for query in queries]
-        axes.bar(places, heights, width, label=engine, color=_COLOURS.get(engine))
+        axes.bar(places, heights, width, label=engine, color=_COLORS.get(engine))
     axes.set_yscale("log")
     axes.set_xticks(
         [i + 0.4 - width / 2 for i in range(len(queries))], [q.name for q in queries], rotation=90
@@ -53,8 +53,8 @@ def speed_up(results: Results, path: Path) -> Path:
     pyplot = _pyplot()
     ratios = sorted(results.ratios().items(), key=lambda item: item[1])
     figure, axes = pyplot.subplots(figsize=(6.5, max(2.5, len(ratios) * 0.22)), layout="constrained")
-    colours = [_COLOURS["kquery"] if ratio >= 1 else _COLOURS["spark"] for _, ratio in ratios]
-    axes.barh([name for name, _ in ratios], [ratio for _, ratio in ratios], color=colours)
+    colors = [_COLORS["kquery"] if ratio >= 1 else _COLORS["spark"] for _, ratio in ratios]
+    axes.barh([name for name, _ in ratios], [ratio for _, ratio in ratios], color=colors)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xlabel("Spark's time / kquery_spark's time")
     axes.set_title(_title(results), fontsize=10)
@@ -72,7 +72,7 @@ def overview(workloads: Sequence[tuple[str, float, float]], path: Path) -> Path:
     positions = range(len(workloads))
     with pyplot.rc_context({"svg.fonttype": "none", "svg.hashsalt": "overview", "font.size": 10}):
         figure, axes = pyplot.subplots(figsize=(8.5, 0.55 * len(workloads) + 1.2), layout="constrained")
-        bars_drawn = axes.barh(positions, means, height=0.6, color=_COLOURS["kquery"], label="geometric mean")
+        bars_drawn = axes.barh(positions, means, height=0.6, color=_COLORS["kquery"], label="geometric mean")
         axes.bar_label(bars_drawn, [f"{mean:.1f}" for mean in means], padding=4, fontweight="bold")
         axes.scatter(
             lowest,
@@ -104,7 +104,7 @@ def scaling(many: Sequence[Results], path: Path, over: str) -> Path:
     for engine in dict.fromkeys(engine for results in many for engine in results.engines):
         points = scaling_points(many, engine, over)
         if len(points) > 1:
-            axes.plot(*zip(*points, strict=True), marker="o", label=engine, color=_COLOURS.get(engine))
+            axes.plot(*zip(*points, strict=True), marker="o", label=engine, color=_COLORS.get(engine))
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlabel({"scale": "scale factor", "cores": "cores"}[over])

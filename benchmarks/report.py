@@ -65,7 +65,7 @@ def unlike(before: Results, after: Results) -> list[str]:
 
 
 def change_table(before: Results, after: Results) -> Table:
-    """One line a query and engine, totals last; changes below 5 percent are left uncoloured, as noise."""
+    """One line a query and engine, totals last; changes below 5 percent are left uncolored, as noise."""
     table = Table(title="second run against first, warm medians")
     for heading in ("query", "engine", "first, ms", "second, ms", "change"):
         table.add_column(heading, justify="left" if heading in ("query", "engine") else "right")

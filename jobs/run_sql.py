@@ -12,7 +12,7 @@ import sys
 
 import click
 
-from kquery_spark.cli.engines import ENGINES, choose, job_session
+from kquery_spark.cli.engines import choose, job_options, job_session, rows_option
 from kquery_spark.cli.failures import run
 from kquery_spark.cli.output import Output
 from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, table_option
@@ -25,23 +25,8 @@ from kquery_spark.cli.tables import TableSpec, read_sql, register_in_spark, tabl
     "--output",
     help="Directory to write; its ending selects the format: .parquet (default), .csv, .json or .orc.",
 )
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default="kquery",
-    show_default=True,
-    help="both: compare both before writing",
-)
-@click.option("--strict", is_flag=True, help="Fail if a part of the query falls back to Spark.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
-@click.option(
-    "--rows",
-    default=20,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Rows to show if there is no --output.",
-)
-@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark on stderr.")
+@rows_option
+@job_options()
 def main(
     sql_file: str,
     tables: tuple[TableSpec, ...],

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kquery_spark.cli.engines import ENGINES, choose, job_session
+from kquery_spark.cli.engines import choose, job_options, job_session
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output
 from kquery_spark.cli.tables import TableSpec, read_table, table_format
@@ -68,16 +68,7 @@ def trips(spark: SparkSession, path: str) -> DataFrame:
 @click.command(name="taxi_report.py", help=__doc__)
 @click.argument("data")
 @click.argument("report")
-@click.option(
-    "--engine",
-    type=click.Choice(ENGINES),
-    default="kquery",
-    show_default=True,
-    help="both: compare both before writing",
-)
-@click.option("--strict", is_flag=True, help="Fail if a part of the query falls back to Spark.")
-@click.option("--overwrite", is_flag=True, help="Replace an existing report.")
-@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark on stderr.")
+@job_options(replaced="report")
 def main(data: str, report: str, engine: str, strict: bool, overwrite: bool, log_level: str) -> None:
     """Read trips, aggregate them, write the report."""
     spark = job_session("taxi_report", log_level)

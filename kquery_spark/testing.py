@@ -14,7 +14,6 @@ The module needs the extra ``testing``: ``pip install 'kquery-spark[testing]'``.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -24,7 +23,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from kquery_spark.accelerate.explain import assert_accelerated as _assert_frame_accelerated
-from kquery_spark.verify.compare import TOLERANCE
+from kquery_spark.verify.compare import as_tuples, is_same
 from kquery_spark.verify.verify import Comparison, Report, compare_with_spark
 
 try:
@@ -82,7 +81,7 @@ def _frame(query: DataFrame | str, spark: SparkSession | None) -> DataFrame:
         return query
     session = spark or SparkSession.getActiveSession()
     if session is None:
-        raise ValueError("there is no active Spark session: pass one as the argument spark")
+        raise ValueError("no Spark session is active: pass one as the argument spark")
     return session.sql(query)
 
 
@@ -144,12 +143,5 @@ def _rows_without(rows: Sequence[Row], others: Sequence[Row]) -> list[Row]:
 
 
 def _is_equal(left: Any, right: Any) -> bool:
-    """Return whether two values or rows are equal as ``kq.verify`` compares them: NaN equals NaN, floats within 1e-9."""
-    if isinstance(left, float) and isinstance(right, float):
-        both_nan = math.isnan(left) and math.isnan(right)
-        return both_nan or math.isclose(left, right, rel_tol=TOLERANCE, abs_tol=0)
-    if isinstance(left, list | tuple) and isinstance(right, list | tuple):
-        return len(left) == len(right) and all(map(_is_equal, left, right))
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_is_equal(left[key], right[key]) for key in left)
-    return bool(left == right)
+    """Return whether two rows are equal as ``kq.verify`` compares them; the side without a row is None."""
+    return is_same(as_tuples(left), as_tuples(right))

@@ -14,7 +14,7 @@ from kquery_spark.accelerate.planning.pipeline import Fallback, PlanningResult, 
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery, coverage
 from kquery_spark.errors import ConfigError, Unsupported
 from kquery_spark.spark_bridge.relations.catalog_snapshot import unplanned_copy
-from kquery_spark.spark_bridge.session.bridge import bridge, check_frame
+from kquery_spark.spark_bridge.session.bridge import check_frame, get_bridge
 from kquery_spark.spark_bridge.session.failures import warn_user
 
 __all__ = ["Fallback", "When", "check_options", "kquery_plan"]
@@ -41,7 +41,7 @@ def kquery_plan(frame: DataFrame, *, fallback: Fallback = "spark", when: When = 
         frame = execution.original
 
     def plan_again() -> PlacedQuery | DataFrame:
-        copy = unplanned_copy(frame, bridge(frame.sparkSession))
+        copy = unplanned_copy(frame, get_bridge(frame.sparkSession))
         renewed = kquery_plan(copy, fallback=fallback, when=when)
         placed = execution_of(renewed)
         return renewed if placed is None else placed.placement

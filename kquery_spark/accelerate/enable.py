@@ -22,7 +22,7 @@ from kquery_spark.accelerate.statements import run_write
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.frames.lazy_dataframe import SHOW, show_string_of
 from kquery_spark.spark_bridge.frames.pyspark_names import ClassicDataFrame
-from kquery_spark.spark_bridge.session.bridge import bridge, session_identity
+from kquery_spark.spark_bridge.session.bridge import get_bridge, session_identity
 from kquery_spark.spark_bridge.session.bypass import bypass, is_bypassed
 from kquery_spark.spark_bridge.session.failures import warn_user
 
@@ -58,7 +58,7 @@ def enable(spark: SparkSession, *, fallback: Fallback = "spark", when: When = "a
     """
     check_options(fallback, when)
     try:
-        bridge(spark)
+        get_bridge(spark)
     except Unsupported as unknown:
         warn_user(f"Spark runs the queries of this session: {unknown.reason}")
         return

@@ -13,7 +13,7 @@ from kquery_spark.accelerate.execution.assemble import assemble
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.explain_svg import draw, size_text
 from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
-from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
+from kquery_spark.accelerate.planning.fast_reject import cannot_gain
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery
@@ -71,7 +71,7 @@ class ExplainedStage:
     def __str__(self) -> str:
         if self.metrics is None:
             return "\n".join([self._head, *(f"  {line}" for line in self.operators)])
-        verb = "shuffled" if self.output != "result" else "given to Spark"
+        verb = "shuffled" if self.output != "result" else "returned to Spark"
         head = f"{self._head} [{self.metrics.tasks} task(s) ran, {size_text(self.metrics.sent)} {verb}]"
         lines = [head]
         for line, metrics in self.metrics.operators:
@@ -238,8 +238,10 @@ def explain(frame: DataFrame, trace: bool = False, analyze: bool = False) -> Exp
 def _decided(planned: PlannedQuery, part: Part) -> Decision:
     """Return the decision on a part, including the fast reject, which ``kquery_plan`` does first."""
     decision = decide(planned, part)
-    if decision.driver_only and nothing_to_win(planned.bridge, planned.plan):
-        return Decision(False, "Spark's plan only passes rows on, which Spark does as fast.")
+    if decision.driver_only and cannot_gain(planned.bridge, planned.plan):
+        return Decision(
+            False, "Not accelerated: only scans, filters and projections, so no gain is expected."
+        )
     return decision
 
 

@@ -10,7 +10,7 @@ from kquery_spark.accelerate.explain_svg import draw
 if TYPE_CHECKING:
     from kquery_spark.accelerate.explain import Explanation
 
-_COLOURS = {"engine": "#2da44e", "Spark": "#bf8700", "hand-over": "#218bff"}  # legible on white and on black
+_COLORS = {"engine": "#2da44e", "Spark": "#bf8700", "hand-over": "#218bff"}  # legible on white and on black
 _PICTURE = "overflow:auto;max-height:60em;margin:0.3em 0"
 _PRE = "margin:0.3em 0;line-height:1.35;overflow-x:auto"
 
@@ -22,8 +22,8 @@ def render(explanation: Explanation) -> str:
     parts = [f"<b>{share} of the plan can run in the engine; the query {verdict}</b>"]
     if explanation.nodes:
         rows = "\n".join(
-            f'{"  " * n.depth}<span style="color:{_COLOURS[n.runs]}">{escape(n.name)}</span> '
-            f'<small style="color:{_COLOURS[n.runs]}">{n.runs}{_reason(n.reason)}</small>'
+            f'{"  " * n.depth}<span style="color:{_COLORS[n.runs]}">{escape(n.name)}</span> '
+            f'<small style="color:{_COLORS[n.runs]}">{n.runs}{_reason(n.reason)}</small>'
             for n in explanation.nodes
         )
         parts.append(f'<pre style="{_PRE}">{rows}</pre>')

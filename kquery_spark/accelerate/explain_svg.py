@@ -126,7 +126,7 @@ def _own_seconds(stage: ExplainedStage) -> Iterator[float]:
 
 def _box(stage: ExplainedStage, lines: Sequence[_Line]) -> Box:
     longest = max(len(line.text) + (len(line.figures) + 3 if line.figures else 0) for line in lines)
-    longest = max(longest, len(_facts(stage)))
+    longest = max(longest, len(_stage_numbers(stage)))
     return Box(
         stage.stage_id,
         longest * _CHARACTER + 2 * _PADDING,
@@ -135,16 +135,16 @@ def _box(stage: ExplainedStage, lines: Sequence[_Line]) -> Box:
     )
 
 
-def _facts(stage: ExplainedStage) -> str:
+def _stage_numbers(stage: ExplainedStage) -> str:
     """Return the tasks, splits, and bytes of a stage, for the head of its box."""
     tasks = stage.tasks if stage.metrics is None else stage.metrics.tasks
-    facts = [f"{tasks} task{'' if tasks == 1 else 's'}"]
+    numbers = [f"{tasks} task{'' if tasks == 1 else 's'}"]
     if stage.all_splits:
-        facts.append(f"{stage.splits} of {stage.all_splits} splits")
-        facts.append(f"about {size_text(stage.scan_bytes)}")
+        numbers.append(f"{stage.splits} of {stage.all_splits} splits")
+        numbers.append(f"about {size_text(stage.scan_bytes)}")
     if stage.in_driver:
-        facts.append("in the driver if an action collects the rows")
-    return ", ".join(facts)
+        numbers.append("in the driver if an action collects the rows")
+    return ", ".join(numbers)
 
 
 def _stage(stage: ExplainedStage, spot: Spot, lines: Sequence[_Line]) -> str:
@@ -152,7 +152,7 @@ def _stage(stage: ExplainedStage, spot: Spot, lines: Sequence[_Line]) -> str:
     drawn = [
         _frame(spot, color),
         _text(spot.x + _PADDING, spot.y + 16, stage.stage_id, "font-weight:bold"),
-        _text(spot.x + _PADDING, spot.y + 31, _facts(stage), "opacity:0.75"),
+        _text(spot.x + _PADDING, spot.y + 31, _stage_numbers(stage), "opacity:0.75"),
     ]
     for i, line in enumerate(lines):
         y = spot.y + _HEAD + i * _LINE

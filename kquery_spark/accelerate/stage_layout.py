@@ -1,7 +1,8 @@
 """Lays out the stages of a picture in rows: each stage is above the stage that reads it, and the result is in the last row.
 
 This is a layered graph drawing. ``_ranks`` assigns each box to a row, ``_rows`` orders the boxes of a row by the average
-position of their readers, so that few edges cross, and reserves a narrow lane in each row that an edge passes through.
+position of their readers, so that few edges cross. ``_routed`` reserves a narrow lane in each row that an edge passes
+through.
 """
 
 from __future__ import annotations
@@ -101,30 +102,40 @@ class Layout:
     def _rows(self) -> list[list[Box]]:
         """Boxes and lanes by row, from the top.
 
-        The rows are ordered from the bottom up. ``order`` holds the horizontal position (0 to 1) of each box and lane that
-        is already ordered; a box is placed at the average position of its readers, and ties keep the order of ``boxes``.
+        The rows are ordered from the bottom up. A box or lane is placed at the average position of its readers, which are
+        all in lower rows; ties keep the order of ``_routed``.
+        """
+        rows, readers = self._routed()
+        position: dict[str, float] = {}  # between 0 and 1 within its row
+        for row in rows:
+            row.sort(key=lambda box: _mean([position[reader] for reader in readers[box.key]]))
+            position.update({box.key: (i + 1) / (len(row) + 1) for i, box in enumerate(row)})
+        return rows[::-1]
+
+    def _routed(self) -> tuple[list[list[Box]], Mapping[str, Sequence[str]]]:
+        """Return the boxes and lanes of each row, from the bottom up, and the keys of the boxes or lanes below each of them.
+
+        A row is in the order of the boxes' numbers in ``boxes`` and the lanes' numbers in the row.
         """
         ranks = self._ranks
-        order: dict[str, float] = {}
-        rows: list[list[tuple[float, int, Box]]] = [[] for _ in range(max(ranks.values(), default=-1) + 1)]
+        rows: list[list[Box]] = [[] for _ in range(max(ranks.values(), default=-1) + 1)]
         readers: dict[str, list[str]] = {box.key: [] for box in self.boxes}
+        numbers = {box.key: i for i, box in enumerate(self.boxes)}
         for box in self.boxes:
             for source in box.reads:
                 below = box.key
                 for row in range(ranks[box.key] + 1, ranks[source]):
                     lane = Box(_lane(source, box.key, row), _LANE_WIDTH, 0.0)
                     readers[lane.key] = [below]
-                    rows[row].append((0.0, len(rows[row]), lane))
+                    numbers[lane.key] = len(rows[row])
+                    rows[row].append(lane)
                     below = lane.key
                 readers[source].append(below)
-        for i, box in enumerate(self.boxes):
-            rows[ranks[box.key]].append((0.0, i, box))
-        for row_number, row_boxes in enumerate(rows):
-            placed = [(_mean([order[r] for r in readers[b.key]]), i, b) for _, i, b in row_boxes]
-            rows[row_number] = sorted(placed, key=lambda one: one[:2])
-            count = len(placed)
-            order.update({b.key: (i + 1) / (count + 1) for i, (_, _, b) in enumerate(rows[row_number])})
-        return [[box for _, _, box in row_boxes] for row_boxes in reversed(rows)]
+        for box in self.boxes:
+            rows[ranks[box.key]].append(box)
+        for ordered_row in rows:
+            ordered_row.sort(key=lambda box: numbers[box.key])
+        return rows, readers
 
 
 def _lane(source: str, target: str, row: int) -> str:

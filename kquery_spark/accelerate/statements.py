@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from kquery_spark.accelerate.api import Fallback, When, kquery_plan
 from kquery_spark.accelerate.execution.dataframe import execution_of
 from kquery_spark.accelerate.execution.execution import Execution
-from kquery_spark.accelerate.execution.writer import is_or_holds
+from kquery_spark.accelerate.execution.writer import contains_any
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.plan.write_statements import WriteStatement, may_write, parse_write
-from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, same_plan
+from kquery_spark.spark_bridge.session.bridge import Bridge, get_bridge, same_plan
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, warn_user
 
 
@@ -34,8 +34,8 @@ def run_write(spark: SparkSession, text: str, fallback: Fallback, when: When) ->
     if when == "never" or not may_write(text):
         return None
     try:
-        link = bridge(spark)
-        planned = _planned(link, text, fallback, when)
+        bridge = get_bridge(spark)
+        planned = _planned(bridge, text, fallback, when)
     except Exception as error:
         if fallback == "error":
             raise
@@ -45,15 +45,17 @@ def run_write(spark: SparkSession, text: str, fallback: Fallback, when: When) ->
     if planned is None:
         return None
     statement, frame, execution = planned.statement, planned.frame, planned.execution
-    again = (lambda: spark.sql(text)) if execution.rescue else None
-    return execution.write(lambda: statement.run_for(frame, link), again)
+    run_on_spark = (lambda: spark.sql(text)) if execution.rescue else None
+    return execution.write(lambda: statement.run_for(frame, bridge), run_on_spark)
 
 
-def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _PlannedWrite | None:
-    statement = parse_write(text, link)
-    if statement is None or (fallback == "spark" and not statement.target.leaves_nothing(link.spark)):
+def _planned(bridge: Bridge, text: str, fallback: Fallback, when: When) -> _PlannedWrite | None:
+    statement = parse_write(text, bridge)
+    if statement is None or (
+        fallback == "spark" and not statement.target.cleans_up_after_failure(bridge.spark)
+    ):
         return None
-    query = _query(statement, link)
+    query = _query(statement, bridge)
     if query is None:
         return None
     execution = execution_of(kquery_plan(query, fallback=fallback, when=when))
@@ -63,15 +65,15 @@ def _planned(link: Bridge, text: str, fallback: Fallback, when: When) -> _Planne
     if same_plan(frame, execution.original):
         return None  # the engine wins only if the driver collects the rows, so Spark runs the write
     location = statement.target.location
-    if location is not None and is_or_holds(location, execution.files()):
+    if location is not None and contains_any(location, execution.files()):
         return None  # Spark deletes the directory's files before the engine's tasks read them
     return _PlannedWrite(statement, execution, frame) if execution.placement.parts else None
 
 
-def _query(statement: WriteStatement, link: Bridge) -> DataFrame | None:
+def _query(statement: WriteStatement, bridge: Bridge) -> DataFrame | None:
     """Return the query of a statement; None if Spark cannot analyze it, so that Spark raises the statement's error."""
     try:
-        query = statement.query_frame(link)
+        query = statement.query_frame(bridge)
     except SPARK_ERRORS:
         return None
     return None if query.isStreaming else query

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 import kquery_spark as kq
-from kquery_spark.cli.engines import ENGINES, check, choose, own_session
+from kquery_spark.cli.engines import (
+    ENGINES,
+    check,
+    choose,
+    log_level_option,
+    overwrite_option,
+    own_session,
+    rows_option,
+    strict_option,
+)
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output
 from kquery_spark.cli.tables import (
@@ -39,10 +48,9 @@ _ENDINGS = f"{', '.join(_FIRST_ENDINGS)} or {_LAST_ENDING}"
 
 def _query_options(command: Callable[..., None]) -> Callable[..., None]:
     """Add the arguments that all commands with a query share: the SQL or ``--file``, and the tables."""
-    command = click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")(
-        command
+    command = click.option("--file", "sql_file", help="Read the SQL from this file.")(
+        log_level_option()(command)
     )
-    command = click.option("--file", "sql_file", help="Read the SQL from this file.")(command)
     return click.argument("sql", required=False)(table_option()(command))
 
 
@@ -83,15 +91,9 @@ def cli(context: click.Context) -> None:
     "--output",
     help=f"Directory to write. Its ending selects the format: {_ENDINGS} (default: {DEFAULT_FORMAT.name}).",
 )
-@click.option("--overwrite", is_flag=True, help="Replace an existing output.")
-@click.option("--strict", is_flag=True, help="Fail if a part of the query falls back to Spark.")
-@click.option(
-    "--rows",
-    default=20,
-    show_default=True,
-    type=click.IntRange(min=1),
-    help="Rows to show if there is no --output.",
-)
+@overwrite_option()
+@strict_option
+@rows_option
 def sql(
     sql: str | None,
     sql_file: str | None,
@@ -172,7 +174,7 @@ def verify(sql: str | None, sql_file: str | None, tables: tuple[TableSpec, ...],
     type=click.IntRange(min=1),
     help="Memory in MiB for results of all queries that clients have not read yet. [default: 256]",
 )
-@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
+@log_level_option()
 def serve(
     tables: tuple[TableSpec, ...],
     engine: str,
@@ -254,7 +256,7 @@ def bench(arguments: tuple[str, ...]) -> None:
     type=click.Path(path_type=Path, file_okay=False),
     help="Directory for one test file per difference.",
 )
-@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
+@log_level_option()
 def fuzz(
     seconds: float | None,
     cases: int | None,
@@ -270,12 +272,12 @@ def fuzz(
     from kquery_spark.fuzz.run import Campaign
     from kquery_spark.fuzz.run import fuzz as run_campaign
     from kquery_spark.progress import progress
-    from kquery_spark.spark_bridge.session.bridge import bridge
+    from kquery_spark.spark_bridge.session.bridge import get_bridge
 
     seconds = 60.0 if seconds is None and cases is None else seconds
     campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
     spark = own_session("kquery-spark fuzz", log_level)
-    with progress("fuzz", "cases", cases, enabled=bridge(spark).config().progress) as bar:
+    with progress("fuzz", "cases", cases, enabled=get_bridge(spark).config().progress) as bar:
         reporter = Reporter(output, bar)
         result = run_campaign(spark, campaign, record, reporter.found, reporter.progress)
     click.echo(str(result))
@@ -294,7 +296,7 @@ def fuzz(
 @click.option(
     "--directory", help="A new directory that all workers can read; needed on a cluster of several machines."
 )
-@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
+@log_level_option()
 def calibrate(rows: int, directory: str | None, log_level: str) -> None:
     """Measure the cost model of when="auto" on this machine or cluster, and print it as settings."""
     from kquery_spark.accelerate.calibrate import calibrate as measure
@@ -323,7 +325,7 @@ def calibrate(rows: int, directory: str | None, log_level: str) -> None:
 @click.option(
     "--rows", default=20, show_default=True, type=click.IntRange(min=1), help="Queries and reasons to show."
 )
-@click.option("--log-level", default="OFF", show_default=True, help="Log level of Spark.")
+@log_level_option()
 def qualify(
     path: Path,
     tables: tuple[TableSpec, ...],

@@ -1,4 +1,4 @@
-"""The option ``--engine``: runs a query on Spark, in the engine, or in both with a comparison."""
+"""Options that commands and jobs share, and ``--engine``: runs a query on Spark, in the engine, or in both to compare."""
 
 from __future__ import annotations
 
@@ -15,10 +15,54 @@ from kquery_spark.cli.quiet_start import quiet_start
 from kquery_spark.config.spark_settings import configure
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import DataFrame, SparkSession
 
 _NO_JVM = "JAVA_GATEWAY_EXITED"  # PySpark's error condition for a JVM that ended before it was connected
 ENGINES = ("spark", "kquery", "both")
+
+strict_option = click.option(
+    "--strict", is_flag=True, help="Fail if a part of the query falls back to Spark."
+)
+rows_option = click.option(
+    "--rows",
+    default=20,
+    show_default=True,
+    type=click.IntRange(min=1),
+    help="Rows to show without --output.",
+)
+
+
+def overwrite_option(replaced: str = "output") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option ``--overwrite``. replaced: what the help text says it replaces."""
+    return click.option("--overwrite", is_flag=True, help=f"Replace an existing {replaced}.")
+
+
+def log_level_option(where: str = "") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the option ``--log-level`` of Spark. where: what the help text adds, such as " on stderr"."""
+    return click.option("--log-level", default="OFF", show_default=True, help=f"Log level of Spark{where}.")
+
+
+def job_options(replaced: str = "output") -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return the options of a ``spark-submit`` job. The job receives ``engine``, ``strict``, ``overwrite``, ``log_level``.
+
+    replaced: what ``--overwrite`` replaces.
+    """
+    engine_option = click.option(
+        "--engine",
+        type=click.Choice(ENGINES),
+        default="kquery",
+        show_default=True,
+        help="both: compare both before writing",
+    )
+
+    def add_options(command: Callable[..., None]) -> Callable[..., None]:
+        # ``--help`` lists options in the reverse order of their decorators.
+        command = overwrite_option(replaced)(log_level_option(" on stderr")(command))
+        return engine_option(strict_option(command))
+
+    return add_options
 
 
 def job_session(name: str, log_level: str = "OFF") -> SparkSession:
@@ -53,7 +97,7 @@ def _started(builder: SparkSession.Builder) -> SparkSession:
                 raise
             cause = f" ({output.first_line})" if output.first_line else ""
             raise Failure(
-                Exit.UNFORESEEN,
+                Exit.UNEXPECTED,
                 f"Spark did not start{cause}: it needs Java, 17 or newer for Spark 4; install it, or set JAVA_HOME to it",
             ) from error
 

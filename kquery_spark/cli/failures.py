@@ -22,7 +22,7 @@ class Exit(IntEnum):
     """The exit codes, on which pipelines can rely. 1 is for unexpected errors."""
 
     OK = 0
-    UNFORESEEN = 1
+    UNEXPECTED = 1
     USAGE = 2
     MISSING_PATH = 3
     BAD_SQL = 4
@@ -64,7 +64,7 @@ _CONDITIONS: tuple[tuple[str, Exit], ...] = (
     ("MALFORMED_", Exit.UNREADABLE),
 )
 
-_OURS: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
+_EXIT_CODES: tuple[tuple[type[errors.KQueryError], Exit], ...] = (
     (errors.Unsupported, Exit.DECLINED),
     (errors.PlanError, Exit.BAD_SQL),
     (errors.SourceError, Exit.UNREADABLE),
@@ -91,16 +91,16 @@ def explain_failure(error: BaseException) -> Failure:
     if isinstance(error, errors.KQueryError):
         # The engine's SQL parser also raises SqlError for valid SQL that it does not support.
         declined = isinstance(error, errors.SqlError) and isinstance(error.__context__, errors.Unsupported)
-        return _ours(errors.Unsupported if declined else type(error), str(error))
+        return _engine_failure(errors.Unsupported if declined else type(error), str(error))
     if isinstance(error, SPARK_ERRORS):
         return _spark(error)
     if isinstance(error, FileNotFoundError):
         return Failure(Exit.MISSING_PATH, _one_line(f"path does not exist: {error.filename}"))
-    return Failure(Exit.UNFORESEEN, _one_line(f"{type(error).__name__}: {error}"))
+    return Failure(Exit.UNEXPECTED, _one_line(f"{type(error).__name__}: {error}"))
 
 
-def _ours(kind: type[errors.KQueryError], text: str) -> Failure:
-    code = next(code for base, code in _OURS if issubclass(kind, base))
+def _engine_failure(kind: type[errors.KQueryError], text: str) -> Failure:
+    code = next(code for base, code in _EXIT_CODES if issubclass(kind, base))
     if code is Exit.UNREADABLE and _NO_FILE.search(text):
         code = Exit.MISSING_PATH
     return Failure(code, _one_line(text))
@@ -110,7 +110,7 @@ def _spark(error: BaseException) -> Failure:
     text = str(error)
     raised = task_error_of(error)
     if raised is not None:
-        return _ours(raised.original_class, raised.message)
+        return _engine_failure(raised.original_class, raised.message)
     match = _SPARK_ERROR.search(text)
     if match is None:
         return Failure(Exit.QUERY_FAILED, _one_line(text))
@@ -137,7 +137,7 @@ def _one_line(text: str, limit: int = 500) -> str:
     return line if len(line) <= limit else line[: limit - 3] + "..."
 
 
-def _say(line: str) -> None:
+def _print_error(line: str) -> None:
     """Print a line on stderr; under ``spark-submit``, on the stderr of ``spark-submit`` itself."""
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         # spark-submit redirects the stderr of this process to its own stdout. Only the JVM has the real stderr.
@@ -159,6 +159,6 @@ def run(name: str, command: Callable[[], object]) -> int:
         return stop.exit_code
     except (Exception, KeyboardInterrupt) as error:
         failure = explain_failure(error)
-        _say(f"{name}: error: {failure.message}")
+        _print_error(f"{name}: error: {failure.message}")
         return int(failure.code)
     return int(Exit.OK)

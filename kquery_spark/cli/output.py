@@ -87,4 +87,4 @@ class Output:
 
     def _sibling(self, what: str) -> Any:
         # Readers of the parent directory skip names with a leading dot.
-        return self._hadoop.beside(f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}")
+        return self._hadoop.sibling(f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}")

@@ -50,7 +50,7 @@ class Address:
         with reading(self.token_file):
             token = Path(self.token_file).read_text(encoding="utf-8").strip()
         if not token:
-            raise Failure(Exit.USAGE, f"there is no token in {self.token_file}")
+            raise Failure(Exit.USAGE, f"no token in {self.token_file}")
         return token
 
     @property

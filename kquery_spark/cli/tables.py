@@ -89,7 +89,7 @@ def read_sql(path: str) -> str:
     with reading(path):
         sql = Path(path).read_text(encoding="utf-8")
     if not sql.strip():
-        raise Failure(Exit.BAD_SQL, f"there is no SQL in {path}")
+        raise Failure(Exit.BAD_SQL, f"{path} contains no SQL")
     return sql
 
 

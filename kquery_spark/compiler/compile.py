@@ -67,7 +67,7 @@ def compile_query(
     """Optimize a logical plan, lower it to operators, and cut these into stages.
 
     check: raise the errors that any run of the plan would raise: a SourceError for its files, or the ExecutionError of a
-    constant. Pass False if the frontend has already checked this. Raises Unsupported if there is no operator for a node.
+    constant. Pass False if the frontend has already checked this. Raises Unsupported for a node without an operator.
     """
     steps = tuple(optimize_steps(plan, config.disabled_rules))
     optimized = _after_rules(plan, steps)

@@ -33,7 +33,7 @@ def cgroup_directories(controller: str, root: Path = Path("/")) -> Iterator[Path
 
 @cache
 def cpu_quota(root: Path = Path("/")) -> int:
-    """Return the number of cores that the smallest CPU quota allows, rounded up like in the JVM; 0 if there is no quota.
+    """Return the number of cores that the smallest CPU quota allows, rounded up like in the JVM; 0 without a quota.
 
     A quota is the processor time, in microseconds, that the group may use in each period. Example: a quota of 150,000 in
     periods of 100,000 allows 1.5 cores, rounded up to 2. Quotas are assumed not to change.
@@ -50,7 +50,7 @@ def cpu_quota(root: Path = Path("/")) -> int:
 
 
 def read_kernel_file(path: Path) -> str:
-    """Return the content of a file below ``/proc`` or ``/sys``; an empty string if there is no such file."""
+    """Return the content of a file below ``/proc`` or ``/sys``; an empty string if the file does not exist."""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         return path.read_text()
     return ""

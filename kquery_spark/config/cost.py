@@ -106,7 +106,7 @@ class CostModel:
             if not key.startswith(COST_PREFIX):
                 continue
             if key not in names:
-                raise ConfigError(f"there is no setting {key}; the settings are {', '.join(sorted(names))}")
+                raise ConfigError(f"unknown setting {key}; the settings are {', '.join(sorted(names))}")
             changes[names[key]] = _parse(key, value)
         return replace(self, **changes)
 

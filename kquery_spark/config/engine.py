@@ -114,7 +114,7 @@ class EngineConfig:
             setting_field = by_name.get(key.removeprefix(PREFIX))
             if setting_field is None:
                 known = ", ".join(sorted(PREFIX + n for n in by_name))
-                raise ConfigError(f"there is no setting {key}; the settings are {known}")
+                raise ConfigError(f"unknown setting {key}; the settings are {known}")
             changes[setting_field.name] = _parse(key, value, setting_field)
         return replace(self, **changes)  # type: ignore[arg-type]
 

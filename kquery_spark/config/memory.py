@@ -29,7 +29,7 @@ from kquery_spark.config.engine import DEFAULT_MAX_MEMORY_BYTES, EngineConfig
 MIN_MEMORY_BYTES = 16 << 20
 JVM_EXTRA_BYTES = 128 << 20  # minimum for classes, compiled code and threads; a tenth of a larger heap
 _CACHE_BUDGET_DIVISOR = 4  # cached build sides may use this fraction of a budget that is below the maximum
-_UNLIMITED_BYTES = 1 << 60  # cgroup v1 writes a number near 2**63 if there is no limit
+_UNLIMITED_BYTES = 1 << 60  # cgroup v1 writes a number near 2**63 for no limit
 
 
 @dataclass(frozen=True)

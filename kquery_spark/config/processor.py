@@ -38,7 +38,7 @@ def use_fastest_sort() -> None:
 
 
 def is_zen_4(cpuinfo: Path = _CPUINFO) -> bool:
-    """Return whether the first processor in ``/proc/cpuinfo`` is a Zen 4; False if there is no such file."""
+    """Return whether the first processor in ``/proc/cpuinfo`` is a Zen 4; False if the file does not exist."""
     try:
         first = cpuinfo.read_text().split("\n\n", 1)[0]
     except OSError:

@@ -42,7 +42,7 @@ def unknown_settings(names: Iterable[str]) -> list[str]:
     """Return a sentence about each name under ``spark.kquery.`` that is not a setting."""
     known = list(_values(EngineConfig(), CostModel()))
     return [
-        f"there is no setting {quoted(name)}, so it has no effect; {_suggestion(name, known)}"
+        f"unknown setting {quoted(name)}, which has no effect; {_suggestion(name, known)}"
         for name in sorted(names)
         if name.startswith(PREFIX) and name not in known
     ]

@@ -57,7 +57,7 @@ def _source_of(path: str, table: Any, time_zone: str) -> Source:
     features = set(table.protocol().reader_features or ())
     if not features <= _FEATURES:
         raise SourceError(
-            f"{path} asks its readers for {', '.join(sorted(features - _FEATURES))}, which is not read"
+            f"{path} requires the reader features {', '.join(sorted(features - _FEATURES))}, which are not supported"
         )
     columns = json.loads(table.schema().to_json())["fields"]
     metadata = table.metadata()

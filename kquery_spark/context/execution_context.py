@@ -2,64 +2,49 @@
 
 from __future__ import annotations
 
-import os
-import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 import pyarrow as pa
-from typing_extensions import override
 
 from kquery_spark.compiler import compile_query
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.config.processor import available_cores
 from kquery_spark.context.delta_table import delta_source
 from kquery_spark.context.iceberg_table import iceberg_table_source
-from kquery_spark.errors import ConfigError, KQueryError, PlanError, SourceError, Unsupported, type_name
-from kquery_spark.expr import Cast, Named
+from kquery_spark.context.session import ContextSession, RegisteredTables, limited_depth
+from kquery_spark.context.tables import (
+    Paths,
+    StorageOptions,
+    arrow_schema,
+    check_column,
+    connect_paths,
+    path_list,
+)
+from kquery_spark.errors import ConfigError, KQueryError, PlanError, Unsupported, type_name
 from kquery_spark.frontends.dataframe import DataFrame
 from kquery_spark.frontends.dataframe.builder import table_query
-from kquery_spark.frontends.dataframe.frame import Session
 from kquery_spark.frontends.dataframe.functions import is_function
-from kquery_spark.frontends.dataframe.text import nested_text
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
-from kquery_spark.frontends.sql import parse_query, parse_type
-from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
-from kquery_spark.frontends.sql.analyzer.catalog import Catalog
-from kquery_spark.frontends.sql.analyzer.types import arrow_type
-from kquery_spark.frontends.sql.ast import queries as q
-from kquery_spark.frontends.sql.ast.expressions import Call
-from kquery_spark.frontends.sql.ast.node import Node, rewrite, walk
-from kquery_spark.frontends.sql.ast.relations import Table
-from kquery_spark.frontends.sql.ast.types import StructType
-from kquery_spark.functions.casts.table import check_cast
+from kquery_spark.frontends.sql import parse_query
+from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts
 from kquery_spark.functions.user import UserFunction
-from kquery_spark.kernels.utf8 import replace_malformed_columns
 from kquery_spark.kernels.zones import fixed_offset
-from kquery_spark.logical import Limit, LogicalPlan, Projection, Scan, format_plan
+from kquery_spark.logical import LogicalPlan, Scan, format_plan
 from kquery_spark.runtime.executor import Executor
 from kquery_spark.runtime.local import LocalExecutor, ReadAheadBudget, Stop
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.hadoop.hdfs import cluster_of_options, connect_clusters
 from kquery_spark.sources.memory import memory_source
-from kquery_spark.sources.object_stores.connections import bucket_of, connect, store_of_options
+from kquery_spark.sources.object_stores.connections import bucket_of
 from kquery_spark.sources.request_limit import limit_requests
-from kquery_spark.types.names import STRING
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-#: Prefix of the names of cached tables, which ``table_names`` does not return.
-_CACHED = "__cached_"
-
-StorageOptions = Mapping[str, Any] | None
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 
 class ExecutionContext:
@@ -158,7 +143,7 @@ class ExecutionContext:
 
         storage_options as in ``register_parquet``. Raises SourceError if the table cannot be read.
         """
-        self._connect([path], storage_options)
+        connect_paths([path], storage_options, self._spark)
         self.register_source(name, delta_source(path, version, self._facts.time_zone, storage_options))
 
     def register_iceberg(
@@ -171,7 +156,7 @@ class ExecutionContext:
         """
         location = table if isinstance(table, str) else table.location()
         if bucket_of(location) is not None:
-            self._connect([location], storage_options)
+            connect_paths([location], storage_options, self._spark)
         self.register_source(
             name, iceberg_table_source(table, snapshot, self._facts.time_zone, storage_options)
         )
@@ -186,7 +171,7 @@ class ExecutionContext:
                 raise PlanError(f"register_arrow takes an Arrow table or stream, not {type_name(table)}")
             table = pa.RecordBatchReader.from_stream(table).read_all()
         for field, column in zip(table.schema, table.columns, strict=True):
-            _check_column(field, column)
+            check_column(field, column)
         self.register_source(name, memory_source(table, self._facts.time_zone))
 
     def register_pandas(self, name: str, frame: Any) -> None:
@@ -264,7 +249,7 @@ class ExecutionContext:
             from kquery_spark.context.on_spark import spark_executor
 
             return spark_executor(self._spark, analyzed, self._config)
-        with _limited_depth():
+        with limited_depth():
             graph = compile_query(analyzed.plan, self._config).graph
         schema = _result_schema(graph.result.plan.schema, analyzed)
         return LocalExecutor(graph, self._config, schema, stop, budget=budget)
@@ -310,164 +295,25 @@ class ExecutionContext:
         schema: pa.Schema | str | None = None,
         options: Mapping[str, Any] = MappingProxyType({}),
     ) -> None:
-        facts, paths = self._facts, _paths(path)
-        self._connect(paths, storage_options)
-        read = PathsRead(paths, self._schema(schema), facts.time_zone, facts.case_sensitive, options)
+        facts, paths = self._facts, path_list(path)
+        connect_paths(paths, storage_options, self._spark)
+        read = PathsRead(
+            paths, arrow_schema(schema, facts.time_zone), facts.time_zone, facts.case_sensitive, options
+        )
         source = format_named(format_name).open_paths(read)
         self.register_source(name, source)
 
-    def _connect(self, paths: Sequence[str], storage_options: StorageOptions) -> None:
-        """Configure access to the buckets and clusters of these paths in this process."""
-        if storage_options is not None:
-            clusters = [cluster_of_options(path, storage_options) for path in paths]
-            connect_clusters([cluster for cluster in clusters if cluster is not None])
-            others = [path for path, cluster in zip(paths, clusters, strict=True) if cluster is None]
-            connect([store_of_options(path, storage_options) for path in others])
-        elif self._spark is not None:
-            from kquery_spark.context.on_spark import connect_as_spark
+    def _session(self, text: str) -> ContextSession:
+        return ContextSession(self, self._catalog(), dict(self._functions), text)
 
-            connect_as_spark(self._spark, paths)
-
-    def _schema(self, schema: pa.Schema | str | None) -> pa.Schema | None:
-        if not isinstance(schema, str):
-            return schema
-        node = parse_type(f"struct<{schema}>")
-        assert isinstance(node, StructType)
-        return pa.schema([pa.field(f.name, arrow_type(f.type, self._facts.time_zone)) for f in node.fields])
-
-    def _session(self, text: str) -> _Session:
-        return _Session(self, self._catalog(), dict(self._functions), text)
-
-    def _catalog(self) -> _Catalog:
-        return _Catalog(self._tables, self._facts)
-
-
-class _Catalog(Catalog):
-    def __init__(self, tables: dict[str, LogicalPlan], facts: SessionFacts) -> None:
-        self._tables = tables
-        self._facts = facts
-
-    @override
-    def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        return self._tables.get(self._facts.fold(name[-1])) if len(name) == 1 else None
-
-    def add(self, name: str, plan: LogicalPlan) -> None:
-        """Add or replace a table."""
-        self._tables[self._facts.fold(name)] = plan
-
-    @override
-    def table_names(self) -> list[str]:
-        # list() copies, because another thread of a service may register a table at the same time
-        return sorted(n for n in list(self._tables) if not n.startswith(_CACHED))
-
-
-class _Session(Session):
-    """Resolves and runs the queries of one context. text: the SQL that the positions in errors refer to."""
-
-    def __init__(
-        self, context: ExecutionContext, catalog: _Catalog, functions: dict[str, UserFunction], text: str
-    ) -> None:
-        self._context = context
-        self._catalog = catalog
-        self._functions = functions
-        self._facts = context.facts
-        self._text = text
-
-    @override
-    def bind(self, query: q.Query) -> q.Query:
-        def bound(node: Node) -> Node:
-            if _is_unbound(node):
-                return replace(node, bound=self._catalog.table(node.name))
-            if self._is_own(node):
-                return replace(node, user=self._functions[node.name[0].lower()])
-            return node
-
-        open_ = any(_is_unbound(n) or self._is_own(n) for n, _ in walk(query))
-        with _limited_depth():
-            return rewrite(query, bound) if open_ else query
-
-    def _is_own(self, node: Node) -> TypeGuard[Call]:
-        return isinstance(node, Call) and len(node.name) == 1 and node.name[0].lower() in self._functions
-
-    @override
-    def analyze(self, query: q.Query) -> Analyzed:
-        with _limited_depth():
-            return analyze(query, self._text, self._catalog, self._facts)
-
-    @override
-    def to_arrow(self, analyzed: Analyzed) -> pa.Table:
-        return self._context.run(analyzed)
-
-    @override
-    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        return self._context.stream(analyzed)
-
-    @override
-    def to_spark(self, analyzed: Analyzed) -> Any:
-        return self._context.to_spark(analyzed)
-
-    @override
-    def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
-        plan = Limit(analyzed.plan, count)
-        shown = [plan.column(n) for n in plan.schema.names]
-        strings = [
-            c if _shown_in_python(c.type) else Cast(c, STRING, tz=self._facts.time_zone) for c in shown
-        ]
-        named = tuple(Named(e, c.name) for e, c in zip(strings, shown, strict=True))
-        table = replace_malformed_columns(
-            self.to_arrow(Analyzed(Projection(plan, named), tuple(plan.schema.names)))
-        )
-        columns = [
-            [
-                "NULL" if v is None else v if isinstance(v, str) else nested_text(v, c.type)
-                for v in c.to_pylist()
-            ]
-            for c in table.columns
-        ]
-        return [list(row) for row in zip(*columns, strict=True)] if columns else [[]] * table.num_rows
-
-    @override
-    def fold(self, name: str) -> str:
-        return self._facts.fold(name)
-
-    @override
-    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
-        name = f"{_CACHED}{uuid.uuid4().hex}"
-        source = replace(memory_source(table, self._facts.time_zone), origins=tuple(origins))
-        self._catalog.add(name, Scan("cached", source))
-        return name
-
-    @override
-    def register(self, name: str, analyzed: Analyzed) -> None:
-        if tuple(analyzed.plan.schema.names) != analyzed.names:
-            raise PlanError(f"{name} would have two columns of one name: {', '.join(analyzed.names)}")
-        self._catalog.add(name, analyzed.plan)
-
-    @override
-    def explain(self, analyzed: Analyzed, trace: bool) -> str:
-        return self._context.explain(analyzed, trace)
-
-
-@contextmanager
-def _limited_depth() -> Iterator[None]:
-    """Raise PlanError if a query is nested more deeply than Python's stack."""
-    try:
-        yield
-    except RecursionError:
-        raise PlanError(
-            "the query is nested too deeply: compute parts of its longest expression as columns of a select below, or "
-            "keep parts of a long chain of transformations with cache()"
-        ) from None
+    def _catalog(self) -> RegisteredTables:
+        return RegisteredTables(self._tables, self._facts)
 
 
 def _result_schema(produced: pa.Schema, analyzed: Analyzed) -> pa.Schema:
     """Return the schema of the result: the types of the last stage, and the nullability before optimization, as in Spark."""
     fields = zip(produced, analyzed.names, analyzed.plan.schema, strict=True)
     return pa.schema([pa.field(name, own.type, field.nullable) for own, name, field in fields])
-
-
-def _is_unbound(node: Node) -> TypeGuard[Table]:
-    return isinstance(node, Table) and node.bound is None
 
 
 def _check_zone(name: str) -> None:
@@ -478,36 +324,3 @@ def _check_zone(name: str) -> None:
             raise ConfigError(
                 f"there is no time zone {name!r}; write one like Europe/Berlin or +01:00"
             ) from None
-
-
-def _check_column(field: pa.Field, column: pa.ChunkedArray) -> None:
-    """Raise SourceError for values that Spark's types cannot represent."""
-    if pa.types.is_decimal256(field.type):
-        raise SourceError(
-            f"column {field.name} is {field.type}; decimals have at most 38 digits: cast it before"
-        )
-    if pa.types.is_timestamp(field.type) and field.type.unit == "ns":
-        try:
-            column.cast(pa.timestamp("us", field.type.tz))
-        except pa.ArrowInvalid:
-            raise SourceError(
-                f"column {field.name} has parts of microseconds, which Spark's timestamps do not; round it before"
-            ) from None
-
-
-def _shown_in_python(dtype: pa.DataType) -> bool:
-    """Return whether values are formatted in Python, because the engine cannot cast the type to string."""
-    try:
-        check_cast(dtype, STRING)
-    except Unsupported:
-        return True
-    return False
-
-
-def _paths(path: Paths) -> list[str]:
-    if not isinstance(path, str | os.PathLike | Sequence):
-        raise SourceError(f"a path is text or a list of strings, not {type_name(path)}")
-    many = [path] if isinstance(path, str | os.PathLike) else list(path)
-    if not many:
-        raise SourceError("no path given")
-    return [os.fspath(p) for p in many]

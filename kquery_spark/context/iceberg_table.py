@@ -132,5 +132,7 @@ def _constants(fields: Sequence[Any], partition: Any) -> Iterator[tuple[int, Any
 
 def _delete(delete: Any) -> DeleteFile:
     if delete.content.name != "POSITION_DELETES" or delete.file_format.value.lower() != "parquet":
-        raise Unsupported(f"{delete.file_path} deletes rows in a way that is not read")
+        raise Unsupported(
+            f"{delete.file_path} is not a Parquet file of position deletes, which is not supported"
+        )
     return DeleteFile(delete.file_path, delete.file_size_in_bytes, delete.record_count)

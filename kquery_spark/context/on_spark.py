@@ -37,7 +37,7 @@ from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.plan.catalyst_plans import NO_BROADCASTS
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
-from kquery_spark.spark_bridge.session.bridge import Bridge, bridge
+from kquery_spark.spark_bridge.session.bridge import Bridge, get_bridge
 from kquery_spark.spark_bridge.session.setting_values import is_true
 from kquery_spark.spark_bridge.session.settings import SessionSettings, session_settings
 from kquery_spark.stages import StageGraph
@@ -47,12 +47,12 @@ _MAX_ROWS_IN_ROUNDS = 10_000  # rows of an in-memory table that a recursive quer
 
 def session_facts(spark: SparkSession) -> tuple[SessionFacts, EngineConfig]:
     """Return the session's settings that decide the meaning of queries, and the engine's settings."""
-    link = bridge(spark)
-    settings = session_settings(link.conf, link.jvm)
-    return _facts(settings), link.config()
+    bridge = get_bridge(spark)
+    settings = session_settings(bridge.conf, bridge.jvm)
+    return _facts_of_settings(settings), bridge.config()
 
 
-def _facts(settings: SessionSettings) -> SessionFacts:
+def _facts_of_settings(settings: SessionSettings) -> SessionFacts:
     return SessionFacts(
         settings.time_zone,
         settings.ansi,
@@ -68,8 +68,8 @@ def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
 
     Spark supports ``s3://`` only if a setting enables it. Without the setting, such paths use the default credentials.
     """
-    link = bridge(spark)
-    hadoop = HadoopPaths(link.hadoop_configuration, link.jvm, partial(workers_have_hdfs_client, link))
+    bridge = get_bridge(spark)
+    hadoop = HadoopPaths(bridge.hadoop_configuration, bridge.jvm, partial(workers_have_hdfs_client, bridge))
     try:
         for path in paths:
             scheme = path.partition("://")[0]
@@ -83,7 +83,7 @@ def connect_as_spark(spark: SparkSession, paths: Sequence[str]) -> None:
 class _CompiledQuery:
     """A compiled query: its stages, the result's schema, and its input DataFrames by the key of their ``Input`` nodes."""
 
-    link: Bridge
+    bridge: Bridge
     config: EngineConfig
     graph: StageGraph
     schema: StructType
@@ -93,12 +93,12 @@ class _CompiledQuery:
     def frame(self) -> SparkFrame:
         """Return the lazy DataFrame of the result."""
         return to_dataframe(
-            self.link, self.graph, self.schema, self.config, self.inputs, broadcasts=self.broadcasts
+            self.bridge, self.graph, self.schema, self.config, self.inputs, broadcasts=self.broadcasts
         )
 
     def payload_frame(self) -> SparkFrame:
         """Return the DataFrame of the result as payload rows."""
-        return payload_frame(self.link, self.graph, self.config, self.broadcasts)
+        return payload_frame(self.bridge, self.graph, self.config, self.broadcasts)
 
 
 def plan_frame_on_spark(spark: SparkSession, analyzed: Analyzed, config: EngineConfig) -> SparkFrame:
@@ -132,8 +132,8 @@ def _compiled(
 
     Spark distributes the in-memory tables of the driver: each becomes an ``Input`` over a DataFrame of its rows.
     """
-    link = bridge(spark)
-    problem = worker_problem(link)
+    bridge = get_bridge(spark)
+    problem = worker_problem(bridge)
     if problem is not None:
         raise Unsupported(problem)
     frames = dict(inputs or {})
@@ -155,21 +155,21 @@ def _compiled(
 
     graph = compile_query(transform_plan(analyzed.plan, handed_over), config, placement).graph
     fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
-    return _CompiledQuery(link, config, graph, spark_schema_of(pa.schema(fields)), frames, broadcasts)
+    return _CompiledQuery(bridge, config, graph, spark_schema_of(pa.schema(fields)), frames, broadcasts)
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:
     """Apply an open plan to a Spark DataFrame. If possible, the engine runs the query of the DataFrame, too."""
-    link = bridge(frame.sparkSession)
-    settings = session_settings(link.conf, link.jvm)
-    facts, config = _facts(settings), link.config()
+    bridge = get_bridge(frame.sparkSession)
+    settings = session_settings(bridge.conf, bridge.jvm)
+    facts, config = _facts_of_settings(settings), bridge.config()
     try:
-        rows = _imported(frame, link, config)
+        rows = _imported(frame, bridge, config)
     except Unsupported:
         schema = arrow_schema(frame.schema.jsonValue(), settings.time_zone)
         rows = _OpenInput(Input(OPEN_INPUT, schema, OPEN_INPUT), {OPEN_INPUT: frame}, NO_BROADCASTS)
     analyzed = analyze(plan.query, text, _OneTable(rows.plan, facts), facts)
-    return _compiled(link.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
+    return _compiled(bridge.spark, analyzed, config, IN_ANY_ORDER, rows.frames, rows.broadcasts).frame()
 
 
 @dataclass(frozen=True)
@@ -184,19 +184,19 @@ class _OpenInput:
     broadcasts: Mapping[int, Any]
 
 
-def _imported(frame: SparkFrame, link: Bridge, config: EngineConfig) -> _OpenInput:
+def _imported(frame: SparkFrame, bridge: Bridge, config: EngineConfig) -> _OpenInput:
     """Import the whole query of a DataFrame. Raises Unsupported if Spark has to compute its rows.
 
     It also raises Unsupported if the query reads catalog, Delta, or Iceberg tables. The result of an open plan is a plain
     lazy DataFrame, and before an action runs, INSERT or REFRESH may change which files it has to read.
     """
-    plan = spark_plan(frame, link)
+    plan = spark_plan(frame, bridge)
     if plan.snapshot is not None:
         raise Unsupported("the tables may change before the rows are computed")
-    query = SparkQuery.parse(plan, link, config, partial(workers_have_hdfs_client, link))
+    query = SparkQuery.parse(plan, bridge, config, partial(workers_have_hdfs_client, bridge))
     imported = query.import_whole()
     object_of = query.tree.facts.jvm_object
-    frames = {h.key: link.frame(link.columns(object_of(h.node), h.positions)) for h in imported.inputs}
+    frames = {h.key: bridge.frame(bridge.columns(object_of(h.node), h.positions)) for h in imported.inputs}
     plan_of_rows = renamed(with_output(imported.plan, imported.output), frame.columns)
     return _OpenInput(plan_of_rows, frames, imported.broadcasts)
 
@@ -212,11 +212,11 @@ def renamed(plan: LogicalPlan, names: list[str]) -> LogicalPlan:
 class _OneTable(Catalog):
     def __init__(self, plan: LogicalPlan, facts: SessionFacts) -> None:
         self._plan = plan
-        self._facts = facts
+        self._facts_of_settings = facts
 
     @override
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        return self._plan if len(name) == 1 and self._facts.fold(name[0]) == OPEN_INPUT else None
+        return self._plan if len(name) == 1 and self._facts_of_settings.fold(name[0]) == OPEN_INPUT else None
 
     @override
     def table_names(self) -> list[str]:

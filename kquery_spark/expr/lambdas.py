@@ -112,5 +112,5 @@ class HigherOrder(Expr):
 def _entry(function: str) -> HigherOrderFunction:
     entry = higher_order_function(function)
     if entry is None:
-        raise PlanError(f"there is no function {function} of a lambda")
+        raise PlanError(f"unknown function {function} of a lambda")
     return entry

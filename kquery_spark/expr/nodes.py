@@ -39,7 +39,7 @@ class Expr:
 
     @property
     def default_alias(self) -> str | None:
-        """The automatic name of the column with this expression; None if there is no simple one."""
+        """The automatic name of the column with this expression; None without a simple one."""
         return None
 
     @property

@@ -98,7 +98,7 @@ def aggregate_function(name: str) -> AggregateFunction:
     """The entry for a name or alias. Raises PlanError if there is none."""
     key = _NAMES.get(name.lower())
     if key is None:
-        raise PlanError(f"there is no aggregate function {name}")
+        raise PlanError(f"unknown aggregate function {name}")
     return _AGGREGATES[key]
 
 

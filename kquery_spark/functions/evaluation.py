@@ -52,8 +52,8 @@ class Evaluation:
     raises: the modes in which a row can raise an error. The call must not see rows that a branch or AND excludes.
     safe_for: returns True if no row of a call with these arguments can raise an error.
     evaluates: argument positions in the order in which Spark evaluates them until one is NULL. Empty: from left to right if
-    any NULL argument makes the result NULL, otherwise all arguments. zero_ends: outside of ANSI mode, a zero also ends the
-    evaluation.
+    any NULL argument makes the result NULL, otherwise all arguments. stops_at_zero: outside of ANSI mode, a zero also ends
+    the evaluation.
     lazy: True if Spark evaluates the arguments after the first only if it needs them.
     loops: compiled loops that the function needs to be fast; it falls back to Spark until they are compiled.
     invalid_utf8: the treatment of strings that are not valid UTF-8, or a function that computes such rows one by one.
@@ -64,7 +64,7 @@ class Evaluation:
     raises: frozenset[EvalMode] = frozenset()
     safe_for: ArgumentTest | None = None
     evaluates: tuple[int, ...] = ()
-    zero_ends: bool = False
+    stops_at_zero: bool = False
     lazy: bool = False
     loops: CompiledLoops | None = None
     invalid_utf8: InvalidUtf8 | RowRule = InvalidUtf8.DECLINED

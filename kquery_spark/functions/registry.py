@@ -40,9 +40,9 @@ from kquery_spark.functions.type_rules import (
     accept,
     cast_to,
     depends_on_values,
+    first_argument_type,
     fixed,
     given_schema,
-    same,
 )
 
 #: The names that a module of functions needs to declare its entries.
@@ -68,6 +68,7 @@ __all__ = [
     "cast_to",
     "date_field_function",
     "depends_on_values",
+    "first_argument_type",
     "fixed",
     "for_catalyst",
     "for_java_method",
@@ -80,7 +81,6 @@ __all__ = [
     "operator_function",
     "register",
     "register_internal",
-    "same",
     "unit_function",
 ]
 
@@ -179,7 +179,7 @@ def function(name: str) -> Function:
     """Return the entry for a name or alias. Raises PlanError if there is none."""
     key = _NAMES.get(name.lower())
     if key is None:
-        raise PlanError(f"there is no function {name}")
+        raise PlanError(f"unknown function {name}")
     return _FUNCTIONS[key]
 
 

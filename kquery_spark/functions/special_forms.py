@@ -34,9 +34,9 @@ class SessionValue(SpecialForm):
 
 @dataclass(frozen=True)
 class TryFunction(SpecialForm):
-    """The TRY form of the function ``of``: it returns NULL where that function raises an error."""
+    """The TRY form of the function ``wrapped``: it returns NULL where that function raises an error."""
 
-    of: str = ""
+    wrapped: str = ""
 
 
 @dataclass(frozen=True)
@@ -118,16 +118,16 @@ register_special_forms(
     SpecialForm("to_timestamp"),
     SpecialForm("try_to_date"),
     SpecialForm("try_to_timestamp", calls=TWO_COLUMNS),
-    TryFunction("try_add", calls=TWO_COLUMNS, of="add"),
-    TryFunction("try_subtract", calls=TWO_COLUMNS, of="subtract"),
-    TryFunction("try_multiply", calls=TWO_COLUMNS, of="multiply"),
-    TryFunction("try_divide", calls=TWO_COLUMNS, of="divide"),
-    TryFunction("try_mod", calls=TWO_COLUMNS, of="mod"),
-    TryFunction("try_url_decode", of="url_decode"),
-    TryFunction("try_to_binary", calls=TWO_COLUMNS, of="to_binary"),
-    TryFunction("try_parse_url", calls=THREE_COLUMNS, of="parse_url"),
-    TryFunction("try_element_at", calls=TWO_COLUMNS, of="element_at"),
-    TryFunction("get", calls=TWO_COLUMNS, of="get_array_item"),
+    TryFunction("try_add", calls=TWO_COLUMNS, wrapped="add"),
+    TryFunction("try_subtract", calls=TWO_COLUMNS, wrapped="subtract"),
+    TryFunction("try_multiply", calls=TWO_COLUMNS, wrapped="multiply"),
+    TryFunction("try_divide", calls=TWO_COLUMNS, wrapped="divide"),
+    TryFunction("try_mod", calls=TWO_COLUMNS, wrapped="mod"),
+    TryFunction("try_url_decode", wrapped="url_decode"),
+    TryFunction("try_to_binary", calls=TWO_COLUMNS, wrapped="to_binary"),
+    TryFunction("try_parse_url", calls=THREE_COLUMNS, wrapped="parse_url"),
+    TryFunction("try_element_at", calls=TWO_COLUMNS, wrapped="element_at"),
+    TryFunction("get", calls=TWO_COLUMNS, wrapped="get_array_item"),
     SessionValue("current_date", ("curdate",), CallForm(shown_as="current_date")),
     SessionValue("current_timestamp", ("now",)),
     SessionValue("localtimestamp"),

@@ -22,7 +22,7 @@ def fixed(dtype: pa.DataType) -> TypeRule:
     return lambda types: dtype
 
 
-def same(types: Sequence[pa.DataType]) -> pa.DataType:
+def first_argument_type(types: Sequence[pa.DataType]) -> pa.DataType:
     """The rule for functions that return the type of the first argument."""
     return types[0]
 

@@ -66,13 +66,13 @@ def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, 
     if isinstance(given, pa.ChunkedArray):
         given = given.combine_chunks()
     if not isinstance(given, pa.Array):
-        raise UserFunctionError(f"{name} gave {type(given).__name__}; it has to give an Arrow array")
+        raise UserFunctionError(f"{name} returned {type(given).__name__}; it must return an Arrow array")
     if len(given) != rows:
-        raise UserFunctionError(f"{name} gave {len(given)} values for {rows} rows")
+        raise UserFunctionError(f"{name} returned {len(given)} values for {rows} rows")
     try:
         return given.cast(dtype)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UserFunctionError(f"{name} gave {given.type} where {dtype} was announced: {error}") from error
+        raise UserFunctionError(f"{name} returned {given.type} instead of {dtype}: {error}") from error
 
 
 @functools.lru_cache(maxsize=256)

@@ -22,16 +22,16 @@ from pyspark.sql.types import StructType
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.errors import ExecutionError, Unsupported
-from kquery_spark.fuzz.batch_results import Judged, differences, part_of
+from kquery_spark.fuzz.batch_results import JudgedExpr, differences, part_of
 from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.declines import declined_columns
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.in_process import InProcess
-from kquery_spark.fuzz.oracle import Answer, Outcome, answer_of, engine_failure, sentence, spark_answer_of
+from kquery_spark.fuzz.oracle import Answer, CaseOutcome, answer_of, engine_failure, sentence, spark_answer_of
 from kquery_spark.fuzz.settings import COMPILED, IN_DRIVER, TIME_ZONE, UNCOMPILED, applied, engine_config
 from kquery_spark.fuzz.store import TableStore
 from kquery_spark.spark_bridge.plan.row_errors import RowErrors, is_java_error, java_error_class
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 
 _MAX_QUERIES_PER_BATCH = 60
@@ -51,7 +51,7 @@ class _Part:
     """
 
     expr: Expr
-    error: Outcome | None = None
+    error: CaseOutcome | None = None
     raised: str | None = None
     columns: RowErrors | None = None
     position: int = 0
@@ -64,7 +64,7 @@ class BatchOracle:
         self._spark = spark
         self._store = store
 
-    def run(self, batch: Batch) -> list[Judged]:
+    def run(self, batch: Batch) -> list[JudgedExpr]:
         """Return the outcome of each expression, in the order of the batch."""
         self._store.register([batch.table])
         with applied(self._spark, UNCOMPILED | batch.settings):
@@ -80,17 +80,17 @@ class _Run:
         zone = str(spark.conf.get(TIME_ZONE))
         context = store.context([batch.table], engine_config(batch.settings), batch.ansi, zone)
         self._in_process = InProcess(context, batch)
-        self._judged = [Judged(expr) for expr in batch.exprs]
+        self._judged = [JudgedExpr(expr) for expr in batch.exprs]
         self._runs = 0
         self._raised_on_spark = 0
 
-    def judge(self) -> list[Judged]:
+    def judge(self) -> list[JudgedExpr]:
         """Return all outcomes."""
         self._probe()
         left = [judged for judged in self._judged if judged.outcome is None]
         self._compare(left)
         for judged in self._judged:
-            judged.outcome = judged.outcome or Outcome("not compared", "the batch took too many queries")
+            judged.outcome = judged.outcome or CaseOutcome("not compared", "the batch took too many queries")
         return self._judged
 
     # --- phase 1: expressions that raise errors or are declined -------------------------------------------
@@ -109,9 +109,9 @@ class _Run:
         for judged in self._judged:
             own = [parts[part.sql()] for part in self._batch.row_expressions(judged.expr)]
             judged.outcome = next((part.error for part in own if part.error is not None), None)
-            raising = next((part for part in own if part.raised is not None), None)
-            if judged.outcome is None and raising is not None:
-                judged.outcome = self._raised(raising)
+            raising_part = next((part for part in own if part.raised is not None), None)
+            if judged.outcome is None and raising_part is not None:
+                judged.outcome = self._raised(raising_part)
 
     def _probe_parts(self, parts: Sequence[_Part]) -> None:
         if not parts:
@@ -119,12 +119,12 @@ class _Run:
         columns = ", ".join(f"{part.expr.sql()} AS c{n}" for n, part in enumerate(parts))
         table = self._batch.table.name
         try:
-            plan = bridge(self._spark).optimized(self._spark.sql(f"SELECT {columns} FROM {table}"))
+            plan = get_bridge(self._spark).optimized(self._spark.sql(f"SELECT {columns} FROM {table}"))
         except SPARK_ERRORS as error:
             if len(parts) > 1:
                 self._probe_halves(parts)
             elif isinstance(error, AnalysisException | ParseException):
-                parts[0].error = Outcome("invalid", sentence(error))
+                parts[0].error = CaseOutcome("invalid", sentence(error))
             else:  # the error of a constant, which Spark evaluates during planning
                 raised = java_error_class(error) if is_java_error(error) else error_class(error)
                 parts[0].raised = raised or "?"
@@ -145,45 +145,45 @@ class _Run:
             if len(parts) > 1:
                 self._probe_halves(parts)
             elif isinstance(error, Unsupported):
-                parts[0].error = Outcome("fallback", error.reason)
+                parts[0].error = CaseOutcome("fallback", error.reason)
             else:
                 parts[0].raised = java_error_class(error)
             return
         raised = rows.first([position for position in range(len(parts)) if position not in reasons])
         for position, part in enumerate(parts):
             if position in reasons:
-                part.error = Outcome("fallback", reasons[position])
+                part.error = CaseOutcome("fallback", reasons[position])
                 continue
             part.raised = raised.get(position)
             part.columns, part.position = rows, position
 
-    def _raised(self, part: _Part) -> Outcome:
+    def _raised(self, part: _Part) -> CaseOutcome:
         """Return the outcome of an expression for which Spark raises an error. The engine has to raise one as well."""
         if self._batch.shape != "projected":
             # Whether a condition, or the argument of an aggregate, is evaluated at all depends on the optimizer.
-            return Outcome("not compared", "an argument raises an error")
+            return CaseOutcome("not compared", "an argument raises an error")
         sql = f"SELECT {part.expr.sql()} AS x FROM {self._batch.table.name}"
         if self._raised_on_spark < _MAX_RAISING_QUERIES_ON_SPARK:
             self._raised_on_spark += 1
             try:
                 frame = self._spark.sql(sql)
             except SPARK_ERRORS as error:  # an error of the analyzer, not of a value
-                return Outcome("invalid", sentence(error))
+                return CaseOutcome("invalid", sentence(error))
             actual = _by_engine(frame)
-            outcome = actual if isinstance(actual, Outcome) else self._same_error(part, actual[0])
+            outcome = actual if isinstance(actual, CaseOutcome) else self._same_error(part, actual[0])
             if outcome.kind != "fallback":
                 return self._confirmed(sql, outcome)
         answer = self._in_process.alone(part.expr)
         if answer is None:
-            return Outcome("not compared", "raises an error, and is not of the engine's own SQL")
+            return CaseOutcome("not compared", "raises an error, and is not of the engine's own SQL")
         outcome = self._same_error(part, answer)
         if outcome.kind == "only spark fails" and _SHARES.search(part.expr.sql()):
-            return Outcome(
+            return CaseOutcome(
                 "not compared", "raises an error only where Spark computes a shared argument before"
             )
         return self._confirmed(sql, replace(outcome, local=True) if outcome.mismatch else outcome)
 
-    def _confirmed(self, sql: str, outcome: Outcome) -> Outcome:
+    def _confirmed(self, sql: str, outcome: CaseOutcome) -> CaseOutcome:
         """Return the outcome, unless Spark raises no error with code generation.
 
         For example, the generated code of ``concat(NULL, x)`` does not evaluate x.
@@ -191,13 +191,13 @@ class _Run:
         if outcome.kind == "only spark fails":
             with applied(self._spark, COMPILED):
                 if not isinstance(answer_of(self._spark.sql(sql)), Exception):
-                    return Outcome("not compared", "raises an error only where Spark interprets it")
+                    return CaseOutcome("not compared", "raises an error only where Spark interprets it")
         return outcome
 
     @staticmethod
-    def _same_error(part: _Part, answer: Answer) -> Outcome:
+    def _same_error(part: _Part, answer: Answer) -> CaseOutcome:
         if not isinstance(answer, Exception):
-            return Outcome("only spark fails", f"{part.raised} in Spark", part.raised or "")
+            return CaseOutcome("only spark fails", f"{part.raised} in Spark", part.raised or "")
         failed = engine_failure(answer)
         if not failed.mismatch:
             return failed
@@ -205,16 +205,16 @@ class _Run:
         # Spark evaluates row by row and the engine column by column, so the first error can be that of another row.
         theirs = {part.raised or "", *(part.columns.every(part.position) if part.columns else ())}
         if ours in theirs:
-            return Outcome("both fail", ours or "")
+            return CaseOutcome("both fail", ours or "")
         # Errors of Java have no Spark error class. Any ExecutionError of the engine is accepted for them.
         of_java = not (part.raised or "").isupper() if ours else not all(map(str.isupper, theirs))
         if of_java and (ours or isinstance(answer, ExecutionError)):
-            return Outcome("both fail", ours or part.raised or "")
-        return Outcome("error class", f"{part.raised} in Spark, {ours or sentence(answer)} in the engine")
+            return CaseOutcome("both fail", ours or part.raised or "")
+        return CaseOutcome("error class", f"{part.raised} in Spark, {ours or sentence(answer)} in the engine")
 
     # --- phase 2: expressions that have values --------------------------------------------------------------
 
-    def _compare(self, judged: Sequence[Judged]) -> None:
+    def _compare(self, judged: Sequence[JudgedExpr]) -> None:
         """Run the expressions as one query in each engine. If one of the queries fails, compare the halves."""
         if not judged or self._runs >= _MAX_QUERIES_PER_BATCH:
             return
@@ -230,27 +230,27 @@ class _Run:
             return
         self._compare_with(judged, frame, expected)
 
-    def _compare_with(self, judged: Sequence[Judged], frame: DataFrame, expected: pa.Table) -> None:
+    def _compare_with(self, judged: Sequence[JudgedExpr], frame: DataFrame, expected: pa.Table) -> None:
         """Run in the engine a query whose result in Spark is ``expected``.
 
         If the engine fails, compare the halves with the columns of Spark's result, which is not computed again.
         """
         actual = _by_engine(frame)
-        if not isinstance(actual, Outcome) and isinstance(actual[0], Exception):
+        if not isinstance(actual, CaseOutcome) and isinstance(actual[0], Exception):
             actual = engine_failure(actual[0])
         batch = self._batch.of([one.expr for one in judged])
-        if isinstance(actual, Outcome):
+        if isinstance(actual, CaseOutcome):
             if self._runs >= _MAX_QUERIES_PER_BATCH and len(judged) > 1:
                 return
             self._runs += 1
 
-            def again(part: Sequence[Judged]) -> None:
+            def retry(part: Sequence[JudgedExpr]) -> None:
                 start = judged.index(part[0])
                 columns = part_of(batch, expected, start, start + len(part))
                 query = self._batch.of([one.expr for one in part]).sql()
                 self._compare_with(part, self._spark.sql(query), columns)
 
-            self._in_halves(judged, actual, again)
+            self._in_halves(judged, actual, retry)
             return
         result, schema = actual
         assert isinstance(result, pa.Table)
@@ -258,14 +258,14 @@ class _Run:
             one.outcome = outcome
         if schema != frame.schema and batch.shape != "condition":
             for one, a, b in zip(judged, frame.schema.fields[1:], schema.fields[1:], strict=True):
-                if a != b and one.outcome == Outcome("same"):
-                    one.outcome = Outcome("schema", f"{a} in Spark, {b} in the engine")
+                if a != b and one.outcome == CaseOutcome("same"):
+                    one.outcome = CaseOutcome("schema", f"{a} in Spark, {b} in the engine")
         if batch.in_process:
-            same = [one for one in judged if one.outcome == Outcome("same")]
+            same = [one for one in judged if one.outcome == CaseOutcome("same")]
             self._in_process.compare(same, batch, expected)
 
     def _in_halves(
-        self, judged: Sequence[Judged], outcome: Outcome, run: Callable[[Sequence[Judged]], None]
+        self, judged: Sequence[JudgedExpr], outcome: CaseOutcome, run: Callable[[Sequence[JudgedExpr]], None]
     ) -> None:
         if len(judged) == 1:
             judged[0].outcome = outcome
@@ -277,18 +277,18 @@ class _Run:
             run(judged[half:])
 
 
-def _by_engine(frame: DataFrame) -> Outcome | tuple[Answer, StructType]:
-    """Return the engine's answer and its Spark schema; an Outcome if the engine declines the query."""
+def _by_engine(frame: DataFrame) -> CaseOutcome | tuple[Answer, StructType]:
+    """Return the engine's answer and its Spark schema; a CaseOutcome if the engine declines the query."""
     try:
         fast = frame.transform(kquery_plan, when="always", fallback="error")
     except Unsupported as error:
-        return Outcome("fallback", error.reason)
+        return CaseOutcome("fallback", error.reason)
     except Exception as error:
         return error, frame.schema
     return answer_of(fast), fast.schema
 
 
-def _spark_failure(error: Exception) -> Outcome:
+def _spark_failure(error: Exception) -> CaseOutcome:
     if isinstance(error, AnalysisException | ParseException):
-        return Outcome("invalid", sentence(error))
-    return Outcome("not compared", sentence(error))
+        return CaseOutcome("invalid", sentence(error))
+    return CaseOutcome("not compared", sentence(error))

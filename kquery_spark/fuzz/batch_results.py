@@ -9,20 +9,20 @@ import pyarrow.compute as pc
 
 from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.expressions import Expr
-from kquery_spark.fuzz.oracle import Outcome
+from kquery_spark.fuzz.oracle import CaseOutcome
 from kquery_spark.verify import compare_tables
 
 
 @dataclass
-class Judged:
+class JudgedExpr:
     """One expression of a batch and its outcome. in_process: True if the engine without Spark had the same result."""
 
     expr: Expr
-    outcome: Outcome | None = None
+    outcome: CaseOutcome | None = None
     in_process: bool = False
 
 
-def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[Outcome]:
+def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[CaseOutcome]:
     """Return the outcome of each expression of a query. expected, actual: the results of Spark and of the engine."""
     count = len(batch.exprs)
     if batch.shape == "condition":
@@ -31,7 +31,7 @@ def differences(batch: Batch, expected: pa.Table, actual: pa.Table) -> list[Outc
     theirs, ours = _by_id(expected), _by_id(actual)
     if theirs.num_rows != ours.num_rows:
         what = f"Spark gives {theirs.num_rows} rows, the engine {ours.num_rows}"
-        return [Outcome("rows", what)] * count
+        return [CaseOutcome("rows", what)] * count
     return [_column_outcome(theirs.select([n + 1]), ours.select([n + 1])) for n in range(count)]
 
 
@@ -55,21 +55,21 @@ def rows_by_condition(table: pa.Table, count: int) -> list[list[int]]:
     return [sorted(rows) for rows in passed]
 
 
-def condition_outcome(theirs: list[int], ours: list[int]) -> Outcome:
+def condition_outcome(theirs: list[int], ours: list[int]) -> CaseOutcome:
     """Return the outcome of a condition. theirs, ours: the rows that passed it in Spark and in the engine."""
     if theirs == ours:
-        return Outcome("same")
-    return Outcome("rows", f"rows {theirs} pass in Spark, {ours} in the engine")
+        return CaseOutcome("same")
+    return CaseOutcome("rows", f"rows {theirs} pass in Spark, {ours} in the engine")
 
 
 def _by_id(table: pa.Table) -> pa.Table:
     return table.take(pc.sort_indices(table.column(0).combine_chunks()))
 
 
-def _column_outcome(expected: pa.Table, actual: pa.Table) -> Outcome:
+def _column_outcome(expected: pa.Table, actual: pa.Table) -> CaseOutcome:
     if expected.schema.equals(actual.schema) and expected.equals(actual):
-        return Outcome("same")
+        return CaseOutcome("same")
     differences = compare_tables(expected, actual, ordered=True)
     if not differences:
-        return Outcome("same")
-    return Outcome("schema" if expected.schema != actual.schema else "rows", str(differences[0]))
+        return CaseOutcome("same")
+    return CaseOutcome("schema" if expected.schema != actual.schema else "rows", str(differences[0]))

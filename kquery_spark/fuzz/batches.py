@@ -112,10 +112,10 @@ def random_batch(seed: int, number: int) -> Batch:
     settings[TIME_ZONE] = rng.choice(_ZONES)
     if rng.random() < 0.25 and shape != "window":  # frame bounds are literals only after constant folding
         settings |= _UNFOLDED
-    raising = shape == "projected" and rng.random() < 0.5
+    can_raise = shape == "projected" and rng.random() < 0.5
     batch = Batch(table, shape, (), settings, rng.random() < 0.7, rng.random() < _IN_PROCESS_SHARE)
     left_out = rng.choice(_NOT_TOGETHER)
-    exprs = (_expression(rng, batch, raising, left_out) for _ in range(_SIZES[shape]))
+    exprs = (_expression(rng, batch, can_raise, left_out) for _ in range(_SIZES[shape]))
     return batch.of(list({expr.sql(): expr for expr in exprs}.values()))
 
 
@@ -125,24 +125,24 @@ def _table(seed: int, number: int) -> FuzzTable:
     return wide_table(Random(f"{seed}/table/{number}"), f"t{seed}")
 
 
-def _expression(rng: Random, batch: Batch, raising: bool, left_out: str) -> Expr:
+def _expression(rng: Random, batch: Batch, can_raise: bool, left_out: str) -> Expr:
     columns = [column for column in batch.table.columns() if column[0] not in (ID, GROUP)]
     depth = rng.choice((1, 2, 2, 3))
     if batch.shape == "condition":
-        return call_of(rng, columns, "boolean", depth, raising)
+        return call_of(rng, columns, "boolean", depth, can_raise)
     if batch.shape == "aggregate":
-        call = random_aggregate(rng, columns, depth, raising=raising)
+        call = random_aggregate(rng, columns, depth, can_raise=can_raise)
         while left_out in call.text:
-            call = random_aggregate(rng, columns, depth, raising=raising)
+            call = random_aggregate(rng, columns, depth, can_raise=can_raise)
         if rng.random() < 0.25 and not call.text.startswith("sort_array("):
-            where = random_expr(rng, columns, "boolean", 1, raising)
+            where = random_expr(rng, columns, "boolean", 1, can_raise)
             call = replace(
                 call, text=f"{call.text} FILTER (WHERE {{{len(call.args)}}})", args=(*call.args, where)
             )
         return call
     if batch.shape == "window":
         keys = rng.choice(([], [GROUP]))
-        return window_call(rng, columns, depth, keys, ID + rng.choice(("", " DESC")), raising)
-    call = random_call(rng, columns, depth, raising)
+        return window_call(rng, columns, depth, keys, ID + rng.choice(("", " DESC")), can_raise)
+    call = random_call(rng, columns, depth, can_raise)
     # PySpark does not return year-month intervals to the driver.
     return Expr("CAST({0} AS STRING)", "string", (call,)) if call.kind == NESTED["months"] else call

@@ -12,7 +12,7 @@ from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.settings import session_settings
 
 
@@ -21,11 +21,11 @@ def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
 
     Later steps than the import of the plan can decline further columns.
     """
-    link = bridge(spark)
-    settings = session_settings(link.conf, link.jvm)
-    facts = FactFetcher(link.jvm, plan)
+    bridge = get_bridge(spark)
+    settings = session_settings(bridge.conf, bridge.jvm)
+    facts = FactFetcher(bridge.jvm, plan)
     root = facts.parse()
-    relations = RelationReader(facts, link.jvm, settings.time_zone, link.hadoop_configuration)
+    relations = RelationReader(facts, bridge.jvm, settings.time_zone, bridge.hadoop_configuration)
     context = Context(facts, relations, settings, NodeMap(), RequiredColumns.collect(root))
     columns = context.subtree(root.children[0]).columns
     reasons = {}

@@ -60,47 +60,47 @@ class Expr:
                 yield replace(self, args=(*self.args[:index], less, *self.args[index + 1 :]))
 
 
-def random_expr(rng: Random, columns: Columns, kind: str, depth: int, raising: bool = False) -> Expr:
+def random_expr(rng: Random, columns: Columns, kind: str, depth: int, can_raise: bool = False) -> Expr:
     """Return an expression of ``kind`` over ``columns``, at most ``depth`` calls deep. It can be a column or a literal.
 
-    raising: also use calls that raise errors for some values in ANSI mode. Every call contains a column if there is one of
+    can_raise: also use calls that raise errors for some values in ANSI mode. Every call contains a column if there is one of
     a fitting kind, because Spark would evaluate a constant call during planning.
     """
-    return _expr(rng, columns, kind, depth, raising, False)
+    return _expr(rng, columns, kind, depth, can_raise, False)
 
 
-def random_call(rng: Random, columns: Columns, depth: int, raising: bool = False) -> Expr:
+def random_call(rng: Random, columns: Columns, depth: int, can_raise: bool = False) -> Expr:
     """Return a call of any kind. All functions have the same probability."""
     if rng.random() < _GENERIC_SHARE / 2:
         form = rng.choice(GENERIC[rng.choice(KINDS)])
     else:
-        form = rng.choice(_RAISING_FORMS if raising and rng.random() < _RAISING_SHARE else _FORMS)
-    return _call(rng, columns, form, depth, raising)
+        form = rng.choice(_RAISING_FORMS if can_raise and rng.random() < _RAISING_SHARE else _FORMS)
+    return _call(rng, columns, form, depth, can_raise)
 
 
-def call_of(rng: Random, columns: Columns, kind: str, depth: int, raising: bool = False) -> Expr:
+def call_of(rng: Random, columns: Columns, kind: str, depth: int, can_raise: bool = False) -> Expr:
     """Return a call of ``kind``."""
-    return _call(rng, columns, _form_of(rng, kind, raising), depth, raising)
+    return _call(rng, columns, _form_of(rng, kind, can_raise), depth, can_raise)
 
 
-def _expr(rng: Random, columns: Columns, kind: str, depth: int, raising: bool, varies: bool) -> Expr:
+def _expr(rng: Random, columns: Columns, kind: str, depth: int, can_raise: bool, must_vary: bool) -> Expr:
     fitting = [name for name, its in columns if its == kind]
     if depth <= 0 or rng.random() < (0.25 if fitting else 0.08):
-        if fitting and (varies or rng.random() < 0.85):
+        if fitting and (must_vary or rng.random() < 0.85):
             return Expr(rng.choice(fitting), kind)
         # If no column has this kind, go a little deeper than requested to reach a kind that a column has.
-        if not (varies and SAFE[kind] and depth > -_DEEPER):
+        if not (must_vary and SAFE[kind] and depth > -_DEEPER):
             return Expr(rng.choice(LITERALS[kind]), kind)
-    return _call(rng, columns, _form_of(rng, kind, raising), depth, raising)
+    return _call(rng, columns, _form_of(rng, kind, can_raise), depth, can_raise)
 
 
-def _form_of(rng: Random, kind: str, raising: bool) -> Form:
-    if raising and RAISING[kind] and rng.random() < _RAISING_SHARE:
+def _form_of(rng: Random, kind: str, can_raise: bool) -> Form:
+    if can_raise and RAISING[kind] and rng.random() < _RAISING_SHARE:
         return rng.choice(RAISING[kind])
     return rng.choice(GENERIC[kind] if not SAFE[kind] or rng.random() < _GENERIC_SHARE else SAFE[kind])
 
 
-def _call(rng: Random, columns: Columns, form: Form, depth: int, raising: bool) -> Expr:
+def _call(rng: Random, columns: Columns, form: Form, depth: int, can_raise: bool) -> Expr:
     """Return a call of a form. One argument, the anchor, must contain a column, so that the call is not constant."""
     drawn = rng.choice([its for _, its in columns if its in COMPARED] or list(COMPARED))
     kinds = [drawn if arg.kind in ("any", "same") else arg.kind for arg in form.arguments]
@@ -109,18 +109,18 @@ def _call(rng: Random, columns: Columns, form: Form, depth: int, raising: bool) 
     anchor = rng.choice(anchors) if anchors else -1
     below = depth - 1 - (rng.random() < 0.3)
     args = (
-        _argument(rng, columns, arg, its, below, raising, i == anchor)
+        _argument(rng, columns, arg, its, below, can_raise, i == anchor)
         for i, (arg, its) in enumerate(zip(form.arguments, kinds, strict=True))
     )
     return Expr(form.text, form.kind, tuple(args))
 
 
 def _argument(
-    rng: Random, columns: Columns, arg: Argument, kind: str, depth: int, raising: bool, varies: bool
+    rng: Random, columns: Columns, arg: Argument, kind: str, depth: int, can_raise: bool, must_vary: bool
 ) -> Expr:
     """Return an argument. In the body of a lambda, its variables are used three times as often as a column."""
     visible = (*columns, *(arg.variables * 3))
-    return _expr(rng, visible, kind, max(depth, 1) if arg.variables else depth, raising, varies)
+    return _expr(rng, visible, kind, max(depth, 1) if arg.variables else depth, can_raise, must_vary)
 
 
 _AGGREGATES: dict[str, tuple[tuple[str, str], ...]] = {
@@ -145,11 +145,11 @@ _AGGREGATES: dict[str, tuple[tuple[str, str], ...]] = {
 
 
 def random_aggregate(
-    rng: Random, columns: Columns, depth: int, distinct: bool = True, raising: bool = False
+    rng: Random, columns: Columns, depth: int, distinct: bool = True, can_raise: bool = False
 ) -> Expr:
     """Return an aggregate call. Sums of doubles have plain columns as arguments, whose sums are exact in any order."""
     kind = rng.choice([its for _, its in columns if its in COMPARED])
-    arg = random_expr(rng, columns, kind, depth, raising)
+    arg = random_expr(rng, columns, kind, depth, can_raise)
     roll = rng.random()
     if roll < 0.05:
         return Expr("count(*)", "bigint")
@@ -202,7 +202,7 @@ def random_window(rng: Random, columns: Columns, depth: int) -> Expr:
 
 
 def window_call(
-    rng: Random, columns: Columns, depth: int, keys: Sequence[str], order: str, raising: bool = False
+    rng: Random, columns: Columns, depth: int, keys: Sequence[str], order: str, can_raise: bool = False
 ) -> Expr:
     """Return a window function over partitions by ``keys``. order: an order in which ties are only equal rows."""
     partition = f"PARTITION BY {', '.join(keys)} " if keys else ""
@@ -213,9 +213,9 @@ def window_call(
         return Expr(f"{function} OVER ({partition}ORDER BY {order})", kind)
     name, kind = rng.choice(columns)
     if roll < 0.55:
-        arg = random_expr(rng, columns, kind, depth - 1, raising) if depth > 1 else Expr(name, kind)
+        arg = random_expr(rng, columns, kind, depth - 1, can_raise) if depth > 1 else Expr(name, kind)
         return Expr(f"{rng.choice(_SHIFTS)} OVER ({partition}ORDER BY {order})", kind, (arg,))
-    call = random_aggregate(rng, columns, min(depth, 1), distinct=False, raising=raising)
+    call = random_aggregate(rng, columns, min(depth, 1), distinct=False, can_raise=can_raise)
     if rng.random() < 0.3:
         return replace(call, text=f"{call.text} OVER ({partition.strip()})")
     first, last = sorted(rng.sample(range(len(_BOUNDS)), 2))

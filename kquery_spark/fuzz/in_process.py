@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.fuzz.batch_results import Judged, condition_outcome, differences, rows_by_condition
+from kquery_spark.fuzz.batch_results import JudgedExpr, condition_outcome, differences, rows_by_condition
 from kquery_spark.fuzz.batches import Batch
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.oracle import Answer, failure, in_schema_of
@@ -31,7 +31,7 @@ class InProcess:
         except Exception as error:
             return error
 
-    def compare(self, judged: Sequence[Judged], batch: Batch, expected: pa.Table) -> None:
+    def compare(self, judged: Sequence[JudgedExpr], batch: Batch, expected: pa.Table) -> None:
         """Judge expressions that have the same result in Spark and in the engine on Spark.
 
         expected: Spark's result of ``batch``.
@@ -56,13 +56,13 @@ class InProcess:
         except Exception:  # the error of a constant, which running the query will raise again
             return True
 
-    def _run(self, judged: Sequence[Judged]) -> Answer:
+    def _run(self, judged: Sequence[JudgedExpr]) -> Answer:
         try:
             return self._context.sql(self._batch.of([one.expr for one in judged]).sql()).to_arrow()
         except Exception as error:
             return error
 
-    def _columns(self, judged: Sequence[Judged], expected: pa.Table) -> None:
+    def _columns(self, judged: Sequence[JudgedExpr], expected: pa.Table) -> None:
         """Run one query for all expressions; if it fails, run the halves.
 
         expected: the row number, and one column per expression.
@@ -84,7 +84,7 @@ class InProcess:
             if outcome.mismatch:
                 one.outcome = replace(outcome, local=True)
 
-    def _condition(self, judged: Judged, expected: list[int]) -> None:
+    def _condition(self, judged: JudgedExpr, expected: list[int]) -> None:
         result = self._run([judged])
         if isinstance(result, Exception):
             if not isinstance(result, Unsupported | PlanError):
@@ -96,7 +96,7 @@ class InProcess:
             judged.outcome = replace(outcome, local=True)
 
     @staticmethod
-    def _fails(judged: Judged, expected: pa.ChunkedArray, error: Exception) -> None:
+    def _fails(judged: JudgedExpr, expected: pa.ChunkedArray, error: Exception) -> None:
         # Spark's optimizer replaces a call with a constant NULL argument by NULL, even if another argument would raise.
         if not isinstance(error, Unsupported | PlanError) and expected.null_count < len(expected):
             judged.outcome = replace(failure("only engine fails", error), local=True)

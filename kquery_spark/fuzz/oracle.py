@@ -44,7 +44,7 @@ _FAILS_IN = {
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """The outcome of a case. signature: must not change while the case shrinks. local: True if found without Spark."""
 
     kind: Kind
@@ -66,48 +66,50 @@ class Oracle:
         self._store = store
         self._local = local
 
-    def run(self, case: Case) -> Outcome:
+    def run(self, case: Case) -> CaseOutcome:
         """Return the outcome of one case. Each side builds its own plan."""
         self._store.register(case.tables)
         with applied(self._spark, case.settings):
             expected = self._expected(case)
-            if isinstance(expected, Outcome):
+            if isinstance(expected, CaseOutcome):
                 return expected
             outcome = self._on_spark(case, expected)
             if outcome.mismatch or not self._local:
                 return outcome
             return self._in_process(case, expected, outcome)
 
-    def _expected(self, case: Case) -> Outcome | Answer:
+    def _expected(self, case: Case) -> CaseOutcome | Answer:
         try:
             frame = self._spark.sql(case.query.sql())
         except (AnalysisException, ParseException) as error:
-            return Outcome("invalid", sentence(error))
+            return CaseOutcome("invalid", sentence(error))
         answer = spark_answer_of(frame)
         # PySpark cannot convert NULL structs with fields that are never NULL.
         if isinstance(answer, pa.ArrowInvalid):
-            return Outcome("invalid", sentence(answer))
+            return CaseOutcome("invalid", sentence(answer))
         for place, failing in _FAILS_IN.items():
             if isinstance(answer, Exception) and place in str(answer):
-                return Outcome("invalid", failing)
+                return CaseOutcome("invalid", failing)
         return answer
 
-    def _on_spark(self, case: Case, expected: Answer) -> Outcome:
-        again = self._spark.sql(case.query.sql())
+    def _on_spark(self, case: Case, expected: Answer) -> CaseOutcome:
+        frame = self._spark.sql(case.query.sql())
         try:
-            fast = again.transform(kquery_plan, when=case.when)
+            fast = frame.transform(kquery_plan, when=case.when)
         except Exception as error:
             if isinstance(expected, Exception):
-                return Outcome("both fail", sentence(expected))
+                return CaseOutcome("both fail", sentence(expected))
             return failure("only engine fails", error)
-        if fast is again:
-            return Outcome("fallback")
+        if fast is frame:
+            return CaseOutcome("fallback")
         actual = answer_of(fast)
-        if again.schema != fast.schema and not isinstance(actual, Exception):
-            return Outcome("schema", f"{again.schema.simpleString()} against {fast.schema.simpleString()}")
+        if frame.schema != fast.schema and not isinstance(actual, Exception):
+            return CaseOutcome(
+                "schema", f"{frame.schema.simpleString()} against {fast.schema.simpleString()}"
+            )
         return _verdict(case, expected, actual)
 
-    def _in_process(self, case: Case, expected: Answer, on_spark: Outcome) -> Outcome:
+    def _in_process(self, case: Case, expected: Answer, on_spark: CaseOutcome) -> CaseOutcome:
         """Run the same query in an ``ExecutionContext`` without Spark. Return ``on_spark`` if that declines the query."""
         zone = str(self._spark.conf.get(TIME_ZONE))
         config = engine_config(case.settings)
@@ -124,10 +126,10 @@ class Oracle:
         return replace(verdict, local=True) if verdict.mismatch else on_spark
 
 
-def _verdict(case: Case, expected: Answer, actual: Answer) -> Outcome:
+def _verdict(case: Case, expected: Answer, actual: Answer) -> CaseOutcome:
     """Compare the answers of Spark and of the engine, which can be rows or errors."""
     if isinstance(expected, Exception) and isinstance(actual, Exception):
-        return Outcome("both fail", sentence(expected))
+        return CaseOutcome("both fail", sentence(expected))
     if isinstance(expected, Exception):
         return failure("only spark fails", expected)
     if isinstance(actual, Exception):
@@ -135,8 +137,8 @@ def _verdict(case: Case, expected: Answer, actual: Answer) -> Outcome:
     ordered = isinstance(case.query, Select) and bool(case.query.order)
     differences = compare_tables(expected, actual, ordered)
     if differences:
-        return Outcome("rows", "; ".join(str(difference) for difference in differences))
-    return Outcome("same")
+        return CaseOutcome("rows", "; ".join(str(difference) for difference in differences))
+    return CaseOutcome("same")
 
 
 def answer_of(frame: DataFrame) -> Answer:
@@ -171,7 +173,7 @@ def in_schema_of(expected: pa.Table, actual: pa.Table) -> pa.Table:
     return actual
 
 
-def failure(kind: Kind, error: Exception) -> Outcome:
+def failure(kind: Kind, error: Exception) -> CaseOutcome:
     """Return the outcome for an error that only one side raised."""
     text = str(error)
     # The last line of a traceback has the error of the worker itself.
@@ -179,10 +181,10 @@ def failure(kind: Kind, error: Exception) -> Outcome:
         r"^([A-Za-z_][\w.]*(?:Error|Exception|Unsupported|Invalid)\w*): ([^\n]*)", text, re.MULTILINE
     )
     what = f"{named[-1][0]}: {named[-1][1]}" if named else sentence(error)
-    return Outcome(kind, what[:600], error_class(error) or what.partition(":")[0])
+    return CaseOutcome(kind, what[:600], error_class(error) or what.partition(":")[0])
 
 
-def engine_failure(error: Exception) -> Outcome:
+def engine_failure(error: Exception) -> CaseOutcome:
     """Return the outcome of an error of the engine.
 
     If the engine declines the query only at run time, because of the values, Spark runs it again. That is not a failure.
@@ -192,7 +194,7 @@ def engine_failure(error: Exception) -> Outcome:
     names = [Unsupported.__name__, *(cls.__name__ for cls in Unsupported.__subclasses__())]
     declined = of_task.name in names if of_task else any(f" {name}: " in str(error) for name in names)
     if declined or isinstance(error, Unsupported):
-        return Outcome("fallback", outcome.detail)
+        return CaseOutcome("fallback", outcome.detail)
     return outcome
 
 

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from kquery_spark.fuzz.oracle import MISMATCHES, Outcome
+from kquery_spark.fuzz.oracle import MISMATCHES, CaseOutcome
 
 COMPARED = ("same", "both fail", *MISMATCHES)
 """The outcomes that count as compared: both engines had an answer or an error."""
@@ -45,7 +45,7 @@ class Record:
     findings: list[Finding] = field(default_factory=list)
 
     def add(
-        self, what: str, table_format: str, ansi: bool, outcome: Outcome, in_process: bool = False
+        self, what: str, table_format: str, ansi: bool, outcome: CaseOutcome, in_process: bool = False
     ) -> None:
         """Count one case."""
         self.counts[what, table_format, "on" if ansi else "off", outcome.kind] += 1
@@ -66,7 +66,7 @@ class Record:
         """The number of cases that differ, including those that are like an earlier finding."""
         return sum(count for key, count in self.counts.items() if key[3] in MISMATCHES)
 
-    def by(self, field_of: Callable[[tuple[str, str, str, str]], str]) -> Counter[str]:
+    def counts_by(self, field_of: Callable[[tuple[str, str, str, str]], str]) -> Counter[str]:
         """Return the counts of all cases by one part of their key."""
         totals: Counter[str] = Counter()
         for key, count in self.counts.items():
@@ -75,14 +75,14 @@ class Record:
 
     def __str__(self) -> str:
         total = sum(self.counts.values())
-        fallbacks = self.by(lambda key: key[3])["fallback"]
+        fallbacks = self.counts_by(lambda key: key[3])["fallback"]
         seeds = ", ".join(f"{seed} ({count} batches)" for seed, count in sorted(self.batches.items()))
         lines = [
             f"{self.cases:,} cases compared in {self.seconds:,.0f} s, seeds {seeds or 'none'}; "
             f"{self.in_process:,} of them also without Spark",
             f"fell back to Spark: {fallbacks:,} of {total:,} ({fallbacks / max(total, 1):.1%})",
-            *(f"{title}: {_listed(self.by(part))}" for title, part in _PARTS),
-            f"{self.mismatches} differ; {len(self.findings)} to look at",
+            *(f"{title}: {_listed(self.counts_by(part))}" for title, part in _PARTS),
+            f"{self.mismatches} differ; {len(self.findings)} findings",
         ]
         return "\n".join(lines)
 
@@ -94,7 +94,7 @@ class Record:
             "seconds": round(self.seconds, 1),
             "seeds": {str(seed): count for seed, count in sorted(self.batches.items())},
             "in_process": self.in_process,
-            "sums": {title: dict(self.by(part).most_common()) for title, part in _PARTS},
+            "sums": {title: dict(self.counts_by(part).most_common()) for title, part in _PARTS},
             "counts": {"|".join(key): count for key, count in sorted(self.counts.items())},
             "reasons": dict(self.reasons.most_common()),
             "findings": [asdict(finding) for finding in self.findings],
@@ -114,7 +114,7 @@ class Record:
 
     @classmethod
     def load(cls, path: Path | None) -> Record:
-        """Return the record in a file, or a new one if there is no file."""
+        """Return the record in a file, or a new one if the file does not exist."""
         return cls() if path is None or not path.exists() else cls.from_json(json.loads(path.read_text()))
 
     def save(self, path: Path | None) -> None:

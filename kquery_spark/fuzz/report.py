@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from kquery_spark.fuzz.generate import Case
-from kquery_spark.fuzz.oracle import Outcome
+from kquery_spark.fuzz.oracle import CaseOutcome
 from kquery_spark.fuzz.settings import TIME_ZONE, is_ansi
 from kquery_spark.fuzz.tables import FuzzTable
 
@@ -24,7 +24,7 @@ class Mismatch:
     number: int
     original: Case
     case: Case
-    outcome: Outcome
+    outcome: CaseOutcome
 
     def __str__(self) -> str:
         where = "without Spark" if self.outcome.local else "on Spark"

@@ -14,7 +14,7 @@ from kquery_spark.fuzz.batch_oracle import BatchOracle
 from kquery_spark.fuzz.batches import Batch, random_batch
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.generate import Case, Generator
-from kquery_spark.fuzz.oracle import Oracle, Outcome
+from kquery_spark.fuzz.oracle import CaseOutcome, Oracle
 from kquery_spark.fuzz.record import Finding, Record
 from kquery_spark.fuzz.report import Mismatch
 from kquery_spark.fuzz.settings import UNCOMPILED, applied, is_ansi
@@ -41,7 +41,7 @@ class Campaign:
 
     def __post_init__(self) -> None:
         if self.seconds is None and self.cases is None:
-            raise ValueError("say for how long (seconds) or how many (cases)")
+            raise ValueError("pass seconds or cases")
 
     def is_over(self, record: Record, seconds: float) -> bool:
         """Return True if the campaign is over. seconds: the time of this run so far."""
@@ -108,7 +108,7 @@ class Fuzzer:
                 self._look_into(store, seed, number, batch, judged.expr, outcome)
 
     def _look_into(
-        self, store: TableStore, seed: int, number: int, batch: Batch, expr: Expr, outcome: Outcome
+        self, store: TableStore, seed: int, number: int, batch: Batch, expr: Expr, outcome: CaseOutcome
     ) -> None:
         """Shrink an expression if it also differs by itself; otherwise report it unchanged."""
         case = batch.case(expr)
@@ -125,7 +125,7 @@ class Fuzzer:
         """Return True if a difference of the same kind was reported for a call of the same form."""
         return any((kind, text) in self._known for text in expr.strings())
 
-    def _shrink(self, oracle: Oracle, seed: int, number: int, case: Case, outcome: Outcome) -> None:
+    def _shrink(self, oracle: Oracle, seed: int, number: int, case: Case, outcome: CaseOutcome) -> None:
         # A smaller case counts only if it fails in the same way. Otherwise shrinking could slip to another bug.
         failing = outcome
 

@@ -56,11 +56,11 @@ def _tables(case: Case) -> Iterator[Case]:
     if len(used) < len(case.tables):
         yield replace(case, tables=used)
     for index, table in enumerate(case.tables):
-        for less in _less(table, words):
-            yield replace(case, tables=(*case.tables[:index], less, *case.tables[index + 1 :]))
+        for smaller in _smaller_tables(table, words):
+            yield replace(case, tables=(*case.tables[:index], smaller, *case.tables[index + 1 :]))
 
 
-def _less(table: FuzzTable, words: frozenset[str]) -> Iterator[FuzzTable]:
+def _smaller_tables(table: FuzzTable, words: frozenset[str]) -> Iterator[FuzzTable]:
     """Yield smaller tables: without unused columns, as Parquet, in one file, and without parts of the rows.
 
     Halves of the rows are left out first, then quarters, and so on. words: the identifiers in the query.

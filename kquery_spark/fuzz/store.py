@@ -16,7 +16,7 @@ from kquery_spark.config.engine import EngineConfig
 from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.fuzz.tables import FuzzTable
 from kquery_spark.sources.orc.source import orc_source
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.types import names as t
 
 # Spark skips row groups with -0.0 in their dictionaries where 0.0 is looked for, though it holds the two for equal, and
@@ -33,7 +33,7 @@ class TableStore:
         self._registered: dict[str, FuzzTable] = {}
         self._directories: dict[str, Path] = {}
         self._written = 0
-        self._jvm_zone = bridge(spark).jvm.time_zone()
+        self._jvm_zone = get_bridge(spark).jvm.time_zone()
 
     def __enter__(self) -> TableStore:
         return self

@@ -24,7 +24,7 @@ class OutOfRange(Unsupported):
     """A result outside the range of dates or timestamps, for which Spark raises an error or wraps around."""
 
     def __init__(
-        self, reason: str = "A date or timestamp past the range of its type falls back to Spark."
+        self, reason: str = "dates and timestamps outside the range of their type are not supported"
     ) -> None:
         super().__init__(reason)
 

@@ -5,11 +5,11 @@ Compiling a package takes some seconds; loading it from numba's cache takes a th
 1. A caller asks for ``kernels()`` for each column chunk. It gets None, and uses pyarrow, as long as nothing is loaded.
 2. After ``_WARMUP_CALLS`` requests a thread looks into the cache directory. If the marker file ``ready`` is there, it
    imports the package, and numba loads the machine code from its cache.
-3. If there is no marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
+3. Without a marker, the thread creates ``started`` and launches a low-priority process that compiles the package and
    then writes ``ready`` (or ``failed``). Every later request looks again, at most once per second.
 
 The cache directory is below the user's cache directory, so that read-only installations can use it. Its name is a hash of
-the source and of all versions, so a new release compiles again. Without numba, or without a directory, there are no loops.
+the source and of all versions, so a new release compiles again. Without numba or a directory, nothing is compiled.
 """
 
 from __future__ import annotations
@@ -35,10 +35,8 @@ _STARTED = "started"
 _FAILED = "failed"
 _STALE_LOCK_SECONDS = 300.0  # after this time, another process's compilation is considered dead
 _RETRY_SECONDS = 86_400.0  # after this time, a failed compilation is tried again
-_SHARED_SOURCES = (
-    "thrift_scan.py",
-    "json_bytes.py",
-)  # compiled as parts of packages, and also used without numba
+# compiled as parts of packages, and also used without numba
+_SHARED_SOURCES = ("thrift_scan.py", "json_bytes.py", "parquet_page_table.py")
 _WARMUP_CALLS = (
     100  # column chunks or blocks of lines; reading this many takes less time than importing numba
 )

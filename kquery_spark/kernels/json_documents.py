@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.kernels.json_text import MalformedJson, pair_surrogates, read_string, skip_blanks
 
-_BLANK = re.compile(r"[ \t\r\n]*")
 _PLAIN = {'"': re.compile(r'[^"\\]*'), "'": re.compile(r"[^'\\]*")}
 _NUMBER = re.compile(r"-?(?:0(?![0-9])|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?(?![.eE])")
 _WORD = re.compile(r"true|false|null")
-_ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "/": "/", "\\": "\\", "'": "'"}
 _WRITTEN = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
-_HEX = re.compile(r"[0-9a-fA-F]{4}")
 _SPECIAL = re.compile('[\x00-\x1f"\\\\\ud800-\udfff\U00010000-\U0010ffff]')
 _SPECIAL_CHARACTERS = re.compile(r'[\x00-\x1f"\\]')
 _MAX_DEPTH = 300
@@ -40,22 +38,18 @@ class Document(NamedTuple):
     names: Sequence[str] = ()
 
 
-class Malformed(Exception):
-    """The string is not valid JSON."""
-
-
 def parse(text: str) -> Document | None:
     """Parse the first value of a string; None if the string is blank or malformed."""
     if text.startswith("\ufeff"):
         raise Unsupported("JSON strings that begin with a byte order mark are not supported")
     try:
         return _root(text)
-    except Malformed:
+    except MalformedJson:
         return None
 
 
 def _root(text: str) -> Document | None:
-    at = _skip(text, 0)
+    at = skip_blanks(text, 0)
     if at == len(text):
         return None
     document, end = _value(text, at, 0)
@@ -69,11 +63,6 @@ def _root(text: str) -> Document | None:
     if following >= "\x7f":
         raise Unsupported("JSON words that are followed by a non-ASCII character are not supported")
     return None if following.isalnum() or following == "_" else document
-
-
-def _skip(text: str, at: int) -> int:
-    blank = _BLANK.match(text, at)
-    return blank.end() if blank else at
 
 
 def _value(text: str, at: int, depth: int) -> tuple[Document, int]:
@@ -92,84 +81,58 @@ def _value(text: str, at: int, depth: int) -> tuple[Document, int]:
         return Document("float" if number[1] or number[2] else "integer", number[0]), number.end()
     word = _WORD.match(text, at)
     if word is None:
-        raise Malformed
+        raise MalformedJson
     return Document("word", word[0]), word.end()
 
 
 def _object(text: str, start: int, depth: int) -> tuple[Document, int]:
     names: list[str] = []
     items: list[Document] = []
-    at = _skip(text, start + 1)
+    at = skip_blanks(text, start + 1)
     if text[at : at + 1] == "}":
         return Document("object", "", items, names), at + 1
     while True:
         if text[at : at + 1] not in ('"', "'"):
-            raise Malformed
+            raise MalformedJson
         name, at = _string(text, at)
         if len(name) > _MAX_NAME_CHARACTERS:
             raise Unsupported(f"JSON names of more than {_MAX_NAME_CHARACTERS} characters are not supported")
-        at = _skip(text, at)
+        at = skip_blanks(text, at)
         if text[at : at + 1] != ":":
-            raise Malformed
-        item, at = _value(text, _skip(text, at + 1), depth)
+            raise MalformedJson
+        item, at = _value(text, skip_blanks(text, at + 1), depth)
         names.append(name)
         items.append(item)
-        at = _skip(text, at)
+        at = skip_blanks(text, at)
         mark = text[at : at + 1]
         if mark == "}":
             return Document("object", "", items, names), at + 1
         if mark != ",":
-            raise Malformed
-        at = _skip(text, at + 1)
+            raise MalformedJson
+        at = skip_blanks(text, at + 1)
 
 
 def _array(text: str, start: int, depth: int) -> tuple[Document, int]:
     items: list[Document] = []
-    at = _skip(text, start + 1)
+    at = skip_blanks(text, start + 1)
     if text[at : at + 1] == "]":
         return Document("array", "", items), at + 1
     while True:
         item, at = _value(text, at, depth)
         items.append(item)
-        at = _skip(text, at)
+        at = skip_blanks(text, at)
         mark = text[at : at + 1]
         if mark == "]":
             return Document("array", "", items), at + 1
         if mark != ",":
-            raise Malformed
-        at = _skip(text, at + 1)
+            raise MalformedJson
+        at = skip_blanks(text, at + 1)
 
 
 def _string(text: str, start: int) -> tuple[str, int]:
     """Read a string; return it, with surrogate pairs combined, and the position after it."""
-    quote = text[start]
-    parts: list[str] = []
-    at = start + 1
-    while True:
-        match = _PLAIN[quote].match(text, at)
-        assert match is not None
-        parts.append(match[0])
-        at = match.end()
-        if text[at : at + 1] == quote:
-            return _pair_surrogates("".join(parts)), at + 1
-        letter = text[at + 1 : at + 2]
-        if letter == "u":
-            digits = _HEX.match(text, at + 2)
-            if digits is None:
-                raise Malformed
-            parts.append(chr(int(digits[0], 16)))
-            at += 6
-        elif letter in _ESCAPES:
-            parts.append(_ESCAPES[letter])
-            at += 2
-        else:
-            raise Malformed
-
-
-def _pair_surrogates(text: str) -> str:
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    value, end = read_string(text, start, _PLAIN)
+    return pair_surrogates(value), end
 
 
 # --- writing values as Jackson does ---------------------------------------------------------------

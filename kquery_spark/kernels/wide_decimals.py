@@ -157,7 +157,7 @@ def _signed(digits: pa.Array, negative: pa.Array) -> pa.Array:
 
 
 def _magnitude(digits: pa.Array) -> int:
-    """Return the largest absolute value; 0 if there are no values."""
+    """Return the largest absolute value; 0 without values."""
     if len(digits) == digits.null_count:
         return 0
     ends = pc.min_max(digits)

@@ -81,7 +81,7 @@ def _read_zone_file(tz: str) -> bytes:
 
 
 def _read_tzif(data: bytes) -> tuple[list[int], list[int]]:
-    """Read a TZif file (RFC 8536): transitions in seconds, and offsets, the first of which precedes all transitions."""
+    """Read a TZif file (RFC 8536): transitions in seconds, and offsets; the first offset precedes all transitions."""
     header = struct.Struct(">4sc15x6l")
     _, version, isut, isstd, leap, times, types, chars = header.unpack_from(data)
     at, size = header.size, 4

@@ -19,7 +19,8 @@ from kquery_spark.logical.map_python import MapPython
 from kquery_spark.logical.origin import origin, origin_expression
 from kquery_spark.logical.plan import LogicalPlan, format_plan, transform_plan, walk_plan
 from kquery_spark.logical.projection import Projection
-from kquery_spark.logical.recursion import LastRound, Recursion, RoundLimits
+from kquery_spark.logical.record_decoders import provide_record_decoders
+from kquery_spark.logical.recursion import LastRound, Recursion, RecursionLimits
 from kquery_spark.logical.scan import Scan
 from kquery_spark.logical.set_operation import SetKind, SetOperation
 from kquery_spark.logical.single_row import SingleRow
@@ -50,7 +51,7 @@ __all__ = [
     "MapPython",
     "Projection",
     "Recursion",
-    "RoundLimits",
+    "RecursionLimits",
     "Scan",
     "SetKind",
     "SetOperation",
@@ -67,3 +68,5 @@ __all__ = [
     "transform_plan",
     "walk_plan",
 ]
+
+provide_record_decoders()

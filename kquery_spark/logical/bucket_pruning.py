@@ -50,7 +50,7 @@ def _buckets_for(condition: Expr, spec: BucketSpec) -> Flags | None:
 
 
 def _accepted_values(condition: Expr, column: str) -> Sequence[Literal] | None:
-    """Return the only values of the column for which the condition can be true; None if there is no such list."""
+    """Return the only values of the column for which the condition can be true; None if they cannot be listed."""
     match condition:
         case (
             Call(args=(Column() as compared, Literal() as value))

@@ -24,7 +24,7 @@ def origin(plan: LogicalPlan, expr: Expr) -> tuple[Scan, str] | None:
 
 
 def origin_expression(plan: LogicalPlan, expr: Expr) -> tuple[Scan, Expr] | None:
-    """Return the only scan that ``expr`` reads, and ``expr`` in terms of the scan's columns; None if there is no such scan.
+    """Return the only scan that ``expr`` reads, and ``expr`` in terms of the scan's columns; None without such a scan.
 
     For ``SELECT a + 1 AS b FROM t``, ``b * 2`` gives the scan of ``t`` and ``(a + 1) * 2``.
     """

@@ -83,7 +83,7 @@ class LogicalPlan:
         known = frozenset[str]().union(*(child.column_names for child in self.children))
         for name in sorted(columns_of(*self.expressions) - known):
             have = ", ".join(n for child in self.children for n in child.schema.names)
-            raise PlanError(f"no column {name}; the columns are {have}")
+            raise PlanError(f"unknown column {name}; the columns are {have}")
         names = self.schema.names
         if len(self.column_names) < len(names):
             repeated = next(n for n in names if names.count(n) > 1)
@@ -135,10 +135,10 @@ class LogicalPlan:
         return input_rows[0] if input_rows else UNKNOWN_ROWS
 
     def column(self, name: str) -> Column:
-        """Return a reference to an output column. Raises a PlanError that lists the columns if there is no such column."""
+        """Return a reference to an output column. Raises a PlanError that lists the columns for an unknown column."""
         index = self.schema.get_field_index(name)
         if index < 0:
-            raise PlanError(f"no column {name}; the columns are {', '.join(self.schema.names)}")
+            raise PlanError(f"unknown column {name}; the columns are {', '.join(self.schema.names)}")
         field = self.schema.field(index)
         return Column(name, field.type, field.nullable)
 

@@ -21,7 +21,7 @@ _EXPECTED_ROWS = 1_000.0  # a guess for one round; Spark allows a million rows i
 
 
 @dataclass(frozen=True)
-class RoundLimits:
+class RecursionLimits:
     """Limits of a recursion; None means no limit.
 
     It is an error to need more than ``max_rounds`` rounds, or to reach ``max_rows`` rows in all rounds together. The
@@ -65,7 +65,7 @@ class Recursion(LogicalPlan):
     anchor: LogicalPlan
     step: LogicalPlan
     key: str
-    limits: RoundLimits = RoundLimits()
+    limits: RecursionLimits = RecursionLimits()
 
     @override
     def derive_schema(self) -> pa.Schema:

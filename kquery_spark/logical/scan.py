@@ -46,7 +46,7 @@ class Scan(LogicalPlan):
         for name in [*(self.projection or ()), *sorted(columns_of(*self.filters))]:
             if name not in known:
                 raise PlanError(
-                    f"no column {name} in {self.table}; the columns are {', '.join(self.source.schema.names)}"
+                    f"unknown column {name} in {self.table}; the columns are {', '.join(self.source.schema.names)}"
                 )
 
     @property

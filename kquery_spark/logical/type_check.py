@@ -113,7 +113,7 @@ class _Checker:
     def _column(self, expr: Column | OuterColumn, fields: Fields) -> None:
         field = fields.get(expr.name)
         if field is None:
-            raise PlanError(f"no column {expr.name}; the columns are {', '.join(fields)}")
+            raise PlanError(f"unknown column {expr.name}; the columns are {', '.join(fields)}")
         if field.type != expr.type or (field.nullable and not expr.null):
             raise PlanError(f"column {expr.name} is {_format_field(field)}, but the plan says {expr.type}")
 

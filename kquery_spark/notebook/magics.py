@@ -20,23 +20,23 @@ from kquery_spark.spark_bridge.plan.query_text import check_query
 from kquery_spark.spark_bridge.session.failures import without_error_log
 from kquery_spark.verify.verify import Report
 
-Shown = QueryResult | Explanation | Report
+MagicResult = QueryResult | Explanation | Report
 
 
 def register(shell: InteractiveShell) -> None:
     """Add the magics to a shell."""
 
-    def kquery(line: str, cell: str | None = None) -> Shown:
+    def kquery(line: str, cell: str | None = None) -> MagicResult:
         """Run SQL in the active Spark session through kquery_spark and show the first rows."""
         with _one_sentence():
             options, text = parse_line(line, is_cell=cell is not None)
             sql = (text if cell is None else cell).strip().rstrip(";")
             if not sql:
-                raise ConfigError(f"there is no SQL: {USAGE}")
+                raise ConfigError(f"the SQL is missing: {USAGE}")
             frame = _frame(sql, options, shell.user_ns)
             if options.name is not None:
                 shell.user_ns[options.name] = frame
-            return _shown(frame, options)
+            return _result(frame, options)
 
     shell.register_magic_function(kquery, "line_cell", "kquery")
 
@@ -52,7 +52,7 @@ def _frame(sql: str, options: MagicOptions, names: Mapping[str, Any]) -> Any:
     return frame if options.engine == "spark" else kq.kquery_plan(frame, when=options.when)
 
 
-def _shown(frame: Any, options: MagicOptions) -> Shown:
+def _result(frame: Any, options: MagicOptions) -> MagicResult:
     if not isinstance(frame, DataFrame):
         if options.explain:
             raise ConfigError(
@@ -71,7 +71,7 @@ def _session(names: Mapping[str, Any]) -> SparkSession:
     session = SparkSession.getActiveSession() or names.get("spark")
     if session is None:
         raise ConfigError(
-            "there is no Spark session: create one with spark = kq.configure(SparkSession.builder).getOrCreate()"
+            "no Spark session is active: create one with spark = kq.configure(SparkSession.builder).getOrCreate()"
         )
     return session
 
@@ -105,7 +105,7 @@ def _one_sentence() -> Iterator[None]:
             raise
         except Exception as error:
             failure = explain_failure(error)
-            if failure.code is Exit.UNFORESEEN:
+            if failure.code is Exit.UNEXPECTED:
                 raise
             sentence = str(error).partition("\n")[0] if isinstance(error, SqlError) else failure.message
             raise UsageError(sentence) from None

@@ -37,7 +37,7 @@ class MagicOptions:
 
     def __post_init__(self) -> None:
         if self.explain and self.verify:
-            raise ConfigError("say --explain or --verify, not both")
+            raise ConfigError("pass --explain or --verify, not both")
         if self.context is not None and self.engine != "local":
             raise ConfigError("--context is for --engine local")
         if self.engine == "local" and self.verify:
@@ -72,7 +72,7 @@ def _with_option(options: MagicOptions, word: str, rest: str) -> tuple[MagicOpti
         return (replace(options, explain=True) if name == "explain" else replace(options, verify=True)), rest
     change = _VALUES.get(name)
     if change is None:
-        raise ConfigError(f"there is no option {word}; {USAGE}")
+        raise ConfigError(f"unknown option {word}; {USAGE}")
     if not equals:
         value, _, rest = rest.partition(" ")
     return change(options, value), rest.strip()

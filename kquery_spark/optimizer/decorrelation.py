@@ -28,7 +28,6 @@ from typing import Any
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import (
-    AggregateCall,
     Call,
     Column,
     Expr,
@@ -38,7 +37,7 @@ from kquery_spark.expr import (
     transform,
     walk,
 )
-from kquery_spark.expr.properties import conjunction, conjuncts, is_deterministic
+from kquery_spark.expr.properties import conjunction, conjuncts
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import (
     Aggregate,
@@ -54,13 +53,16 @@ from kquery_spark.logical import (
 )
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.plan import fresh_name
-from kquery_spark.logical.subqueries import OuterColumn, Subquery
-from kquery_spark.types import names as t
+from kquery_spark.logical.subqueries import OuterColumn
+from kquery_spark.optimizer.repeatable_plans import is_repeatable
 
 #: The outer plan that a subquery will be joined to, and the expression over it for each OuterColumn, by name.
 OuterQuery = tuple[LogicalPlan, dict[str, Expr]]
 #: A plan without correlated conditions, and the conditions pulled out of it, which read only its output and OuterColumns.
 PulledUp = tuple[LogicalPlan, list[Expr]]
+
+# The nodes of an outer plan that may be computed a second time, for its distinct values.
+_REPEATABLE = (Scan, Filter, Projection, Join, Aggregate, Sort, Union)
 
 
 def _reads_outer(expr: Expr) -> bool:
@@ -250,7 +252,11 @@ def _outer_values(terms: list[Expr], outer_query: OuterQuery) -> tuple[list[str]
     outer_plan, outer = outer_query
     names = sorted({e.name for x in terms for e in walk(x) if isinstance(e, OuterColumn)})
     values = [outer[n] for n in names if n in outer]
-    if len(values) < len(names) or any(map(_reads_outer, values)) or not _is_repeatable(outer_plan):
+    if (
+        len(values) < len(names)
+        or any(map(_reads_outer, values))
+        or not is_repeatable(outer_plan, _REPEATABLE)
+    ):
         raise Unsupported(
             f"an aggregating subquery correlated by {' and '.join(map(str, terms))} is not supported here"
         )
@@ -263,23 +269,6 @@ def _with_unique_names(names: list[str], exprs: list[Expr], used_names: list[str
     for name, expr in zip(names, exprs, strict=True):
         named.append(Named(expr, fresh_name(name, [*used_names, *(n.name for n in named)])))
     return named
-
-
-def _is_repeatable(plan: LogicalPlan) -> bool:
-    """True if computing the plan a second time returns the same rows."""
-    nodes = list(walk_plan(plan))
-    if not all(isinstance(n, Scan | Filter | Projection | Join | Aggregate | Sort | Union) for n in nodes):
-        return False
-    return all(_is_repeatable_expression(e) for node in nodes for x in node.expressions for e in walk(x))
-
-
-def _is_repeatable_expression(expr: Expr) -> bool:
-    """True if the expression has the same value for the same rows in any order, which float sums do not."""
-    if isinstance(expr, Subquery) or not is_deterministic(expr):
-        return False
-    if not isinstance(expr, AggregateCall):
-        return True
-    return expr.entry.repeatable and not any(t.is_fractional(a.dtype) for a in expr.args)
 
 
 def _equality(term: Expr) -> tuple[Expr, Expr] | None:

@@ -93,7 +93,7 @@ def optimize_steps(plan: LogicalPlan, disabled: Sequence[str] = ()) -> list[Step
     names = [rule.__name__ for rule in RULES]
     for name in disabled:
         if name not in names:
-            raise ConfigError(f"there is no optimizer rule {name}; the rules are {', '.join(names)}")
+            raise ConfigError(f"unknown optimizer rule {name}; the rules are {', '.join(names)}")
     steps = []
     for rule in RULES:
         if rule.__name__ in disabled:

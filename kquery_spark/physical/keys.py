@@ -257,7 +257,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
         places = np.zeros(codes.cardinality, np.int64)
         places[present_codes] = np.arange(count)
         ids, sizes = np.take(places, ids), sizes[present_codes]
-    return Groups(ids, count, _first_rows(ids, count), sizes)
+    return Groups(ids, count, _first_row_of_each_group(ids, count), sizes)
 
 
 def _few(codes: Codes) -> Groups | None:
@@ -269,7 +269,7 @@ def _few(codes: Codes) -> Groups | None:
     values = codes.values
     if codes.cardinality > _MAX_SCANNED_CODES or len(values) < 4 * _SAMPLE_ROWS:
         return None
-    first = _first_of(values[:_SAMPLE_ROWS], codes.cardinality)
+    first = _scan_first_rows(values[:_SAMPLE_ROWS], codes.cardinality)
     head_groups = np.flatnonzero(first >= 0)
     if len(head_groups) > _MAX_SAMPLE_GROUPS:
         return None
@@ -285,7 +285,7 @@ def _few(codes: Codes) -> Groups | None:
     return Groups(ids, len(head_groups) + len(late), np.concatenate((first[head_groups], late_rows[at])))
 
 
-def _first_of(ids: Int64s, count: int) -> Int64s:
+def _scan_first_rows(ids: Int64s, count: int) -> Int64s:
     """Return the first row of each group; -1 for a group without rows.
 
     The rows are assigned in reverse, because numpy keeps the last of several assignments.
@@ -295,10 +295,10 @@ def _first_of(ids: Int64s, count: int) -> Int64s:
     return first
 
 
-def _first_rows(ids: Int64s, count: int) -> Int64s:
+def _first_row_of_each_group(ids: Int64s, count: int) -> Int64s:
     """Return the first row of each group. A sample of first rows usually has nearly all groups; others are searched."""
     for rows in (_SAMPLE_ROWS, len(ids)) if len(ids) > _SAMPLE_ROWS else (len(ids),):
-        first = _first_of(ids[:rows], count)
+        first = _scan_first_rows(ids[:rows], count)
         missing = np.flatnonzero(first < 0)
         if len(missing) <= _MAX_SEARCHED_GROUPS:
             break

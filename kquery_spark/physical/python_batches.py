@@ -17,7 +17,7 @@ from kquery_spark.types.vector import Data, from_arrow
 T_contra = TypeVar("T_contra", contravariant=True)
 
 
-class Evaluation(Protocol[T_contra]):
+class PythonEvaluation(Protocol[T_contra]):
     """The function in the pickled code of a node. It calls the Python UDFs of the node in one task.
 
     The type parameter is the argument of one call: a batch, or a group as an iterator of batches.
@@ -45,25 +45,25 @@ class Arguments:
 class PendingRows:
     """A queue of input rows that wait for their results, one result per row.
 
-    Result batches can have other boundaries than input batches, so rows are matched by their order. kept: the indices of the
-    columns that the output needs; all others are dropped.
+    Result batches can have other boundaries than input batches, so rows are matched by their order. column_indices:
+    the columns that the output needs; all others are dropped.
     """
 
-    def __init__(self, kept: list[int]) -> None:
-        self._kept = kept
+    def __init__(self, column_indices: list[int]) -> None:
+        self._column_indices = column_indices
         self._batches: deque[Batch] = deque()
         self.num_rows = 0
 
     def add(self, batch: Batch) -> None:
         """Append rows."""
-        self._batches.append(batch.select(self._kept))
+        self._batches.append(batch.select(self._column_indices))
         self.num_rows += batch.num_rows
 
-    def beside(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
-        """Remove as many rows as there are results from the front of the queue, and yield them beside the results."""
-        columns = result_columns(results, output.types[len(self._kept) :])
+    def combine_with(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
+        """Remove one row per result from the front of the queue, and yield these rows with the result columns appended."""
+        columns = result_columns(results, output.types[len(self._column_indices) :])
         start = 0
-        for batch in self._taken(results.num_rows):
+        for batch in self._pop_rows(results.num_rows):
             piece = (column.slice(start, batch.num_rows) for column in columns)
             yield Batch(output, (*batch.columns, *piece), batch.num_rows)
             start += batch.num_rows
@@ -71,11 +71,11 @@ class PendingRows:
     def check_none_left(self) -> None:
         """Raise PlanError if rows are still pending."""
         if self.num_rows:
-            raise PlanError(f"Python functions gave no results for the last {self.num_rows} rows")
+            raise PlanError(f"Python functions returned no results for the last {self.num_rows} rows")
 
-    def _taken(self, rows: int) -> Iterator[Batch]:
+    def _pop_rows(self, rows: int) -> Iterator[Batch]:
         if rows > self.num_rows:
-            raise PlanError(f"Python functions gave {rows} results for {self.num_rows} rows")
+            raise PlanError(f"Python functions returned {rows} results for {self.num_rows} rows")
         self.num_rows -= rows
         while rows:
             batch = self._batches.popleft()

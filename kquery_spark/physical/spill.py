@@ -110,17 +110,19 @@ class SpillDirectory:
         for store in self._stores:
             store.close()
 
-    def file(self, schema: pa.Schema, beside: SpillFile | None = None) -> SpillFile:
-        """Return a new, empty file. beside: a file whose store the new one shares, so that only one file is open."""
-        return self._files(schema, 1, beside)[0]
+    def file(self, schema: pa.Schema, share_store_with: SpillFile | None = None) -> SpillFile:
+        """Return a new, empty file. share_store_with: a file whose store it shares, so that only one file is open."""
+        return self._files(schema, 1, share_store_with)[0]
 
     def partitions(self, schema: pa.Schema) -> list[SpillFile]:
         """Return one file for each of the ``FAN_OUT`` hash partitions. They share a store, so that only one file is open."""
         return self._files(schema, FAN_OUT)
 
-    def _files(self, schema: pa.Schema, count: int, beside: SpillFile | None = None) -> list[SpillFile]:
-        if beside is not None:
-            store = beside.store
+    def _files(
+        self, schema: pa.Schema, count: int, share_store_with: SpillFile | None = None
+    ) -> list[SpillFile]:
+        if share_store_with is not None:
+            store = share_store_with.store
         else:
             store = SpillStore()
             self._stores.append(store)

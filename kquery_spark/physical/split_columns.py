@@ -46,15 +46,15 @@ class FilteredColumns:
         hits = mask.true_count
         if hits == self.rows:
             return self
-        places = np.flatnonzero(true_flags(mask))
-        selected = places if self.selected is None else self.selected[places]
-        return FilteredColumns(pick(self.batch, places), selected)
+        passing = np.flatnonzero(true_flags(mask))
+        selected = passing if self.selected is None else self.selected[passing]
+        return FilteredColumns(pick(self.batch, passing), selected)
 
     def with_columns(self, more: Batch) -> FilteredColumns:
         """Add columns that hold all rows of the split; the rows that did not pass are dropped from them."""
-        return self.beside(more if self.selected is None else pick(more, self.selected))
+        return self.with_selected_columns(more if self.selected is None else pick(more, self.selected))
 
-    def beside(self, more: Batch) -> FilteredColumns:
+    def with_selected_columns(self, more: Batch) -> FilteredColumns:
         """Add columns that hold only the rows that passed."""
         fields = [*self.batch.schema, *more.schema]
         return FilteredColumns(
@@ -93,7 +93,7 @@ class SplitColumns:
         """Return the first selection: the given rows and no column, or an empty list if no row has been excluded (None)."""
         return [] if rows is None else [FilteredColumns(Batch(pa.schema([]), (), len(rows)), rows)]
 
-    def beside(self, states: list[FilteredColumns], columns: list[str]) -> list[FilteredColumns]:
+    def add_columns(self, states: list[FilteredColumns], columns: list[str]) -> list[FilteredColumns]:
         """Add columns to each selection, decoded for its rows; without a selection, decode all rows."""
         source, split = self._source, self._split
         if not states:
@@ -103,7 +103,7 @@ class SplitColumns:
         selected = states[0].selected
         if source.addressable and selected is not None:
             (state,) = states
-            return [state.beside(self._of_rows(columns, selected))]
+            return [state.with_selected_columns(self._of_rows(columns, selected))]
         return [s.with_columns(b) for s, b in zip(states, source.read(split, columns), strict=True)]
 
     def _of_rows(self, columns: list[str], rows: Int64s) -> Batch:
@@ -111,8 +111,8 @@ class SplitColumns:
         from_dictionaries = {
             name: column for name in columns if (column := self._dictionary_columns.get(name)) is not None
         }
-        rest = self._source.read_rows(self._split, [c for c in columns if c not in from_dictionaries], rows)
-        arrays = dict(zip(rest.schema.names, rest.columns, strict=True))
+        others = self._source.read_rows(self._split, [c for c in columns if c not in from_dictionaries], rows)
+        arrays = dict(zip(others.schema.names, others.columns, strict=True))
         arrays |= {name: column.take(rows) for name, column in from_dictionaries.items()}
         schema = pa.schema([self._source.schema.field(c) for c in columns])
         return Batch(schema, tuple(arrays[c] for c in columns), len(rows))
@@ -122,7 +122,7 @@ def decided_by_values(
     runtime_filter: RuntimeFilter, read: SplitColumns, rows: Int64s | None
 ) -> list[PassingValues] | None:
     """Evaluate a run-time filter on the dictionaries of its columns; None if it has to be evaluated row by row."""
-    places = []
+    passing_by_column = []
     for column_index, name in enumerate(runtime_filter.columns):
         column = read.dictionary_column(name, rows)
         if column is None:
@@ -132,21 +132,21 @@ def decided_by_values(
         passes = runtime_filter.passing_values(column_index, Vector(read.dtype(name), values))
         if passes is None:
             return None
-        places.append((column, passes if column.nulls else np.append(passes, False)))
-    return places
+        passing_by_column.append((column, passes if column.nulls else np.append(passes, False)))
+    return passing_by_column
 
 
-def rows_of(places: Sequence[PassingValues], rows: Int64s | None) -> Int64s | None:
+def rows_of(passing_by_column: Sequence[PassingValues], rows: Int64s | None) -> Int64s | None:
     """Return the positions among ``rows`` (None: all rows) that have a passing value in any of the columns."""
-    hits = []
-    for column, passing_values in places:
+    passing_rows = []
+    for column, passing_values in passing_by_column:
         if passing_values.all() or (not column.nulls and passing_values[:-1].all()):
             return rows
         if passing_values.any():
-            hits.append(column.rows_where(passing_values, rows))
-    if not hits:
+            passing_rows.append(column.rows_where(passing_values, rows))
+    if not passing_rows:
         return np.zeros(0, np.int64)
-    return hits[0] if len(hits) == 1 else reduce(np.union1d, hits)
+    return passing_rows[0] if len(passing_rows) == 1 else reduce(np.union1d, passing_rows)
 
 
 def true_flags(mask: pa.Array) -> npt.NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""The cache of a worker process: build sides of broadcast joins, kept between tasks up to a number of bytes."""
+"""The cache of a worker process: keeps build sides of broadcast joins between tasks, up to a number of bytes."""
 
 from __future__ import annotations
 

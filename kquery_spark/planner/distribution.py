@@ -6,11 +6,11 @@ are already distributed by a subset of its keys, needs no shuffle.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from kquery_spark.expr import Column, Expr
-from kquery_spark.physical.operators import Partitioning, PhysicalPlan
+from kquery_spark.physical.operators import ExchangeExec, Partitioning, PhysicalPlan
 from kquery_spark.types.str_enum import StrEnum
 
 #: An exchange that sends all rows to one task.
@@ -33,6 +33,15 @@ class Distribution(StrEnum):
 def single_or_split(*inputs: Distribution) -> Distribution:
     """Return SINGLE if the rows of all inputs are in one task, otherwise SPLIT (nothing is known)."""
     return Distribution.SINGLE if all(each is Distribution.SINGLE for each in inputs) else Distribution.SPLIT
+
+
+def stage_leaves(plan: PhysicalPlan) -> Iterator[PhysicalPlan]:
+    """Yield the leaves of the plan's last stage: what it reads, where an exchange stands for the stage that it ends."""
+    if isinstance(plan, ExchangeExec) or not plan.children:
+        yield plan
+        return
+    for child in plan.children:
+        yield from stage_leaves(child)
 
 
 @dataclass(frozen=True)

@@ -22,10 +22,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from kquery_spark.expr import Column, Expr, Named
-from kquery_spark.expr.properties import is_deterministic
-from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan, walk_plan
+from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, LogicalPlan, Projection, Scan
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import with_new_children
+from kquery_spark.optimizer.repeatable_plans import is_repeatable
 from kquery_spark.optimizer.statistics import Estimator
 from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 
@@ -33,6 +33,8 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import drops_unmatched
 _MAX_REDUCED_SHARE = 1 / 3
 # The reduced side must have at least this many bytes for each byte that the reducing side decodes.
 _MIN_REDUCED_BYTES_PER_DECODED_BYTE = 1.0
+# The nodes of a plan that may be computed a second time, on the build side of the semi join.
+_REPEATABLE = (Scan, Filter, Projection, Join)
 
 Test = Callable[[LogicalPlan], bool]
 #: A key of the plan to reduce, and the expression over the other side of the join that it is compared with.
@@ -88,7 +90,7 @@ def _keys_of_input(plan: LogicalPlan, keys: Sequence[KeyPair]) -> list[KeyPair]:
 
 def _has_few_values(built: LogicalPlan, keys: Sequence[KeyPair], estimator: Estimator) -> bool:
     """True if the built side has few of the keys' values, and may be computed a second time."""
-    if not keys or not _is_repeatable(built):
+    if not keys or not is_repeatable(built, _REPEATABLE):
         return False
     return estimator.share(built, [other for _, other in keys]) <= _MAX_REDUCED_SHARE
 
@@ -122,7 +124,7 @@ def _reduce_side(
 
 def _is_cheap_beside(part: LogicalPlan, side: LogicalPlan, estimator: Estimator, replicable: Test) -> bool:
     """True if computing ``part`` once more in every task is cheap in comparison with ``side``."""
-    if not _is_repeatable(part) or not replicable(part):
+    if not is_repeatable(part, _REPEATABLE) or not replicable(part):
         return False
     return (
         estimator.estimate(side).nbytes
@@ -166,14 +168,6 @@ def _sides_with_all_values(plan: Join, key: Column) -> Iterator[tuple[LogicalPla
                 yield plan.right, pair.right
             elif key == pair.right:
                 yield plan.left, pair.left
-
-
-def _is_repeatable(plan: LogicalPlan) -> bool:
-    """True if the plan returns the same rows each time it runs, which a LIMIT, for example, does not guarantee."""
-    return all(
-        isinstance(node, Scan | Filter | Projection | Join) and all(map(is_deterministic, node.expressions))
-        for node in walk_plan(plan)
-    )
 
 
 def _semi_join(side: LogicalPlan, part: LogicalPlan, keys: Sequence[KeyPair]) -> Join:

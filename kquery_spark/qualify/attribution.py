@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kquery_spark.qualify.application import StageWork
 from kquery_spark.qualify.factors import FACTORS
-from kquery_spark.qualify.judgement import JudgedNode
+from kquery_spark.qualify.judgment import JudgedNode
 from kquery_spark.qualify.plan import PhysicalNode
 
 

@@ -23,7 +23,7 @@ class Truncated(Exception):
     """A compressed file ends inside a block, for example because the application was still running."""
 
 
-class Malformed(Exception):
+class MalformedFile(Exception):
     """The bytes do not match the codec that the file's extension names."""
 
 
@@ -43,7 +43,7 @@ def _frames(codec: str) -> Decoder:
                 chunk = stream.read(_CHUNK_BYTES)
             except OSError as error:
                 # pyarrow raises OSError for both cases; only the message says which one it is
-                raise (Truncated if "runcated" in str(error) else Malformed)(str(error)) from None
+                raise (Truncated if "runcated" in str(error) else MalformedFile)(str(error)) from None
             if not chunk:
                 return
             yield chunk
@@ -56,7 +56,7 @@ def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
     codec = pa.Codec("lz4_raw")
     while header := file.read(21):
         if not b"LZ4Block".startswith(header[:8]):
-            raise Malformed("an LZ4 block has another header")
+            raise MalformedFile("an LZ4 block has another header")
         if len(header) < 21:
             raise Truncated
         token, compressed_bytes, decompressed_bytes = struct.unpack_from("<Bii", header, 8)
@@ -66,7 +66,7 @@ def lz4_blocks(file: BinaryIO) -> Iterator[bytes]:
         elif token & 0xF0 == 0x10:
             yield data
         else:
-            raise Malformed(f"an LZ4 block has the unknown method {token}")
+            raise MalformedFile(f"an LZ4 block has the unknown method {token}")
 
 
 def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
@@ -76,7 +76,7 @@ def snappy_blocks(file: BinaryIO) -> Iterator[bytes]:
     """
     codec, magic = pa.Codec("snappy"), b"\x82SNAPPY\x00"
     if not magic.startswith(first := file.read(8)):
-        raise Malformed("the file does not begin with Snappy's header")
+        raise MalformedFile("the file does not begin with Snappy's header")
     if len(first) == 8:
         _exactly(file, 8)
     while head := file.read(4):
@@ -97,23 +97,23 @@ def _snappy_size(data: bytes) -> int:
         if byte < 0x80:
             return size
         shift += 7
-    raise Malformed("a Snappy block has no size")
+    raise MalformedFile("a Snappy block has no size")
 
 
 def _decompressed(codec: pa.Codec, data: bytes, size: int) -> bytes:
     if not 0 <= size <= _LARGEST_BLOCK_BYTES:
-        raise Malformed(f"a block says that it has {size} bytes")
+        raise MalformedFile(f"a block says that it has {size} bytes")
     if not size:
         return b""
     try:
         return bytes(codec.decompress(data, size, asbytes=True))
     except OSError as error:
-        raise Malformed(str(error)) from None
+        raise MalformedFile(str(error)) from None
 
 
 def _exactly(file: BinaryIO, size: int) -> bytes:
     if not 0 <= size <= _LARGEST_BLOCK_BYTES:
-        raise Malformed(f"a block says that it has {size} bytes")
+        raise MalformedFile(f"a block says that it has {size} bytes")
     data = file.read(size)
     if len(data) < size:
         raise Truncated

@@ -15,7 +15,7 @@ from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.qualify.application import QueryRun
 from kquery_spark.qualify.factors import FACTORS, SPEED_UP_ERROR, Factor
-from kquery_spark.qualify.judgement import JudgedNode, Runs
+from kquery_spark.qualify.judgment import JudgedNode, RunsOn
 from kquery_spark.qualify.operators import STEPS
 from kquery_spark.qualify.plan import PhysicalNode
 
@@ -55,7 +55,7 @@ def estimate(
     time from start to end.
     """
     nodes = [node for top in judged for node in top.walk()]
-    engine = [node for node in nodes if node.runs is Runs.ENGINE]
+    engine = [node for node in nodes if node.runs is RunsOn.ENGINE]
     total = sum(seconds.values())
     supported = sum(seconds.get(id(node.node), 0.0) for node in engine)
     if not total or not supported or run.seconds is None or run.error:
@@ -110,12 +110,12 @@ def _fixed_seconds(
     A small query that the engine runs completely runs in the driver, without stages.
     """
     seconds = costs.planning_seconds
-    whole = all(node.runs is Runs.ENGINE for node in nodes)
+    whole = all(node.runs is RunsOn.ENGINE for node in nodes)
     if not whole or run.total("bytes_read") >= config.thread_bytes:
         seconds += len(run.stages) * costs.stage_seconds
     for node in nodes:
         for child in node.children:
-            if node.runs is Runs.ENGINE and child.runs is Runs.SPARK:
+            if node.runs is RunsOn.ENGINE and child.runs is RunsOn.SPARK:
                 values = _rows(child.node, run) * max(1, len(node.node.column_ids))
                 seconds += values * costs.handed_value_seconds / max(1.0, _running_tasks(run))
     return seconds

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kquery_spark.errors import SourceError
-from kquery_spark.qualify.codecs import CODECS, Decoder, Malformed, plain
+from kquery_spark.qualify.codecs import CODECS, Decoder, MalformedFile, plain
 from kquery_spark.qualify.fields import MalformedEvent
 from kquery_spark.qualify.lines import LineSplitter
 
@@ -57,7 +57,7 @@ class EventLog:
 def find_logs(path: str | Path) -> list[EventLog]:
     """Return the logs at a path: a file, the directory of a rolled log, or a directory that contains both.
 
-    Raises SourceError if there are no logs.
+    Raises SourceError if it finds no logs.
     """
     try:
         return _find_logs(Path(path))
@@ -81,7 +81,7 @@ def _find_logs(path: Path) -> list[EventLog]:
         elif entry.name.startswith(_ROLLED_DIRECTORY):
             logs.append(_rolled(entry))
     if not logs:
-        raise SourceError(f"there are no event logs in {path}")
+        raise SourceError(f"no event logs in {path}")
     return logs
 
 
@@ -92,7 +92,7 @@ def _rolled(directory: Path) -> EventLog:
         if (match := _PART.match(file.name))
     )
     if not parts:
-        raise SourceError(f"there are no event files in {directory}")
+        raise SourceError(f"no event files in {directory}")
     # a compacted file replaces all files up to its number
     start = max((i for i, (_, is_compacted, _) in enumerate(parts) if is_compacted), default=0)
     return EventLog(directory, tuple(file for _, _, file in parts[start:]))
@@ -150,7 +150,7 @@ class EventReader:
         try:
             with open(file, "rb") as stream:
                 yield from splitter.lines(decode(stream), os.fstat(stream.fileno()).st_size)
-        except Malformed as error:
+        except MalformedFile as error:
             raise SourceError(f"cannot decompress {file}: {error}") from None
         except OSError as error:
             raise SourceError(f"cannot read {file}: {error.strerror or error}") from None

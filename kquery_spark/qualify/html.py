@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from kquery_spark.qualify.judgement import Runs
+from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.qualify.report import Qualification, QueryReport, ReportNode
 from kquery_spark.qualify.text import duration, query_cells, summary
 
@@ -72,7 +72,7 @@ def _details(name: str, query: QueryReport) -> str:
 
 def _node(node: ReportNode) -> str:
     detail = f": {node.reason}" if node.reason else ""
-    if node.runs is Runs.ENGINE and node.conditions:
+    if node.runs is RunsOn.ENGINE and node.conditions:
         detail = f", if: {'; '.join(node.conditions)}"
     name = f'{"  " * node.depth}<span class="{node.runs}">{escape(node.name)}</span>'
     return f"{name} <small>{node.runs}{escape(detail)}</small>"

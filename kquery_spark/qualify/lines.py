@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from kquery_spark.qualify.codecs import Malformed, Truncated
+from kquery_spark.qualify.codecs import MalformedFile, Truncated
 
 MAX_LINE_BYTES = 32 << 20
 """The longest event that is read. The largest plans of real queries take a few MB, and up to ten times that when parsed."""
@@ -32,7 +32,7 @@ class LineSplitter:
     def lines(self, chunks: Iterable[bytes], file_bytes: int) -> Iterator[bytes]:
         """Yield lines without their line ends, and without most blank lines.
 
-        Raises Malformed for a file that expands beyond MAX_EXPANSION.
+        Raises MalformedFile for a file that expands beyond MAX_EXPANSION.
         """
         parts: list[bytes] = []
         size = 0  # bytes of the current line so far; counts on if the line is too long to keep
@@ -63,7 +63,9 @@ class LineSplitter:
             for chunk in chunks:
                 total += len(chunk)
                 if total > limit:
-                    raise Malformed(f"the file decompresses to more than {MAX_EXPANSION:,} times its size")
+                    raise MalformedFile(
+                        f"the file decompresses to more than {MAX_EXPANSION:,} times its size"
+                    )
                 for start in range(0, len(chunk), _PIECE_BYTES):
                     piece = chunk[start : start + _PIECE_BYTES]
                     yield _BLANK_LINES.sub(b"\n", piece) if b"\n\n" in piece else piece

@@ -13,12 +13,12 @@ from kquery_spark.qualify.attribution import task_seconds
 from kquery_spark.qualify.estimate import estimate
 from kquery_spark.qualify.event_files import find_logs
 from kquery_spark.qualify.fields import MalformedEvent, printable
-from kquery_spark.qualify.judgement import JudgedNode, judge
+from kquery_spark.qualify.judgment import JudgedNode, judge
 from kquery_spark.qualify.lines import MAX_LINE_BYTES
 from kquery_spark.qualify.report import (
     ApplicationReport,
-    Outcome,
     Qualification,
+    QueryOutcome,
     QueryReport,
     ReportNode,
 )
@@ -102,7 +102,13 @@ def _query(application: Application, run: QueryRun, costs: CostModel, config: En
     judged = judge(run.plan, application.spark_version)
     seconds = task_seconds(run.plan, judged, run.stages)
     result = estimate(run, judged, seconds, costs, config)
-    outcome = Outcome.RUNNING if run.seconds is None else Outcome.FAILED if run.error else Outcome.ENDED
+    outcome = (
+        QueryOutcome.RUNNING
+        if run.seconds is None
+        else QueryOutcome.FAILED
+        if run.error
+        else QueryOutcome.ENDED
+    )
     return QueryReport(
         _id(application),
         run.number,

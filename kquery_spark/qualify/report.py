@@ -7,11 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kquery_spark.qualify.estimate import Saving
-from kquery_spark.qualify.judgement import Runs
+from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.types.str_enum import StrEnum
 
 
-class Outcome(StrEnum):
+class QueryOutcome(StrEnum):
     """How a query ended. Queries that failed or still run count as saving nothing."""
 
     ENDED = "ended"
@@ -29,7 +29,7 @@ class ReportNode:
 
     name: str
     depth: int
-    runs: Runs
+    runs: RunsOn
     reason: str = ""
     conditions: tuple[str, ...] = ()
     task_seconds: float = 0.0
@@ -47,7 +47,7 @@ class QueryReport:
     application: str
     number: int
     description: str
-    outcome: Outcome
+    outcome: QueryOutcome
     seconds: float | None
     task_seconds: float
     cpu_seconds: float
@@ -62,7 +62,7 @@ class QueryReport:
     @property
     def runs_whole(self) -> bool:
         """Whether the engine would run all nodes."""
-        return bool(self.nodes) and all(node.runs is Runs.ENGINE for node in self.nodes)
+        return bool(self.nodes) and all(node.runs is RunsOn.ENGINE for node in self.nodes)
 
     def speed_up(self, saved: float) -> float:
         """Return the speed-up of the query if ``saved`` seconds of its wall-clock time are saved."""
@@ -109,12 +109,12 @@ class Qualification:
     @property
     def seconds(self) -> float:
         """Wall-clock seconds of all queries that ended."""
-        return sum(query.seconds or 0.0 for query in self.queries if query.outcome is Outcome.ENDED)
+        return sum(query.seconds or 0.0 for query in self.queries if query.outcome is QueryOutcome.ENDED)
 
     @property
     def task_seconds(self) -> float:
         """Seconds of the tasks of all queries that ended."""
-        return sum(query.task_seconds for query in self.queries if query.outcome is Outcome.ENDED)
+        return sum(query.task_seconds for query in self.queries if query.outcome is QueryOutcome.ENDED)
 
     @property
     def wall(self) -> Saving:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from kquery_spark.accelerate.explain import ENGINE, Explanation, explain
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.estimate import Saving
-from kquery_spark.qualify.judgement import Runs
-from kquery_spark.qualify.report import Outcome, Qualification, QueryReport, ReportNode
+from kquery_spark.qualify.judgment import RunsOn
+from kquery_spark.qualify.report import Qualification, QueryOutcome, QueryReport, ReportNode
 from kquery_spark.spark_bridge.plan.query_text import is_query
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
@@ -41,15 +41,15 @@ def _query(spark: SparkSession, number: int, file: Path) -> QueryReport:
         raise SourceError(f"cannot read {file}: {error}") from None
     try:
         if not is_query(spark, statement):  # spark.sql would run it at once
-            return _report(number, file, Outcome.FAILED, error=_NOT_A_QUERY)
+            return _report(number, file, QueryOutcome.FAILED, error=_NOT_A_QUERY)
         explanation = explain(spark.sql(statement))
     except SPARK_ERRORS as error:
-        return _report(number, file, Outcome.FAILED, error=str(error).partition("\n")[0])
-    return _report(number, file, Outcome.NOT_RUN, explanation)
+        return _report(number, file, QueryOutcome.FAILED, error=str(error).partition("\n")[0])
+    return _report(number, file, QueryOutcome.NOT_RUN, explanation)
 
 
 def _report(
-    number: int, file: Path, outcome: Outcome, explanation: Explanation | None = None, error: str = ""
+    number: int, file: Path, outcome: QueryOutcome, explanation: Explanation | None = None, error: str = ""
 ) -> QueryReport:
     saved, nodes = 0.0, tuple[ReportNode, ...]()
     if explanation is not None:
@@ -58,7 +58,7 @@ def _report(
             ReportNode(
                 node.name,
                 node.depth,
-                Runs.ENGINE if node.runs == ENGINE else Runs.SPARK,
+                RunsOn.ENGINE if node.runs == ENGINE else RunsOn.SPARK,
                 node.reason or "",
             )
             for node in explanation.nodes

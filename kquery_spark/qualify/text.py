@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kquery_spark.qualify.estimate import Saving
-from kquery_spark.qualify.report import Outcome, Qualification, QueryReport
+from kquery_spark.qualify.report import Qualification, QueryOutcome, QueryReport
 
 _HEADINGS = ("saves", "of", "times as fast", "engine", "query")
 _WIDTHS = (26, 9, 17, 7)
@@ -26,7 +26,7 @@ def summary(result: Qualification) -> Iterator[str]:
     whole = sum(query.runs_whole for query in result.queries)
     applications = f" of {_count(len(result.applications), 'application')}" if result.applications else ""
     line = f"{_count(len(result.queries), 'query')}{applications}; the engine would run {whole:,} of them completely"
-    others = sum(query.outcome in (Outcome.FAILED, Outcome.RUNNING) for query in result.queries)
+    others = sum(query.outcome in (QueryOutcome.FAILED, QueryOutcome.RUNNING) for query in result.queries)
     yield line + (f"; {others:,} failed or never ended and are not counted" if others else "")
     if not result.applications:
         yield f"the cost model expects the engine to save {duration(result.wall.expected)}; no query was run to measure it"
@@ -78,9 +78,9 @@ def query_cells(query: QueryReport) -> tuple[str, str, str, str, str]:
     if len(name) > _DESCRIPTION_CHARACTERS:
         name = f"{name[: _DESCRIPTION_CHARACTERS - 3]}..."
     share = f"{query.engine_share:.0%}"
-    if query.outcome is Outcome.NOT_RUN:
+    if query.outcome is QueryOutcome.NOT_RUN:
         return duration(query.wall.expected) if query.wall.expected else "nothing", "", "", share, name
-    if query.outcome is not Outcome.ENDED:
+    if query.outcome is not QueryOutcome.ENDED:
         return (
             "",
             "" if query.seconds is None else duration(query.seconds),

@@ -136,7 +136,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             return [flight.Result(packed("ActionCreatePreparedStatementResult", result))]
         if kind == "ClosePreparedStatement":
             return []
-        raise Unsupported(f"there is no action {kind}; the actions are {', '.join(_ACTIONS)}")
+        raise Unsupported(f"unknown action {kind}; the actions are {', '.join(_ACTIONS)}")
 
     def _info(self, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
         request = self._read(_command(descriptor))

@@ -20,13 +20,14 @@ _MIN_ROWS_PER_SELECTED_ROW = 12
 
 
 class PackedIndices(NamedTuple):
-    """The bit-packed indices of all pages of a column chunk: the leading arguments of ``kernels.codes``."""
+    """The bit-packed indices of a column chunk: the first arguments of ``kernels.decode_indices``.
+
+    data, pages: the decompressed bytes and the table of the data pages. has_levels: whether the column can be NULL.
+    """
 
     data: npt.NDArray[np.uint8]
-    starts: Int64s
-    ends: Int64s
-    counts: Int64s
-    levels: Int64s
+    pages: Int64s
+    has_levels: bool
 
 
 @dataclass(frozen=True)
@@ -52,38 +53,37 @@ class DictionaryColumn:
         if not selected.any():
             return np.zeros(0, np.int64)
         if rows is not None and self._are_few(rows):
-            return rows[selected.take(self._codes_of(rows))]
+            return rows[selected.take(self._selected_indices(rows))]
         flags = selected.view(np.uint8)
-        # One slot more than the most hits: the kernels store a position first and advance only if it is a hit.
+        # One item more than the most hits: the kernels store a position first and advance only if it is a hit.
         out = np.empty((self.rows if rows is None else len(rows)) + 1, np.int64)
         if rows is not None:
-            return out[: self.kernels.matching_of(self._codes, flags, rows, out)]
-        count = (
-            -1 if self._are_decoded or self._packed is None else self.kernels.where(*self._packed, flags, out)
-        )
-        return out[: count if count >= 0 else self.kernels.matching(self._codes, flags, out)]
+            return out[: self.kernels.filter_selected_rows(self._indices, flags, rows, out)]
+        count = -1
+        if not self._are_decoded and self._packed is not None:
+            count = self.kernels.filter_chunk(*self._packed, flags, out)
+        return out[: count if count >= 0 else self.kernels.filter_indices(self._indices, flags, out)]
 
     def take(self, rows: Int64s | None) -> pa.Array:
         """Return the values of rows, given by position in rising order; None for all rows."""
-        codes = self._codes if rows is None else self._codes_of(rows)
+        indices = self._indices if rows is None else self._selected_indices(rows)
         dtype = self.values.type
         if dtype.bit_width > 64:
-            return self.values.take(pa.array(codes))
-        data = pa.py_buffer(slots(self.values).take(codes))
-        valid = (
-            codes != len(self.values) - 1
-        )  # computed from the rows, because ``nulls`` is only a hint from statistics
+            return self.values.take(pa.array(indices))
+        data = pa.py_buffer(slots(self.values).take(indices))
+        # computed from the rows, because ``nulls`` is only a hint from statistics
+        valid = indices != len(self.values) - 1
         if valid.all():
-            return pa.Array.from_buffers(dtype, len(codes), [None, data], 0)
+            return pa.Array.from_buffers(dtype, len(indices), [None, data], 0)
         bitmap = pa.py_buffer(np.packbits(valid, bitorder="little"))
-        return pa.Array.from_buffers(dtype, len(codes), [bitmap, data])
+        return pa.Array.from_buffers(dtype, len(indices), [bitmap, data])
 
-    def _codes_of(self, rows: Int64s) -> Indices:
+    def _selected_indices(self, rows: Int64s) -> Indices:
         if self._are_few(rows) and self._packed is not None:
             out = np.empty(len(rows), np.uint16)
-            if self.kernels.codes_of(*self._packed, len(self.values) - 1, rows, out) == 0:
+            if self.kernels.decode_selected_indices(*self._packed, len(self.values) - 1, rows, out) == 0:
                 return out
-        return self._codes.take(rows)
+        return self._indices.take(rows)
 
     def _are_few(self, rows: Int64s) -> bool:
         """True if decoding the indices of these rows alone is cheaper than decoding all, and all are not decoded yet."""
@@ -91,17 +91,17 @@ class DictionaryColumn:
 
     @property
     def _are_decoded(self) -> bool:
-        return "_codes" in self.__dict__
+        return "_indices" in self.__dict__
 
     @cached_property
     def _packed(self) -> PackedIndices | None:
         return self.unpack()
 
     @cached_property
-    def _codes(self) -> Indices:
+    def _indices(self) -> Indices:
         """One index per row, decoded at first use."""
         if self._packed is not None:
             out = np.empty(self.rows, np.uint16)
-            if self.kernels.codes(*self._packed, len(self.values) - 1, out) >= 0:
+            if self.kernels.decode_indices(*self._packed, len(self.values) - 1, out) >= 0:
                 return out
         return self.look_up()

@@ -56,17 +56,17 @@ def with_file_columns(relation: FileRelation, time_zone: str, whole_bytes: int) 
     if all(file.size <= whole_bytes for file in relation.files):
         fields += [pa.field(metadata_column(name), t.LONG, nullable=False) for name in BLOCK_FIELDS]
     hidden = {*(field.name for field in fields), metadata_column(ROW_INDEX)}
-    taken = hidden & {*relation.stored_names, *relation.table_names}
-    if taken:
-        raise Unsupported(f"a table with a column called {min(taken)} is read by Spark")
+    conflicts = hidden & {*relation.stored_names, *relation.table_names}
+    if conflicts:
+        raise Unsupported(f"a table with a column called {min(conflicts)} is not supported")
     schema = pa.schema([*relation.partition_schema, *fields])
     files = tuple(
-        replace(file, partition=(*file.partition, *_facts(file, fields))) for file in relation.files
+        replace(file, partition=(*file.partition, *_metadata_values(file, fields))) for file in relation.files
     )
     return replace(relation, files=files, partition_schema=schema)
 
 
-def _facts(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
+def _metadata_values(file: ListedFile, fields: Sequence[pa.Field]) -> list[pa.Scalar]:
     values = (
         _file_path(file),
         file.uri.rsplit("/", 1)[-1],
@@ -83,5 +83,5 @@ def _file_path(file: ListedFile) -> str:
     """A file's path with Java's escapes; raises Unsupported for a path that Java may escape differently."""
     scheme, colon, rest = file.path.partition(":")
     if not colon or not file.path.isascii() or not scheme.isalnum():
-        raise Unsupported("files whose paths have characters beyond ASCII are named by Spark")
+        raise Unsupported("the paths of files with characters beyond ASCII are not supported")
     return f"{scheme}:{quote(rest, safe=_UNQUOTED)}"

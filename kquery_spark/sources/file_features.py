@@ -6,24 +6,25 @@ from kquery_spark.sources.features import Feature
 
 FILE_BLOCKS = Feature(
     "the same of larger files, which Spark may cut",
-    reason="{column} says in which parts Spark reads larger files, so Spark reads it",
+    reason="{column} of files that Spark may split is not supported",
 )
 FILE_COLUMN = Feature(
     "other hidden columns of files",
-    reason="the column {column} comes from the file and not from its data, so Spark reads it",
+    reason="the metadata column {column} is not supported",
 )
 UNKNOWN_OPTION = Feature(
-    "options that the format's entry does not list", reason="files with the option {option} are read by Spark"
+    "options that the format's entry does not list", reason="files with the option {option} are not supported"
 )
 MANY_REMOTE_FILES = Feature(
     "more than 500 files of an object store or of HDFS, of less than 2 MB each for each task that runs at once, or of a "
     "format whose footers the driver does not keep",
-    reason="the {count:,} files are read by Spark: more than {limit} on another filesystem, of less than about "
-    "{megabytes:,} MB, take the driver too long to look at",
+    reason="reading {count:,} files is not supported: the driver would take too long to read the footers of more "
+    "than {limit} remote files of less than about {megabytes:,} MB",
 )
 LARGE_FOOTERS = Feature(
     "the same of larger files, whose footers take more than 256 MB in memory",
-    reason="the {count:,} files are read by Spark: their footers take about {megabytes:,} MB of the driver's memory",
+    reason="reading {count:,} files is not supported: their footers would take about {megabytes:,} MB of the "
+    "driver's memory",
 )
 BUCKETS = (
     Feature(
@@ -55,24 +56,24 @@ ANY_FILES = (
 
 FILLED_WITHOUT_VECTORS = Feature(
     "the same without Spark's vectorized reader",
-    reason="default values that files may lack are given by Spark while {setting} is false",
+    reason="default values that files may lack are not supported while {setting} is false",
 )
 OTHER_DEFAULTS = Feature(
     "the same in tables of other formats",
-    reason="{title} tables with default values, which files may lack, are read by Spark",
+    reason="{title} tables with default values, which files may lack, are not supported",
 )
 DEFAULT_OF_TYPE = Feature(
     "defaults of binary and nested columns",
-    reason="the default of {column}, a {type}, is given by Spark",
+    reason="the default of {column}, a {type}, is not supported",
 )
 WIDE_DEFAULT = Feature(
     "defaults of decimals of more than 18 digits",
-    reason="the default of {column}, of more than 18 digits, is given by Spark",
+    reason="the default of {column}, which has more than 18 digits, is not supported",
 )
 
 NO_BUCKET = Feature(
-    "bucketed tables with files whose names say no bucket",
-    reason="{file} is in none of its table's buckets, which Spark refuses where it reads the table by buckets",
+    "bucketed tables with files whose names do not contain the bucket",
+    reason="{file} is not in a bucket of its table, so Spark may raise an error",
     declines_query=True,  # below its own joins and aggregates, Spark reads the table by buckets and raises an error
 )
 
@@ -91,6 +92,6 @@ ANY_TABLES = (
     OTHER_DEFAULTS,
     DEFAULT_OF_TYPE,
     WIDE_DEFAULT,
-    Feature("Hive tables in other formats", reason="Hive tables in their own formats are read by Spark"),
+    Feature("Hive tables in other formats", reason="Hive tables in their own formats are not supported"),
 )
 """Features of the session catalog's tables."""

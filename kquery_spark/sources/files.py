@@ -177,7 +177,7 @@ def _data_files(path: str) -> list[tuple[DataFile, str, dict[str, str | None]]]:
     files = [(file, relative, _hive_values(relative, file.path)) for file, relative in listed]
     if any(values for _, _, values in files):
         return files
-    # If there are no partition columns, Spark does not read subdirectories.
+    # Without partition columns, Spark does not read subdirectories.
     return [(file, relative, values) for file, relative, values in files if "/" not in relative]
 
 
@@ -216,7 +216,7 @@ def partition_range(file: DataFile, partitions: Sequence[str], column: str, rows
 def check_no_case_difference(column: str, names: Collection[str], path: str) -> None:
     """Raise SourceError if a file lacks a column but has one that differs only in case, which Spark might read."""
     if column.lower() in {n.lower() for n in names}:
-        raise SourceError(f"{path} has a column that differs from {column} only in upper and lower case")
+        raise SourceError(f"{path} has a column that differs from {column} only in case")
 
 
 def _hidden(name: str) -> bool:

@@ -76,10 +76,10 @@ class MemorySource(Source):
 def memory_source(table: pa.Table, tz: str = "UTC") -> MemorySource:
     """Build the source of an Arrow table; views, large and unsigned types become the types that Spark would use."""
 
-    def typed(field: pa.Field) -> pa.DataType:
+    def column_type(field: pa.Field) -> pa.DataType:
         return DAY_TIME if pa.types.is_duration(field.type) else spark_column_type(field, tz)
 
-    schema = pa.schema([pa.field(f.name, typed(f), f.nullable) for f in table.schema])
+    schema = pa.schema([pa.field(f.name, column_type(f), f.nullable) for f in table.schema])
     return MemorySource(schema, uuid.uuid4().hex, table)
 
 

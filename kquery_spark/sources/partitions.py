@@ -68,7 +68,7 @@ _WIDENED = {frozenset({t.INT, t.LONG}): t.LONG, frozenset({t.INT, t.DOUBLE}): t.
 
 
 def _common(types: list[pa.DataType], tz: str) -> pa.DataType:
-    """The common type of the values of a column; string if there is no other."""
+    """The common type of the values of a column; string if no other type fits."""
     kinds = frozenset(types)
     if not kinds:
         return t.STRING

@@ -20,7 +20,7 @@ _PATTERNS = frozenset({"dateformat", "timestampformat", "timestampntzformat"})
 
 PATTERNS = Feature(
     "`dateFormat`, `timestampFormat`, `timestampNTZFormat`",
-    note="patterns of digits, names of months and AM or PM; files with others are read by Spark",
+    note="patterns of digits, names of months and AM or PM; others fall back to Spark",
 )
 """The pattern options of dates and times, and which patterns are supported."""
 
@@ -40,10 +40,12 @@ def check_text_relation(title: str, read: RelationRead) -> None:
     relation = read.relation
     policy = read.settings.text(TIME_PARSER).upper()
     if policy != CORRECTED and not (policy == EXCEPTION and _PATTERNS.isdisjoint(relation.options)):
-        raise Unsupported(f"{title} files are read by Spark while {TIME_PARSER} is {policy}")
+        raise Unsupported(f"{title} files are not supported while {TIME_PARSER} is {policy}")
     if set(relation.data_schema.names) & set(relation.partition_schema.names):
-        raise Unsupported(f"{title} files with a column of a partition's name are read by Spark")
+        raise Unsupported(
+            f"{title} files with a column that has the name of a partition column are not supported"
+        )
     if relation.options.get("mode", "PERMISSIVE").upper() != "PERMISSIVE":
-        raise Unsupported(f"which {title} lines are malformed depends on Spark's own choice of columns")
+        raise Unsupported(f"{title} files in other modes than PERMISSIVE are not supported")
     for file in read.files:
         check_codec(file.path)

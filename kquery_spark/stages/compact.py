@@ -33,17 +33,17 @@ _UNSIGNED = (np.uint8, np.uint16, np.uint32)
 class Compact:
     """A compacted column.
 
-    data: one value per row; of type null if ``form`` has all the information. form: how to restore the column, as metadata
-    of its Arrow field; empty if the column is unchanged. text: for strings, the concatenated bytes of all values.
+    data: one value per row; of type null if ``encoding`` has all the information. encoding: how to restore the column, as
+    metadata of its Arrow field; empty if the column is unchanged. text: for strings, the concatenated bytes of all values.
     """
 
     data: pa.Array
-    form: dict[bytes, bytes]
+    encoding: dict[bytes, bytes]
     text: pa.Buffer | None = None
 
 
 def compact(data: pa.Array) -> Compact:
-    """Return a column in its narrowest form, or unchanged if there is no narrower one."""
+    """Return a column in its narrowest form, or unchanged if it is already the narrowest."""
     kind, count = data.type, len(data)
     if count < _MIN_COMPACTED_ROWS:
         return Compact(data, {})
@@ -56,15 +56,17 @@ def compact(data: pa.Array) -> Compact:
     if pa.types.is_decimal128(kind):
         digits = narrow(data)
         packed = None if digits is None else _compact_integers(digits)
-        return Compact(data, {}) if packed is None else Compact(packed.data, packed.form | {b"wide": b""})
+        return Compact(data, {}) if packed is None else Compact(packed.data, packed.encoding | {b"wide": b""})
     if _has_integer_values(kind):
         return _compact_integers(data) or Compact(data, {})
     return Compact(data, {})
 
 
-def restore(dtype: pa.DataType, data: pa.Array, form: dict[bytes, bytes], text: pa.Buffer | None) -> pa.Array:
+def restore(
+    dtype: pa.DataType, data: pa.Array, encoding: dict[bytes, bytes], text: pa.Buffer | None
+) -> pa.Array:
     """Return the column that ``compact`` compacted. dtype: its Spark type; the other arguments are the fields of Compact."""
-    kind = form.get(b"form")
+    kind = encoding.get(b"form")
     if kind is None:
         return data
     if kind == b"null":
@@ -77,7 +79,7 @@ def restore(dtype: pa.DataType, data: pa.Array, form: dict[bytes, bytes], text: 
     # The remaining forms are integers: the base plus the offsets. Slots of NULLs can wrap around, which does no harm.
     plain = pa.int64() if pa.types.is_decimal(dtype) else dtype
     values = np.empty(len(data), f"i{plain.bit_width // 8}")
-    base, bitmap = values.dtype.type(int(form[b"base"])), None
+    base, bitmap = values.dtype.type(int(encoding[b"base"])), None
     if kind == b"constant":
         values[:] = base
     else:
@@ -85,7 +87,7 @@ def restore(dtype: pa.DataType, data: pa.Array, form: dict[bytes, bytes], text: 
         np.add(_unsigned(data), base, out=values, dtype=values.dtype, casting="unsafe")
     nulls = data.null_count if bitmap is not None else 0
     whole = pa.Array.from_buffers(plain, len(data), [bitmap, pa.py_buffer(values)], nulls)
-    return widen(whole, dtype) if b"wide" in form else whole
+    return widen(whole, dtype) if b"wide" in encoding else whole
 
 
 def _has_integer_values(kind: pa.DataType) -> bool:
@@ -109,9 +111,9 @@ def _compact_integers(data: pa.Array) -> Compact | None:
         low, high = min_max["min"].as_py(), min_max["max"].as_py()
     else:
         low, high = int(values.min()), int(values.max())
-    form = {b"form": b"integers", b"base": str(low).encode()}
+    encoding = {b"form": b"integers", b"base": str(low).encode()}
     if low == high and not data.null_count:
-        return Compact(pa.nulls(len(data)), form | {b"form": b"constant"})
+        return Compact(pa.nulls(len(data)), encoding | {b"form": b"constant"})
     # ``high - low`` is a Python integer, so it cannot overflow: a bigint column with both extremes stays unchanged.
     kind = _narrowest_type(high - low)
     if kind is None or np.dtype(kind).itemsize >= values.itemsize:
@@ -121,7 +123,7 @@ def _compact_integers(data: pa.Array) -> Compact | None:
     bitmap, skipped = own_bitmap(data)
     distances = np.empty(skipped + len(data), kind)
     np.subtract(values, values.dtype.type(low), out=distances[skipped:], dtype=values.dtype, casting="unsafe")
-    return Compact(_array(distances, bitmap, skipped, data), form)
+    return Compact(_array(distances, bitmap, skipped, data), encoding)
 
 
 def _compact_strings(data: pa.Array) -> Compact:

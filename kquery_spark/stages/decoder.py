@@ -12,9 +12,9 @@ from typing import Any
 from kquery_spark.errors import SerializationError
 from kquery_spark.run_control import check_run
 from kquery_spark.stages import references as refs
-from kquery_spark.stages.arrow_forms import read_schema, read_table
+from kquery_spark.stages.arrow_bytes import read_schema, read_table
 from kquery_spark.stages.plan_pb2 import Block, EnumMember, Layout, PlanMessage
-from kquery_spark.stages.serializable import Form, registry
+from kquery_spark.stages.serializable import ClassFormat, registry
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Decoder:
     def __init__(self, message: PlanMessage, limits: ReadLimits) -> None:
         self._registry = registry()
         self._limits = limits
-        layouts = [self._form(layout) for layout in message.layouts]
+        layouts = [self._format(layout) for layout in message.layouts]
         self._objects: list[Any] = []
         self._depths: list[int] = []
         self._sizes: list[int] = []
@@ -70,7 +70,7 @@ class Decoder:
         for block in message.blocks:
             self._read(block, layouts)
 
-    def _read(self, block: Block, layouts: Sequence[Form]) -> None:
+    def _read(self, block: Block, layouts: Sequence[ClassFormat]) -> None:
         if block.layout > len(layouts):
             raise SerializationError(f"the plan refers to layout {block.layout} of {len(layouts)}")
         if block.layout:
@@ -82,19 +82,19 @@ class Decoder:
         """Return the value for a reference of the message."""
         return self._values([reference])[0]
 
-    def _form(self, layout: Layout) -> Form:
-        form = self._registry.by_name.get(layout.type)
-        if form is None:
+    def _format(self, layout: Layout) -> ClassFormat:
+        class_format = self._registry.by_name.get(layout.type)
+        if class_format is None:
             raise SerializationError(f"{layout.type[:80]!r} is not a class that a plan may contain")
-        if not self._limits.allows(form.cls):
-            raise SerializationError(f"a plan from outside cannot have a {form.name}")
+        if not self._limits.allows(class_format.cls):
+            raise SerializationError(f"a plan from outside cannot have a {class_format.name}")
         names = tuple(layout.fields)
-        if names != form.fields:
-            own = ", ".join(form.fields)
+        if names != class_format.fields:
+            own = ", ".join(class_format.fields)
             raise SerializationError(
-                f"{form.name} is written with {', '.join(names)}; this version has {own}"
+                f"{class_format.name} is written with {', '.join(names)}; this version has {own}"
             )
-        return form
+        return class_format
 
     def _member(self, member: EnumMember) -> Enum:
         cls = self._registry.enums.get(member.type)
@@ -142,32 +142,32 @@ class Decoder:
         self._account(references, lengths)
         self._objects += [tuple(values[a:b]) for a, b in pairwise(accumulate(lengths, initial=0))]
 
-    def _nodes(self, block: Block, form: Form) -> None:
-        references, width = list(block.values), len(form.fields)
-        count = _node_count(block, form)
+    def _nodes(self, block: Block, class_format: ClassFormat) -> None:
+        references, width = list(block.values), len(class_format.fields)
+        count = _node_count(block, class_format)
         values = self._values(references)
         self._account(references, [width] * count)
         columns = [values[i::width] for i in range(width)]
-        for name, test, column in zip(form.fields, form.tests, columns, strict=True):
+        for name, test, column in zip(class_format.fields, class_format.tests, columns, strict=True):
             if not test(column):
-                raise SerializationError(f"{form.name}.{name} has a value of the wrong kind")
+                raise SerializationError(f"{class_format.name}.{name} has a value of the wrong kind")
         try:
             rows = zip(*columns, strict=True) if width else repeat((), count)
             nodes = []
             for row in rows:
                 check_run()  # a constructor may walk the whole tree below it, so a large plan can take long
-                nodes.append(form.cls(*row))
-            if form.check is not None:
+                nodes.append(class_format.cls(*row))
+            if class_format.check is not None:
                 for node in nodes:
-                    form.check(node)
+                    class_format.check(node)
         except Exception as error:  # a constructor may raise any exception for invalid arguments
-            raise SerializationError(f"{form.name} cannot be made: {error}") from error
+            raise SerializationError(f"{class_format.name} cannot be created: {error}") from error
         self._objects += nodes
 
 
-def _node_count(block: Block, form: Form) -> int:
+def _node_count(block: Block, class_format: ClassFormat) -> int:
     """Return the number of nodes in a block. Nodes without fields have no values, so they are counted by ``lengths``."""
-    width = len(form.fields)
+    width = len(class_format.fields)
     if width:
         count, rest = divmod(len(block.values), width)
         fits = not rest and not block.lengths
@@ -175,7 +175,9 @@ def _node_count(block: Block, form: Form) -> int:
         count = len(block.lengths)
         fits = not block.values and not any(block.lengths)
     if not fits:
-        raise SerializationError(f"the number of values does not fit the {width} fields of {form.name}")
+        raise SerializationError(
+            f"the number of values does not fit the {width} fields of {class_format.name}"
+        )
     return count
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import SerializationError
 from kquery_spark.stages import references as refs
-from kquery_spark.stages.arrow_forms import write_schema, write_table
+from kquery_spark.stages.arrow_bytes import write_schema, write_table
 from kquery_spark.stages.plan_pb2 import Block, EnumMember, Layout, PlanMessage
 from kquery_spark.stages.serializable import registry
 
@@ -26,7 +26,7 @@ class Encoder:
 
     def __init__(self) -> None:
         self._registry = registry()
-        self._forms = self._registry.forms
+        self._formats = self._registry.formats
         self._message = PlanMessage(version=refs.VERSION)
         self._seen: dict[object, int] = {}
         self._objects: dict[int, tuple[int, int]] = {}  # id -> (reference, depth)
@@ -55,16 +55,16 @@ class Encoder:
         """Return the fields of an object or the items of a list; None for all other values."""
         if type(value) is tuple:
             return value
-        form = self._forms.get(type(value))
-        return None if form is None else form.values(value)
+        class_format = self._formats.get(type(value))
+        return None if class_format is None else class_format.values(value)
 
     def _inside(self, parts: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
         """Return the objects and lists among ``parts`` that are not written yet, with their own parts, in reverse order."""
-        objects, forms = self._objects, self._forms
+        objects, formats = self._objects, self._formats
         pending = [
-            (p, p if type(p) is tuple else forms[type(p)].values(p))
+            (p, p if type(p) is tuple else formats[type(p)].values(p))
             for p in parts
-            if (type(p) is tuple or type(p) in forms) and id(p) not in objects
+            if (type(p) is tuple or type(p) in formats) and id(p) not in objects
         ]
         return pending[::-1]
 
@@ -140,8 +140,8 @@ class Encoder:
     def _layout(self, cls: type) -> int:
         number = self._layouts.get(cls)
         if number is None:
-            form = self._forms[cls]
-            self._message.layouts.append(Layout(type=form.name, fields=form.fields))
+            class_format = self._formats[cls]
+            self._message.layouts.append(Layout(type=class_format.name, fields=class_format.fields))
             number = self._layouts[cls] = len(self._layouts) + 1
         return number
 

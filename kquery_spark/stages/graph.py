@@ -107,9 +107,9 @@ def build_stages(plan: PhysicalPlan, config: EngineConfig, in_order: bool = Fals
     # ``cut`` and ``finish`` call each other: a stage ends at each exchange, and its plan is cut at the exchanges below. The
     # recursion finishes the stages bottom-up, so a stage is added after the stages that it reads.
     stages: list[Stage] = []
-    written: dict[
-        int, ReadExec
-    ] = {}  # by the id of the exchange: one that is in the plan twice becomes one stage
+    # By ``id()`` of the exchange, because an exchange object that is in the plan twice becomes one stage, while two equal
+    # exchanges stay two. The plan holds all of them, so no id is reused meanwhile.
+    written: dict[int, ReadExec] = {}
     output_bytes: dict[str, float] = {}
 
     def cut(node: PhysicalPlan) -> PhysicalPlan:

@@ -26,7 +26,7 @@ def encode(batch: Batch) -> pa.Buffer:
     The metadata of the schema has the number of rows, which batches without columns need.
     """
     columns = [compact(_decode_large_dictionary(c)) for c in batch.columns]
-    fields = [pa.field(str(i), c.data.type, metadata=c.form) for i, c in enumerate(columns)]
+    fields = [pa.field(str(i), c.data.type, metadata=c.encoding) for i, c in enumerate(columns)]
     schema = pa.schema(fields, {b"rows": str(batch.num_rows).encode()})
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, schema) as writer:
@@ -61,19 +61,19 @@ def decode_payload(data: pa.Buffer | bytes, schema: pa.Schema) -> Batch:
     source = pa.BufferReader(data)
     with pa.ipc.open_stream(source) as reader:
         rows = int((reader.schema.metadata or {})[b"rows"])
-        batch, forms = reader.read_next_batch(), [f.metadata or {} for f in reader.schema]
+        batch, encodings = reader.read_next_batch(), [f.metadata or {} for f in reader.schema]
         remaining = list(reader)  # reads the end-of-stream marker, so that ``source`` is at the next stream
     assert not remaining
     string_bytes: dict[str, pa.Buffer] = {}
-    if any(form.get(b"form") == b"text" for form in forms):
+    if any(encoding.get(b"form") == b"text" for encoding in encodings):
         with pa.ipc.open_stream(source) as reader:
             string_bytes = {
                 name: column[0].as_buffer()
                 for name, column in zip(reader.schema.names, reader.read_next_batch().columns, strict=True)
             }
     columns = tuple(
-        restore(field.type, column, form, string_bytes.get(str(i)))
-        for i, (field, column, form) in enumerate(zip(schema, batch.columns, forms, strict=True))
+        restore(field.type, column, encoding, string_bytes.get(str(i)))
+        for i, (field, column, encoding) in enumerate(zip(schema, batch.columns, encodings, strict=True))
     )
     return Batch(schema, columns, rows)
 

@@ -35,8 +35,8 @@ from kquery_spark.sources.memory import MemorySource
 from kquery_spark.stages.graph import Stage, StageGraph, TaskSplits
 
 _BASES: tuple[type, ...] = (Expr, LogicalPlan, PhysicalPlan, Source)
-_NEVER_MADE = frozenset({*_BASES, UnaryPlan, BinaryPlan, UnaryExec, BinaryExec})
-_HOMES = (expr, logical, operators, sources)
+_ABSTRACT_CLASSES = frozenset({*_BASES, UnaryPlan, BinaryPlan, UnaryExec, BinaryExec})
+_PLAN_PACKAGES = (expr, logical, operators, sources)
 _ROOTS: tuple[type, ...] = (EngineConfig, Stage, StageGraph, TaskSplits)
 _OUR_PACKAGE = __name__.partition(".")[0]
 
@@ -48,7 +48,7 @@ Test = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
-class Form:
+class ClassFormat:
     """How a class is serialized.
 
     fields: its field names in order. values: returns the field values of an object. tests: for each field, a check of all
@@ -64,16 +64,16 @@ class Form:
 
 
 class Registry:
-    """The allow-list: forms by class and by name, enums by name."""
+    """The allow-list: serialization formats by class and by name, enums by name."""
 
     def __init__(self) -> None:
-        self.forms: dict[type, Form] = {}
-        self.by_name: dict[str, Form] = {}
+        self.formats: dict[type, ClassFormat] = {}
+        self.by_name: dict[str, ClassFormat] = {}
         self.enums: dict[str, type[Enum]] = {}
         self.enum_names: dict[type, str] = {}
         self._types: dict[type, str] = {}
-        for home in _HOMES:
-            _import_all(home)
+        for package in _PLAN_PACKAGES:
+            _import_all(package)
         for base in _BASES:
             for cls in _below(base):
                 if cls.__module__.partition(".")[0] == _OUR_PACKAGE and is_plan_class(cls):
@@ -97,8 +97,8 @@ class Registry:
             classes.append((each, label))
             for annotation in _annotations(each).values():
                 pending += [(c, c.__name__) for c in _classes_in(annotation)]
-        self.forms.update({each: self._form(each, label) for each, label in classes})
-        self.by_name = {f.name: f for f in self.forms.values()}
+        self.formats.update({each: self._format(each, label) for each, label in classes})
+        self.by_name = {f.name: f for f in self.formats.values()}
 
     def _claim_name(self, cls: type, name: str) -> None:
         holder = next((c for c, n in self._types.items() if n == name), None)
@@ -106,19 +106,19 @@ class Registry:
             raise SerializationError(f"{cls.__qualname__} and {holder.__qualname__} are both called {name}")
         self._types[cls] = name
 
-    def _form(self, cls: type, name: str) -> Form:
+    def _format(self, cls: type, name: str) -> ClassFormat:
         annotations = _annotations(cls)
         names = tuple(annotations)
         check = _entry if issubclass(cls, Call | AggregateCall) else None
         tests = tuple(_column_test(_test(a, f"{name}.{n}")) for n, a in annotations.items())
-        return Form(cls, name, names, _getter(names), tests, check)
+        return ClassFormat(cls, name, names, _getter(names), tests, check)
 
 
 def is_plan_class(cls: type) -> bool:
     """True if the class is a concrete frozen dataclass, which every class in a plan has to be."""
     own = cls.__dict__
     frozen = "__dataclass_params__" in own and own["__dataclass_params__"].frozen
-    return frozen and cls not in _NEVER_MADE and not inspect.isabstract(cls)
+    return frozen and cls not in _ABSTRACT_CLASSES and not inspect.isabstract(cls)
 
 
 _lock = threading.RLock()

@@ -47,5 +47,5 @@ def from_bytes(data: bytes, expected: type[T], limits: ReadLimits = OWN_PLANS) -
         raise SerializationError(f"plan format {message.version} is unknown; this version reads {VERSION}")
     value = Decoder(message, limits).root(message.root)
     if not isinstance(value, expected):
-        raise SerializationError(f"expected {expected.__name__}, the bytes hold {type(value).__name__}")
+        raise SerializationError(f"expected a plan of type {expected.__name__}, not {type(value).__name__}")
     return value

@@ -43,7 +43,7 @@ def compare_tables(
     if differences:
         return differences
     if expected.num_rows != actual.num_rows:
-        return [Difference(f"Spark gives {expected.num_rows} rows, the engine {actual.num_rows}")]
+        return [Difference(f"Spark returns {expected.num_rows} rows, the engine {actual.num_rows}")]
     if not expected.num_columns or not expected.num_rows:
         return []
     left, right = _plain(expected), _plain(actual)
@@ -119,7 +119,7 @@ def _plain_column(data: pa.Array) -> np.ndarray:
         if t.is_integral(data.type):
             return np.asarray(data.to_numpy())
     array = np.empty(len(data), object)
-    array[:] = [_hashable(v) for v in _values(data)]
+    array[:] = [as_tuples(v) for v in _values(data)]
     return array
 
 
@@ -153,12 +153,12 @@ def _without_times(dtype: pa.DataType) -> pa.DataType:
     return dtype
 
 
-def _hashable(value: Any) -> Any:
+def as_tuples(value: Any) -> Any:
     """Return nested values as tuples, and -0.0 as 0.0."""
     if isinstance(value, dict):
-        return tuple((k, _hashable(v)) for k, v in value.items())
+        return tuple((k, as_tuples(v)) for k, v in value.items())
     if isinstance(value, list | tuple):
-        return tuple(_hashable(v) for v in value)
+        return tuple(as_tuples(v) for v in value)
     return value + 0.0 if isinstance(value, float) else value
 
 
@@ -220,7 +220,7 @@ def _sort_text(value: Any, shift: float) -> str:
 def _unequal(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the positions of the rows whose values are not equal."""
     if left.dtype == object or right.dtype == object:
-        equal = np.array([_same(a, b) for a, b in zip(left, right, strict=True)], bool)
+        equal = np.array([is_same(a, b) for a, b in zip(left, right, strict=True)], bool)
     elif left.dtype.kind == "f":
         equal = np.isclose(left, right, rtol=TOLERANCE, atol=0, equal_nan=True)
     else:
@@ -228,9 +228,10 @@ def _unequal(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     return np.flatnonzero(~equal)
 
 
-def _same(a: Any, b: Any) -> bool:
+def is_same(a: Any, b: Any) -> bool:
+    """Return whether two values of ``as_tuples`` are equal: NaN equals NaN, and floats agree within the tolerance."""
     if isinstance(a, float) and isinstance(b, float):
         return (math.isnan(a) and math.isnan(b)) or a == b or math.isclose(a, b, rel_tol=TOLERANCE, abs_tol=0)
     if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(_same(x, y) for x, y in zip(a, b, strict=True))
+        return len(a) == len(b) and all(is_same(x, y) for x, y in zip(a, b, strict=True))
     return bool(a == b)

@@ -7,7 +7,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 # Nodes that preserve the order of their input.
 _KEEP_ORDER = frozenset({"Project", "Filter", "GlobalLimit", "LocalLimit", "Offset", "SubqueryAlias"})
-_CHANCE = frozenset(
+_NONDETERMINISTIC_CLASSES = frozenset(
     {"Rand", "Randn", "Uuid", "Shuffle", "MonotonicallyIncreasingID", "Sample", "RandStr", "Uniform"}
 )
 
@@ -34,16 +34,16 @@ def ordered_columns(planned: PlannedQuery) -> tuple[int, ...]:
     return tuple(positions)
 
 
-def chance(planned: PlannedQuery) -> str | None:
+def ambiguity_reason(planned: PlannedQuery) -> str | None:
     """Return a sentence that says why the query has more than one right answer; None if it has only one."""
     if planned.root is None:
         return None
-    if any(node.cls in _CHANCE for node in planned.root.walk_all()):
-        return "The query draws random values or samples, so two runs may differ."
+    if any(node.cls in _NONDETERMINISTIC_CLASSES for node in planned.root.walk_all()):
+        return "The query uses random values or samples, so two runs may differ."
     if any(node.fields.get("udfDeterministic") is False for node in planned.root.walk_all()):
         return "The query calls a nondeterministic function, so two runs may differ."
     if any(_limits(node) for node in planned.root.walk_all()):
-        return "The query has a LIMIT; where its order leaves ties, or is missing, more than one answer is right."
+        return "The query has a LIMIT without a total order, so several answers are correct."
     return None
 
 

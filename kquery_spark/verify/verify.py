@@ -22,7 +22,7 @@ from kquery_spark.spark_bridge.session.bypass import bypass
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from kquery_spark.spark_bridge.ui.job_descriptions import draws_progress
 from kquery_spark.verify.compare import Difference, compare_tables
-from kquery_spark.verify.order import chance, ordered_columns
+from kquery_spark.verify.order import ambiguity_reason, ordered_columns
 
 _NOT_NULL = {True: "", False: " not null"}
 
@@ -163,7 +163,7 @@ def _report(planned: PlannedQuery, fast: DataFrame, expected: RunResult, actual:
         *seconds,
         tuple(differences),
         tuple(left.schema.names[i] for i in order),
-        note=chance(planned) if differences else None,
+        note=ambiguity_reason(planned) if differences else None,
     )
 
 
@@ -178,8 +178,8 @@ def _error_report(planned: PlannedQuery, expected: RunResult, actual: RunResult)
         classes.append(name)
     if classes[0] == classes[1]:
         return Report(True, True, planned.coverage, 0, 0, *seconds, error=classes[0])
-    said = [f"raises {c}" if c else "gives a result" for c in classes]
-    difference = Difference(f"Spark {said[0]}, the engine {said[1]}")
+    outcomes = [f"raises {c}" if c else "returns a result" for c in classes]
+    difference = Difference(f"Spark {outcomes[0]}, the engine {outcomes[1]}")
     return Report(False, True, planned.coverage, 0, 0, *seconds, (difference,))
 
 

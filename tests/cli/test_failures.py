@@ -29,7 +29,7 @@ def failure_of(action):
         (FileNotFoundError(2, "No such file", "x.csv"), Exit.MISSING_PATH),
         (click.UsageError("no such option"), Exit.USAGE),
         (KeyboardInterrupt(), Exit.INTERRUPTED),
-        (ZeroDivisionError("surprise"), Exit.UNFORESEEN),
+        (ZeroDivisionError("surprise"), Exit.UNEXPECTED),
     ],
 )
 def test_each_kind_of_error_has_its_code(error, code):

@@ -50,7 +50,7 @@ def test_without_java_a_command_says_so_in_one_sentence():
     command = [sys.executable, "-c", "from kquery_spark.cli import main; main()", "sql", "SELECT 1"]
     environment = {**os.environ, **worker_environment(), "JAVA_HOME": "/no/such/java"}
     ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
-    assert ended.returncode == Exit.UNFORESEEN
+    assert ended.returncode == Exit.UNEXPECTED
     (line,) = ended.stderr.splitlines()
     assert line.startswith("kquery-spark: error: Spark did not start (")
     assert "it needs Java, 17 or newer for Spark 4; install it, or set JAVA_HOME to it" in line

@@ -5,19 +5,21 @@ Prints one line of JSON for each case: what the query ended with, and the engine
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import signal
 import sys
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psutil
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
@@ -25,6 +27,12 @@ from tests.faults.full_disk import outcome
 
 ROWS = 10_000
 _MODULES = ("pyspark.daemon", "kquery_spark.runtime.spark.daemon")
+_PR_SET_CHILD_SUBREAPER = 36  # prctl(2)
+
+
+def adopt_orphans() -> None:
+    """Make this process the parent of workers whose daemon dies, so that it can find them, and reap them after a kill."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def command(process: psutil.Process) -> list[str]:
@@ -47,9 +55,10 @@ def daemons() -> list[psutil.Process]:
 
 
 def kill(victims: list[psutil.Process]) -> int:
-    """Kill processes that are below this one; return how many they were."""
+    """Kill processes that are below this one, and reap them; return how many they were."""
     for victim in victims:
         victim.send_signal(signal.SIGKILL)
+    psutil.wait_procs(victims, timeout=10)
     return len(victims)
 
 
@@ -67,11 +76,8 @@ def limit_forks(group: Path) -> Callable[[], int]:
     return fault
 
 
-def main(data: str, group: str) -> None:
-    pq.write_table(
-        pa.table({"k": [i % 10 for i in range(ROWS)], "v": list(range(ROWS))}), f"{data}/t.parquet"
-    )
-    spark = (
+def open_session() -> SparkSession:
+    return (
         kq.configure(SparkSession.builder)
         .master("local[1]")
         .config("spark.ui.enabled", "false")
@@ -82,12 +88,22 @@ def main(data: str, group: str) -> None:
         .config("spark.kquery.driverBytes", "0")
         .getOrCreate()
     )
-    total = spark.read.parquet(data).groupBy().sum("v")
-    rows = spark.read.parquet(data)
-    queries: dict[str, Callable[[], list[Any]]] = {
-        "the engine": lambda: kquery_plan(total, when="always").collect(),
-        "Spark": lambda: rows.mapInArrow(lambda batches: batches, rows.schema).groupBy().sum("v").collect(),
-    }
+
+
+def by_engine(rows: DataFrame) -> list[Any]:
+    return kquery_plan(rows.groupBy().sum("v"), when="always").collect()
+
+
+def by_spark(rows: DataFrame) -> list[Any]:
+    return rows.mapInArrow(lambda batches: batches, rows.schema).groupBy().sum("v").collect()
+
+
+def main(data: str, group: str) -> None:
+    adopt_orphans()
+    pq.write_table(
+        pa.table({"k": [i % 10 for i in range(ROWS)], "v": list(range(ROWS))}), f"{data}/t.parquet"
+    )
+    queries: dict[str, Callable[[DataFrame], list[Any]]] = {"the engine": by_engine, "Spark": by_spark}
     faults: dict[str, Callable[[], int]] = {
         "daemons": lambda: kill(daemons()),
         "daemons and workers": lambda: kill(python_processes()),
@@ -96,11 +112,13 @@ def main(data: str, group: str) -> None:
         faults["forks"] = limit_forks(Path(group))
     for fault, cause in faults.items():
         for engine, query in queries.items():
-            before = outcome(query)
+            spark = open_session()  # with a daemon of its own
+            rows = spark.read.parquet(data)
+            before = outcome(partial(query, rows))
             hit = cause()
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always", kq.FallbackWarning)
-                after = outcome(query)
+                after = outcome(partial(query, rows))
             said = [str(w.message) for w in caught if w.category is kq.FallbackWarning]
             report = {
                 "case": f"{fault}, {engine}",
@@ -112,7 +130,7 @@ def main(data: str, group: str) -> None:
             print(json.dumps(report), flush=True)
             if os.path.isdir(group):
                 (Path(group) / "pids.max").write_text("max")
-    spark.stop()
+            spark.stop()
 
 
 if __name__ == "__main__":

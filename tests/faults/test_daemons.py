@@ -45,13 +45,21 @@ def reports(tmp_path_factory: pytest.TempPathFactory, group: Path) -> dict[str, 
 
 
 @pytest.mark.timeout(700)
-@pytest.mark.parametrize("fault", ["daemons", "daemons and workers"])
 @pytest.mark.parametrize("engine", ["the engine", "Spark"])
-def test_another_daemon_is_started(reports: dict[str, dict[str, Any]], fault: str, engine: str) -> None:
-    report = reports[f"{fault}, {engine}"]
+def test_workers_outlive_their_daemon(reports: dict[str, dict[str, Any]], engine: str) -> None:
+    report = reports[f"daemons, {engine}"]
     assert report["hit"] >= 1
     assert report["before"] == report["after"] == _ANSWER
     assert report["warnings"] == []
+
+
+def test_idle_workers_that_die_with_their_daemon(reports: dict[str, dict[str, Any]]) -> None:
+    """Spark gives the next task to a worker that is dead, and fails; then Spark runs the engine's query without Python."""
+    engine, spark = reports["daemons and workers, the engine"], reports["daemons and workers, Spark"]
+    assert engine["hit"] >= 2 and spark["hit"] >= 2
+    assert engine["before"] == engine["after"] == spark["before"] == _ANSWER
+    assert len(engine["warnings"]) == (spark["after"] != _ANSWER)
+    assert all("so Spark runs the query again" in warning for warning in engine["warnings"])
 
 
 def test_a_daemon_that_cannot_fork(reports: dict[str, dict[str, Any]], group: Path) -> None:

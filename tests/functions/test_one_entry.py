@@ -91,8 +91,8 @@ def test_other_code_may_say_names(text: str) -> None:
 def test_a_module_with_entries_is_found(tmp_path: Path) -> None:
     """Import the package as if the directory had one more module."""
     (tmp_path / "doubling.py").write_text(
-        "from kquery_spark.functions.registry import Function, register, same\n"
-        "register(Function('doubled', None, same))\n"
+        "from kquery_spark.functions.registry import Function, first_argument_type, register\n"
+        "register(Function('doubled', None, first_argument_type))\n"
     )
     code = f"""
 import importlib.util, sys, types
@@ -116,7 +116,7 @@ def test_names_that_entries_refer_to_are_there() -> None:
         assert all(name == "" or name in functions() for name in related), entry.name
         assert {alias for alias, _ in entry.alias_calls} <= set(entry.aliases), entry.name
     for form in special_forms():
-        assert not isinstance(form, TryFunction) or has_function(form.of), form.name
+        assert not isinstance(form, TryFunction) or has_function(form.wrapped), form.name
 
 
 def test_a_special_form_that_is_no_more_than_that_has_a_handler() -> None:

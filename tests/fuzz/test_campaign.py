@@ -23,6 +23,6 @@ def test_a_campaign_finds_no_difference(spark: SparkSession, cases: int) -> None
     record = fuzz(spark, Campaign(SEEDS, seconds=SECONDS, cases=cases), found=print)
     assert record.findings == [], str(record)
     assert record.mismatches == 0, str(record)
-    outcomes = record.by(lambda key: key[3])
+    outcomes = record.counts_by(lambda key: key[3])
     assert outcomes["same"] > min(cases / 2, SECONDS / 10), str(record)  # 40 times as many on an idle machine
     assert outcomes["fallback"] < sum(outcomes.values()) / 5, str(record)

@@ -126,7 +126,7 @@ def test_constants_are_those_that_spark_folds(spark):
 
 def test_expressions_are_of_every_kind_and_rarely_constant():
     rng, columns = Random(1), wide_table(Random(2), "t").columns()
-    exprs = [random_call(rng, columns, 2, raising=True) for _ in range(3000)]
+    exprs = [random_call(rng, columns, 2, can_raise=True) for _ in range(3000)]
     assert {expr.kind for expr in exprs} == set(KINDS)
     assert len({text for expr in exprs for text in expr.strings()} & {form.text for form in FORMS}) > 290
     names = {name for name, _ in columns}

@@ -9,7 +9,7 @@ import pytest
 from kquery_spark.fuzz import oracle as oracle_module
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.generate import Case, Generator
-from kquery_spark.fuzz.oracle import Oracle, Outcome
+from kquery_spark.fuzz.oracle import CaseOutcome, Oracle
 from kquery_spark.fuzz.queries import Derived, Item, Joined, Scan, Select, SetOperation
 from kquery_spark.fuzz.record import _MAX_REASONS, Record
 from kquery_spark.fuzz.report import Mismatch, as_pytest
@@ -177,7 +177,7 @@ def test_outcomes_tell_failures_apart(oracle, monkeypatch):
     monkeypatch.setattr(oracle_module, "kquery_plan", broken)
     outcome = run("a")
     assert (outcome.kind, outcome.signature, outcome.mismatch) == ("only engine fails", "SOME_CLASS", True)
-    assert not Outcome("both fail").mismatch
+    assert not CaseOutcome("both fail").mismatch
 
 
 def test_a_table_names_its_columns():
@@ -187,8 +187,8 @@ def test_a_table_names_its_columns():
 def test_a_record_counts_known_reasons_after_the_list_of_reasons_is_full() -> None:
     record = Record()
     for number in range(_MAX_REASONS):
-        record.add("query", "parquet", True, Outcome("fallback", f"reason {number}"))
-    record.add("query", "parquet", True, Outcome("fallback", "reason 0"))
-    record.add("query", "parquet", True, Outcome("fallback", "a new reason"))
+        record.add("query", "parquet", True, CaseOutcome("fallback", f"reason {number}"))
+    record.add("query", "parquet", True, CaseOutcome("fallback", "reason 0"))
+    record.add("query", "parquet", True, CaseOutcome("fallback", "a new reason"))
     assert record.reasons["fallback: reason 0"] == 2
     assert len(record.reasons) == _MAX_REASONS

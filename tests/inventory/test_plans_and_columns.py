@@ -78,7 +78,7 @@ def test_the_book_s_data_frame(context: kq.ExecutionContext):
 
 def test_an_unknown_name_is_an_error_with_the_names_there_are(context: kq.ExecutionContext):
     with pytest.raises(
-        SqlError, match=r"no column nosuch; the columns are employee\.id, employee\.first_name"
+        SqlError, match=r"unknown column nosuch; the columns are employee\.id, employee\.first_name"
     ):
         context.sql("SELECT nosuch FROM employee").collect()
 

@@ -41,7 +41,7 @@ from kquery_spark.kernels.compiled import FILE_LOOPS
 
 FILE_LOOPS.load()
 kernels = FILE_LOOPS.kernels()
-print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.codes, kernels.codes_of, kernels.where, kernels.separators)))
+print(sum(sum(f.stats.cache_misses.values()) for f in (kernels.decode_indices, kernels.filter_chunk, kernels.decode_values, kernels.separators)))
 """
 _NEVER = """
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
@@ -149,11 +149,14 @@ def test_a_thread_looks_for_kernels_once_many_chunks_were_asked_for(compiled_cac
         *(
             (FILE_LOOPS, name)
             for name in (
-                "codes",
-                "codes_of",
-                "where",
-                "matching",
-                "matching_of",
+                "decode_indices",
+                "decode_selected_indices",
+                "filter_chunk",
+                "filter_indices",
+                "filter_selected_rows",
+                "page_table",
+                "decode_values",
+                "decode_strings",
                 "separators",
                 "field_strings",
             )

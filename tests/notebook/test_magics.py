@@ -119,14 +119,14 @@ def test_an_error_of_the_query_is_one_sentence_with_its_place(shell: Any, spark:
 @pytest.mark.parametrize(
     ("cell", "words"),
     [
-        ("%kquery", "there is no SQL"),
-        ("%%kquery --fast\nSELECT 1", "there is no option --fast"),
+        ("%kquery", "the SQL is missing"),
+        ("%%kquery --fast\nSELECT 1", "unknown option --fast"),
         ("%%kquery a b\nSELECT 1", "'b' is neither an option nor a name"),
         ("%%kquery 1a\nSELECT 1", "'1a' is neither an option nor a name"),
         ("%%kquery --rows none\nSELECT 1", "--rows takes a whole number above 0, not 'none'"),
         ("%%kquery --engine duckdb\nSELECT 1", "--engine is kquery, spark or local, not 'duckdb'"),
         ("%%kquery --when never\nSELECT 1", "--when is auto or always, not 'never'"),
-        ("%%kquery --explain --verify\nSELECT 1", "say --explain or --verify, not both"),
+        ("%%kquery --explain --verify\nSELECT 1", "pass --explain or --verify, not both"),
         ("%%kquery --context ctx\nSELECT 1", "--context is for --engine local"),
         ("%%kquery --engine local --context x\nSELECT 1", "x is not an ExecutionContext of this notebook"),
     ],

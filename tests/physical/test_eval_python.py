@@ -62,11 +62,11 @@ def at_the_end(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def run(
-    evaluate: Evaluate, sizes: tuple[int, ...], most: int, kept: tuple[str, ...] = ("s", "a")
+    evaluate: Evaluate, sizes: tuple[int, ...], most: int, required: tuple[str, ...] = ("s", "a")
 ) -> list[Batch]:
-    output = pa.schema([*(SCHEMA.field(name) for name in kept), pa.field("v", t.LONG)])
+    output = pa.schema([*(SCHEMA.field(name) for name in required), pa.field("v", t.LONG)])
     calls = PythonCalls(pa.schema([("v", t.LONG)]), ("f(#a)",), cloudpickle.dumps(evaluate), most)
-    return list(EvalPythonExec(Rows(sizes), (A,), calls, kept, output).run(TaskContext()))
+    return list(EvalPythonExec(Rows(sizes), (A,), calls, required, output).run(TaskContext()))
 
 
 @pytest.mark.parametrize("evaluate", [doubled, at_the_end])

@@ -260,4 +260,4 @@ def test_what_the_scan_left_out_is_not_looked_for_again() -> None:
     assert _rows(known, keys, [1.0] * 8) == []
     MinMaxFilter(("k", "v"), known).count(8, 8)
     assert _rows(known, keys, [1.0] * 8) is None
-    assert known.are_known
+    assert known.has_groups

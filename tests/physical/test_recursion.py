@@ -20,7 +20,7 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Recursion,
-    RoundLimits,
+    RecursionLimits,
 )
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.recursion import unbound_rounds
@@ -43,7 +43,7 @@ def last(key: str = "r") -> LastRound:
     return LastRound(key, pa.schema([pa.field("m", pa.int64())]))
 
 
-def counting(up_to: int, limits: RoundLimits, start: LogicalPlan | None = None) -> Recursion:
+def counting(up_to: int, limits: RecursionLimits, start: LogicalPlan | None = None) -> Recursion:
     """Numbers up to one, each round the one after those of the last."""
     rows = last()
     below = Filter(rows, call("lt", rows.column("m"), lit(up_to, t.LONG)))
@@ -51,7 +51,7 @@ def counting(up_to: int, limits: RoundLimits, start: LogicalPlan | None = None) 
     return Recursion(start or first(1), step, "r", limits)
 
 
-def tree(limits: RoundLimits, *roots: int) -> Recursion:
+def tree(limits: RecursionLimits, *roots: int) -> Recursion:
     """The nodes of a tree from its roots down, whose step joins a table with the last round."""
     edges, rows = scan(EDGES, "edges"), last()
     joined = Join(edges, rows, JoinKind.INNER, (JoinKey(edges.column("parent"), rows.column("m")),))
@@ -60,17 +60,17 @@ def tree(limits: RoundLimits, *roots: int) -> Recursion:
 
 @pytest.mark.parametrize("config", CONFIGS, ids=str)
 def test_rounds_follow_each_other_until_one_is_empty(config: EngineConfig) -> None:
-    numbers = run(counting(5, RoundLimits()), config)
+    numbers = run(counting(5, RecursionLimits()), config)
     assert numbers.column_names == ["n"]
     assert numbers["n"].to_pylist() == [1, 2, 3, 4, 5]
-    assert sorted(run(tree(RoundLimits(), 1), config)["n"].to_pylist()) == [1, 2, 3, 4, 5, 6]
-    assert run(tree(RoundLimits()), config).num_rows == 0
+    assert sorted(run(tree(RecursionLimits(), 1), config)["n"].to_pylist()) == [1, 2, 3, 4, 5, 6]
+    assert run(tree(RecursionLimits()), config).num_rows == 0
 
 
 @pytest.mark.parametrize("config", CONFIGS[:2], ids=str)
 def test_each_round_is_filtered_by_its_own_rows(config: EngineConfig) -> None:
     """Filters that a join gives its other side's scan are those of one round."""
-    assert sorted(run(tree(RoundLimits(), 7, 3, 1), config)["n"].to_pylist()) == [
+    assert sorted(run(tree(RecursionLimits(), 7, 3, 1), config)["n"].to_pylist()) == [
         1,
         2,
         3,
@@ -86,7 +86,7 @@ def test_each_round_is_filtered_by_its_own_rows(config: EngineConfig) -> None:
 
 
 def test_two_reads_of_one_recursion_are_two_recursions() -> None:
-    left = tree(RoundLimits(), 1)
+    left = tree(RecursionLimits(), 1)
     right = Projection(replace(left, anchor=first(2)), (named(left.column("n"), "k"),))
     joined = Join(left, right, JoinKind.INNER, (JoinKey(left.column("n"), right.column("k")),))
     assert sorted(run(joined, CONFIGS[1])["n"].to_pylist()) == [2, 4, 5]
@@ -95,11 +95,11 @@ def test_two_reads_of_one_recursion_are_two_recursions() -> None:
 @pytest.mark.parametrize(
     ("limits", "error"),
     [
-        (RoundLimits(max_rounds=4), "RECURSION_LEVEL_LIMIT_EXCEEDED"),
-        (RoundLimits(max_rows=5), "RECURSION_ROW_LIMIT_EXCEEDED"),
+        (RecursionLimits(max_rounds=4), "RECURSION_LEVEL_LIMIT_EXCEEDED"),
+        (RecursionLimits(max_rows=5), "RECURSION_ROW_LIMIT_EXCEEDED"),
     ],
 )
-def test_too_much_is_an_error_also_under_a_limit(limits: RoundLimits, error: str) -> None:
+def test_too_much_is_an_error_also_under_a_limit(limits: RecursionLimits, error: str) -> None:
     for plan in (counting(5, limits), Limit(counting(5, limits), 1)):
         with pytest.raises(ExecutionError) as caught:
             run(plan)
@@ -107,12 +107,12 @@ def test_too_much_is_an_error_also_under_a_limit(limits: RoundLimits, error: str
 
 
 def test_as_much_as_allowed_is_none() -> None:
-    limits = RoundLimits(max_rounds=5, max_rows=6)
+    limits = RecursionLimits(max_rounds=5, max_rows=6)
     assert run(counting(5, limits)).num_rows == 5
 
 
 def test_enough_rows_end_what_has_no_end() -> None:
-    endless = counting(1 << 60, RoundLimits(max_rounds=100, enough_rows=7), first(0, 10, 20))
+    endless = counting(1 << 60, RecursionLimits(max_rounds=100, enough_rows=7), first(0, 10, 20))
     assert run(endless)["n"].to_pylist() == [0, 10, 20, 1, 11, 21, 2]
 
 
@@ -125,7 +125,7 @@ def test_rows_that_pass_the_budget_wait_on_disk() -> None:
     )
     rows = LastRound("r", values.schema)
     step = Projection(rows, (named(rows.column("n"), "x"), named(rows.column("d"), "y")))
-    endless = Recursion(scan(values, "values", 50), step, "r", RoundLimits(enough_rows=2000))
+    endless = Recursion(scan(values, "values", 50), step, "r", RecursionLimits(enough_rows=2000))
     found = run(endless, replace(CONFIGS[0], memory_bytes=64 << 10))
     assert found.num_rows == 2000
     for start in range(0, 2000, 400):
@@ -134,7 +134,7 @@ def test_rows_that_pass_the_budget_wait_on_disk() -> None:
 
 def test_a_recursion_of_rows_that_come_once_is_declined() -> None:
     with pytest.raises(Unsupported, match="only read files"):
-        run(counting(5, RoundLimits(), Input("rows", pa.schema([pa.field("n", pa.int64())]))))
+        run(counting(5, RecursionLimits(), Input("rows", pa.schema([pa.field("n", pa.int64())]))))
 
 
 def test_a_step_of_other_types_is_no_plan() -> None:
@@ -143,6 +143,6 @@ def test_a_step_of_other_types_is_no_plan() -> None:
 
 
 def test_rounds_without_their_recursion_are_found() -> None:
-    assert unbound_rounds(counting(5, RoundLimits())) == set()
-    assert unbound_rounds(counting(5, RoundLimits()).step) == {"r"}
+    assert unbound_rounds(counting(5, RecursionLimits())) == set()
+    assert unbound_rounds(counting(5, RecursionLimits()).step) == {"r"}
     assert unbound_rounds(Recursion(first(1), last("other"), "r")) == {"other"}

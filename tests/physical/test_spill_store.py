@@ -166,7 +166,7 @@ def test_many_runs_are_one_open_file(tmp_path: Path, monkeypatch: pytest.MonkeyP
     batch = batch_of([1, 2, 3])
     with SpillDirectory(Metrics()) as spill:
         runs = [spill.file(batch.schema)]
-        runs += [spill.file(batch.schema, beside=runs[0]) for _ in range(500)]
+        runs += [spill.file(batch.schema, share_store_with=runs[0]) for _ in range(500)]
         for number, run in enumerate(runs):
             run.append(batch.slice(number % 3))
         partitions = spill.partitions(batch.schema)

@@ -113,7 +113,7 @@ def test_ranking(order: str, partition: list[Expr]) -> None:
 
 
 @pytest.mark.parametrize("partition", [[], [G]], ids=["all", "g"])
-def test_numbering_and_neighbours(partition: list[Expr]) -> None:
+def test_numbering_and_neighbors(partition: list[Expr]) -> None:
     calls = [WindowCall.of("row_number")]
     calls += [WindowCall.of("ntile", Literal(n, t.INT)) for n in (1, 7, 100_000)]
     for name in ("lag", "lead"):

@@ -45,7 +45,7 @@ def test_an_unknown_function_stays_with_spark():
 
 
 def test_a_declined_function_has_the_reason_of_the_support_table():
-    assert call_support("[rand(5) AS x#2]", "4.3.0").reasons == ("random numbers are drawn by Spark",)
+    assert call_support("[rand(5) AS x#2]", "4.3.0").reasons == ("random numbers are not supported",)
 
 
 def test_every_function_of_the_registry_is_known_by_its_names_and_classes():

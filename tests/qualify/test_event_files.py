@@ -20,7 +20,7 @@ def test_a_path_that_is_not_there(tmp_path):
 
 
 def test_an_empty_directory(tmp_path):
-    with pytest.raises(SourceError, match="there are no event logs in"):
+    with pytest.raises(SourceError, match="no event logs in"):
         find_logs(tmp_path)
 
 

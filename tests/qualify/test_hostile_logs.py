@@ -330,7 +330,7 @@ def test_a_directory_or_pipe_in_place_of_a_log(tmp_path: Path) -> None:
         qualify_logs(tmp_path / "pipe")
     with pytest.raises(SourceError, match="cannot read"):
         qualify_logs(tmp_path / ("x" * 300))
-    with pytest.raises(SourceError, match="there are no event logs"):
+    with pytest.raises(SourceError, match="no event logs"):
         qualify_logs(tmp_path)
 
 

@@ -12,9 +12,9 @@ import pytest
 from kquery_spark.errors import SourceError
 from kquery_spark.qualify.event_files import EventReader, find_logs
 from kquery_spark.qualify.html import render_html
-from kquery_spark.qualify.judgement import NO_EXPENSIVE_OPERATOR, Runs
+from kquery_spark.qualify.judgment import NO_EXPENSIVE_OPERATOR, RunsOn
 from kquery_spark.qualify.logs import qualify_logs
-from kquery_spark.qualify.report import Outcome, QueryReport
+from kquery_spark.qualify.report import QueryOutcome, QueryReport
 from kquery_spark.qualify.text import render_text
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 from tests.support.event_logs import logged_events
@@ -74,7 +74,7 @@ def test_every_compression_says_the_same(logs, directory):
 def test_a_query_that_the_engine_has_all_of_runs_whole(queries):
     for name in ("grouped", "joined"):
         query = queries[name]
-        assert query.outcome is Outcome.ENDED
+        assert query.outcome is QueryOutcome.ENDED
         assert query.runs_whole
         assert query.engine_share == pytest.approx(1)
         assert not [node for node in query.nodes if node.reason]
@@ -89,18 +89,18 @@ def test_the_time_of_tasks_is_all_shared_out(queries):
 
 def test_nodes_stay_with_spark_for_reasons(queries):
     reasons = {node.name: node.reason for node in queries["random"].nodes if node.reason}
-    assert reasons.pop("Project") == "random numbers are drawn by Spark"
+    assert reasons.pop("Project") == "random numbers are not supported"
     assert set(reasons.values()) <= {NO_EXPENSIVE_OPERATOR}
     sampled = queries["sampled"]
     runs = {node.name: node.runs for node in sampled.nodes}
-    assert runs["Sample"] is Runs.SPARK
-    assert runs["HashAggregate"] is Runs.ENGINE
+    assert runs["Sample"] is RunsOn.SPARK
+    assert runs["HashAggregate"] is RunsOn.ENGINE
     assert 0 < sampled.engine_share < 1
 
 
 def test_a_failed_query_saves_nothing(queries):
     query = queries["failing"]
-    assert query.outcome is Outcome.FAILED
+    assert query.outcome is QueryOutcome.FAILED
     assert query.error
     assert query.wall.expected == query.tasks.expected == 0
 
@@ -155,7 +155,7 @@ def test_reports_have_every_query_and_escape_names(logs):
     text = render_text(result, 20)
     page = render_html(result, "a < b")
     assert all(name in text and name in page for name in QUERIES)
-    assert "random numbers are drawn by Spark" in text
+    assert "random numbers are not supported" in text
     assert "<title>a &lt; b</title>" in page
     assert "http" not in page
     assert "prefers-color-scheme: dark" in page

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import pytest
 from pyspark.errors import ParseException
 
-from kquery_spark.qualify.judgement import Runs
-from kquery_spark.qualify.report import Outcome
+from kquery_spark.qualify.judgment import RunsOn
+from kquery_spark.qualify.report import QueryOutcome
 from kquery_spark.qualify.sql_files import qualify_sql, sql_files
 from kquery_spark.qualify.text import render_text
 
@@ -26,15 +26,15 @@ def test_each_file_is_planned(spark, numbers, directory):
     result = qualify_sql(spark, sql_files(directory))
     whole, sampled, wrong = result.queries
     assert [query.description for query in result.queries] == ["1_whole.sql", "2_sampled.sql", "3_wrong.sql"]
-    assert whole.outcome is sampled.outcome is Outcome.NOT_RUN
-    assert {node.name: node.runs for node in whole.nodes}["Aggregate"] is Runs.ENGINE
-    assert {node.name: node.reason for node in sampled.nodes}["Sample"] == "random samples are drawn by Spark"
-    assert wrong.outcome is Outcome.FAILED
+    assert whole.outcome is sampled.outcome is QueryOutcome.NOT_RUN
+    assert {node.name: node.runs for node in whole.nodes}["Aggregate"] is RunsOn.ENGINE
+    assert {node.name: node.reason for node in sampled.nodes}["Sample"] == "random samples are not supported"
+    assert wrong.outcome is QueryOutcome.FAILED
     assert "nothing_of_that_name" in wrong.error
     text = render_text(result, 20)
     assert "no query was run to measure it" in text
     assert "3_wrong.sql (failed)" in text
-    assert "random samples are drawn by Spark (Sample)" in text
+    assert "random samples are not supported (Sample)" in text
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_each_file_is_planned(spark, numbers, directory):
 def test_statements_do_not_run(spark, tmp_path, statement):
     (tmp_path / "statement.sql").write_text(statement)
     (query,) = qualify_sql(spark, sql_files(tmp_path)).queries
-    assert query.outcome is Outcome.FAILED
+    assert query.outcome is QueryOutcome.FAILED
     assert (
         query.error == "only queries can be qualified without running them, and this statement is not a query"
     )
@@ -64,7 +64,7 @@ def test_a_statement_is_never_given_to_spark(tmp_path):
     session = SimpleNamespace(_jsparkSession=SimpleNamespace(sessionState=lambda: state))
     (tmp_path / "drop.sql").write_text("DROP TABLE t;\n")
     (query,) = qualify_sql(session, sql_files(tmp_path)).queries
-    assert query.outcome is Outcome.FAILED
+    assert query.outcome is QueryOutcome.FAILED
     assert query.error.startswith("only queries can be qualified")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kquery_spark import kquery_plan
 from kquery_spark.runtime.spark.partition_keys import partition_keys, partitions_of
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.conftest import settings
 
 MANY_TASKS = {
@@ -41,8 +41,8 @@ def test_spark_sends_a_key_to_its_partition(spark: Any, count: int) -> None:
 @pytest.fixture
 def hashing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A Spark that cannot partition by a partition number, as before 4.1."""
-    link = bridge(spark)
-    monkeypatch.setattr(link, "api", replace(link.api, direct_partition_ids=False))
+    bridge = get_bridge(spark)
+    monkeypatch.setattr(bridge, "api", replace(bridge.api, direct_partition_ids=False))
 
 
 @pytest.mark.usefixtures("hashing")

@@ -13,7 +13,7 @@ import pytest
 
 from kquery_spark.errors import ExecutionError
 from kquery_spark.runtime.local import ReadAheadBudget, Stop
-from kquery_spark.runtime.local.read_ahead import ReadAhead
+from kquery_spark.runtime.local.read_ahead import TaskQueues
 from kquery_spark.types.batch import Batch
 
 MIB = 1 << 20
@@ -31,7 +31,7 @@ class Query:
     """A query whose tasks produce batches of one MiB in threads. computed: how many there were."""
 
     def __init__(self, budget: ReadAheadBudget, stop: Stop | None, tasks: int, batches: int) -> None:
-        self.ahead, self.computed = ReadAhead(tasks, budget, stop), 0
+        self.ahead, self.computed = TaskQueues(tasks, budget, stop), 0
         self.threads = [threading.Thread(target=self._produce, args=(t, batches)) for t in range(tasks)]
         for thread in self.threads:
             thread.start()
@@ -127,7 +127,7 @@ def test_a_consumer_that_waits_looks_at_what_ends_the_query():
 
 
 def test_an_error_of_a_task_is_raised_after_its_batches():
-    ahead = ReadAhead(1, ReadAheadBudget(8 * MIB), None)
+    ahead = TaskQueues(1, ReadAheadBudget(8 * MIB), None)
     assert ahead.wait_for_room(0)
     ahead.put(0, BATCH)
     ahead.end(0, ValueError("broken"))

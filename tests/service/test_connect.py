@@ -47,7 +47,7 @@ def test_frames_are_checked_here_and_run_there(remote: kq.ExecutionContext):
     rich = remote.table("employee").filter(col("salary") * lit(2) > lit(22000)).select("id", "state")
     assert rich.schema.field("id").nullable is False
     assert sorted(r["id"] for r in rich.collect()) == [1, 3, 4]
-    with pytest.raises(PlanError, match="no column nothing"):
+    with pytest.raises(PlanError, match="unknown column nothing"):
         rich.select("nothing")
     assert remote.sql("SELECT count(*) AS n FROM employee").collect() == [{"n": 4}]
     assert "CA" in remote.table("employee").show_text()
@@ -273,7 +273,7 @@ def test_the_name_of_a_remote_table_does_not_depend_on_what_was_imported_first()
         from kquery_spark.stages import serializable
         {first}
         from kquery_spark.sources.remote import RemoteTable
-        print(serializable.registry().forms[RemoteTable].name)
+        print(serializable.registry().formats[RemoteTable].name)
     """
     for first in ("", "serializable.registry()"):
         script = textwrap.dedent(code.replace("{first}", first))

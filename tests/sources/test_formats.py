@@ -61,6 +61,7 @@ ALLOWED = {
             *("frontends/catalyst/expressions/json_values.py", "frontends/catalyst/plans/generators.py"),
             "frontends/catalyst/versions.py",
             "frontends/sql/analyzer/expressions/record_strings.py",
+            "logical/record_decoders.py",
         ),
         "JSON strings are values of functions, whatever format their table has",
     ),
@@ -234,7 +235,7 @@ def test_an_option_private_to_a_format_reaches_its_source_only() -> None:
 
 def test_an_option_that_is_not_supported_is_declined() -> None:
     decline_options({"followed": "1"}, "followed")
-    with pytest.raises(Unsupported, match="files with the option strange are read by Spark"):
+    with pytest.raises(Unsupported, match="files with the option strange are not supported"):
         decline_options({"followed": "1", "strange": "1"}, "followed")
 
 

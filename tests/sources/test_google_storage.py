@@ -109,7 +109,7 @@ def test_no_credentials_are_an_error_at_once(monkeypatch, tmp_path):
     monkeypatch.delenv(CREDENTIALS_VARIABLE, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("GCE_METADATA_HOST", "no-such-host.invalid")
-    with pytest.raises(KQueryError, match="no credentials of Google Cloud: GOOGLE_APPLICATION_CREDENTIALS"):
+    with pytest.raises(KQueryError, match="no credentials for Google Cloud: GOOGLE_APPLICATION_CREDENTIALS"):
         kq.ExecutionContext().register_parquet("t", "gs://bucket-without-credentials/x")
 
 
@@ -118,7 +118,7 @@ def test_wrong_options_are_named(tmp_path):
         with pytest.raises(ConfigError, match=r"google_bucket; there are access_token|token is 'anon'"):
             store_of_options("gs://b/x", wrong)
     missing = {"google_service_account": str(tmp_path / "none")}
-    with pytest.raises(KQueryError, match="there is no file of credentials"):
+    with pytest.raises(KQueryError, match=r"the credentials file .* does not exist"):
         kq.ExecutionContext().register_parquet("t", "gs://b-of-no-file/x", storage_options=missing)
 
 

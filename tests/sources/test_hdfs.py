@@ -110,7 +110,7 @@ def test_a_read_is_tried_again_with_the_blocks_places_of_now(client, filesystem)
         client.errors = [RuntimeError("All DataNodes failed")]
         assert file.read_at(2, 0) == b"01"
         client.errors = [RuntimeError("All DataNodes failed"), PanicException("no such block\nat")]
-        with pytest.raises(OSError, match=r"the client of HDFS failed: no such block$"):
+        with pytest.raises(OSError, match=r"the HDFS client failed: no such block$"):
             file.read_at(2, 0)
         client.errors = [RuntimeError("All DataNodes failed")]
         client.files["/a b/x"] = (b"9876543210", 1_700_000_000_124)

@@ -20,9 +20,11 @@ import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.kernels.parquet_page_table import BODY, DATA, KIND, PAGE_FIELDS, SIZE, VALUES
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages, column_reader
+from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.types.vector import Int64s
 
@@ -181,6 +183,29 @@ def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is None
 
 
+def test_chunks_without_a_small_dictionary_are_not_read_to_filter_by_it(tmp_path, monkeypatch):
+    monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 32)
+    rows = pa.table(
+        {
+            "few": pa.array(np.arange(20_000) % 600),
+            "many": pa.array(np.arange(20_000) % 5000),
+            "text": pa.array([str(i % 9) for i in range(20_000)]),
+        }
+    )
+    source = write(tmp_path / "f.parquet", rows, row_group_size=20_000)
+    (split,) = source.splits()
+    columns_read = []
+    real = OpenFile.column_readers
+
+    def column_readers(self, group, columns, kernels):
+        columns_read.extend(columns)
+        return real(self, group, columns, kernels)
+
+    monkeypatch.setattr(OpenFile, "column_readers", column_readers)
+    assert [c for c in rows.column_names if source.dictionary_column(split, c) is not None] == ["few"]
+    assert columns_read == ["few"]
+
+
 def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
     monkeypatch.setattr(chunk_pages, "_MIN_PAGED_ROWS", 0)
     source = write(tmp_path / "f.parquet", table(rows=40_000), row_group_size=40_000, data_page_size=500)
@@ -215,6 +240,13 @@ def _hybrid(values: list[int], width: int, packed: list[bool]) -> bytes:
     return bytes(data)
 
 
+def _page_table(starts: np.ndarray, sizes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """The table of data pages of version 1 that are not compressed."""
+    pages = np.zeros((len(starts), PAGE_FIELDS), np.int64)
+    pages[:, KIND], pages[:, BODY], pages[:, SIZE], pages[:, VALUES] = DATA, starts, sizes, counts
+    return pages
+
+
 @given(st.data())
 @settings(max_examples=150, deadline=None)
 def test_any_runs_of_levels_and_codes(kernels, data):
@@ -238,36 +270,35 @@ def test_any_runs_of_levels_and_codes(kernels, data):
         expected += [next(rest) if v else 2**width - 1 + 1 & 0xFFFF for v in valid]
     whole = np.frombuffer(b"".join(page for page, _ in pages), np.uint8)
     bounds, counts = np.cumsum([0, *(len(page) for page, _ in pages)]), np.array([n for _, n in pages])
-    starts, ends = bounds[:-1].copy(), bounds[1:].copy()
+    given = whole, _page_table(bounds[:-1], np.diff(bounds), counts), True
     out = np.empty(counts.sum(), np.uint16)
     values = min(2**width, 2**16 - 1)
-    nulls = kernels.codes(whole, starts, ends, counts, np.full(len(pages), -1), values, out)
+    nulls = kernels.decode_indices(*given, values, out)
     if max((e for e in expected if e != 2**width & 0xFFFF), default=0) >= values:
         assert nulls == -1  # 65,535 stands for NULL only
     elif width < 16:
         assert out.tolist() == expected
         assert nulls == sum(n for _, n in pages) - sum(e != 2**width for e in expected)
-    given = whole, starts, ends, counts, np.full(len(pages), -1)
     selection = data.draw(st.lists(st.booleans(), min_size=1, max_size=30))
     expected = np.resize(np.array(selection, np.uint8), values + 1)
     chosen = data.draw(st.lists(st.integers(0, len(out) - 1), unique=True, max_size=20))
     rows, places = np.array(sorted(chosen), np.int64), np.empty(len(out) + 1, np.int64)
-    picked, hits = np.empty(len(rows), np.uint16), kernels.where(*given, expected, places)
+    picked, hits = np.empty(len(rows), np.uint16), kernels.filter_chunk(*given, expected, places)
     if nulls >= 0:
-        assert kernels.codes_of(*given, values, rows, picked) == 0
+        assert kernels.decode_selected_indices(*given, values, rows, picked) == 0
         assert picked.tolist() == out[rows].tolist()
         assert places[:hits].tolist() == np.flatnonzero(expected[out]).tolist()
     else:
         assert hits == -1
-        if width < 16 and kernels.codes_of(*given, values, rows, picked) == 0:
+        if width < 16 and kernels.decode_selected_indices(*given, values, rows, picked) == 0:
             assert picked.tolist() == [expected[row] for row in rows]
     # cut anywhere: an answer for fewer bytes, or none, but no reading past them
     for end in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=5)):
-        cut = whole[:end], np.array([0]), np.array([end]), counts[:1], np.array([-1])
+        cut = whole[:end], _page_table(np.array([0]), np.array([end]), counts[:1]), True
         inside = rows[rows < counts[0]]
-        assert kernels.codes(*cut, values, out[: counts[0]]) >= -1
-        assert kernels.where(*cut, expected, places) >= -1
-        assert kernels.codes_of(*cut, values, inside, picked[: len(inside)]) in (0, -1)
+        assert kernels.decode_indices(*cut, values, out[: counts[0]]) >= -1
+        assert kernels.filter_chunk(*cut, expected, places) >= -1
+        assert kernels.decode_selected_indices(*cut, values, inside, picked[: len(inside)]) in (0, -1)
 
 
 def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
@@ -324,11 +355,11 @@ def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernel
             assert again is not None
             assert len(again.rows_where(np.ones(len(column.values), np.bool_))) == split.rows
 
-    monkeypatch.setattr(column_reader.StoredColumn, "packed", lambda self: None)
+    monkeypatch.setattr(column_reader.ColumnReader, "packed_indices", lambda self: None)
     check()
     monkeypatch.undo()
     monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 1)
-    for name in ("codes", "codes_of", "where"):
+    for name in ("decode_indices", "decode_selected_indices", "filter_chunk"):
         monkeypatch.setattr(kernels, name, lambda *given: -1)
     check()
 
@@ -425,9 +456,9 @@ def test_nulls_are_known_by_the_rows(tmp_path):
 def test_bytes_of_another_size_than_the_header_says_are_no_page(codec):
     data = bytes(range(100))
     stored = np.frombuffer(pa.compress(data, codec, asbytes=True), np.uint8)
-    found = column_reader.decompressed(codec.upper(), stored, 100)
+    found = column_reader.decompress(codec.upper(), stored, 100)
     assert found is not None
     assert found.tobytes() == data
     for size in (50, 99, 101, 200):
-        assert column_reader.decompressed(codec.upper(), stored, size) is None, size
-    assert column_reader.decompressed(codec.upper(), np.empty(0, np.uint8), 100) is None
+        assert column_reader.decompress(codec.upper(), stored, size) is None, size
+    assert column_reader.decompress(codec.upper(), np.empty(0, np.uint8), 100) is None

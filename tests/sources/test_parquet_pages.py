@@ -21,7 +21,7 @@ from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.page_index import placed_pages
-from kquery_spark.sources.parquet.pages import placed
+from kquery_spark.sources.parquet.pages import page_locations
 from kquery_spark.sources.parquet.source import ParquetSource, parquet_source
 from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.parquet.thrift_compact import I32, I64, LIST, STRUCT, integer, listed, struct
@@ -91,7 +91,7 @@ def write(path: Path, rows: pa.Table, **options: Any) -> ParquetSource:
 def paged(source: ParquetSource, split: Split, rows: Int64s) -> set[str]:
     """The columns whose pages are read."""
     opened = open_file(source.files[0])
-    return {c for c in source.schema.names if opened.pages.holding(split.pieces[0], c, rows) is not None}
+    return {c for c in source.schema.names if opened.pages.with_rows(split.pieces[0], c, rows) is not None}
 
 
 def same(actual: Batch, expected: Batch) -> bool:
@@ -159,7 +159,7 @@ def check_places(source: ParquetSource) -> None:
         actual = index.pages(group, leaf, range_of(chunk), split.rows)
         if headers is None:
             continue
-        expected = placed(*headers, split.rows)
+        expected = page_locations(*headers, split.rows)
         assert actual is not None
         assert expected is not None
         assert actual.dictionary == expected.dictionary

@@ -17,7 +17,7 @@ import kquery_spark as kq
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.physical import split_columns
-from kquery_spark.sources.parquet.column_reader import StoredColumn
+from kquery_spark.sources.parquet.column_reader import ColumnReader
 from kquery_spark.sources.parquet.file import OpenFile
 from kquery_spark.sources.parquet.open_files import open_file
 from kquery_spark.sources.parquet.source import parquet_source
@@ -95,7 +95,7 @@ def selections(rows: int) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
 def assert_equal_to_pyarrow(opened: OpenFile, kernels: ModuleType, *, read: set[str]) -> None:
     """Compares all rows and selections of each column and row group. read: the columns that the loops must read."""
     for group, (rows, _) in enumerate(opened.groups):
-        columns = opened.stored_columns(group, opened.schema.names, kernels)
+        columns = opened.column_readers(group, opened.schema.names, kernels)
         for name in opened.schema.names:
             expected = as_read(opened.read(group, [name]).column(0))
             found = columns[name].read() if name in columns else None
@@ -141,7 +141,7 @@ def test_row_groups_of_all_sizes_are_read_as_by_pyarrow(tmp_path, kernels, row_g
     opened = write(tmp_path / "f.parquet", rows, row_group_size=row_group_size, data_page_size=1 << 20)
     names = {"i", "l", "runs", "s", "d"}
     for group in range(min(3, len(opened.groups))):
-        columns = opened.stored_columns(group, sorted(names), kernels)
+        columns = opened.column_readers(group, sorted(names), kernels)
         for name, column in columns.items():
             found = column.read()
             assert found is not None
@@ -205,8 +205,8 @@ def test_damaged_pages_are_errors_or_what_pyarrow_reads(tmp_path, kernels, codec
         changed = tmp_path / f"{number}.parquet"
         changed.write_bytes(bad)
         opened, name = open_file(parquet_source([str(changed)]).files[0]), rows.schema.names[index]
-        found = opened.stored_columns(0, [name], kernels)[name].read()
-        few = opened.stored_columns(0, [name], kernels)[name].read(np.arange(0, 1500, 100))
+        found = opened.column_readers(0, [name], kernels)[name].read()
+        few = opened.column_readers(0, [name], kernels)[name].read(np.arange(0, 1500, 100))
         try:
             expected = as_read(opened.read(0, [name]).column(0))
         except SourceError:
@@ -237,13 +237,13 @@ def test_queries_give_the_same_rows_with_and_without_loops(tmp_path, monkeypatch
     monkeypatch.setattr(split_columns, "_MIN_INDEXED_ROWS", 0)
     write(tmp_path / "f.parquet", table(0.1))
     used: list[bool] = []
-    real = StoredColumn.read
+    real = ColumnReader.read
 
-    def read(self: StoredColumn, rows: Any = None) -> Any:
+    def read(self: ColumnReader, rows: Any = None) -> Any:
         used.append(rows is not None)
         return real(self, rows)
 
-    monkeypatch.setattr(StoredColumn, "read", read)
+    monkeypatch.setattr(ColumnReader, "read", read)
 
     def answer() -> pa.Table:
         context = kq.ExecutionContext()
@@ -262,7 +262,7 @@ def test_queries_give_the_same_rows_with_and_without_loops(tmp_path, monkeypatch
 
 def test_the_values_of_null_rows_are_zero(tmp_path, kernels):
     opened = write(tmp_path / "f.parquet", table(0.5), row_group_size=ROWS)
-    found = opened.stored_columns(0, ["l"], kernels)["l"].read()
+    found = opened.column_readers(0, ["l"], kernels)["l"].read()
     assert found is not None
     values = np.frombuffer(found.buffers()[1], np.int64)
     assert not values[pc.is_null(found).to_numpy(zero_copy_only=False)].any()
@@ -271,12 +271,14 @@ def test_the_values_of_null_rows_are_zero(tmp_path, kernels):
 @pytest.mark.parametrize(("header", "is_sound"), [(0x05, True), (0x07, False)])
 def test_a_packed_run_has_to_be_complete(header: int, is_sound: bool) -> None:
     """Spark and pyarrow refuse a run whose bytes end early, even if the missing values belong to no row."""
-    from kquery_spark.kernels.loops.parquet import flags_of
-    from kquery_spark.kernels.loops.parquet_values import unpack_indices
+    from kquery_spark.kernels.loops.parquet_runs import unpack_flags, unpack_indices
 
     data = np.array(
         [header, 0xFF, 0xFF], np.uint8
     )  # two groups of eight ones, or three groups without the last byte
-    ones = flags_of(data, np.uint64(0), np.uint64(3), np.empty(16, np.uint8))
-    largest = unpack_indices(data, 0, 3, 1, 16, np.empty(24, np.uint32))
-    assert (ones, largest) == ((16, 1) if is_sound else (-1, -1))
+    start, end, one_bit, entries = np.uint64(0), np.uint64(3), np.uint64(1), np.uint64(2)
+    ones = unpack_flags(data, start, end, np.empty(16, np.uint8))
+    indices = np.empty(16, np.uint32)
+    assert unpack_indices(data, start, end, one_bit, entries, indices) == is_sound
+    assert ones == (16 if is_sound else -1)
+    assert not is_sound or indices.tolist() == [1] * 16

@@ -105,8 +105,10 @@ def test_row_groups_without_rows(s3_endpoint, tmp_path):
 def test_columns_with_dictionaries_are_read_as_codes(contexts, monkeypatch):
     assert FILE_LOOPS.compile_now() is not None
     asked = []
-    real = column_reader.StoredColumn.packed
-    monkeypatch.setattr(column_reader.StoredColumn, "packed", lambda self: asked.append(self) or real(self))
+    real = column_reader.ColumnReader.packed_indices
+    monkeypatch.setattr(
+        column_reader.ColumnReader, "packed_indices", lambda self: asked.append(self) or real(self)
+    )
     contexts[1].sql("SELECT sum(id) FROM t WHERE some = 3").collect()
     assert asked
 

@@ -27,7 +27,7 @@ def wide_table(rows=50_000):
 
 def chunks_of(metadata, group, columns):
     paths = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
-    return StoredChunks(metadata, paths).of(group, columns)
+    return StoredChunks(metadata, paths).byte_ranges(group, columns)
 
 
 def system_bytes():

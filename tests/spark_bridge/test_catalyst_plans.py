@@ -14,7 +14,7 @@ from kquery_spark.runtime.spark.worker import RowExchange, StageTask
 from kquery_spark.sources.object_stores.s3 import S3Store
 from kquery_spark.spark_bridge.plan import catalyst_plans as plans_module
 from kquery_spark.spark_bridge.plan.catalyst_plans import SparkPlans
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.interpreter import interpreter_of
 from tests.conftest import SPARK_VERSION
 from tests.support.s3 import SECRET
@@ -42,7 +42,7 @@ def plans(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> SparkPlans:
     interpreter = interpreter_of(context)
     monkeypatch.setattr(context, "pythonExec", interpreter.executable)
     monkeypatch.setattr(context, "environment", interpreter.environment_with(context.environment))
-    return SparkPlans(bridge(spark))
+    return SparkPlans(get_bridge(spark))
 
 
 def mapped(plans: SparkPlans, child: Any, schema: StructType) -> Any:

@@ -60,6 +60,19 @@ def test_an_error_of_the_query_has_sparks_error_class(spark, data, sql, error):
     assert engine_failure(raised) is None
 
 
+def test_a_worker_that_cannot_start_is_a_failure_of_the_engine():
+    text = (
+        "An error occurred while calling o1.getResult.\n"
+        ": org.apache.spark.SparkException: Exception thrown in awaitResult: \n"
+        "\tat org.apache.spark.util.SparkThreadUtils$.awaitResult(SparkThreadUtils.scala:70)\n"
+        "Caused by: java.io.IOException: Stream closed\n"
+        "\tat java.base/java.io.DataOutputStream.flush(DataOutputStream.java:128)\n"
+        "\tat org.apache.spark.api.python.PythonWorkerFactory.create(PythonWorkerFactory.scala:174)\n"
+    )
+    assert engine_failure(RuntimeError(text)) == "Caused by: java.io.IOException: Stream closed"
+    assert engine_failure(RuntimeError(text.replace("PythonWorkerFactory", "PythonRunner"))) is None
+
+
 def test_a_file_that_changed_since_planning_is_noticed(spark, data):
     frame = fast(spark, data)
     text = data.read_bytes()

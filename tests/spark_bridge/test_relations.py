@@ -105,7 +105,7 @@ def test_what_only_spark_can_read(spark, leaf, tmp_path):
     spark.range(3).selectExpr("cast(id as string) s").write.text(path)
     found = leaf(spark.read.text(path))
     assert isinstance(found, OtherRelation)
-    assert found.reason == "files of TextFileFormat are read by Spark"
+    assert found.reason == "files of TextFileFormat are not supported"
     cached = spark.range(3).cache()
     try:
         assert isinstance(leaf(cached), OtherRelation)

@@ -11,7 +11,7 @@ from kquery_spark.fuzz.settings import applied
 from kquery_spark.kernels import zones
 from kquery_spark.kernels.zones import ZoneTable, table_of_this_machine
 from kquery_spark.spark_bridge.session import zone_rules
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 from kquery_spark.verify import compare_tables
 
@@ -62,7 +62,7 @@ def test_whatever_this_machine_says_the_jvm_is_followed(spark, monkeypatch, plan
     monkeypatch.setattr(zone_rules, "_followed", set())
     monkeypatch.setattr(zone_rules, "table_of_this_machine", lambda name: planted(known))
     monkeypatch.setattr(zones, "_adopted", {})
-    follow_zone(bridge(spark).jvm, zone)
+    follow_zone(get_bridge(spark).jvm, zone)
     assert zones._adopted[zone] == known
     assert zones.adopted_tables_in(b"... America/New_York ...") == (known,)
     assert zones.adopted_tables_in(b"... America/New ...") == ()

@@ -274,8 +274,8 @@ def _checked(value: Any) -> str:
         seen.add(id(each))
         if type(each) is tuple:
             waiting += each
-        elif type(each) in registry().forms:
-            waiting += registry().forms[type(each)].values(each)
+        elif type(each) in registry().formats:
+            waiting += registry().formats[type(each)].values(each)
         elif not isinstance(each, _PLAIN):
             return f"decoded: holds a {type(each).__name__}"
     data = to_bytes(value)

@@ -109,7 +109,7 @@ PLAIN = st.one_of(
     st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.decimals(), st.tuples(st.integers(), st.none()),
 )  # fmt: skip
 BASES: dict[type, list[type]] = {
-    base: [c for c in registry().forms if issubclass(c, base)]
+    base: [c for c in registry().formats if issubclass(c, base)]
     for base in (Expr, LogicalPlan, PhysicalPlan, Source)
 }
 
@@ -178,7 +178,9 @@ def house_classes() -> list[type]:
 
 @pytest.mark.parametrize("cls", house_classes(), ids=lambda c: c.__name__)
 def test_every_plan_class_is_on_the_allow_list(cls: type) -> None:
-    assert cls in registry().forms or getattr(cls, "__abstractmethods__", None), f"{cls} cannot be serialized"
+    assert cls in registry().formats or getattr(cls, "__abstractmethods__", None), (
+        f"{cls} cannot be serialized"
+    )
 
 
 @pytest.mark.parametrize("name", sorted(registry().by_name))

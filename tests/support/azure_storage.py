@@ -31,7 +31,7 @@ def azure_server() -> Iterator[str]:
     """The server's address, as long as the block runs; skips the test where the server is not installed."""
     command = shutil.which(_COMMAND)
     if command is None:
-        pytest.skip(f"there is no {_COMMAND}: npm install -g azurite")
+        pytest.skip(f"{_COMMAND} is not installed: npm install -g azurite")
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     options = ("--inMemoryPersistence", "--skipApiVersionCheck", "--silent", "--disableTelemetry")

@@ -282,7 +282,7 @@ def spark(
 
     library = LIBRARIES[table_format].get(SPARK_VERSION)
     if library is None:
-        pytest.skip(f"there is no JAR of {table_format} for Spark {pyspark.__version__}")
+        pytest.skip(f"{table_format} has no JAR for Spark {pyspark.__version__}")
     try:
         jars = [_jar(coordinates) for coordinates in library.jars]
     except Unreachable as error:

@@ -13,7 +13,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.relations import delta_snapshots
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
 from kquery_spark.spark_bridge.relations.delta_snapshots import DeltaSnapshots
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.accelerate.checks import check
 from tests.table_formats.queries import GROUPED, ROWS, whole
 
@@ -29,7 +29,7 @@ def _jobs(spark: Any) -> set[int]:
 
 def _pinned(frame: Any) -> DeltaSnapshots | None:
     """The snapshots that planning takes of a query's tables; None where Delta takes them."""
-    return spark_plan(frame, bridge(frame.sparkSession)).delta_snapshots
+    return spark_plan(frame, get_bridge(frame.sparkSession)).delta_snapshots
 
 
 @pytest.mark.essential
@@ -49,28 +49,28 @@ def test_planning_lists_a_snapshot_once(spark, table):
 
 def test_all_scans_of_a_table_read_one_snapshot(spark, table):
     name = table(ROWS)
-    link = bridge(spark)
+    bridge = get_bridge(spark)
     frame = spark.sql(f"SELECT a.k, count(*) FROM {name} a JOIN {name} b ON a.id = b.id + 1 GROUP BY a.k")
-    leaves = link.analyzed(frame).collectLeaves()
+    leaves = bridge.analyzed(frame).collectLeaves()
     one, other = (leaves.apply(i).relation().location() for i in range(2))
 
     def paths_of(snapshots: DeltaSnapshots, index: Any) -> tuple[Any, ...]:
-        return snapshots.files(index, lambda directories: tuple(link.jvm.strings(directories)))
+        return snapshots.files(index, lambda directories: tuple(bridge.jvm.strings(directories)))
 
-    snapshots = DeltaSnapshots(link.jvm, "UTC")
+    snapshots = DeltaSnapshots(bridge.jvm, "UTC")
     assert snapshots.pin([leaves])
     pinned = paths_of(snapshots, one)
     spark.sql(f"INSERT INTO {name} SELECT id, 100L, 'new', 0.5D FROM range(10)")
     assert paths_of(snapshots, other) == pinned
-    assert paths_of(DeltaSnapshots(link.jvm, "UTC"), other) != pinned
+    assert paths_of(DeltaSnapshots(bridge.jvm, "UTC"), other) != pinned
 
 
 def test_a_table_that_changes_while_it_is_listed(spark, table):
     name = table(ROWS)
-    link = bridge(spark)
+    bridge = get_bridge(spark)
     frame = spark.sql(GROUPED.format(t=name))
-    index = link.analyzed(frame).collectLeaves().apply(0).relation().location()
-    snapshots = DeltaSnapshots(link.jvm, "UTC")
+    index = bridge.analyzed(frame).collectLeaves().apply(0).relation().location()
+    snapshots = DeltaSnapshots(bridge.jvm, "UTC")
     snapshot = snapshots._snapshot(index)
     spark.sql(f"INSERT INTO {name} SELECT id, 100L, 'new', 0.5D FROM range(10)")
     with pytest.raises(Unsupported, match="changed while its files were listed"):
@@ -114,7 +114,7 @@ def test_settings_of_the_session_stay_and_are_followed(spark, table):
     spark.conf.set(EXCLUDED, rule)
     try:
         frame = spark.sql(f"SELECT k, count(*) FROM {name} WHERE id > 1 + 2 GROUP BY k")
-        plan = spark_plan(frame, bridge(spark))
+        plan = spark_plan(frame, get_bridge(spark))
         assert plan.delta_snapshots is not None
         assert "cast(" in plan.optimized.toString()
         assert spark.conf.get(EXCLUDED) == rule

@@ -54,7 +54,7 @@ def test_a_context_on_spark_reads_as_spark_does(spark, bucket):
         ("fs.gs.encryption.key", "a-secret-key", "while fs.gs.encryption.key is set"),
         ("google.cloud.proxy.address", "localhost:1", "while fs.gs.proxy.address is localhost:1"),
         ("fs.gs.storage.http.headers.x-goog-user", "x", "while fs.gs.storage.http.headers.* are set"),
-        ("fs.gs.impl", "com.example.FileSystem", "files of the filesystem gs: are read by Spark"),
+        ("fs.gs.impl", "com.example.FileSystem", "files of the filesystem gs: are not supported"),
     ],
 )
 def test_what_arrow_cannot_follow_stays_with_spark(spark, bucket, setting, value, sentence):

@@ -14,7 +14,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.errors import KQueryError
 from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.support.hdfs import Cluster, hdfs_cluster
@@ -181,11 +181,11 @@ def test_frames_are_written_while_enabled(spark, cluster):
 
 
 def test_a_path_without_a_scheme_is_of_the_default_filesystem(spark, cluster):
-    link = bridge(spark)
-    assert HadoopPaths(link.hadoop_configuration, link.jvm, lambda: True).engine_path("/x") == "/x"
+    bridge = get_bridge(spark)
+    assert HadoopPaths(bridge.hadoop_configuration, bridge.jvm, lambda: True).engine_path("/x") == "/x"
     spark.conf.set("fs.defaultFS", f"{cluster.root}/")
     try:
-        paths = HadoopPaths(link.hadoop_configuration, link.jvm, lambda: True)
+        paths = HadoopPaths(bridge.hadoop_configuration, bridge.jvm, lambda: True)
         assert paths.engine_path("/x") == f"{cluster.root}/x"
     finally:
         spark.conf.unset("fs.defaultFS")
@@ -281,7 +281,7 @@ def test_no_client_or_another_user(spark, directory, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setenv("HADOOP_USER_NAME", "somebody")
         (reason,) = declined(frame)
-        assert "and the engine would as somebody" in reason
+        assert "and the engine would read them as somebody" in reason
     check(frame, coverage=1.0)
 
 
@@ -312,7 +312,7 @@ def test_more_files_than_the_driver_can_look_at_are_sparks(spark, cluster, direc
     session, view = _mounted(spark, {"linkFallback": f"{cluster.root}/"})
     mounted = session.read.parquet(f"{view}/a b%20c/partitioned").groupBy("k").count()
     for frame in (spark.sql(GROUPED.format(t=table)), mounted):
-        assert any("take the driver too long" in reason for reason in declined(frame))
+        assert any("the driver would take too long" in reason for reason in declined(frame))
 
 
 @pytest.mark.parametrize("name", ["delta.`hdfs://minidfs-ns/delta/t`", "on_hdfs.db.t"])

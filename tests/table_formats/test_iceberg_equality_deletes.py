@@ -131,7 +131,7 @@ def test_doubles_and_dropped_columns_are_sparks(spark: Any, table: Any) -> None:
     delete_by_values(spark, name, ["d"], [[1.0], [2.0]])
     frame = spark.sql(GROUPED.format(t=name))
     check(frame)
-    assert any("by values of d" in sentence for _, sentence in kq.explain(frame).reasons)
+    assert any("equality deletes by d, a" in sentence for _, sentence in kq.explain(frame).reasons)
 
 
 def test_writes_of_a_table_with_such_deletes(spark: Any, table: Any) -> None:

@@ -12,7 +12,7 @@ import pytest
 import kquery_spark as kq
 from kquery_spark.sources.hadoop import hdfs
 from kquery_spark.sources.hadoop.kerberos import TOKEN_FILE, default_principal
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.accelerate.checks import check
 from tests.support import kerberos
 from tests.support.hdfs import SERVICE, Cluster
@@ -65,24 +65,24 @@ def test_other_logins_stay_with_spark(spark, logged_in, table, monkeypatch, tmp_
     logged_in.realm.log_in(kerberos.SERVICE, tmp_path / "other")
     with monkeypatch.context() as patch:
         patch.setenv("KRB5CCNAME", f"FILE:{tmp_path}/other")
-        sentence = f"reads them as {kerberos.USER} and the engine would as {kerberos.SERVICE}"
+        sentence = f"reads them as {kerberos.USER}, and the engine would read them as {kerberos.SERVICE}"
         assert any(sentence in reason for reason in declined(spark, table))
     with monkeypatch.context() as patch:
         patch.setattr("kquery_spark.spark_bridge.jvm.calls.Jvm.is_local", lambda _: False)
-        assert any(f"no delegation token of {SERVICE}" in reason for reason in declined(spark, table))
+        assert any(f"without a delegation token for {SERVICE}" in reason for reason in declined(spark, table))
     check_queries(spark, table)
 
 
 def test_delegation_tokens(spark, logged_in, table, monkeypatch, tmp_path):
-    """As on YARN: Spark's login has tokens, and there are no tickets any more, as if the driver had logged in by a keytab."""
-    link = bridge(spark)
+    """As on YARN: Spark's login has tokens but no tickets, as if the driver had logged in by a keytab."""
+    bridge = get_bridge(spark)
     hadoop = spark.sparkContext._jvm.org.apache.hadoop
     user = hadoop.security.UserGroupInformation.getCurrentUser()
     tokens = hadoop.security.Credentials()
     for root in (logged_in.root, logged_in.host):
         path = hadoop.fs.Path(root)
-        path.getFileSystem(link.hadoop_configuration()).addDelegationTokens("nobody", tokens)
-    tokens.writeTokenStorageFile(hadoop.fs.Path(f"file://{tmp_path}/tokens"), link.hadoop_configuration())
+        path.getFileSystem(bridge.hadoop_configuration()).addDelegationTokens("nobody", tokens)
+    tokens.writeTokenStorageFile(hadoop.fs.Path(f"file://{tmp_path}/tokens"), bridge.hadoop_configuration())
     tickets = Path(os.environ["KRB5CCNAME"].removeprefix("FILE:"))
     shutil.move(tickets, tmp_path / "tickets")
     hdfs._filesystem.cache_clear()  # its connections have logged in by tickets

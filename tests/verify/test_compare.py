@@ -106,7 +106,7 @@ def test_schemas_are_compared():
 
 
 def test_row_counts_are_compared():
-    assert differ(table(a=[1]), table(a=[1, 1])) == ["Spark gives 1 rows, the engine 2"]
+    assert differ(table(a=[1]), table(a=[1, 1])) == ["Spark returns 1 rows, the engine 2"]
     assert differ(table(a=[1])[:0], table(a=[1])[:0]) == []
 
 

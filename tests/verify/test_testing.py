@@ -53,7 +53,7 @@ def test_a_different_value_is_shown_beside_the_right_one(spark, planted):
 
 def test_missing_and_extra_rows_are_shown(spark, planted):
     planted(lambda f: f.where("k <> 3"))
-    with pytest.raises(DataFramesNotEqualError, match=r"(?s)Spark gives 5 rows, the engine 4.*k=3.*None"):
+    with pytest.raises(DataFramesNotEqualError, match=r"(?s)Spark returns 5 rows, the engine 4.*k=3.*None"):
         assert_same_as_spark(QUERY)
     planted(lambda f: f.union(f.where("k = 2")))
     with pytest.raises(DataFramesNotEqualError, match=r"(?s)the engine 6.*None.*k=2"):

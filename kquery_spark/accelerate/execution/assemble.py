@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from kquery_spark.accelerate.execution.dataframe import EngineFrame
 from kquery_spark.accelerate.execution.execution import Execution, PlacedQuery
-from kquery_spark.accelerate.planning.decision import crosses_as_arrow, fits_driver
+from kquery_spark.accelerate.planning.decision import fits_driver, is_collectable_as_arrow
 from kquery_spark.accelerate.planning.import_subtrees import Position, position_below
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery
@@ -42,39 +42,62 @@ def assemble(
     if not parts:
         return planned.frame
 
-    def placed(build: Callable[[], DataFrame], instead: str) -> DataFrame | None:
-        try:
-            return build()
-        except Exception as error:
-            if not rescue:
-                raise
-            warn_user(f"the engine could not place its stages, so {instead}: {type(error).__name__}: {error}")
-            return None
-
-    def build(shared_sort: bool) -> DataFrame:
-        if planned.snapshot is not None and not shared_sort:
-            return planned.frame  # the tables may change before an action runs on the resulting DataFrame
-        placed_parts = [p if shared_sort else p.in_any_order for p in parts]
-        possible = {p.position: p for p in placed_parts if p is not None}
-        if driver_only or len(possible) < len(placed_parts):
-            return planned.frame
-        frame = placed(_Assembler(planned, possible, metrics).whole, "Spark runs the query")
-        return planned.frame if frame is None else frame
-
+    frame = partial(_frame, planned, parts, rescue, metrics, driver_only)
+    in_order, any_order = cache(partial(frame, shared_sort=True)), partial(frame, shared_sort=False)
     driver, payloads = None, None
     if metrics is None and planned.whole:
-        (part,), link, schema = parts, planned.bridge, planned.frame.schema
+        (part,) = parts
         if fits_driver(planned, part):
-            driver = DriverExecutor(link, part.compiled, schema, lambda: part.threaded)
-        if crosses_as_arrow(part) and not (driver_only and driver):
-            frame = partial(
-                payload_frame, link, part.compiled.graph, planned.config, part.imported.broadcasts
-            )
-            placed_frame = partial(placed, frame, "Spark collects the rows")
-            payloads = Payloads(placed_frame, part.compiled.physical.schema, schema)
-    in_order, any_order = cache(partial(build, True)), partial(build, False)
+            driver = _driver_executor(planned, part)
+        if is_collectable_as_arrow(part) and not (driver_only and driver):
+            payloads = _payloads(planned, part, rescue)
     placement = PlacedQuery(planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver)
     return EngineFrame(Execution(placement, rescue, renew))
+
+
+def _frame(
+    planned: PlannedQuery,
+    parts: Sequence[Part],
+    rescue: bool,
+    metrics: Metering | None,
+    driver_only: bool,
+    shared_sort: bool,
+) -> DataFrame:
+    """Return the query's DataFrame with the engine's parts in it; the original one if Spark has to run the query."""
+    if planned.snapshot is not None and not shared_sort:
+        return planned.frame  # the tables may change before an action runs on the resulting DataFrame
+    placed_parts = [p if shared_sort else p.for_unordered_consumer for p in parts]
+    possible = {p.position: p for p in placed_parts if p is not None}
+    if driver_only or len(possible) < len(placed_parts):
+        return planned.frame
+    frame = _built(_Assembler(planned, possible, metrics).whole, rescue, "Spark runs the query")
+    return planned.frame if frame is None else frame
+
+
+def _driver_executor(planned: PlannedQuery, part: Part) -> DriverExecutor:
+    return DriverExecutor(planned.bridge, part.compiled, planned.frame.schema, lambda: part.threaded)
+
+
+def _payloads(planned: PlannedQuery, part: Part, rescue: bool) -> Payloads:
+    """Return the rows of a whole query as Arrow payloads, which the driver collects faster than Spark's rows."""
+    build = partial(
+        payload_frame, planned.bridge, part.compiled.graph, planned.config, part.imported.broadcasts
+    )
+    frame = partial(_built, build, rescue, "Spark collects the rows")
+    return Payloads(frame, part.compiled.physical.schema, planned.frame.schema)
+
+
+def _built(build: Callable[[], DataFrame], rescue: bool, instead: str) -> DataFrame | None:
+    """Build a DataFrame. If that fails and ``rescue`` is set, warn what happens ``instead`` and return None."""
+    try:
+        return build()
+    except Exception as error:
+        if not rescue:
+            raise
+        warn_user(
+            f"the engine could not add its stages to Spark's plan, so {instead}: {type(error).__name__}: {error}"
+        )
+        return None
 
 
 class _Assembler:
@@ -99,17 +122,17 @@ class _Assembler:
         planned = self._planned
         inputs = {}
         for handover in part.imported.inputs:
-            at = position_below(part.node, part.position, handover.node)
+            position = position_below(part.node, part.position, handover.node)
             plan = self._catalyst(handover.node)
-            if at is not None:  # None: in a subquery's plan, which has no parts of its own
-                plan = self.subtree(plan, at)
+            if position is not None:  # None: in a subquery's plan, which has no parts of its own
+                plan = self.subtree(plan, position)
             inputs[handover.key] = planned.bridge.frame(planned.bridge.columns(plan, handover.positions))
         index = [p.position for p in planned.parts].index(part.position)
         meter = self._metrics.part(index) if self._metrics is not None else None
-        link = planned.bridge
-        output = link.analyzed(original).output()
+        bridge = planned.bridge
+        output = bridge.analyzed(original).output()
         return to_dataframe(
-            link,
+            bridge,
             part.compiled.graph,
             original.schema,
             planned.config,
@@ -119,18 +142,18 @@ class _Assembler:
             part.imported.broadcasts,
         )
 
-    def subtree(self, plan: Any, at: Position) -> Any:
+    def subtree(self, plan: Any, position: Position) -> Any:
         """Return Spark's plan at a position, with the highest parts in it replaced; ``part`` replaces those below them."""
-        below = [p for p in self._parts if p[: len(at)] == at]
+        below = [p for p in self._parts if p[: len(position)] == position]
         # A position is a path of child indexes, so an ancestor's position is a prefix of it.
         highest = [p for p in below if not any(q != p and p[: len(q)] == q for q in below)]
         if not highest:
             return plan
         frames = {}
-        for position in highest:
-            part = self._parts[position]
+        for part_position in highest:
+            part = self._parts[part_position]
             original = self._planned.bridge.frame(self._catalyst(part.node))
-            frames[position[len(at) :]] = self.part(part, original)
+            frames[part_position[len(position) :]] = self.part(part, original)
         return self._planned.bridge.replaced(plan, frames)
 
     def _catalyst(self, node: CatalystNode) -> Any:

@@ -30,9 +30,9 @@ from kquery_spark.spark_bridge.ui.job_descriptions import job_description
 R = TypeVar("R")
 
 _MAX_DESCRIPTION_LENGTH = 200
-# Actions that use the DataFrame's own physical plan. Spark makes this plan, and lists its files, in the first such action
-# and reuses it. All other actions make a new plan each time, and so see changes of the tables.
-_BY_OWN_PLAN = frozenset({"collect", "toArrow", "toPandas"})
+# Actions that reuse the DataFrame's physical plan. Spark creates this plan, and lists its files, in the first such action.
+# All other actions plan the query each time, so they see changes of the tables.
+_PLAN_REUSING_ACTIONS = frozenset({"collect", "toArrow", "toPandas"})
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Execution(FrameRows):
         self._exceeds_driver = False
         self._renew = renew
         self._base_frame: DataFrame | None = None
-        self._own: PlacedQuery | None = None
+        self._reused_placement: PlacedQuery | None = None
 
     @property
     @override
@@ -88,7 +88,7 @@ class Execution(FrameRows):
         )
 
     def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
-        """Return the result of ``engine`` or, if it fails and the action may run again, of ``spark``.
+        """Return the result of ``engine`` or, if it fails and the action may run run_on_spark, of ``spark``.
 
         After ``spark.stop()`` only Spark runs the action, and raises its error: the engine in the driver could still answer.
         """
@@ -101,14 +101,16 @@ class Execution(FrameRows):
 
         return self._watched(action, placed, spark if self.rescue else None, lambda: self._place)
 
-    def write(self, run: Callable[[], R], again: Callable[[], R] | None) -> R:
-        """Run a write by ``run``; if the engine fails, ``again`` runs it with Spark's rows (None: it must not run twice)."""
+    def write(self, run: Callable[[], R], run_on_spark: Callable[[], R] | None) -> R:
+        """Run a write by ``run``; if the engine fails, ``run_on_spark`` runs it again (None: it must not run twice)."""
 
         def described() -> R:
             with self._described_jobs():
                 return run()
 
-        return self._watched("write", described, again, lambda: "tasks" if self.placement.parts else "spark")
+        return self._watched(
+            "write", described, run_on_spark, lambda: "tasks" if self.placement.parts else "spark"
+        )
 
     def _watched(
         self, action: str, engine: Callable[[], R], spark: Callable[[], R] | None, place: Callable[[], Place]
@@ -159,20 +161,20 @@ class Execution(FrameRows):
         return job_description(self.original.sparkSession.sparkContext, description)
 
     def _renew_placement(self, action: str) -> None:
-        """Plan again if tables have changed: before each action, but only once for all actions in ``_BY_OWN_PLAN``.
+        """Plan again if tables have changed: before each action, but only once for all actions in ``_PLAN_REUSING_ACTIONS``.
 
         Spark itself behaves like this: it reuses the physical plan of the first such action.
         """
         if self.placement.planned.snapshot is None or self.cached:
             return
-        if action in _BY_OWN_PLAN and self._own is not None:
-            self.placement = self._own
+        if action in _PLAN_REUSING_ACTIONS and self._reused_placement is not None:
+            self.placement = self._reused_placement
             return
-        self.look_again()
-        if action in _BY_OWN_PLAN:
-            self._own = self.placement
+        self.replan_if_stale()
+        if action in _PLAN_REUSING_ACTIONS:
+            self._reused_placement = self.placement
 
-    def look_again(self) -> None:
+    def replan_if_stale(self) -> None:
         """Plan the query again if its catalog tables may have changed since planning."""
         snapshot = self.placement.planned.snapshot
         if snapshot is None or self._renew is None or self.cached or not snapshot.is_stale():
@@ -199,7 +201,7 @@ class Execution(FrameRows):
 
     def frame_to_write(self) -> DataFrame:
         """Return the DataFrame to write. Its plan contains the tables that the query reads, so Spark protects them."""
-        self.look_again()
+        self.replan_if_stale()
         return with_sources(self.frame(), self.original)
 
     def write_source(self) -> WriteSource:

@@ -41,5 +41,7 @@ def attempt(
     with bypass():
         result = spark()
     if mistake is not None:
-        warn_user(f"the engine failed in {action} where Spark does not, whose answer this is: {mistake}")
+        warn_user(
+            f"the engine failed in {action}, but Spark did not, so the result comes from Spark: {mistake}"
+        )
     return result

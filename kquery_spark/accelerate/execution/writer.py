@@ -23,7 +23,7 @@ from kquery_spark.spark_bridge.frames.intercepted_writer import (
 from kquery_spark.spark_bridge.relations.file_writes import (
     FILE_FORMATS,
     TRANSACTIONAL_FORMATS,
-    leaves_nothing,
+    cleans_up_after_failure,
     remove_empty,
     table_target,
 )
@@ -71,20 +71,20 @@ class WriteSource:
 
 def _write(source: WriteSource, write: Write) -> Any:
     spark, path = source.original.sparkSession, _path(write)
-    if path is not None and write.mode == "overwrite" and is_or_holds(path, source.files):
+    if path is not None and write.mode == "overwrite" and contains_any(path, source.files):
         return write.run_for(source.original)
 
     written = _format(spark, write) if source.may_run_again else None
-    if written is None or not leaves_nothing(spark, written, write.mode):
+    if written is None or not cleans_up_after_failure(spark, written, write.mode):
         return source.attempt(write.run, None)
 
-    def again() -> Any:
+    def run_on_spark() -> Any:
         is_transactional = written.lower() in TRANSACTIONAL_FORMATS
         if path is not None and write.mode not in ("overwrite", "append") and not is_transactional:
             remove_empty(spark, path)  # errorifexists and ignore would find the directory of the failed write
         return write.run_for(source.original)
 
-    return source.attempt(write.run, again)
+    return source.attempt(write.run, run_on_spark)
 
 
 def _path(write: Write) -> str | None:
@@ -106,7 +106,7 @@ def _format(spark: SparkSession, write: Write) -> str | None:
     return default if write.method in ("save", "saveAsTable") else write.method
 
 
-def is_or_holds(path: str, files: Sequence[str]) -> bool:
+def contains_any(path: str, files: Sequence[str]) -> bool:
     """True if one of the files is the path itself or below it."""
     local = local_path(path)
     if local is None:

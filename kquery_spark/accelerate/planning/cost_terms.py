@@ -71,9 +71,9 @@ class PartCosts:
             self._estimator.estimate(n).scanned for n in counted
         )
         self.reads_nothing = bool(counted) and self._reads_only(counted)
-        self._steps = [n for n in self._nodes if not _is_no_step(n)]
+        self._steps = [n for n in self._nodes if not _is_equally_fast(n)]
         self._calls = [n for n in self._nodes if n.calls_python]
-        self.only_passes_rows_on = not self._steps and not self._calls
+        self.is_row_wise = not self._steps and not self._calls
 
     def _reads_only(self, leaves: list[LogicalPlan]) -> bool:
         return len(leaves) == sum(1 for n in self._nodes if isinstance(n, Scan | Input))
@@ -156,7 +156,7 @@ class PartCosts:
 
         Exchanges for a sort (those with range bounds) do not count.
         """
-        width = self._text_width
+        width = self._string_width
         if width <= self._model.short_string_bytes:
             return 0.0
         exchanges = [
@@ -164,14 +164,21 @@ class PartCosts:
             for n, _ in walk_operators(self._query.physical)
             if isinstance(n, ExchangeExec) and not n.partitioning.bounds
         ]
-        rows = ((n.nbytes / row_width(n.schema)) * sum(map(_is_text, n.schema)) for n in exchanges)
+        rows = (
+            (n.nbytes / row_width(n.schema)) * sum(map(_is_string_or_binary, n.schema)) for n in exchanges
+        )
         return sum(rows) * width
 
     @property
-    def _text_width(self) -> float:
+    def _string_width(self) -> float:
         """Average bytes of a string in the columns of the scans."""
         scans = [n for n in self._nodes if isinstance(n, Scan)]
-        widths = [w for n in scans for f, w in zip(n.schema, stored_widths(n), strict=True) if _is_text(f)]
+        widths = [
+            w
+            for n in scans
+            for f, w in zip(n.schema, stored_widths(n), strict=True)
+            if _is_string_or_binary(f)
+        ]
         return sum(widths) / max(len(widths), 1)
 
     @cached_property
@@ -196,7 +203,7 @@ class PartCosts:
 def arrow_result_saves(plan: LogicalPlan, rows: float, model: CostModel) -> float:
     """Return the seconds saved by collecting the rows of a scan as Arrow; negative if strings are long."""
     columns = zip(plan.schema, stored_widths(plan), strict=True)
-    strings = sum(width for field, width in columns if _is_text(field))
+    strings = sum(width for field, width in columns if _is_string_or_binary(field))
     a_row = len(plan.schema) * model.arrow_value_seconds - strings * model.arrow_string_byte_seconds
     scans = [n for n in walk_plan(plan) if isinstance(n, Scan) and n.filters]
     filtered = sum(map(_filtered_bytes, scans)) * model.decoded_byte_seconds
@@ -225,7 +232,7 @@ def _is_number(dtype: pa.DataType) -> bool:
     return t.is_integral(dtype) or t.is_fractional(dtype)
 
 
-def _is_no_step(node: LogicalPlan) -> bool:
+def _is_equally_fast(node: LogicalPlan) -> bool:
     """True if Spark and the engine take about the same time for a node, because it handles each row by itself."""
     return node.is_row_wise or isinstance(node, Generate | Limit | MapPython)
 
@@ -234,5 +241,5 @@ def _is_counted(node: LogicalPlan) -> bool:
     return isinstance(node, Scan) and isinstance(node.source, RangeSource | MemorySource)
 
 
-def _is_text(field: pa.Field) -> bool:
+def _is_string_or_binary(field: pa.Field) -> bool:
     return field.type in (t.STRING, t.BINARY)

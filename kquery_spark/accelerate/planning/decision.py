@@ -57,10 +57,16 @@ def fits_driver(planned: PlannedQuery, part: Part) -> bool:
     """
     graph = part.compiled.graph
     little = len(graph.result.tasks) == 1 and graph.gathered < planned.config.driver_bytes
-    return planned.whole and little and crosses_as_arrow(part) and part.is_bounded and not part.exceeds_driver
+    return (
+        planned.whole
+        and little
+        and is_collectable_as_arrow(part)
+        and part.is_bounded
+        and not part.exceeds_driver
+    )
 
 
-def crosses_as_arrow(part: Part) -> bool:
+def is_collectable_as_arrow(part: Part) -> bool:
     """True if the rows can be collected as Arrow.
 
     PySpark's Arrow collect loses the row count of rows without columns, and has no type for year-month intervals.
@@ -72,7 +78,8 @@ def crosses_as_arrow(part: Part) -> bool:
 def _saves_as_arrow(planned: PlannedQuery, part: Part) -> bool:
     query = part.compiled
     return (
-        crosses_as_arrow(part) and arrow_result_saves(query.optimized, query.estimate.rows, planned.cost) > 0
+        is_collectable_as_arrow(part)
+        and arrow_result_saves(query.optimized, query.estimate.rows, planned.cost) > 0
     )
 
 
@@ -89,7 +96,7 @@ def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
     )
     if costs.rows_handed_over:
         numbers += f", about {costs.rows_handed_over:,.0f} rows handed over"
-    if costs.only_passes_rows_on:
+    if costs.is_row_wise:
         return Decision(
             False, f"Not accelerated: a scan and a filter only, so no gain is expected ({numbers})."
         )
@@ -114,6 +121,6 @@ def _in_workers(planned: PlannedQuery, part: Part) -> Decision:
         beyond = (
             " Operations on top of the result run in Spark, because the tables may change before they run."
         )
-    elif part.only_shared:
+    elif part.needs_shared_sort:
         beyond = " Operations on top of the sorted result run in Spark (spark.kquery.sortRows)."
     return Decision(True, f"The engine should win: {numbers}.{beyond}", terms=costs.terms)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from kquery_spark.frontends.catalyst.importer import PASS_ROWS_ON
+from kquery_spark.frontends.catalyst.importer import ROW_WISE_CLASSES
 from kquery_spark.spark_bridge.plan.plan_shape import has_subqueries, leaf_bytes, node_names
 from kquery_spark.spark_bridge.session.bridge import Bridge
 
 # Nodes for which ``decide`` never expects a gain, or that the importer declines.
-_PASS_ROWS_ON = PASS_ROWS_ON | {
+_ROW_WISE_NODES = ROW_WISE_CLASSES | {
     *("LogicalRDD", "ExternalRDD", "InMemoryRelation", "DataSourceV2ScanRelation"),
     *("Generate", "LocalLimit", "GlobalLimit"),
 }
@@ -27,28 +27,28 @@ _IN_DRIVER = frozenset(
 _COLLECTABLE_AS_ARROW = frozenset({"LogicalRelation", "Project", "Filter"})
 
 
-def nothing_to_win(link: Bridge, plan: Any) -> bool:
-    """True if the node names of an optimized plan show that the engine cannot save time on any node."""
-    jvm = link.jvm
+def cannot_gain(bridge: Bridge, plan: Any) -> bool:
+    """True if the node names of an optimized plan show that the engine cannot save time with any node."""
+    jvm = bridge.jvm
     if has_subqueries(jvm, plan):
         return False
     nodes = node_names(jvm, plan)
-    passed = _PASS_ROWS_ON.issuperset(nodes)
-    if not passed and not _first_of_a_file(nodes):
+    is_row_wise = _ROW_WISE_NODES.issuperset(nodes)
+    if not is_row_wise and not _is_top_k_of_a_file(nodes):
         return False  # a node may save time, so planning goes on
     if not _IN_DRIVER.issuperset(nodes):
-        return True  # only passes rows on, and cannot run in the driver
+        return True  # no gain is expected, and the driver cannot run the plan
     size = leaf_bytes(plan)
-    config, costs = link.config_and_costs()
+    config, costs = bridge.config_and_costs()
     if size < config.driver_bytes * costs.file_bytes_per_decoded_byte:
         return False  # small enough for the driver
-    if passed:
+    if is_row_wise:
         return not _COLLECTABLE_AS_ARROW.issuperset(nodes)
     # a top-k over fewer bytes cannot save as much time as planning and a stage cost
     return size <= costs.min_top_k_bytes * costs.least_file_bytes_per_decoded_byte
 
 
-def _first_of_a_file(nodes: list[str]) -> bool:
+def _is_top_k_of_a_file(nodes: list[str]) -> bool:
     """True if the nodes, from the top down, are a limit over a sort over a file scan."""
     if nodes[:2] != ["GlobalLimit", "LocalLimit"] or nodes[-1] != "LogicalRelation" or "Sort" not in nodes:
         return False

@@ -12,7 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.frontends.catalyst.importer import Imported, Importer, does_work, may_work
+from kquery_spark.frontends.catalyst.importer import (
+    Imported,
+    Importer,
+    does_more_than_scan,
+    may_do_more_than_scan,
+)
 from kquery_spark.frontends.catalyst.partition_dependence import partition_dependence
 from kquery_spark.frontends.catalyst.plans.context import Declined
 from kquery_spark.frontends.catalyst.spark_query import SparkQuery
@@ -95,9 +100,9 @@ def _search(
     """Search the plans of the given nodes, the last node first. Raises Declined for a query that Spark has to run."""
     found: list[ImportedSubtree | DeclinedNode] = []
     while stack:
-        node, at = stack.pop()
-        is_root = at == ()
-        if not is_root and not may_work(node):
+        node, position = stack.pop()
+        is_root = position == ()
+        if not is_root and not may_do_more_than_scan(node):
             continue
         dependence = partition_dependence(node)
         if dependence is not None:
@@ -109,15 +114,19 @@ def _search(
             if isinstance(declined, Declined) and declined.whole_query:
                 raise
             found.append((declined.node if isinstance(declined, Declined) else node, declined.reason))
-            stack += _children(node, at)[::-1]
+            stack += _children(node, position)[::-1]
             continue
-        if is_root or does_work(imported.plan):
-            found.append(ImportedSubtree(at, node, imported, _below_handovers(importer, node, at, imported)))
+        if is_root or does_more_than_scan(imported.plan):
+            found.append(
+                ImportedSubtree(
+                    position, node, imported, _below_handovers(importer, node, position, imported)
+                )
+            )
     return tuple(found)
 
 
 def _below_handovers(
-    importer: Importer, node: CatalystNode, at: Position, imported: Imported
+    importer: Importer, node: CatalystNode, position: Position, imported: Imported
 ) -> tuple[ImportedSubtree | DeclinedNode, ...]:
     """Search below the nodes whose rows Spark hands over to an imported subtree, and say why these nodes fall back."""
     below: list[tuple[CatalystNode, Position]] = []
@@ -127,22 +136,22 @@ def _below_handovers(
         if dependence is not None:
             declined.append((handover.node, dependence))
             continue
-        where = position_below(node, at, handover.node)
+        where = position_below(node, position, handover.node)
         if where is not None:
             below += _children(handover.node, where)
     return (*declined, *_search(importer, below))
 
 
-def _children(node: CatalystNode, at: Position) -> list[tuple[CatalystNode, Position]]:
-    return [(child, (*at, i)) for i, child in enumerate(node.children)]
+def _children(node: CatalystNode, position: Position) -> list[tuple[CatalystNode, Position]]:
+    return [(child, (*position, i)) for i, child in enumerate(node.children)]
 
 
-def position_below(node: CatalystNode, at: Position, target: CatalystNode) -> Position | None:
+def position_below(node: CatalystNode, position: Position, target: CatalystNode) -> Position | None:
     """Return the position of a node below ``node``; None for a node in the plan of a subquery."""
-    return next((p for n, p in _positions(node, at) if n is target), None)
+    return next((p for n, p in _positions(node, position) if n is target), None)
 
 
-def _positions(node: CatalystNode, at: Position) -> Iterator[tuple[CatalystNode, Position]]:
-    yield node, at
+def _positions(node: CatalystNode, position: Position) -> Iterator[tuple[CatalystNode, Position]]:
+    yield node, position
     for i, child in enumerate(node.children):
-        yield from _positions(child, (*at, i))
+        yield from _positions(child, (*position, i))

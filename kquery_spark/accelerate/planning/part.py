@@ -33,20 +33,20 @@ class Part:
     costs: CostModel
 
     @property
-    def only_shared(self) -> bool:
+    def needs_shared_sort(self) -> bool:
         """True if the result is sorted and has more rows than one task may sort."""
         query = self.compiled
         return query.shares_sort and query.estimate.rows > query.config.sort_rows
 
     @property
-    def in_any_order(self) -> Part | None:
+    def for_unordered_consumer(self) -> Part | None:
         """The part for a plan with Spark operators on top, which may not preserve the order of several tasks.
 
         Its ordered result comes from a single task. None if the result has more rows than one task may sort.
         """
         if not self.compiled.shares_sort:
             return self
-        if self.only_shared:
+        if self.needs_shared_sort:
             return None
         return replace(self, compiled=self.compiled.placed(IN_ANY_ORDER))
 

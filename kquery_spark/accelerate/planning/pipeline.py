@@ -17,7 +17,7 @@ from kquery_spark.accelerate.execution.execution import PlacedQuery
 from kquery_spark.accelerate.planning.choose_parts import choose_parts
 from kquery_spark.accelerate.planning.compile_parts import compile_parts
 from kquery_spark.accelerate.planning.decision import Decision, decide
-from kquery_spark.accelerate.planning.fast_reject import nothing_to_win
+from kquery_spark.accelerate.planning.fast_reject import cannot_gain
 from kquery_spark.accelerate.planning.import_subtrees import import_plan
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery, declined_query
@@ -54,7 +54,7 @@ def plan_and_assemble(frame: DataFrame, fallback: Fallback, when: When, renew: R
     """Run all steps. The options are those of ``kquery_plan``; with ``fallback="error"``, it may raise Unsupported."""
     optimized = read_plan(frame)
     if when == "auto" and fallback == "spark" and optimized.plan is not None:
-        if nothing_to_win(optimized.bridge, optimized.plan.optimized):
+        if cannot_gain(optimized.bridge, optimized.plan.optimized):
             return PlanningResult(frame, optimized.bridge.last_config)
     planned = _plan_parts(optimized)
     if not planned.config.enabled:
@@ -86,26 +86,26 @@ def _plan_parts(optimized: OptimizedFrame) -> PlannedQuery:
 
 def _find_parts(optimized: OptimizedFrame) -> PlannedQuery:
     """Import, choose parts, and compile."""
-    frame, link = optimized.frame, optimized.bridge
-    config, costs = link.config_and_costs()
+    frame, bridge = optimized.frame, optimized.bridge
+    config, costs = bridge.config_and_costs()
     if optimized.plan is None:
-        return declined_query(frame, link, config, optimized.problem or "")
+        return declined_query(frame, bridge, config, optimized.problem or "")
     try:
-        query = SparkQuery.parse(optimized.plan, link, config, partial(workers_have_hdfs_client, link))
+        query = SparkQuery.parse(optimized.plan, bridge, config, partial(workers_have_hdfs_client, bridge))
     except Unsupported as error:
-        return declined_query(frame, link, config, error.reason)
+        return declined_query(frame, bridge, config, error.reason)
     imported = import_plan(query, query.tree)
     chosen = choose_parts(imported, query, costs)
     compiled = compile_parts(chosen, config, costs)
     parts, declined = compiled.parts, compiled.declined
-    problem = worker_problem(link) if parts and config.enabled else None
+    problem = worker_problem(bridge) if parts and config.enabled else None
     if problem is not None:
-        return replace(declined_query(frame, link, config, problem), worker_problem=problem)
+        return replace(declined_query(frame, bridge, config, problem), worker_problem=problem)
     reasons = tuple(dict.fromkeys((node.cls, reason) for node, reason in declined))
     snapshot = _end_planning(optimized.plan) if parts else None
     tree = chosen.tree
     return PlannedQuery(
-        frame, link, config, costs, tree.plan, tree.facts, tree.root, parts, reasons, declined, snapshot
+        frame, bridge, config, costs, tree.plan, tree.facts, tree.root, parts, reasons, declined, snapshot
     )
 
 

@@ -25,7 +25,7 @@ class PlannedQuery:
     plan, root: Spark's optimized plan, as a JVM object and as a tree; None if it could not be read.
     reasons: class name and reason of each declined node, without duplicates. declined: the same with the nodes themselves.
     snapshot: the state of the catalog tables that the query reads, which may change later; None if it reads none.
-    worker_problem: why Spark's Python workers cannot run the engine; there are no parts then.
+    worker_problem: why Spark's Python workers cannot run the engine; the query then has no parts.
     """
 
     frame: DataFrame
@@ -68,9 +68,9 @@ def coverage(planned: PlannedQuery, parts: Iterable[Part]) -> float:
     return inside / total
 
 
-def declined_query(frame: DataFrame, link: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
+def declined_query(frame: DataFrame, bridge: Bridge, config: EngineConfig, reason: str) -> PlannedQuery:
     """Return a query without parts: all of it falls back to Spark for one reason."""
-    return PlannedQuery(frame, link, config, CostModel(), None, None, None, (), (("Query", reason),))
+    return PlannedQuery(frame, bridge, config, CostModel(), None, None, None, (), (("Query", reason),))
 
 
 def _plan_nodes(node: CatalystNode) -> Iterator[CatalystNode]:

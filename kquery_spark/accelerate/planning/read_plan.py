@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pyspark.sql import DataFrame
 
 from kquery_spark.spark_bridge.relations.catalog_snapshot import SparkPlan, spark_plan
-from kquery_spark.spark_bridge.session.bridge import Bridge, bridge, check_frame
+from kquery_spark.spark_bridge.session.bridge import Bridge, check_frame, get_bridge
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS
 
 
@@ -32,11 +32,11 @@ def read_plan(frame: DataFrame, *, delta_prepares: bool = False) -> OptimizedFra
     delta_prepares: let Delta's own rule list the files of its tables, instead of using the engine's cached snapshots.
     """
     check_frame(frame, "kquery_spark")
-    link = bridge(frame.sparkSession)
+    bridge = get_bridge(frame.sparkSession)
     if frame.isStreaming:
-        return OptimizedFrame(frame, link, None, "streaming queries are not supported")
+        return OptimizedFrame(frame, bridge, None, "streaming queries are not supported")
     try:
-        return OptimizedFrame(frame, link, spark_plan(frame, link, delta_prepares=delta_prepares))
+        return OptimizedFrame(frame, bridge, spark_plan(frame, bridge, delta_prepares=delta_prepares))
     except SPARK_ERRORS as error:
         first_line = str(error).strip().partition("\n")[0]
-        return OptimizedFrame(frame, link, None, f"Spark cannot plan this query itself: {first_line}")
+        return OptimizedFrame(frame, bridge, None, f"Spark cannot plan this query itself: {first_line}")

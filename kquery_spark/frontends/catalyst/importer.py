@@ -58,8 +58,8 @@ _LOCAL_SETTINGS = (
     *FORMAT_PREFIXES,
 )
 
-# Classes that are imported as scans, projections, filters and unions.
-PASS_ROWS_ON = frozenset(
+# Catalyst classes that are imported as scans, projections, filters and unions: every output row comes from one input row.
+ROW_WISE_CLASSES = frozenset(
     {
         *("LogicalRelation", "LocalRelation", "OneRowRelation", "Range"),
         *("Project", "Filter", "Union", "SubqueryAlias", "View", "ResolvedHint"),
@@ -120,20 +120,20 @@ class Importer:
         scope = context.subtree(node)
         plan = exactly(scope, dict.fromkeys(scope.names()))
         if context.rounds and unbound_rounds(plan):
-            raise Unsupported("the rows of a recursive query's last round are given by Spark")
+            raise Unsupported("the working table of a recursive query is not supported outside of its step")
         plan, inputs = _narrowed(plan, context.inputs)
         broadcasts = {} if self._functions is None else self._functions.broadcasts
         return Imported(plan, scope.names(), inputs, tuple(context.declined), broadcasts)
 
 
-def may_work(node: CatalystNode) -> bool:
+def may_do_more_than_scan(node: CatalystNode) -> bool:
     """Return whether a subtree may do more than scan and filter rows, without reading its relations."""
     below = list(node.walk())
     expressions = (part for n in below for top in n.expressions() for part in top.walk_all())
-    return not PASS_ROWS_ON.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
+    return not ROW_WISE_CLASSES.issuperset(n.cls for n in below) or any(part.is_plan for part in expressions)
 
 
-def does_work(plan: LogicalPlan) -> bool:
+def does_more_than_scan(plan: LogicalPlan) -> bool:
     """Return whether a plan does more than scan, filter and project rows."""
     return not all(node.is_row_wise for node in walk_plan(plan))
 

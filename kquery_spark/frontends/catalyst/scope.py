@@ -22,7 +22,7 @@ from kquery_spark.types.names import is_nested, spark_name
 
 
 @dataclass(frozen=True)
-class Scope:
+class PlanScope:
     """An engine plan, and its output columns in Spark's order as pairs of expression id and engine name.
 
     hidden: columns of the plan that are not part of the output, with ids of their own (``file_columns.py``).
@@ -47,43 +47,16 @@ class Scope:
         """Engine names in Spark's output order; a name may repeat."""
         return tuple(name for _, name in self.output)
 
-    def with_plan(self, plan: LogicalPlan) -> Scope:
+    def with_plan(self, plan: LogicalPlan) -> PlanScope:
         """Return the scope with another plan that has the same columns."""
-        return Scope(plan, self.output)
+        return PlanScope(plan, self.output)
 
-    def filtered(self, plan: LogicalPlan) -> Scope:
+    def filtered(self, plan: LogicalPlan) -> PlanScope:
         """Return the scope, with hidden columns, for a plan that has a subset of the rows."""
-        return Scope(plan, self.output, self.hidden)
+        return PlanScope(plan, self.output, self.hidden)
 
 
-class Names:
-    """Generates unique column names: Spark's name if it is not used yet, otherwise ``name_2``, ``name_3`` ..."""
-
-    def __init__(self) -> None:
-        self._used_names: set[str] = set()
-        self._order: list[str] = []
-
-    def fresh(self, stem: str) -> str:
-        """``stem``, or ``stem_2`` and so on if it is used."""
-        name, count = stem, 1
-        while name in self._used_names:
-            count += 1
-            name = f"{stem}_{count}"
-        self._used_names.add(name)
-        self._order.append(name)
-        return name
-
-    def mark(self) -> int:
-        """A savepoint for ``rollback``."""
-        return len(self._order)
-
-    def rollback(self, mark: int) -> None:
-        """Release the names that were generated since the mark."""
-        self._used_names.difference_update(self._order[mark:])
-        del self._order[mark:]
-
-
-def exactly(scope: Scope, names: Iterable[str]) -> LogicalPlan:
+def exactly(scope: PlanScope, names: Iterable[str]) -> LogicalPlan:
     """Project the scope's plan to these columns in this order."""
     output_names = list(names)
     if scope.plan.schema.names == output_names:

@@ -41,13 +41,17 @@ class SparkQuery:
 
     @classmethod
     def parse(
-        cls, plan: SparkPlan, link: Bridge, config: EngineConfig, workers_have_hdfs_client: Callable[[], bool]
+        cls,
+        plan: SparkPlan,
+        bridge: Bridge,
+        config: EngineConfig,
+        workers_have_hdfs_client: Callable[[], bool],
     ) -> SparkQuery:
         """Parse Spark's plan. Raises Unsupported if the plan's JSON cannot be read."""
-        settings = session_settings(link.conf, link.jvm)
-        facts = FactFetcher(link.jvm, plan.optimized)
+        settings = session_settings(bridge.conf, bridge.jvm)
+        facts = FactFetcher(bridge.jvm, plan.optimized)
         tree = SplitPlan(plan.optimized, facts, facts.parse())
-        return cls(link, config, settings, plan, tree, workers_have_hdfs_client)
+        return cls(bridge, config, settings, plan, tree, workers_have_hdfs_client)
 
     def import_whole(self) -> Imported:
         """Import the query from its root. Raises Unsupported if Spark has to run the root or the whole query."""

@@ -45,19 +45,19 @@ CAST = "cast"
 class ChangedCall:
     """A function whose results differ in a release for some or all calls, and the reason why these fall back.
 
-    function: the engine's name, or CAST. classes: the Catalyst classes. concerns: as in VersionChange. raising_too: False if
-    only calls matter that return NULL for malformed input, since Spark runs the query again after an error.
+    function: the engine's name, or CAST. classes: the Catalyst classes. concerns: as in VersionChange.
+    includes_raising_calls: False if only calls matter that return NULL for malformed input, because errors rerun on Spark.
     """
 
     function: str
     classes: tuple[str, ...]
     concerns: Callable[[Sequence[pa.DataType], Sequence[object]], bool] | None
     reason: str
-    raising_too: bool = True
+    includes_raising_calls: bool = True
 
-    def applies_to(self, args: Sequence[Expr], raising: bool) -> bool:
-        """Return whether a call with these arguments falls back. raising: whether it raises errors instead of NULL."""
-        if raising and not self.raising_too:
+    def applies_to(self, args: Sequence[Expr], raises_errors: bool) -> bool:
+        """Return whether a call with these arguments falls back. raises_errors: whether it raises errors instead of NULL."""
+        if raises_errors and not self.includes_raising_calls:
             return False
         if self.concerns is None:
             return True
@@ -115,7 +115,9 @@ def _changes_by_time_parser(policy: str | None) -> list[ChangedCall]:
     strings = "strings that may not match a pattern" if policy == EXCEPTION else "patterns of times"
     reason = f"{strings} are not supported while {TIME_PARSER} is {policy}"
     for entry in filter(None, map(for_catalyst, _PARSING)):
-        call = ChangedCall(entry.name, entry.catalyst, _parses_text, reason, raising_too=policy != EXCEPTION)
+        call = ChangedCall(
+            entry.name, entry.catalyst, _parses_text, reason, includes_raising_calls=policy != EXCEPTION
+        )
         changes.append(call)
     return changes
 

@@ -185,7 +185,7 @@ class Builder:
             raise PlanError(f"join() takes another DataFrame first, not {type_name(other)}")
         kind = _HOW.get((how or "inner").lower().replace("_", ""))
         if kind is None:
-            raise PlanError(f"there is no join {how!r}; the joins are {', '.join(_HOW)}")
+            raise PlanError(f"unknown join {how!r}; the joins are {', '.join(_HOW)}")
         condition, using = _join_condition(on)
         joined = rel.Join(self._relation(), other._relation(), kind, condition, using)
         return self._with(_select((ast.Star(),), joined))

@@ -389,7 +389,7 @@ def _literal(value: Any) -> ast.Expression:
             return ast.IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND")
         case list() | tuple():
             return ast.Call(("array",), tuple(lit(v).node for v in value))
-    raise PlanError(f"a constant cannot be made of {type_name(value)}")
+    raise PlanError(f"a constant cannot have the type {type_name(value)}")
 
 
 def _type_text(dtype: Any) -> str:

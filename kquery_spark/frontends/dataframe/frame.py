@@ -125,12 +125,12 @@ class DataFrame(Builder):
     def _no_column(self, name: str) -> PlanError:
         columns = self.columns
         return PlanError(
-            f"no column {name}{did_you_mean(name, columns)}; the columns are {', '.join(columns)}"
+            f"unknown column {name}{did_you_mean(name, columns)}; the columns are {', '.join(columns)}"
         )
 
     def _indices(self, name: str) -> list[int]:
-        same = self._session.fold
-        return [i for i, n in enumerate(self.columns) if same(n) == same(name)]
+        fold = self._session.fold
+        return [i for i, n in enumerate(self.columns) if fold(n) == fold(name)]
 
     def _origin(self, name: str) -> str:
         """The lineage of the one column of that name."""
@@ -143,15 +143,15 @@ class DataFrame(Builder):
 
     def withColumns(self, columns: Mapping[str, Column]) -> Self:
         """Add columns, or replace those with these names; each is computed from this DataFrame's columns."""
-        same = self._session.fold
+        fold = self._session.fold
         for name, column in columns.items():
             if not isinstance(column, Column):
                 raise PlanError(
                     f"withColumn() takes a Column for {name}, as col() and lit() make them, "
                     f"not {type_name(column)}"
                 )
-        added = {same(n): c.alias(n) for n, c in columns.items()}
-        own = [added.pop(same(n), to_quoted(n)) for n in self.columns]
+        added = {fold(n): c.alias(n) for n, c in columns.items()}
+        own = [added.pop(fold(n), to_quoted(n)) for n in self.columns]
         return self.select(*own, *added.values())
 
     def withColumnRenamed(self, old: str, new: str) -> Self:
@@ -160,11 +160,11 @@ class DataFrame(Builder):
 
     def withColumnsRenamed(self, names: Mapping[str, str]) -> Self:
         """Rename columns; unknown names are ignored, as in PySpark."""
-        same = self._session.fold
-        new = {same(n): to for n, to in names.items()}
-        if not any(same(n) in new for n in self.columns):
+        fold = self._session.fold
+        new = {fold(n): to for n, to in names.items()}
+        if not any(fold(n) in new for n in self.columns):
             return self
-        return self.select(*(to_quoted(n).alias(new.get(same(n), n)) for n in self.columns))
+        return self.select(*(to_quoted(n).alias(new.get(fold(n), n)) for n in self.columns))
 
     def toDF(self, *names: str) -> Self:
         """Rename all columns."""
@@ -179,12 +179,12 @@ class DataFrame(Builder):
         """Drop columns; unknown names are ignored, as in PySpark."""
         if any(_lineage_of(c) for c in columns):
             return self._without_origins(columns)
-        same = self._session.fold
-        known = {same(n) for n in self.columns}
+        fold = self._session.fold
+        known = {fold(n) for n in self.columns}
         paths = tuple(
             (c,) if isinstance(c, str) else path_of(c)
             for c in columns
-            if not isinstance(c, str) or same(c) in known
+            if not isinstance(c, str) or fold(c) in known
         )
         return self._without(paths) if paths else self
 
@@ -207,13 +207,13 @@ class DataFrame(Builder):
             return self.distinct()
         if isinstance(subset, str):
             raise PlanError(f"dropDuplicates() takes a list of names: [{subset!r}]")
-        same = self._session.fold
-        keys = {same(n) for n in subset}
-        unknown = keys - {same(n) for n in self.columns}
+        fold = self._session.fold
+        keys = {fold(n) for n in subset}
+        unknown = keys - {fold(n) for n in self.columns}
         if unknown:
             raise self._no_column(min(unknown))
         items = [
-            to_quoted(n) if same(n) in keys else call("first", to_quoted(n)).alias(n) for n in self.columns
+            to_quoted(n) if fold(n) in keys else call("first", to_quoted(n)).alias(n) for n in self.columns
         ]
         group = q.GroupBy(tuple(to_quoted(n).node for n in subset))
         return self._with(q.Query(replace(self._core(), items=tuple(c.node for c in items), group_by=group)))
@@ -286,12 +286,12 @@ class DataFrame(Builder):
                     f"unionByName() needs the same columns: {', '.join(self.columns)} and {', '.join(other.columns)}"
                 )
             return self.union(other.select(*map(to_quoted, self.columns)))
-        same = self._session.fold
-        mine, theirs = ({same(n) for n in side.columns} for side in (self, other))
-        names = [*self.columns, *(n for n in other.columns if same(n) not in mine)]
+        fold = self._session.fold
+        mine, theirs = ({fold(n) for n in side.columns} for side in (self, other))
+        names = [*self.columns, *(n for n in other.columns if fold(n) not in mine)]
 
         def side(frame: Self, known: set[str]) -> Self:
-            return frame.select(*(to_quoted(n) if same(n) in known else lit(None).alias(n) for n in names))
+            return frame.select(*(to_quoted(n) if fold(n) in known else lit(None).alias(n) for n in names))
 
         return side(self, mine).union(side(other, theirs))
 

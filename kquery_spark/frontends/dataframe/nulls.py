@@ -130,4 +130,4 @@ def _check(schema: pa.Schema, names: Sequence[str] | Mapping[str, Any]) -> None:
     for name in names:
         if name not in schema.names:
             nearest, columns = did_you_mean(name, schema.names), ", ".join(schema.names)
-            raise PlanError(f"no column {name}{nearest}; the columns are {columns}")
+            raise PlanError(f"unknown column {name}{nearest}; the columns are {columns}")

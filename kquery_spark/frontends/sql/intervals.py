@@ -89,7 +89,7 @@ def from_range(text: str, start: str, end: str, pos: int, *, negate: bool = Fals
     if (start, end) == ("YEAR", "MONTH"):
         return _checked(sign * _year_to_month(text), start, end, pos)
     if start not in FIELDS or end not in FIELDS or FIELDS.index(start) >= FIELDS.index(end):
-        raise BadInterval(f"there is no interval {start} TO {end}")
+        raise BadInterval(f"unknown interval {start} TO {end}")
     return _checked(sign * _day_to_second(text, start, end), start, end, pos)
 
 

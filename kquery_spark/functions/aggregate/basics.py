@@ -9,7 +9,14 @@ import pyarrow as pa
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
 from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.registry import CatalystParameters, VersionChange, accept, cast_to, fixed, same
+from kquery_spark.functions.registry import (
+    CatalystParameters,
+    VersionChange,
+    accept,
+    cast_to,
+    first_argument_type,
+    fixed,
+)
 from kquery_spark.kernels.ordered_bytes import can_order, has_floats
 from kquery_spark.types import decimals
 from kquery_spark.types import names as t
@@ -43,7 +50,7 @@ def ordered_result(types: Sequence[pa.DataType]) -> pa.DataType:
     """The type of the first argument; raises PlanError if its values cannot be ordered."""
     if t.is_nested(types[0]) and not can_order(types[0]):
         raise PlanError(f"values of type {t.spark_name(types[0])} have no order")
-    return same(types)
+    return first_argument_type(types)
 
 
 def _number(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -120,7 +127,7 @@ def _frame_end(
     """Define FIRST or LAST, the value of the first or last row."""
     return AggregateFunction(
         name,
-        same,
+        first_argument_type,
         name,
         (catalyst,),
         aliases=aliases,
@@ -137,7 +144,7 @@ def _ignoring_nulls(name: str, over_window: str, aliases: tuple[str, ...] = ()) 
     entry = f"{name}_ignore_nulls"
     return AggregateFunction(
         entry,
-        same,
+        first_argument_type,
         entry,
         aliases=aliases,
         ordered=True,

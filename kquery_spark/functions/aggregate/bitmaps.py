@@ -8,8 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.registry import CallContext, Function, JavaMethod, accept, cast_to, register
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels.text import Bytes, layout
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector

@@ -26,7 +26,7 @@ DEFAULT_ERROR = 0.05
 _RANK_BITS = 6
 _RANKS = np.int64((1 << _RANK_BITS) - 1)
 _PRECISIONS = range(4, 19)  # the precisions for which the appendix has tables
-_NEIGHBOURS = 6  # the bias is the mean of this number of neighboring table entries
+_NEIGHBORS = 6  # the bias is the mean of this number of neighboring table entries
 # By precision: up to this estimate, linear counting is used, which counts the empty registers.
 _LINEAR = (10, 20, 40, 80, 220, 400, 900, 1800, 3100, 6500, 15500, 20000, 50000, 120000, 350000)
 _ALPHAS = {4: 0.673, 5: 0.697, 6: 0.709}
@@ -127,8 +127,8 @@ def _bias(raw: Doubles, bits: int) -> Doubles:
     """The bias of raw estimates: the mean bias of the nearest entries in the table of the appendix."""
     table = _table()
     known, biases = table["raw"][bits - _PRECISIONS.start], table["bias"][bits - _PRECISIONS.start]
-    low = np.maximum(_binary_search(known, raw) - _NEIGHBOURS + 1, 0)
-    high = np.minimum(low + _NEIGHBOURS, len(known))
+    low = np.maximum(_binary_search(known, raw) - _NEIGHBORS + 1, 0)
+    high = np.minimum(low + _NEIGHBORS, len(known))
     while True:
         above = np.minimum(high, len(known) - 1)
         nearer = (high < len(known)) & ((raw - known[above]) ** 2 < (raw - known[low]) ** 2)
@@ -136,7 +136,7 @@ def _bias(raw: Doubles, bits: int) -> Doubles:
             break
         low, high = low + nearer, high + nearer
     total = np.zeros(len(raw))
-    for i in range(_NEIGHBOURS):
+    for i in range(_NEIGHBORS):
         inside = low + i < high
         total += np.where(inside, biases[np.minimum(low + i, len(known) - 1)], 0.0)
     return np.asarray(total / (high - low))

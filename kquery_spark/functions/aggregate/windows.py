@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm, Spellings, register_calls
-from kquery_spark.functions.registry import TypeRule, fixed, same
+from kquery_spark.functions.registry import TypeRule, first_argument_type, fixed
 from kquery_spark.types import names as t
 
 
@@ -103,7 +103,9 @@ def _offset(name: str, catalyst: str, sign: int, bound: str) -> WindowFunction:
 
 
 def _frame_end(name: str, aggregate: str) -> WindowFunction:
-    return WindowFunction(name, same, (), (1, 1), framed=True, value=True, nullable=True, aggregate=aggregate)
+    return WindowFunction(
+        name, first_argument_type, (), (1, 1), framed=True, value=True, nullable=True, aggregate=aggregate
+    )
 
 
 _ENTRIES = (
@@ -119,7 +121,7 @@ _ENTRIES = (
     _frame_end("last_value", "last"),
     WindowFunction(
         "nth_value",
-        same,
+        first_argument_type,
         ("NthValue",),
         (2, 2),
         framed=True,

@@ -119,8 +119,8 @@ def _plain_text(digits: str, point: int) -> str:
     return f"{digits[:point].ljust(point, '0')}.{digits[point:] or '0'}"
 
 
-def round_scaled(values: npt.NDArray[np.float64], scale: int, even: bool = False) -> tuple[Any, Any]:
-    """Round ``values * 10**scale`` half away from zero (or to even); returns integral floats and a mask of certain rows.
+def round_scaled(values: npt.NDArray[np.float64], scale: int) -> tuple[Any, Any]:
+    """Round ``values * 10**scale`` to integral floats; also returns a mask of the rows whose result is certain.
 
     Spark rounds the shortest decimal of a value, not its binary expansion. The product in floating point differs from it by
     at most a few units in the last place. So the result is certain unless the product is that close to a tie (x.5).

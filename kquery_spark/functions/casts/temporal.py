@@ -53,7 +53,7 @@ def parse_date(value: str) -> int | None:
 
 
 def day_number(year: int, month: int, day: int) -> int | None:
-    """Days since the epoch; None if there is no such date."""
+    """Days since the epoch; None for an invalid date."""
     fields = np.array([year]), np.array([month]), np.array([day])
     return int(civil.days_of_dates(*fields)[0]) if civil.is_valid(*fields)[0] else None
 
@@ -174,7 +174,7 @@ def parse_timestamp(value: str, tz: str | None) -> int | None:
 
 
 def _wall_clock(stamp: re.Match[str]) -> int | None:
-    """The wall-clock microseconds of a match of ``_STAMP``; None if there is no such time."""
+    """The wall-clock microseconds of a match of ``_STAMP``; None for an invalid time."""
     time = _time_of_day(stamp)
     if time is None:
         return None

@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from kquery_spark.functions.casts.temporal import packed
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.date_fields import ints, is_stamp
 from kquery_spark.functions.datetime.intervals import unscaled_digits
 from kquery_spark.functions.registry import CallContext, Function, Kernel, accept, register_internal
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, INT32_MAX, SECOND_MICROS

@@ -11,6 +11,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.casts.temporal import packed
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.calendar_names import DAYS_SHORT, MONTHS_SHORT
 from kquery_spark.functions.datetime.date_fields import is_stamp, local
 from kquery_spark.functions.registry import (
@@ -24,7 +25,6 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS

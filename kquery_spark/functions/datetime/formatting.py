@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.calendar_names import (
     DAYS,
     DAYS_SHORT,
@@ -31,7 +32,6 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, SECOND_MICROS

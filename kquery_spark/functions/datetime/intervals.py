@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import FOUR_COLUMNS
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.math.arithmetic import as_intervals, interval_overflow
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -21,7 +22,6 @@ from kquery_spark.functions.registry import (
     register,
     register_internal,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, INT64_MAX, SECOND_MICROS
 from kquery_spark.types.vector import Data, Int64s, Vector, decimal_words

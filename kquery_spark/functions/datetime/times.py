@@ -10,6 +10,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.casts.times import parse_time, time_array
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.core.attempts import in_mode
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
@@ -26,7 +27,6 @@ from kquery_spark.functions.registry import (
     register,
     register_internal,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_NANOS, INT64_MAX, MICRO_NANOS, SECOND_MICROS, SECOND_NANOS

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.intervals import interval_counts
 from kquery_spark.functions.math.arithmetic import as_intervals
 from kquery_spark.functions.registry import (
@@ -25,7 +26,6 @@ from kquery_spark.functions.registry import (
     cast_to,
     register_internal,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 

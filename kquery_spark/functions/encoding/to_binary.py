@@ -19,7 +19,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.basics import from_hexadecimal
+from kquery_spark.functions.strings.characters import from_hexadecimal
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 

@@ -115,7 +115,7 @@ def _values_at(
         size = loops.json_matches(raw, offsets, name_bytes, bounds, indexes, ends, out, status)
     else:
         size = loops.json_values(raw, offsets, name_bytes, bounds, indexes, takes_last, ends, out, status)
-    values = build(ends, out[:size], _is_missing(array, status))
+    values = build(ends, out[:size], _is_missing(status))
     return _fill_odd_rows(values, status, array, evaluate, context)
 
 
@@ -127,7 +127,7 @@ def _layout(array: pa.Array) -> tuple[Any, Any]:
     return offsets, raw
 
 
-def _is_missing(array: pa.Array, status: Any) -> Any:
+def _is_missing(status: Any) -> Any:
     missing = status != _VALUE
     return missing if missing.any() else None
 
@@ -184,7 +184,7 @@ def _json_array_length(args: Sequence[Vector], context: CallContext) -> Data:
     offsets, raw = _layout(array)
     lengths, status = np.empty(len(array), np.int64), np.empty(len(array), np.uint8)
     loops.json_lengths(raw, offsets, lengths, status)
-    values = pa.array(lengths.astype(np.int32), mask=_is_missing(array, status))
+    values = pa.array(lengths.astype(np.int32), mask=_is_missing(status))
     return _fill_odd_rows(values, status, array, evaluate, context)
 
 
@@ -207,7 +207,7 @@ def _json_object_keys(args: Sequence[Vector], context: CallContext) -> Data:
     bounds = np.zeros(count + 1, np.int64)
     np.cumsum(lasts - begins, out=bounds[1:])
     positions = np.repeat(begins - bounds[:-1], lasts - begins) + np.arange(bounds[-1])
-    missing = _is_missing(array, status)
+    missing = _is_missing(status)
     mask = None if missing is None else pa.array(missing)
     names = pa.ListArray.from_arrays(
         pa.array(ends.astype(np.int32)), build(bounds, raw[positions], None), mask=mask

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from importlib import import_module
 
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
@@ -23,26 +21,33 @@ from kquery_spark.functions.registry import (
 from kquery_spark.types.vector import Data, Vector
 
 
-@dataclass(frozen=True)
-class _DecoderKernel:
-    """A kernel that a file format provides, imported by the first call.
+class RecordDecoder:
+    """A kernel that a file format provides.
 
-    The decoders of file formats are in ``sources``, which is above ``functions`` because it uses casts.
+    The decoders of file formats are in ``sources``, which is above ``functions`` because it uses casts. Therefore the layer
+    above provides them (``kquery_spark.logical.record_decoders``).
     """
 
-    module: str
-    name: str
+    def __init__(self) -> None:
+        self._kernel: Kernel | None = None
+
+    def provide(self, kernel: Kernel) -> None:
+        """Set the kernel."""
+        self._kernel = kernel
 
     def __call__(self, args: Sequence[Vector], context: CallContext) -> Data:
         """Decode the strings."""
-        kernel: Kernel = getattr(import_module(self.module), self.name)
-        return kernel(args, context)
+        assert self._kernel is not None, "kquery_spark.logical provides the kernel, but is not imported"
+        return self._kernel(args, context)
 
+
+FROM_JSON = RecordDecoder()
+FROM_CSV = RecordDecoder()
 
 register(
     Function(
         "from_json",
-        _DecoderKernel("kquery_spark.sources.json.structs", "from_json"),
+        FROM_JSON,
         given_schema,
         nullable=Nullability.OTHER_REASONS,
         calls=CallForm(shape=(2, "from_json({0})")),
@@ -54,7 +59,7 @@ register(
 register_internal(
     Function(
         "from_csv",
-        _DecoderKernel("kquery_spark.sources.csv.structs", "from_csv"),
+        FROM_CSV,
         given_schema,
         arity=(2, 2),
         nullable=Nullability.FIRST_ARGUMENT,

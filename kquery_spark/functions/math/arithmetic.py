@@ -1,4 +1,4 @@
-"""Arithmetic: ``+ - * / % div pmod``, with Spark's ANSI, try and legacy behaviour."""
+"""Arithmetic: ``+ - * / % div pmod``, with Spark's ANSI, try and legacy behavior."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from kquery_spark.types import names as t
 from kquery_spark.types.coercion import common_type
 from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
-
-_BITS = {t.BYTE: 8, t.SHORT: 16, t.INT: 32, t.LONG: 64}
 
 
 def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
@@ -172,13 +170,12 @@ def _int_op(
         except pa.ArrowInvalid:
             if context.mode is EvalMode.ANSI:
                 raise overflow(context.dtype, binary=True) from None
-        return _try_int(checked, wrapping, left, right, context)
+        return _try_int(wrapping, left, right, context)
 
     return run
 
 
 def _try_int(
-    checked: Callable[[Any, Any], Any],
     wrapping: Callable[[Any, Any], Any],
     left: Vector,
     right: Vector,
@@ -430,7 +427,7 @@ def _entry(
 def _division(*args: Any, calls: CallForm = ONE_COLUMN) -> Function:
     """Spark looks at the divisor before the dividend."""
     return replace(
-        _entry(*args), calls=calls, nullable=Nullability.OTHER_REASONS, evaluates=(1, 0), zero_ends=True
+        _entry(*args), calls=calls, nullable=Nullability.OTHER_REASONS, evaluates=(1, 0), stops_at_zero=True
     )
 
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import FOUR_COLUMNS, TWO_COLUMNS
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -19,7 +20,6 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.types import names as t
 from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector

@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from kquery_spark.functions.call_form import UPPER
+from kquery_spark.functions.core.arguments import joint_mask
 from kquery_spark.functions.registry import (
     CallContext,
     Function,
@@ -19,7 +20,6 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.basics import joint_mask
 from kquery_spark.kernels import fdlibm
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector

@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, UPPER, CallForm
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.math import decimal_kernels as dk
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -27,11 +28,10 @@ from kquery_spark.functions.registry import (
     Operator,
     accept,
     cast_to,
+    first_argument_type,
     register,
     register_internal,
-    same,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels import fdlibm
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -292,7 +292,7 @@ def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [order[max(known)]] * len(types)
 
 
-_SHIFTED = accept(same, lambda dtype: dtype in (t.INT, t.LONG), t.INT)
+_SHIFTED = accept(first_argument_type, lambda dtype: dtype in (t.INT, t.LONG), t.INT)
 
 
 def _coerce_shift(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
@@ -378,7 +378,7 @@ def _strings_to_doubles(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [t.DOUBLE] if types[0] == t.STRING else types
 
 
-_FRACTIONAL = accept(same, t.is_fractional)
+_FRACTIONAL = accept(first_argument_type, t.is_fractional)
 
 register_internal(
     # MakeDecimal(child, precision, scale, nullOnOverflow): Call.of("make_decimal", child, dtype=decimal(precision, scale)),
@@ -394,19 +394,25 @@ register_internal(
     Function(
         "known_not_null",
         _identity,
-        same,
+        first_argument_type,
         catalyst=("KnownNotNull",),
         nullable=Nullability.NEVER,
         encoded=True,
     ),
-    Function("known_normalized", _identity, same, catalyst=("KnownFloatingPointNormalized",), encoded=True),
+    Function(
+        "known_normalized",
+        _identity,
+        first_argument_type,
+        catalyst=("KnownFloatingPointNormalized",),
+        encoded=True,
+    ),
     Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),
 )
 register(
     Function(
         "positive",
         _identity,
-        same,
+        first_argument_type,
         catalyst=("UnaryPositive",),
         encoded=True,
         coerce=_strings_to_doubles,

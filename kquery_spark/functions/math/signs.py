@@ -17,8 +17,8 @@ from kquery_spark.functions.registry import (
     Function,
     Operator,
     VersionChange,
+    first_argument_type,
     register,
-    same,
 )
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
@@ -88,7 +88,7 @@ def _abs(args: Sequence[Vector], context: CallContext) -> Data:
 def _numeric_only(types: Sequence[pa.DataType]) -> pa.DataType:
     if not t.is_numeric(types[0]) and not t.is_interval(types[0]):
         raise PlanError(f"argument 1 cannot be {t.spark_name(types[0])}")
-    return same(types)
+    return first_argument_type(types)
 
 
 def _coerce_unary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import ALL_COLUMNS
+from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.core.conditional import one_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
@@ -25,7 +26,6 @@ from kquery_spark.functions.registry import (
     register,
     register_internal,
 )
-from kquery_spark.functions.strings.basics import joint_mask, numbers
 from kquery_spark.kernels.elements import (
     bounds,
     cast_nullability,

@@ -18,7 +18,7 @@ from kquery_spark.functions.nested.higher_order import (
     first_type,
     register_higher_order,
 )
-from kquery_spark.functions.registry import CallContext, Function, register_internal, same
+from kquery_spark.functions.registry import CallContext, Function, first_argument_type, register_internal
 from kquery_spark.kernels.elements import elements, gather_lists, value_ranks
 from kquery_spark.kernels.integer_order import lexicographic_order
 from kquery_spark.types import names as t
@@ -104,7 +104,10 @@ _SHOWN = (
 
 register_internal(
     Function(
-        "sort_nulls_last", _sort, array_rule("array_sort", same, is_orderable), invalid_utf8=InvalidUtf8.BYTES
+        "sort_nulls_last",
+        _sort,
+        array_rule("array_sort", first_argument_type, is_orderable),
+        invalid_utf8=InvalidUtf8.BYTES,
     )
 )
 register_higher_order(

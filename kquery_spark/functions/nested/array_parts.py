@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, TWO_COLUMNS
+from kquery_spark.functions.core.arguments import dense_mask, numbers
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
@@ -20,7 +21,6 @@ from kquery_spark.functions.registry import (
     depends_on_values,
     register,
 )
-from kquery_spark.functions.strings.basics import dense_mask, numbers
 from kquery_spark.kernels.elements import (
     Mask,
     cast_nullability,

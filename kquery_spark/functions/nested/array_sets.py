@@ -16,11 +16,18 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS
+from kquery_spark.functions.core.arguments import dense_mask
 from kquery_spark.functions.core.conditional import one_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.nested.arrays import array_rule, is_orderable, wrong_types
-from kquery_spark.functions.registry import CallContext, Function, Nullability, TypeRule, register, same
-from kquery_spark.functions.strings.basics import dense_mask
+from kquery_spark.functions.registry import (
+    CallContext,
+    Function,
+    Nullability,
+    TypeRule,
+    first_argument_type,
+    register,
+)
 from kquery_spark.kernels.elements import (
     Elements,
     Mask,
@@ -200,7 +207,7 @@ register(
     Function(
         "array_distinct",
         _distinct,
-        array_rule("array_distinct", same, is_orderable),
+        array_rule("array_distinct", first_argument_type, is_orderable),
         catalyst=("ArrayDistinct",),
         invalid_utf8=InvalidUtf8.BYTES,
     ),

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS, CallForm
+from kquery_spark.functions.core.arguments import dense_mask, numbers
 from kquery_spark.functions.core.conditional import one_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
@@ -21,10 +22,10 @@ from kquery_spark.functions.registry import (
     Operator,
     TypeRule,
     VersionChange,
+    first_argument_type,
     register,
-    same,
 )
-from kquery_spark.functions.strings.basics import coerce_concat, concat, concat_type, dense_mask, numbers
+from kquery_spark.functions.strings.joining import coerce_concat, concat, concat_type
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.elements import (
     cast_nullability,
@@ -255,7 +256,7 @@ register(
     Function(
         "sort_array",
         _sort,
-        array_rule("sort_array", same, is_orderable, lambda dtype: bool(dtype == t.BOOL)),
+        array_rule("sort_array", first_argument_type, is_orderable, lambda dtype: bool(dtype == t.BOOL)),
         catalyst=("SortArray",),
         arity=(1, 2),
         calls=CallForm(adds=(1, ", true")),
@@ -286,7 +287,7 @@ register(
     Function(
         "reverse",
         _reverse,
-        array_rule("reverse", same, _reversible),
+        array_rule("reverse", first_argument_type, _reversible),
         catalyst=("Reverse",),
         coerce=lambda types: types if is_array(types[0]) else [t.STRING],
         invalid_utf8=utf8_string.reverse,
@@ -294,7 +295,7 @@ register(
     Function(
         "slice",
         _slice,
-        array_rule("slice", same, is_array, _whole, _whole),
+        array_rule("slice", first_argument_type, is_array, _whole, _whole),
         catalyst=("Slice",),
         arity=(3, 3),
         calls=THREE_COLUMNS,

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ALL_COLUMNS, TWO_COLUMNS, CallForm
+from kquery_spark.functions.core.arguments import dense_mask
 from kquery_spark.functions.core.comparison import coerce_comparison
 from kquery_spark.functions.core.conditional import one_type
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
@@ -25,7 +26,6 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.basics import dense_mask
 from kquery_spark.kernels.elements import Elements, Mask, cast_nullability, check_size, elements, is_array
 from kquery_spark.kernels.integer_order import stable_order
 from kquery_spark.kernels.maps import build_maps

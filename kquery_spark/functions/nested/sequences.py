@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import THREE_COLUMNS
+from kquery_spark.functions.core.arguments import dense_mask, numbers
 from kquery_spark.functions.registry import CallContext, EvalMode, Function, register, register_internal
-from kquery_spark.functions.strings.basics import dense_mask, numbers
 from kquery_spark.kernels import civil
 from kquery_spark.kernels.elements import Mask, check_size, element_places, list_array
 from kquery_spark.types import names as t

@@ -26,8 +26,8 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.basics import TEXT_MATCH_SELECTIVITY
 from kquery_spark.functions.strings.case_mapping import lower
+from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY
 from kquery_spark.functions.strings.patterns import Pattern, translate
 from kquery_spark.kernels import substrings
 from kquery_spark.kernels.text import if_else

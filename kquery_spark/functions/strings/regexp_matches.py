@@ -10,9 +10,9 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.call_form import CallForm
+from kquery_spark.functions.core.arguments import joint_mask
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import ALWAYS_RAISES, CallContext, VersionChange, register
-from kquery_spark.functions.strings.basics import joint_mask
 from kquery_spark.functions.strings.matching import (
     bad_group,
     check_line_ends,

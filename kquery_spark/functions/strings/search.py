@@ -21,7 +21,7 @@ from kquery_spark.functions.registry import (
     VersionChange,
     register,
 )
-from kquery_spark.functions.strings.basics import TEXT_MATCH_SELECTIVITY, text_entry
+from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY, text_entry
 from kquery_spark.kernels import substrings, utf8_string
 from kquery_spark.kernels.text import Characters, null_mask
 from kquery_spark.run_control import bounding_control

@@ -57,12 +57,12 @@ def _variant_get(args: Sequence[Vector], context: CallContext) -> Data:
 
 def _is_variant_null(args: Sequence[Vector], context: CallContext) -> Data:
     """Return whether a variant holds JSON's null, which is not NULL."""
-    is_there, (bounds, raw), _ = variant_layouts(args[0].array(context.num_rows))
-    if (is_there & (np.diff(bounds) == 0)).any():
+    is_valid, (bounds, raw), _ = variant_layouts(args[0].array(context.num_rows))
+    if (is_valid & (np.diff(bounds) == 0)).any():
         raise malformed()
     if not len(raw):
         return pa.array(np.zeros(context.num_rows, np.bool_))
-    return pa.array(is_there & (raw[np.minimum(bounds[:-1], len(raw) - 1)] == 0))
+    return pa.array(is_valid & (raw[np.minimum(bounds[:-1], len(raw) - 1)] == 0))
 
 
 def _parse_json(args: Sequence[Vector], context: CallContext) -> Data:

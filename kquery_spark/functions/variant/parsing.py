@@ -24,7 +24,7 @@ _VALUE_BYTES, _METADATA_BYTES, _BYTES_EACH = 6, 2, 16
 def parse_variants(strings: pa.Array) -> tuple[pa.Array, bool]:
     """Parse JSON strings to variants, NULL for malformed strings; return also whether there is a malformed string."""
     rows = len(strings)
-    is_there = np.asarray(strings.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    is_valid = np.asarray(strings.is_valid().to_numpy(zero_copy_only=False), np.bool_)
     bounds, raw = layout(strings)
     size = int(bounds[-1] - bounds[0])
     values = np.empty(_VALUE_BYTES * size + _BYTES_EACH * (rows + 1), np.uint8)
@@ -32,7 +32,7 @@ def parse_variants(strings: pa.Array) -> tuple[pa.Array, bool]:
     value_ends, meta_ends = np.empty(rows + 1, np.int64), np.empty(rows + 1, np.int64)
     holes, status = np.empty(size + 3, np.int64), np.empty(rows, np.uint8)
     count = _loops().json_variants(
-        raw, bounds, is_there.view(np.uint8), values, value_ends, metas, meta_ends, holes, status
+        raw, bounds, is_valid.view(np.uint8), values, value_ends, metas, meta_ends, holes, status
     )
     if (status == _ODD).any():
         raise Unsupported(
@@ -43,7 +43,7 @@ def parse_variants(strings: pa.Array) -> tuple[pa.Array, bool]:
         build(ends, out[: ends[-1]], None, t.BINARY)
         for ends, out in ((value_ends, values), (meta_ends, metas))
     ]
-    failed = is_there & (status != _VALUE)
+    failed = is_valid & (status != _VALUE)
     return variant_array(binaries[0], binaries[1], status != _VALUE), bool(failed.any())
 
 

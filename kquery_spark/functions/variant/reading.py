@@ -117,8 +117,8 @@ def variant_layouts(
     variants: pa.Array,
 ) -> tuple[npt.NDArray[np.bool_], tuple[Int64s, Bytes], tuple[Int64s, Bytes]]:
     """Return which rows are not NULL, and the layouts of values and metadata."""
-    is_there = np.asarray(variants.is_valid().to_numpy(zero_copy_only=False), np.bool_)
-    return is_there, layout(variants.field(0)), layout(variants.field(1))
+    is_valid = np.asarray(variants.is_valid().to_numpy(zero_copy_only=False), np.bool_)
+    return is_valid, layout(variants.field(0)), layout(variants.field(1))
 
 
 def values_at_path(
@@ -129,7 +129,7 @@ def values_at_path(
     whole: with all bytes of the values. copied: Spark makes variants of them, which looks at all of their bytes.
     """
     variants = vector.array(num_rows)
-    is_there, (value_bounds, values), (meta_bounds, metas) = variant_layouts(variants)
+    is_valid, (value_bounds, values), (meta_bounds, metas) = variant_layouts(variants)
     if max(np.diff(value_bounds).max(initial=0), np.diff(meta_bounds).max(initial=0)) > MAX_BYTES:
         raise Unsupported("a variant of more than 16 MiB is not supported")
     names = [step.encode() if isinstance(step, str) else b"" for step in steps]
@@ -138,7 +138,7 @@ def values_at_path(
     kinds = np.empty(num_rows, np.uint8)
     lows, highs, starts, sizes = (np.empty(num_rows, np.int64) for _ in range(4))
     loops().variant_values(
-        *(values, value_bounds, metas, meta_bounds, is_there.view(np.uint8)),
+        *(values, value_bounds, metas, meta_bounds, is_valid.view(np.uint8)),
         *(np.frombuffer(b"".join(names), np.uint8), bounds, indexes, whole, copied),
         *(kinds, lows, highs, starts, sizes),
     )

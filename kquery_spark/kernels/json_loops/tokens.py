@@ -28,14 +28,8 @@ from kquery_spark.kernels.json_bytes import (
     ZERO,
 )
 
-STRING, ESCAPED, INTEGER, FLOAT, WORD, CONTAINER = (
-    0,
-    1,
-    2,
-    3,
-    4,
-    5,
-)  # kinds of values; ESCAPED: a string with escapes
+# Kinds of values. ESCAPED: a string with escapes.
+STRING, ESCAPED, INTEGER, FLOAT, WORD, CONTAINER = range(6)
 _TRUE = np.frombuffer(b"true", np.uint8)
 _FALSE = np.frombuffer(b"false", np.uint8)
 _NULL_WORD = np.frombuffer(b"null", np.uint8)

@@ -8,15 +8,14 @@ import numba
 import numpy as np
 from numba import int64, uint64
 
-from kquery_spark.kernels.json_bytes import BACKSLASH, LOWER_U, MINUS, POINT, QUOTE, ZERO
+from kquery_spark.kernels.json_bytes import BACKSLASH, LOWER_U, MINUS, POINT, QUOTE, SPACE, ZERO
 from kquery_spark.kernels.json_loops.scan import NULL, ODD, VALUE
 from kquery_spark.kernels.json_loops.tokens import HEX, INTEGER, Text, is_digit
 from kquery_spark.kernels.json_loops.write import Bytes
 
 _MAX_DIGITS = 38
-_ESCAPED = np.zeros(
-    256, np.uint8
-)  # the character for each letter after a backslash; 0 if it is not an escape
+# The character for each letter after a backslash; 0 if it is not an escape.
+_ESCAPED = np.zeros(256, np.uint8)
 for _letter, _character in zip(b'btnfr"/\\', b'\b\t\n\f\r"/\\', strict=True):
     _ESCAPED[_letter] = _character
 
@@ -45,7 +44,7 @@ def write_text(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
         byte = raw[at]
         if byte == QUOTE:
             return VALUE, at + 1, done
-        if byte < 32:
+        if byte < SPACE:
             return NULL, at, done
         if byte != BACKSLASH:
             out[done] = byte
@@ -150,7 +149,7 @@ def write_numeral(raw: Any, at: Any, end: Any, kind: Any, out: Any, done: Any) -
         if digits > _MAX_DIGITS:
             break
         # times 10 plus the digit: multiply the 32-bit halves of the lower word and carry into the upper word
-        first = (low & uint64(0xFFFFFFFF)) * uint64(10) + uint64(byte - 48)
+        first = (low & uint64(0xFFFFFFFF)) * uint64(10) + uint64(byte - ZERO)
         second = (low >> uint64(32)) * uint64(10) + (first >> uint64(32))
         low = (second << uint64(32)) | (first & uint64(0xFFFFFFFF))
         high = high * uint64(10) + (second >> uint64(32))

@@ -316,7 +316,7 @@ def _write_metadata(out: Any, done: Any, names: Any, bounds: Any, count: Any) ->
 def json_variants(
     raw: Any,
     text_bounds: Any,
-    is_there: Any,
+    is_valid: Any,
     values: Any,
     value_ends: Any,
     metas: Any,
@@ -326,7 +326,7 @@ def json_variants(
 ) -> Any:
     """Write the variant of each document; return the number of holes.
 
-    text_bounds: the offsets of the strings. is_there: 0 for NULL. values: needs six bytes for each byte of the strings, and
+    text_bounds: the offsets of the strings. is_valid: 0 for NULL. values: needs six bytes for each byte of the strings, and
     16 for each string; metas: two and 16. value_ends, meta_ends: the start of each value and metadata, and the end of the
     last one. holes: three items for each double: the position of its eight bytes in ``values``, and the start and end of
     its characters. status: VALUE, NULL for a malformed document, ODD for one that Python has to parse.
@@ -346,7 +346,7 @@ def json_variants(
     done = meta_done = hole = int64(0)
     for row in range(len(status)):
         value_ends[row], meta_ends[row], status[row] = done, meta_done, NULL
-        if not is_there[row]:
+        if not is_valid[row]:
             continue
         state, stop, count, hole_stop = _parse(
             raw, text_bounds[row], text_bounds[row + 1], values, done, names, bounds, table, stamps, row + 1,

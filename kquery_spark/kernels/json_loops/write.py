@@ -132,7 +132,7 @@ def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
     """
     while at < end:
         byte = raw[at]
-        if byte < 32 or byte >= 0xF0:
+        if byte < SPACE or byte >= 0xF0:
             return -1
         if byte != BACKSLASH:
             out[done] = byte
@@ -144,19 +144,19 @@ def _write_string(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
         if code >= 0xD800 and code < 0xE000:
             return -1
         if code == QUOTE or code == BACKSLASH:
-            out[done] = 92
+            out[done] = BACKSLASH
             out[done + 1] = code
             done += 2
-        elif code >= 32:
+        elif code >= SPACE:
             done = _write_character(code, out, done)
         elif _SHORT[code]:
-            out[done] = 92
+            out[done] = BACKSLASH
             out[done + 1] = _SHORT[code]
             done += 2
         else:
-            out[done] = 92
-            out[done + 1] = 117
-            out[done + 2] = out[done + 3] = 48
+            out[done] = BACKSLASH
+            out[done + 1] = LOWER_U
+            out[done + 2] = out[done + 3] = ZERO
             out[done + 4] = _UPPER[code >> uint64(4)]
             out[done + 5] = _UPPER[code & uint64(15)]
             done += 6
@@ -183,11 +183,11 @@ def write_container(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
         byte = raw[at]
         if byte == QUOTE:
             last = string_end(raw, at + 1, end) >> 1
-            out[done] = 34
+            out[done] = QUOTE
             done = _write_string(raw, at + 1, last, out, done + 1)
             if done < 0:
                 return -1
-            out[done] = 34
+            out[done] = QUOTE
             done += 1
             at = last + 1
         elif byte == MINUS or is_digit(byte):

@@ -2,7 +2,8 @@
 
 - ``memory``: unchecked loads and stores, as building blocks
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
-- ``parquet``: unpacks dictionary indices of up to 16 bits, and compares them with a selection while they are unpacked
+- ``parquet_runs``: decodes runs of levels and indices; ``parquet_page_parts``: decodes the levels and indices of a page
+- ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
 - ``text``: splits lines of delimited text
 
@@ -10,26 +11,29 @@ Only ``compiled.py`` imports this package.
 """
 
 from kquery_spark.kernels.loops.footers import scan
-from kquery_spark.kernels.loops.parquet import codes, codes_of, matching, matching_of, where
-from kquery_spark.kernels.loops.parquet_pages import PAGE_FIELDS, TOO_MANY_PAGES, TOTALS, page_table
-from kquery_spark.kernels.loops.parquet_strings import strings
-from kquery_spark.kernels.loops.parquet_values import values
+from kquery_spark.kernels.loops.parquet_indices import (
+    decode_indices,
+    decode_selected_indices,
+    filter_chunk,
+    filter_indices,
+    filter_selected_rows,
+)
+from kquery_spark.kernels.loops.parquet_pages import page_table
+from kquery_spark.kernels.loops.parquet_strings import decode_strings
+from kquery_spark.kernels.loops.parquet_values import decode_values
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
 __all__ = [
-    "PAGE_FIELDS",
     "SLACK",
-    "TOO_MANY_PAGES",
-    "TOTALS",
-    "codes",
-    "codes_of",
+    "decode_indices",
+    "decode_selected_indices",
+    "decode_strings",
+    "decode_values",
     "field_strings",
-    "matching",
-    "matching_of",
+    "filter_chunk",
+    "filter_indices",
+    "filter_selected_rows",
     "page_table",
     "scan",
     "separators",
-    "strings",
-    "values",
-    "where",
 ]

@@ -30,66 +30,68 @@ from __future__ import annotations
 from typing import Any
 
 import numba
-from numba import int64, uint8, uint64
+from numba import int64, uint8, uint64, uintp
 
-KIND, VALUES, BODY, SIZE, RAW_SIZE, ENCODING, LEVEL_ENCODING, LEVEL_BYTES, COMPRESSED, HEADER_KIND = range(10)
-"""Columns of the page table. KIND: the page's type. VALUES: the number of values. BODY: the position of its bytes in the
-chunk. SIZE, RAW_SIZE: their number, as stored and after decompression. ENCODING, LEVEL_ENCODING: the encodings of values and
-definition levels. LEVEL_BYTES: the size of the levels in a page of version 2. COMPRESSED: whether the values are
-compressed. HEADER_KIND: the page type of the inner header, which must be equal to KIND."""
+from kquery_spark.kernels.loops.parquet_runs import varint
+from kquery_spark.kernels.parquet_page_table import (
+    AS_STORED,
+    BODY,
+    COMPRESSED,
+    COMPRESSED_PAGES,
+    DATA,
+    DATA_V2,
+    DICTIONARY,
+    ENCODING,
+    HEADER_KIND,
+    INDEX_PAGES,
+    KIND,
+    LEVEL_BYTES,
+    LEVEL_ENCODING,
+    PLAIN_DICTIONARY,
+    RAW_BYTES,
+    RAW_SIZE,
+    RLE,
+    RLE_DICTIONARY,
+    SIZE,
+    SNAPPY,
+    TOO_MANY_PAGES,
+    VALUES,
+)
 
-PAGE_FIELDS = 10
-RAW_BYTES, COMPRESSED_PAGES, INDEX_PAGES = range(3)
-"""Totals of a chunk: decompressed bytes of all pages, compressed data pages, and data pages of dictionary indices."""
-
-TOTALS = 3
-AS_STORED, SNAPPY, OTHER_CODEC = 0, 1, 2
-PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY = 0, 2, 8
-DATA, DICTIONARY, DATA_V2 = 0, 2, 3
-TOO_MANY_PAGES = -2
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 12
 _UNKNOWN, _MAX_SIZE = -1, (1 << 31) - 1
-_VARINT_BITS = 63
 _NUM_VALUES = 1
 _DATA_ENCODING, _DATA_LEVEL_ENCODING = 2, 3
 _V2_ROWS, _V2_ENCODING, _V2_DEFINITION_BYTES, _V2_REPETITION_BYTES, _V2_COMPRESSED = 3, 4, 5, 6, 7
 _PAGE_KIND, _PAGE_RAW_SIZE, _PAGE_SIZE = 1, 2, 3
 _DATA_HEADER, _DICTIONARY_HEADER, _DATA_V2_HEADER = 5, 7, 8
-_RLE = 3
 
 Bytes = numba.types.Array(numba.uint8, 1, "C", readonly=True)
 
 
 @numba.njit(inline="always")
 def byte_at(data: Any, at: Any, end: Any) -> Any:
-    """One byte as an integer; 0 past the end, which ends every Thrift struct and varint, so that all loops terminate."""
+    """Read a byte as an integer; 0 past the end, which ends every Thrift struct and varint, so that all loops terminate."""
     return int64(data[at]) if at < end else int64(0)
 
 
 @numba.njit
-def varint(data: Any, at: Any, end: Any) -> Any:
+def _varint(data: Any, at: Any, end: Any) -> Any:
     """Read a varint; returns it and the position after it, which is past ``end`` if the bytes end too early."""
-    value, shift = uint64(0), 0
-    while True:
-        byte = byte_at(data, at, end)
-        at += 1
-        if shift <= _VARINT_BITS:
-            value |= uint64(byte & 127) << uint64(shift)
-        shift += 7
-        if byte < 128:
-            return int64(value), at
+    value, after = varint(data, uintp(at), uintp(end))
+    return int64(value), int64(after)
 
 
 @numba.njit
 def _zigzag(data: Any, at: Any, end: Any) -> Any:
     """Read a signed integer; returns it and the position after it."""
-    value, at = varint(data, at, end)
+    value, at = _varint(data, at, end)
     return int64(uint64(value) >> uint64(1)) ^ -(value & 1), at
 
 
 @numba.njit
 def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
-    """The position after a value of a Thrift type; past the end for lists and maps, which page headers do not have.
+    """Return the position after a value of a Thrift type; past the end for lists and maps, which page headers do not have.
 
     The loop also skips nested structs without recursion: ``depth`` counts the open ones. The outer loop skips a value of
     type ``kind``, and the inner loop reads the next field header, or closes structs that end.
@@ -101,11 +103,11 @@ def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
         elif kind == _BYTE:
             at += 1
         elif kind in (_I16, _I32, _I64):
-            _, at = varint(data, at, end)
+            _, at = _varint(data, at, end)
         elif kind == _DOUBLE:
             at += 8
         elif kind == _BINARY:
-            size, at = varint(data, at, end)
+            size, at = _varint(data, at, end)
             if size < 0 or size > end - at:
                 return end + 1
             at += size
@@ -118,7 +120,7 @@ def _skipped(data: Any, at: Any, end: Any, kind: Any) -> Any:
                 depth -= 1
             else:
                 if byte >> 4 == 0:
-                    _, at = varint(data, at, end)
+                    _, at = _varint(data, at, end)
                 kind = byte & 15
                 break
         if depth == 0:
@@ -219,12 +221,12 @@ def _is_sound(page: Any, left: Any, is_first: Any, levels: Any) -> Any:
     if kind == DATA_V2:
         level_bytes = page[LEVEL_BYTES]
         return 0 <= level_bytes <= min(size, raw_size) and levels == (level_bytes > 0)
-    return kind == DICTIONARY or not levels or page[LEVEL_ENCODING] == _RLE
+    return kind == DICTIONARY or not levels or page[LEVEL_ENCODING] == RLE
 
 
 @numba.njit
 def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
-    """The size of a Snappy literal and the position of its bytes; size -1 if it is truncated.
+    """Return the size of a Snappy literal and the position of its bytes; size -1 if it is truncated.
 
     tag: its first byte. The upper six bits are the size minus 1 if that is below 60. The values 60 to 63 mean that the size
     minus 1 follows in one to four bytes.
@@ -243,8 +245,8 @@ def _literal_size(data: Any, at: Any, end: Any, tag: Any) -> Any:
 
 @numba.njit
 def _single_literal(data: Any, at: Any, end: Any, raw_size: Any) -> Any:
-    """The position of the raw bytes in a Snappy block that consists of a single literal; -1 for other blocks."""
-    size, at = varint(data, at, end)
+    """Locate the raw bytes in a Snappy block that consists of a single literal; returns -1 for other blocks."""
+    size, at = _varint(data, at, end)
     if size != raw_size or at >= end or data[at] & uint8(3):
         return int64(-1)
     literal, at = _literal_size(data, at + 1, end, int64(data[at]))
@@ -301,10 +303,3 @@ def page_table(data: Any, rows: Any, levels: Any, codec: Any, pages: Any, totals
         total += page[VALUES]
         count += 1
     return int64(count) if total == rows else int64(-1)
-
-
-@numba.njit
-def are_all_present(data: Any, at: Any, end: Any, rows: Any) -> Any:
-    """True if definition levels are a single run of ones for at least ``rows`` rows, so that no row is NULL."""
-    header, at = varint(data, at, end)
-    return header & 1 == 0 and header >> 1 >= rows and at < end and data[at] == uint8(1)

@@ -5,12 +5,12 @@ are stored as
 
     02 00 00 00 61 62   00 00 00 00   01 00 00 00 63
 
-with the places 4, 10 and 14: the positions of the bytes, so that the size is in the four bytes before a place. For each
-page, the places of the rows' strings are collected first, by walking over the sizes or by dictionary indices. Then the bytes
-of the selected rows are copied.
+at the positions 4, 10 and 14: those of the bytes, so that the size is in the four bytes before a position. For each
+page, the positions of the rows' strings are collected first, by walking over the sizes or by dictionary indices. Then the
+bytes of the selected rows are copied.
 
-Invariant: a place is only collected after its size was compared with the end of the page or dictionary, so the copy needs no
-further check of its input.
+Invariant: a position is only collected after its size was compared with the end of the page or dictionary, so the copy
+needs no further check of its input.
 """
 
 from __future__ import annotations
@@ -22,23 +22,22 @@ import numpy as np
 from numba import int64
 
 from kquery_spark.kernels.loops.memory import copy_bytes, load32, load64, store64
-from kquery_spark.kernels.loops.parquet_pages import (
+from kquery_spark.kernels.loops.parquet_page_parts import (
+    are_stored,
+    largest_number,
+    page_parts,
+    range_end,
+    read_indices,
+    read_levels,
+)
+from kquery_spark.kernels.loops.parquet_pages import Bytes
+from kquery_spark.kernels.parquet_page_table import (
     ENCODING,
     PLAIN,
     PLAIN_DICTIONARY,
     RAW_SIZE,
     RLE_DICTIONARY,
     VALUES,
-    Bytes,
-)
-from kquery_spark.kernels.loops.parquet_values import (
-    MAX_BITS,
-    are_stored,
-    largest_number,
-    page_parts,
-    present,
-    range_end,
-    unpack_indices,
 )
 
 _LENGTH = 4  # the number of bytes of a string's size
@@ -52,8 +51,8 @@ _Offsets, _Text = numba.int32[::1], numba.uint8[::1]
 
 
 @numba.njit
-def _walk(data: Any, at: Any, end: Any, count: Any, places: Any) -> Any:
-    """Write the places of ``count`` strings that are stored one after another; False if one extends past ``end``."""
+def _write_positions(data: Any, at: Any, end: Any, count: Any, positions: Any) -> Any:
+    """Write the positions of ``count`` strings that are stored one after another; False if one extends past ``end``."""
     for i in range(count):
         if end - at < _LENGTH:
             return False
@@ -61,64 +60,53 @@ def _walk(data: Any, at: Any, end: Any, count: Any, places: Any) -> Any:
         at += _LENGTH
         if size > end - at:
             return False
-        places[i] = at
+        positions[i] = at
         at += size
     return True
 
 
 @numba.njit
-def _page_places(
-    buffer: Any, at: Any, end: Any, encoding: Any, count: Any, entries: Any, indices: Any, places: Any
+def _page_positions(
+    buffer: Any, at: Any, end: Any, encoding: Any, count: Any, entries: Any, indices: Any, positions: Any
 ) -> Any:
-    """Write the places of a page's strings, in the page itself or in the dictionary; False for malformed pages.
+    """Write the positions of a page's strings, in the page itself or in the dictionary; False for malformed pages.
 
-    count: the number of strings, without NULLs. entries: the places of the dictionary's strings.
+    count: the number of strings, without NULLs. entries: the positions of the dictionary's strings.
     """
     if count == 0:
         return True
     if encoding == PLAIN:
-        return _walk(buffer, at, end, count, places)
-    if (
-        (encoding != RLE_DICTIONARY and encoding != PLAIN_DICTIONARY)
-        or at >= end
-        or data_bits(buffer, at) > MAX_BITS
-    ):
+        return _write_positions(buffer, at, end, count, positions)
+    if encoding != RLE_DICTIONARY and encoding != PLAIN_DICTIONARY:
         return False
-    largest = unpack_indices(buffer, at + 1, end, data_bits(buffer, at), count, indices)
-    if largest < 0 or largest >= len(entries):
+    if not read_indices(buffer, at, end, len(entries), indices[:count]):
         return False
     for i in range(count):
-        places[i] = entries[int64(indices[i])]
+        positions[i] = entries[int64(indices[i])]
     return True
 
 
-@numba.njit(inline="always")
-def data_bits(buffer: Any, at: Any) -> Any:
-    """The bit width of dictionary indices, in the byte before them."""
-    return int64(buffer[at])
-
-
 @numba.njit
-def _spread_places(places: Any, flags: Any) -> None:
-    """Move the places of the strings to the rows whose flag is 1, and write -1 to the others, in place.
+def _spread_positions(positions: Any, flags: Any) -> None:
+    """Move the positions of the strings to the rows whose flag is 1, and write -1 to the others, in place.
 
-    For the places [4, 10] and the flags [1, 0, 1] the result is [4, -1, 10].
+    For the positions [4, 10] and the flags [1, 0, 1] the result is [4, -1, 10].
     """
     row = int64(len(flags)) - 1
     at = int64(0)
     for i in range(len(flags)):
         at += int64(flags[i])
-    while row >= 0:  # backwards, so that no place is overwritten before it is moved
+    while row >= 0:  # backwards, so that no position is overwritten before it is moved
         if flags[row]:
             at -= 1
-            places[row] = places[at]
+            positions[row] = positions[at]
         else:
-            places[row] = -1
+            positions[row] = -1
         row -= 1
 
 
 @numba.njit
-def _grown(out: Any, used: Any, more: Any) -> Any:
+def _with_more_room(out: Any, used: Any, more: Any) -> Any:
     """Copy the first ``used`` bytes to a new array with twice the size and room for ``more`` bytes."""
     larger = np.empty(2 * len(out) + more, np.uint8)
     copy_bytes(larger, int64(0), out, int64(0), used)
@@ -143,44 +131,44 @@ def _append(
     out: Any,
     total: Any,
     source: Any,
-    places: Any,
+    positions: Any,
     rows: Any,
     is_selected: Any,
     low: Any,
     high: Any,
     first: Any,
     valid: Any,
-    levels: Any,
+    has_levels: Any,
     offsets: Any,
 ) -> Any:
     """Append the strings of rows ``low`` to ``high`` of the output; returns the buffer, its used size, and the NULL count.
 
-    out, total: the buffer and its used size; a full buffer is replaced by a larger one. source: the bytes that the places
+    out, total: the buffer and its used size; a full buffer is replaced by a larger one. source: the bytes that the positions
     point into. first: the first row of the page. The NULL count is -1 if 32-bit offsets do not suffice.
     """
     nulls = int64(0)
     for k in range(low, high):
-        place = places[rows[k] - first] if is_selected else places[k - first]
-        if place < 0:
+        position = positions[rows[k] - first] if is_selected else positions[k - first]
+        if position < 0:
             nulls += 1
             valid[k] = 0
         else:
-            if levels:
+            if has_levels:
                 valid[k] = 1
-            size = int64(load32(source, place - _LENGTH))
+            size = int64(load32(source, position - _LENGTH))
             if total + size + _SLACK > len(out):  # the slack is for bytes that _copy writes after the string
                 if total + size > _MAX_OFFSET:
                     return out, total, int64(-1)
-                out = _grown(out, total, size + _SLACK)
-            _copy(out, total, source, place, size)
+                out = _with_more_room(out, total, size + _SLACK)
+            _copy(out, total, source, position, size)
             total += size
         offsets[k + 1] = total
     return out, total, nulls
 
 
 @numba.njit
-def _room(pages: Any, is_selected: Any, rows: Any) -> Any:
-    """An estimate of the bytes that the strings take: the pages' bytes, scaled by the share of selected rows."""
+def _estimated_bytes(pages: Any, is_selected: Any, rows: Any) -> Any:
+    """Estimate the bytes that the strings take: the pages' bytes, scaled by the share of selected rows."""
     total, count = int64(0), int64(1)
     for page in range(len(pages)):
         total += pages[page, RAW_SIZE]
@@ -197,12 +185,12 @@ def _room(pages: Any, is_selected: Any, rows: Any) -> Any:
     cache=True,
     nogil=True,
 )
-def strings(
+def decode_strings(
     data: Any,
     pages: Any,
     dictionary: Any,
     count: Any,
-    levels: Any,
+    has_levels: Any,
     is_selected: Any,
     rows: Any,
     valid: Any,
@@ -211,18 +199,20 @@ def strings(
     """Decode the strings of a chunk; returns the number of NULLs (-1 for other chunks) and the buffer with their bytes.
 
     dictionary, count: the bytes of the dictionary, and the number of its strings. offsets: receives one item more than there
-    are rows; the last one is the number of bytes. The other parameters are those of ``parquet_values.values``.
+    are rows; the last one is the number of bytes. The other parameters are those of ``decode_values``.
     """
     if not are_stored(data, pages):
         return int64(-1), np.empty(0, np.uint8)
     longest = largest_number(pages, VALUES)
     indices = np.empty(longest + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
-    places = np.empty(longest, np.int64)
+    positions = np.empty(longest, np.int64)
     entries = np.empty(min(count, len(dictionary) // _LENGTH), np.int64)
-    if len(entries) < count or not _walk(dictionary, int64(0), int64(len(dictionary)), count, entries):
+    if len(entries) < count or not _write_positions(
+        dictionary, int64(0), int64(len(dictionary)), count, entries
+    ):
         return int64(-1), np.empty(0, np.uint8)
-    out = np.empty(_room(pages, is_selected, rows), np.uint8)
+    out = np.empty(_estimated_bytes(pages, is_selected, rows), np.uint8)
     first, low, nulls, total = int64(0), int64(0), int64(0), int64(0)
     offsets[0] = 0
     for number in range(len(pages)):
@@ -231,22 +221,24 @@ def strings(
         encoding = page[ENCODING]
         high = range_end(rows, low, first + page_rows) if is_selected else first + page_rows
         if high > low:
-            at, end, level_at, level_end = page_parts(data, page, levels)
+            at, end, level_at, level_end = page_parts(data, page, has_levels)
             if at < 0:
                 return int64(-1), out
             page_flags = flags[:page_rows]
-            some = present(levels, data, level_at, level_end, page_flags)
-            if some < 0 or not _page_places(data, at, end, encoding, some, entries, indices, places):
+            valid_rows = read_levels(data, level_at, level_end, has_levels, page_flags)
+            if valid_rows < 0 or not _page_positions(
+                data, at, end, encoding, valid_rows, entries, indices, positions
+            ):
                 return int64(-1), out
-            if some < page_rows:
-                _spread_places(places, page_flags)
-            source = data if encoding == PLAIN else dictionary  # what the places point into
-            out, total, more = _append(
-                out, total, source, places, rows, is_selected, low, high, first, valid, levels, offsets
+            if valid_rows < page_rows:
+                _spread_positions(positions, page_flags)
+            source = data if encoding == PLAIN else dictionary  # what the positions point into
+            out, total, page_nulls = _append(
+                out, total, source, positions, rows, is_selected, low, high, first, valid, has_levels, offsets
             )
-            if more < 0:
+            if page_nulls < 0:
                 return int64(-1), out
-            nulls += more
+            nulls += page_nulls
         low = high
         first += page_rows
     return (nulls if not is_selected or low == len(rows) else int64(-1)), out

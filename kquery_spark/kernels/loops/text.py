@@ -65,7 +65,7 @@ def separators(text: Any, delimiter: Any, quote: Any, empty: Any, width: Any, ou
     """Write the end of each field to ``out``; return the number of lines, or -1 if the text needs a full parser.
 
     A full parser is needed if a line does not have ``width`` fields or is empty, if quotes are not at both ends of a field,
-    or if a quoted field contains a line end. The last line need not have a line end. quote: -1 if there are no quotes.
+    or if a quoted field contains a line end. The last line need not have a line end. quote: -1 without quotes.
     empty: whether an empty quoted field is allowed. out: needs ``SLACK`` more items than ``text`` has bytes.
     """
     count = at = uintp(0)

@@ -67,7 +67,7 @@ def write_bytes(raw: Any, at: Any, end: Any, out: Any, done: Any) -> Any:
 
 @numba.njit(int64(Raw, int64, int64, Numbers, Table, Numbers, Numbers), cache=True, nogil=True)
 def id_of_name(raw: Any, at: Any, end: Any, state: Any, keys: Any, table: Any, stamps: Any) -> Any:
-    """Return the id of a name in this row, a new one if the name is new; -1 if there is no room."""
+    """Return the id of a name in this row, a new one if the name is new; -1 if the buffer is full."""
     code = uint64(14695981039346656037)
     for i in range(at, end):
         code = (code ^ uint64(raw[i])) * uint64(1099511628211)
@@ -195,7 +195,7 @@ def append_value(
 
 @numba.njit(int64(Raw, Numbers, Table, Bytes, int64), cache=True, nogil=True)
 def write_metadata(raw: Any, state: Any, keys: Any, out: Any, done: Any) -> Any:
-    """Write the metadata of the row's names; return its end, or -1 if there is no room."""
+    """Write the metadata of the row's names; return its end, or -1 if the buffer is full."""
     count, size = state[KEYS], int64(0)
     for i in range(count):
         size += keys[i, 1] - keys[i, 0]

@@ -246,7 +246,7 @@ def variant_values(
     value_bounds: Any,
     metas: Any,
     meta_bounds: Any,
-    is_there: Any,
+    is_valid: Any,
     names: Any,
     bounds: Any,
     indexes: Any,
@@ -271,7 +271,7 @@ def variant_values(
     for row in range(len(kinds)):
         kinds[row] = IS_ABSENT
         lows[row] = highs[row] = starts[row] = sizes[row] = 0
-        if not is_there[row]:
+        if not is_valid[row]:
             continue
         end = value_bounds[row + 1]
         at = _place(

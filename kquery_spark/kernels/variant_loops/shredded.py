@@ -105,7 +105,7 @@ _SCALAR_BYTES = 18  # the size of the largest number
 
 
 @numba.njit(numba.boolean(Raw, int64, int64), cache=True, nogil=True)
-def _is_there(flags: Any, at: Any, row: Any) -> Any:
+def _is_present(flags: Any, at: Any, row: Any) -> Any:
     """Return True if a row has a value; ``at`` is -1 if the column does not exist."""
     return at >= 0 and flags[at + row] != 0
 
@@ -274,10 +274,10 @@ def _rebuild(
     ``finish_container`` puts the header in front of them.
     """
     kind, has_value, at, end = nodes[node, TYPED_KIND], False, int64(0), int64(0)
-    if _is_there(flags, nodes[node, VALUE_FLAGS], row):
+    if _is_present(flags, nodes[node, VALUE_FLAGS], row):
         has_value = True
         at, end = words[nodes[node, VALUE_AT] + row], words[nodes[node, VALUE_AT] + row + 1]
-    if not _is_there(flags, nodes[node, TYPED_FLAGS], row):
+    if not _is_present(flags, nodes[node, TYPED_FLAGS], row):
         if not has_value or at >= end or _belongs_in_typed_column(kind, raw[at] & 3):
             return ODD
         return append_value(raw, at, end, meta, meta_end, depth, out, state, keys, table, stamps, entries)
@@ -297,7 +297,7 @@ def _rebuild(
             entries[base + i - low, OFFSET] = state[DONE] - start
             status = _rebuild(
                 nodes, fields, raw, words, flags, child, i, meta, meta_end, depth, out, state, keys, table, stamps, entries
-            ) if _is_there(flags, fields[first, FIELD_FLAGS], i) else int64(ODD)  # fmt: skip
+            ) if _is_present(flags, fields[first, FIELD_FLAGS], i) else int64(ODD)  # fmt: skip
             if status != WRITTEN:
                 return status
         state[TOP] = base
@@ -315,10 +315,10 @@ def _rebuild(
     state[TOP] = base + 2 * (count + extra)
     for i in range(count):
         child = fields[first + i, FIELD_NODE]
-        if not _is_there(flags, fields[first + i, FIELD_FLAGS], row):
+        if not _is_present(flags, fields[first + i, FIELD_FLAGS], row):
             return ODD
         entries[base + i, ID] = -1
-        if _is_there(flags, nodes[child, TYPED_FLAGS], row) or _is_there(
+        if _is_present(flags, nodes[child, TYPED_FLAGS], row) or _is_present(
             flags, nodes[child, VALUE_FLAGS], row
         ):
             name, name_end = fields[first + i, FIELD_NAME], fields[first + i, FIELD_NAME_END]
@@ -358,7 +358,7 @@ def rebuilt_variants(
     raw: Any,
     words: Any,
     flags: Any,
-    is_there: Any,
+    is_valid: Any,
     meta_at: Any,
     room: Any,
     values: Any,
@@ -369,16 +369,16 @@ def rebuilt_variants(
     """Write the values and metadata of the variants of all rows that are not NULL; return a status.
 
     The status is WRITTEN, FULL if an output array is too small, or ODD if a variant is malformed or unusual. The first node
-    describes the whole variant. is_there: 0 for NULL. meta_at: the start of the metadata offsets in ``words``. room: the
+    describes the whole variant. is_valid: 0 for NULL. meta_at: the start of the metadata offsets in ``words``. room: the
     number of entries that fit on the stack, a power of two. value_ends, meta_ends: the start of each value and metadata.
     """
     keys, entries = np.empty((room >> 1, 2), np.int64), np.empty((room, 4), np.int64)
     table, stamps = np.empty(room, np.int64), np.zeros(room, np.int64)
     state = np.zeros(4, np.int64)
     meta_done = int64(0)
-    for row in range(len(is_there)):
+    for row in range(len(is_valid)):
         value_ends[row], meta_ends[row] = state[DONE], meta_done
-        if not is_there[row]:
+        if not is_valid[row]:
             continue
         meta, meta_end = words[meta_at + row], words[meta_at + row + 1]
         if meta >= meta_end or raw[meta] & VERSION_BITS != VERSION:
@@ -398,5 +398,5 @@ def rebuilt_variants(
         if max(state[DONE] - start, meta_stop - meta_done) > _MAX_BYTES:
             return ODD
         meta_done = meta_stop
-    value_ends[len(is_there)], meta_ends[len(is_there)] = state[DONE], meta_done
+    value_ends[len(is_valid)], meta_ends[len(is_valid)] = state[DONE], meta_done
     return WRITTEN

@@ -63,23 +63,23 @@ def _is_worth_carrying(expr: Expr) -> bool:
     return is_computation and not is_constant(expr) and is_deterministic(expr)
 
 
-def _always_computed(expr: Expr, raising_too: bool = True) -> Iterator[Expr]:
+def _always_computed(expr: Expr, include_raising: bool = True) -> Iterator[Expr]:
     """Yield the subexpressions of a condition that are evaluated for every row, outermost first.
 
-    raising_too: include those that can raise. A strict function stops at the first NULL argument, so for a row with a NULL
-    in ``#a``, the division in ``#a + 1 / #b`` is not evaluated and must not raise. Only what is evaluated first may raise.
+    include_raising: include those that can raise. A strict function stops at the first NULL argument, so for a row with a
+    NULL in ``#a``, the division in ``#a + 1 / #b`` is not evaluated and must not raise. Only the first evaluation may raise.
     """
-    if _is_worth_carrying(expr) and (raising_too or not can_raise(expr)):
+    if _is_worth_carrying(expr) and (include_raising or not can_raise(expr)):
         yield expr
     if isinstance(expr, Case):
         return  # its parts are not evaluated for every row
     if isinstance(expr, Call) and expr.entry.lazy:
-        yield from _always_computed(expr.args[0], raising_too)
+        yield from _always_computed(expr.args[0], include_raising)
         return
     # Only the argument that the function evaluates first is evaluated even if another one is NULL.
     order = expr.entry.evaluation_order(len(expr.args)) if isinstance(expr, Call) else ()
     for position, child in enumerate(expr.children):
-        yield from _always_computed(child, raising_too and (not order or position == order[0]))
+        yield from _always_computed(child, include_raising and (not order or position == order[0]))
 
 
 def _use_computed(expr: Expr, computed: dict[Expr, Named]) -> Expr:

@@ -8,7 +8,7 @@ from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant, is_deterministic, is_null_literal
-from kquery_spark.functions.datetime.dates import can_truncate
+from kquery_spark.functions.datetime.truncation import can_truncate
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions

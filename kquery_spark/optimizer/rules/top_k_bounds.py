@@ -46,7 +46,7 @@ def top_k_bounds(plan: LogicalPlan) -> LogicalPlan:
 
 
 def _add_bound(plan: LogicalPlan, name: str, key: SortKey, rows: int) -> LogicalPlan | None:
-    """Return the plan with the filter added to its scan; None if there is no useful filter."""
+    """Return the plan with the filter added to its scan; None if no filter is useful."""
     if isinstance(plan, Projection):
         source = plan.definitions[name]
         if not isinstance(source, Column) or not all(map(is_pure, plan.expressions)):

@@ -61,7 +61,7 @@ class BitmapFold(Reduction):
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
-        ids, rows = reduce.present(data, groups)
+        ids, rows = reduce.valid_rows(data, groups)
         bitmaps = _rows_of(data if rows is None else data.take(pa.array(rows)))
         return [_vector(self._folded(bitmaps, ids, groups.count))]
 
@@ -85,8 +85,10 @@ class BitmapOfPositions(BitmapFold):
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         data = args[0].physical(context.num_rows)
-        ids, rows = reduce.present(data, groups)
-        positions = reduce.taken(np.asarray(data.fill_null(0).to_numpy(zero_copy_only=False), np.int64), rows)
+        ids, rows = reduce.valid_rows(data, groups)
+        positions = reduce.take_rows(
+            np.asarray(data.fill_null(0).to_numpy(zero_copy_only=False), np.int64), rows
+        )
         if ((positions < 0) | (positions >= 8 * _BYTES)).any():
             raise ExecutionError(
                 "INVALID_BITMAP_POSITION", f"The position of a bit in a bitmap is from 0 to {8 * _BYTES - 1}."

@@ -22,7 +22,7 @@ from kquery_spark.kernels.compiled import HEAP_LOOPS
 from kquery_spark.kernels.elements import list_array
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
-from kquery_spark.physical.aggregates.lists import spread
+from kquery_spark.physical.aggregates.lists import flatten_lists
 from kquery_spark.physical.aggregates.percentiles import constant_state, merged_constant
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types import names as t
@@ -92,9 +92,9 @@ class ExtremeRows(Accumulator):
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         limit = merged_constant(states[3], groups)
-        values, parents = spread(states[0].data)
-        order, _ = spread(states[1].data)
-        positions = np.asarray(dk.as_int64(spread(states[2].data)[0]))
+        values, parents = flatten_lists(states[0].data)
+        order, _ = flatten_lists(states[1].data)
+        positions = np.asarray(dk.as_int64(flatten_lists(states[2].data)[0]))
         ids = groups.ids[parents]
         held = _Heaps.empty(np.bincount(ids, minlength=groups.count), _number(limit))
         # The first state of each group becomes its heap as it is; the items of the other states are inserted into it.
@@ -115,8 +115,8 @@ class ExtremeRows(Accumulator):
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        values, ids = spread(states[0].data)
-        order, _ = spread(states[1].data)
+        values, ids = flatten_lists(states[0].data)
+        order, _ = flatten_lists(states[1].data)
         keys = self._keys(Vector(states[1].dtype.value_type, order))
         rows = integer_order.lexicographic_order([ids, ~keys])
         sizes = np.bincount(ids, minlength=len(states[0].data))

@@ -14,7 +14,7 @@ from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
-from kquery_spark.physical.aggregates.lists import gather, spread
+from kquery_spark.physical.aggregates.lists import flatten_lists, lists_of_groups
 from kquery_spark.physical.aggregates.percentiles import constant_state, merged_constant
 from kquery_spark.physical.keys import Groups
 from kquery_spark.types.vector import Data, Int64s, Vector, validity
@@ -39,23 +39,25 @@ class ListAgg(Accumulator):
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
         valid = validity(pc.struct_field(data, [0]) if self._ordered else data)
         rows = np.arange(len(data)) if valid is None else np.flatnonzero(valid)
-        lists = gather(data.take(pa.array(rows)), groups.ids[rows], groups.count)
+        lists = lists_of_groups(data.take(pa.array(rows)), groups.ids[rows], groups.count)
         constants = [constant_state(a, groups) for a in args[1:]]
         return [Vector(pa.list_(args[0].dtype), lists), *constants]
 
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        values, rows = spread(states[0].data)
-        lists = gather(values, groups.ids[rows], groups.count)
+        values, rows = flatten_lists(states[0].data)
+        lists = lists_of_groups(values, groups.ids[rows], groups.count)
         return [Vector(states[0].dtype, lists), *(merged_constant(s, groups) for s in states[1:])]
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
         lists, delimiters = states[0].data, states[1].plain()
         if self._ordered:
-            items, ids = spread(lists)
+            items, ids = flatten_lists(lists)
             order = _order(items, ids, pc.max(states[2].plain()).as_py())
-            lists = gather(pc.struct_field(items, [0]).take(pa.array(order)), ids.take(order), len(lists))
+            lists = lists_of_groups(
+                pc.struct_field(items, [0]).take(pa.array(order)), ids.take(order), len(lists)
+            )
         joined = pc.binary_join(lists, delimiters)
         return if_else(pc.greater(pc.list_value_length(lists), 0), joined, pa.scalar(None, joined.type))
 

@@ -21,7 +21,7 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 
-def gather(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
+def lists_of_groups(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
     """Return one list per group, with its values in row order. ids: the group of each value."""
     sizes = np.bincount(ids, minlength=count)
     offsets = np.zeros(count + 1, np.int64)
@@ -32,8 +32,8 @@ def gather(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values.take(pa.array(order)))
 
 
-def spread(lists: pa.Array) -> tuple[pa.Array, Int64s]:
-    """Return all values of a list column, and the row of each value. It is the inverse of ``gather``."""
+def flatten_lists(lists: pa.Array) -> tuple[pa.Array, Int64s]:
+    """Return all values of a list column, and the row of each value. It is the inverse of ``lists_of_groups``."""
     return lists.flatten(), np.asarray(lists.value_parent_indices().to_numpy(), np.int64)
 
 
@@ -53,22 +53,22 @@ class Collect(Accumulator):
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
-        ids, rows = reduce.present(data, groups)
+        ids, rows = reduce.valid_rows(data, groups)
         if rows is not None:
             data = data.take(pa.array(rows))
-        return [self._gathered(args[0].dtype, data, ids, groups.count)]
+        return [self._list_state(args[0].dtype, data, ids, groups.count)]
 
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        values, rows = spread(states[0].data)
-        return [self._gathered(states[0].dtype.value_type, values, groups.ids[rows], groups.count)]
+        values, rows = flatten_lists(states[0].data)
+        return [self._list_state(states[0].dtype.value_type, values, groups.ids[rows], groups.count)]
 
-    def _gathered(self, dtype: pa.DataType, values: pa.Array, ids: Int64s, count: int) -> Vector:
+    def _list_state(self, dtype: pa.DataType, values: pa.Array, ids: Int64s, count: int) -> Vector:
         if self._distinct and len(ids):
             codes = pack([Codes(ids, max(count, 1)), encode(Vector(dtype, values))], len(ids))
             first = integer_order.first_rows(codes.values)
             values, ids = normalize_zeros(values.take(pa.array(first))), ids[first]
-        return Vector(pa.list_(dtype), gather(values, ids, count))
+        return Vector(pa.list_(dtype), lists_of_groups(values, ids, count))
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
@@ -91,29 +91,29 @@ class DistinctEstimate(Accumulator):
             pc.max(args[1].array(context.num_rows)).as_py() if len(args) > 1 else hyperloglog.DEFAULT_ERROR
         )
         data = args[0].physical(context.num_rows)
-        ids, rows = reduce.present(data, groups)
+        ids, rows = reduce.valid_rows(data, groups)
         if not len(ids):
             return [self._state(ids, ids, groups.count)]
         if rows is not None:
             data = data.take(pa.array(rows))
-        codes = hyperloglog.encode_registers(
+        registers = hyperloglog.encode_registers(
             Vector(args[0].dtype, data), len(ids), hyperloglog.precision_for_error(error)
         )
-        return [self._state(ids, codes, groups.count)]
+        return [self._state(ids, registers, groups.count)]
 
     @override
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
-        codes, rows = spread(states[0].data)
-        return [self._state(groups.ids[rows], np.asarray(dk.as_int64(codes)), groups.count)]
+        registers, rows = flatten_lists(states[0].data)
+        return [self._state(groups.ids[rows], np.asarray(dk.as_int64(registers)), groups.count)]
 
-    def _state(self, ids: Int64s, codes: Int64s, count: int) -> Vector:
-        ids, codes = hyperloglog.highest_ranks(ids, codes, count)
-        return Vector(pa.list_(t.INT), gather(pa.array(codes.astype(np.int32)), ids, count))
+    def _state(self, ids: Int64s, registers: Int64s, count: int) -> Vector:
+        ids, registers = hyperloglog.highest_ranks(ids, registers, count)
+        return Vector(pa.list_(t.INT), lists_of_groups(pa.array(registers.astype(np.int32)), ids, count))
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        codes, ids = spread(states[0].data)
-        return pa.array(hyperloglog.estimates(ids, np.asarray(dk.as_int64(codes)), len(states[0].data)))
+        registers, ids = flatten_lists(states[0].data)
+        return pa.array(hyperloglog.estimates(ids, np.asarray(dk.as_int64(registers)), len(states[0].data)))
 
 
 register_accumulator("collect_list", Collect(distinct=False))

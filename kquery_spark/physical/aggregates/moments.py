@@ -72,8 +72,8 @@ class CentralMoments(Accumulator):
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
-        ids, rows = reduce.present(data, groups)
-        values = reduce.taken(doubles(data), rows)
+        ids, rows = reduce.valid_rows(data, groups)
+        values = reduce.take_rows(doubles(data), rows)
         with np.errstate(all="ignore"):
             n = np.bincount(ids, minlength=groups.count).astype(np.float64)
             # Two passes: the mean of each group, then the sums of the powers of the deviations (``away``) from it.
@@ -109,7 +109,7 @@ class CentralMoments(Accumulator):
                 sums.append(_summed(ids, part, count))
             return _vectors([total, shift + center, *sums])
 
-    def of_ranges(self, vector: Vector, low: Int64s, high: Int64s) -> list[Vector]:
+    def frame_states(self, vector: Vector, low: Int64s, high: Int64s) -> list[Vector]:
         """Return the states of a window frame (rows ``low:high``) for each row.
 
         The values are added one by one, as Spark does. Merging the states of parts would give other last digits, and a

@@ -16,7 +16,7 @@ from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels import integer_order
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
-from kquery_spark.physical.aggregates.lists import Collect, gather, spread
+from kquery_spark.physical.aggregates.lists import Collect, flatten_lists, lists_of_groups
 from kquery_spark.physical.aggregates.moments import doubles
 from kquery_spark.physical.aggregates.picking import end_rows
 from kquery_spark.physical.keys import Groups
@@ -94,7 +94,9 @@ class Percentile(Accumulator):
             columns.append(Vector(args[2].dtype, args[2].physical(n)).plain().cast(t.LONG))
         rows = _counted_rows(columns)
         ids, index = groups.ids[rows], pa.array(rows)
-        states = [Vector(pa.list_(c.type), gather(c.take(index), ids, groups.count)) for c in columns]
+        states = [
+            Vector(pa.list_(c.type), lists_of_groups(c.take(index), ids, groups.count)) for c in columns
+        ]
         if self._fixed is not None:
             return [*states, Vector(t.DOUBLE, pa.array(np.full(groups.count, self._fixed)))]
         return [*states, constant_state(args[1], groups)]
@@ -103,8 +105,8 @@ class Percentile(Accumulator):
     def merge(self, states: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         merged = []
         for state in states[:-1]:
-            values, rows = spread(state.data)
-            merged.append(Vector(state.dtype, gather(values, groups.ids[rows], groups.count)))
+            values, rows = flatten_lists(state.data)
+            merged.append(Vector(state.dtype, lists_of_groups(values, groups.ids[rows], groups.count)))
         return [*merged, merged_constant(states[-1], groups)]
 
     @override
@@ -125,7 +127,7 @@ class Percentile(Accumulator):
 
     def _sorted(self, states: Sequence[Vector]) -> _Sorted:
         """Sort the values of all groups at once, by group and value, and accumulate their frequencies."""
-        flat, ids = spread(states[0].data)
+        flat, ids = flatten_lists(states[0].data)
         key = reduce.float_order(flat)
         order = integer_order.lexicographic_order([ids, ~key if self._descending else key])
         counts = np.ones(len(ids), np.int64)
@@ -190,7 +192,7 @@ class Mode(Collect):
 
     @override
     def finish(self, states: Sequence[Vector], context: CallContext) -> Data:
-        values, ids = spread(states[0].data)
+        values, ids = flatten_lists(states[0].data)
         vector = Vector(context.dtype, values)
         key = reduce.ordered_integers(vector)
         if key is None:

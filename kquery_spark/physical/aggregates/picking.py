@@ -38,7 +38,7 @@ def end_rows(groups: Groups, rows: Int64s, last: bool) -> Int64s:
     return ends
 
 
-class End(Accumulator):
+class FirstOrLast(Accumulator):
     """FIRST or LAST in row order. The second state is TRUE if the group has a value, which can be NULL."""
 
     def __init__(self, last: bool, ignore_nulls: bool) -> None:
@@ -111,10 +111,10 @@ class Bits(Reduction):
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         vector = Vector(args[0].dtype, args[0].physical(context.num_rows))
-        ids, rows = reduce.present(vector.data, groups)
+        ids, rows = reduce.valid_rows(vector.data, groups)
         integers: npt.NDArray[np.int64] = np.asarray(dk.as_int64(as_integers(vector)))
         folded = np.full(groups.count, self._start, np.int64)
-        self._fold.at(folded, ids, reduce.taken(integers, rows))
+        self._fold.at(folded, ids, reduce.take_rows(integers, rows))
         empty = reduce.count_valid(vector.data, groups) == 0
         array = pa.array(np.where(empty, 0, folded), mask=empty if empty.any() else None)
         return [Vector(vector.dtype, array.cast(vector.dtype))]
@@ -142,10 +142,10 @@ class CountIf(Accumulator):
         return states[0].data
 
 
-register_accumulator("first", End(last=False, ignore_nulls=False))
-register_accumulator("first_ignore_nulls", End(last=False, ignore_nulls=True))
-register_accumulator("last", End(last=True, ignore_nulls=False))
-register_accumulator("last_ignore_nulls", End(last=True, ignore_nulls=True))
+register_accumulator("first", FirstOrLast(last=False, ignore_nulls=False))
+register_accumulator("first_ignore_nulls", FirstOrLast(last=False, ignore_nulls=True))
+register_accumulator("last", FirstOrLast(last=True, ignore_nulls=False))
+register_accumulator("last_ignore_nulls", FirstOrLast(last=True, ignore_nulls=True))
 register_accumulator("max_by", ExtremeBy(True))
 register_accumulator("min_by", ExtremeBy(False))
 register_accumulator("bit_and", Bits(np.bitwise_and, -1))

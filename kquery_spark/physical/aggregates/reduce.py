@@ -28,7 +28,7 @@ _SIGN = np.int64(-(2**63))
 _Item = TypeVar("_Item", bound=np.generic)
 
 
-def present(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
+def valid_rows(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
     """Return the group ids of the rows that are not NULL, and the numbers of these rows (None: all rows).
 
     The rows are selected by number, because numpy takes several times as long to select by a mask.
@@ -40,14 +40,14 @@ def present(data: pa.Array, groups: Groups) -> tuple[Int64s, Int64s | None]:
     return (groups.ids[: len(rows)] if groups.count == 1 else groups.ids.take(rows)), rows
 
 
-def taken(values: npt.NDArray[_Item], rows: Int64s | None) -> npt.NDArray[_Item]:
+def take_rows(values: npt.NDArray[_Item], rows: Int64s | None) -> npt.NDArray[_Item]:
     """Return the values of these rows (None: all)."""
     return values if rows is None else values.take(rows, axis=0)
 
 
 def count_valid(data: pa.Array, groups: Groups) -> Int64s:
     """Return the number of values that are not NULL, per group."""
-    ids, rows = present(data, groups)
+    ids, rows = valid_rows(data, groups)
     if groups.count == 1:
         return np.array([len(ids)], np.int64)
     return groups.sizes if rows is None else np.bincount(ids, minlength=groups.count)
@@ -99,12 +99,12 @@ def sum_decimal(vector: Vector, groups: Groups, scale: int) -> pa.Array:
     A 128-bit value is divided into four digits of 32 bits. The digits are summed separately in int64, which cannot overflow
     below 2^31 rows, and the sums are put together with carries (``_from_halves``).
     """
-    ids, rows = present(vector.data, groups)
+    ids, rows = valid_rows(vector.data, groups)
     if vector.is_narrow:
         values = np.asarray(dk.as_int64(vector.data))
-        total = sum_int64(taken(values, rows), ids, groups.count)
+        total = sum_int64(take_rows(values, rows), ids, groups.count)
         return total if pa.types.is_int64(total.type) else _rescaled(total, scale)
-    low, high = taken(decimal_words(vector.data.cast(pa.decimal128(38, scale))), rows).T
+    low, high = take_rows(decimal_words(vector.data.cast(pa.decimal128(38, scale))), rows).T
     parts = (low & _LOW_HALF, (low >> 32) & _LOW_HALF, high & _LOW_HALF, high >> 32)
     sums = []
     for part in parts:
@@ -146,8 +146,8 @@ def _rescaled(total: pa.Array, scale: int) -> pa.Array:
 
 def sum_float(data: pa.Array, groups: Groups) -> npt.NDArray[np.float64]:
     """Return the sums of doubles per group. NULLs count as 0."""
-    ids, rows = present(data, groups)
-    values = taken(floats(data), rows)
+    ids, rows = valid_rows(data, groups)
+    values = take_rows(floats(data), rows)
     if groups.count == 1:
         with np.errstate(invalid="ignore"):  # infinities of both signs add up to NaN, as in Spark
             return np.array([values.sum()])
@@ -194,8 +194,8 @@ def ranks(vector: Vector) -> tuple[Int64s, pa.Array]:
     order = pc.sort_indices(values)
     rank = np.empty(len(values), np.int64)
     rank[order.to_numpy()] = np.arange(len(values))
-    codes = data.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    return (rank[codes] if len(values) else np.zeros(len(codes), np.int64)), values.take(order)
+    indices = data.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return (rank[indices] if len(values) else np.zeros(len(indices), np.int64)), values.take(order)
 
 
 def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
@@ -204,19 +204,19 @@ def extreme(vector: Vector, groups: Groups, largest: bool) -> Data:
         return _float_extreme(vector, groups, largest)
     if t.is_nested(vector.dtype):
         return _nested_extreme(vector, groups, largest)
-    ids, rows = present(vector.data, groups)
+    ids, rows = valid_rows(vector.data, groups)
     ordered = ordered_integers(vector)
     values: pa.Array | None = None
     if ordered is None:
         ordered, values = ranks(vector)
-    given = taken(ordered, rows)
+    valid_values = take_rows(ordered, rows)
     start = np.iinfo(np.int64).min if largest else np.iinfo(np.int64).max
     best = np.full(groups.count, start, np.int64)
     if groups.count == 1:
-        if len(given):
-            best[0] = given.max() if largest else given.min()
+        if len(valid_values):
+            best[0] = valid_values.max() if largest else valid_values.min()
     else:
-        _keep_best(best, ids, given, np.maximum if largest else np.minimum, largest)
+        _keep_best(best, ids, valid_values, np.maximum if largest else np.minimum, largest)
     return values_of(vector, best, _without_value(vector.data, groups, best == start), values)
 
 
@@ -258,22 +258,22 @@ def _float_extreme(vector: Vector, groups: Groups, largest: bool) -> pa.Array:
 
     0.0 and -0.0 are equal in Spark, so the first one of a group is its result.
     """
-    ids, rows = present(vector.data, groups)
+    ids, rows = valid_rows(vector.data, groups)
     values = floats(vector.data)
-    given = taken(values, rows)
+    valid_values = take_rows(values, rows)
     best = np.full(groups.count, -np.inf if largest else np.nan)
     function = np.maximum if largest else np.fmin
     with np.errstate(invalid="ignore"):
         if groups.count > 1:
-            _keep_best(best, ids, given, function, largest)
-        elif len(given):
-            best[0] = function.reduce(given)
+            _keep_best(best, ids, valid_values, function, largest)
+        elif len(valid_values):
+            best[0] = function.reduce(valid_values)
     untouched = np.isneginf(best) if largest else np.isnan(best)
     if (best == 0).any():
         # Assign in reverse, so that the last assignment, that of the first zero, remains.
-        zeros = np.flatnonzero(given == 0)[::-1]
+        zeros = np.flatnonzero(valid_values == 0)[::-1]
         firsts = np.zeros(groups.count)
-        firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = given[zeros]
+        firsts[ids[zeros] if groups.count > 1 else np.zeros(len(zeros), np.intp)] = valid_values[zeros]
         best = np.where(best == 0, firsts, best)
     empty = _without_value(vector.data, groups, untouched)
     return pa.array(best, mask=empty if empty.any() else None).cast(vector.dtype, safe=False)

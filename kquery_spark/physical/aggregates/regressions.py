@@ -63,10 +63,10 @@ class Product(Reduction):
     @override
     def update(self, args: Sequence[Vector], groups: Groups, context: CallContext) -> list[Vector]:
         data = Vector(args[0].dtype, args[0].physical(context.num_rows)).plain()
-        ids, rows = reduce.present(data, groups)
+        ids, rows = reduce.valid_rows(data, groups)
         product = np.ones(groups.count)
         with np.errstate(all="ignore"):
-            np.multiply.at(product, ids, reduce.taken(doubles(data), rows))
+            np.multiply.at(product, ids, reduce.take_rows(doubles(data), rows))
         return [Vector(t.DOUBLE, pa.array(product, mask=reduce.count_valid(data, groups) == 0))]
 
 

@@ -91,7 +91,7 @@ class GroupExtrema:
         self._trials, self._states, self._known_keys = 0, [], None
 
     @property
-    def are_known(self) -> bool:
+    def has_groups(self) -> bool:
         """True if there are known groups to compare rows with: not before the first states, nor after ``forget``."""
         return self._known_keys is not None
 
@@ -100,21 +100,21 @@ class GroupExtrema:
         rows = None if self._known_keys is None else self._passing(self._known_keys, key, values)
         return np.ones(num_rows, np.bool_) if rows is None else _flagged(rows, num_rows)
 
-    def of_others(self, key: Vector) -> npt.NDArray[np.bool_] | None:
+    def mask_of_unknown_keys(self, key: Vector) -> npt.NDArray[np.bool_] | None:
         """Return a mask that is True for each key of an unknown group; None if finding these would take long."""
-        rows = None if self._known_keys is None else self._known_keys.others(key)
+        rows = None if self._known_keys is None else self._known_keys.unknown_rows(key)
         return None if rows is None else _flagged(rows, len(key.data))
 
-    def past(self, aggregate_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
+    def mask_of_improving_values(self, aggregate_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
         """Return a mask that is True for each value of an aggregate that is better than the extreme of some group."""
         numbers = _numbers(values) if self._known_keys is not None else None
         if numbers is None:
             return None
-        hits = self._is_past(aggregate_index, numbers)
+        hits = self._improves(aggregate_index, numbers)
         valid = validity(values.data)
         return hits if valid is None else hits & valid
 
-    def _is_past(self, aggregate_index: int, numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+    def _improves(self, aggregate_index: int, numbers: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         extreme = self._extremes[aggregate_index]
         # Comparisons with NaN are False, so NaN always passes.
         hits: npt.NDArray[np.bool_] = ~(
@@ -126,15 +126,15 @@ class GroupExtrema:
         self, known_keys: _KnownIntegers | _KnownStrings, key: Vector, values: Sequence[Vector]
     ) -> Int64s | None:
         """Return the rows of unknown groups and the rows that are better than an extreme; None if that would take long."""
-        others = known_keys.others(key)
-        if others is None or not values:
-            return others
-        passing = _flagged(others, len(key.data))
+        unknown_rows = known_keys.unknown_rows(key)
+        if unknown_rows is None or not values:
+            return unknown_rows
+        passing = _flagged(unknown_rows, len(key.data))
         for aggregate_index, vector in enumerate(values):
             numbers = _numbers(vector)
             if numbers is None:
                 return None
-            passing |= self._is_past(aggregate_index, numbers)
+            passing |= self._improves(aggregate_index, numbers)
         return np.flatnonzero(passing)
 
 
@@ -147,7 +147,7 @@ class MinMaxFilter(RuntimeFilter):
     @property
     @override
     def is_on(self) -> bool:
-        return self.known.are_known and super().is_on
+        return self.known.has_groups and super().is_on
 
     @property
     @override
@@ -166,7 +166,11 @@ class MinMaxFilter(RuntimeFilter):
 
     @override
     def passing_values(self, column_index: int, values: Vector) -> npt.NDArray[np.bool_] | None:
-        return self.known.past(column_index - 1, values) if column_index else self.known.of_others(values)
+        return (
+            self.known.mask_of_improving_values(column_index - 1, values)
+            if column_index
+            else self.known.mask_of_unknown_keys(values)
+        )
 
     def _hits(self, keys: Sequence[Vector], num_rows: int) -> npt.NDArray[np.bool_]:
         return self.known.mask(keys[0], keys[1:], num_rows)
@@ -194,7 +198,7 @@ class _KnownIntegers:
         flags[data.drop_null().to_numpy().astype(np.int64) - lowest] = True
         return cls(lowest, flags, data.null_count > 0)
 
-    def others(self, key: Vector) -> Int64s | None:
+    def unknown_rows(self, key: Vector) -> Int64s | None:
         """Return the rows whose key is not that of a known group; None if finding them would take long.
 
         Most batches have no such row, which a look at the flags between the batch's minimum and maximum often shows. A
@@ -211,8 +215,8 @@ class _KnownIntegers:
             return None
         if self.flags[low : high + 1].all():
             return _NO_ROWS
-        codes = data.fill_null(ends["min"]).to_numpy().astype(np.int64) - self.lowest
-        other = ~self.flags.take(codes)
+        offsets = data.fill_null(ends["min"]).to_numpy().astype(np.int64) - self.lowest
+        other = ~self.flags.take(offsets)
         valid = validity(data)
         return np.flatnonzero(other if valid is None else other & valid)
 
@@ -228,7 +232,7 @@ class _KnownStrings:
         """Return the values of a key column."""
         return cls(key.plain())
 
-    def others(self, key: Vector) -> Int64s | None:
+    def unknown_rows(self, key: Vector) -> Int64s | None:
         """Return the rows whose key is not that of a known group; None if finding them would take long."""
         if not key.is_dictionary or len(key.data.dictionary) > _MAX_KEY_RANGE:
             return None
@@ -237,9 +241,9 @@ class _KnownStrings:
         if (data.null_count and not self.keys.null_count) or known.false_count > _MAX_SEARCHED_VALUES:
             return None
         rows_by_value = [_NO_ROWS]
-        for code in np.flatnonzero(~known.to_numpy(zero_copy_only=False)):
+        for index in np.flatnonzero(~known.to_numpy(zero_copy_only=False)):
             rows_by_value.append(
-                np.flatnonzero(pc.equal(data.indices, pa.scalar(int(code), pa.int32())).fill_null(False))
+                np.flatnonzero(pc.equal(data.indices, pa.scalar(int(index), pa.int32())).fill_null(False))
             )
         return np.concatenate(rows_by_value)
 

@@ -30,7 +30,7 @@ _MIN_ROWS_PER_LIMIT_ROW = 64  # with more rows per row of the limit, a sample ex
 
 
 @dataclass
-class Last:
+class KthRow:
     """The position of the k-th row so far, by the first sort key; None while there are less than k rows."""
 
     position: tuple[int, int] | None = None
@@ -54,12 +54,12 @@ class FirstRowsFilter(RuntimeFilter):
     nulls_first: bool
     ties: bool
     rows: int | None
-    last: Last = field(default_factory=Last)
+    kth_row: KthRow = field(default_factory=KthRow)
 
     @property
     @override
     def is_on(self) -> bool:
-        position = self.last.position
+        position = self.kth_row.position
         excludes = position is not None and not (position[0] == 2 and self.ties)
         return (excludes or self.rows is not None) and super().is_on
 
@@ -76,7 +76,7 @@ class FirstRowsFilter(RuntimeFilter):
         """Learn from the sort key of the k-th row. key: a vector with this one value."""
         ranks = self._ranks(key)
         if ranks is not None:
-            self.last.learn(self._null_position if key.data.null_count else (1, int(ranks[0])))
+            self.kth_row.learn(self._null_position if key.data.null_count else (1, int(ranks[0])))
 
     @property
     def _null_position(self) -> tuple[int, int]:
@@ -92,16 +92,16 @@ class FirstRowsFilter(RuntimeFilter):
     def conditions(self, columns: Sequence[Column]) -> list[Expr]:
         """Return the bound as a condition, for types whose statistics are in the order of the key."""
         (column,) = columns
-        if self.last.position is None or not has_integer_order(column.dtype):
+        if self.kth_row.position is None or not has_integer_order(column.dtype):
             return []
-        part, value = self.last.position
+        part, value = self.kth_row.position
         if part == 2:
             # The k-th row has a NULL at the end, so all values pass. With ties, NULLs can come first by further keys.
             return [] if self.ties else [Call.of("isnotnull", column)]
         if part == 0:
             return [Call.of("isnull", column)]
-        last = Literal(value if self.ascending else ~value, column.dtype)
-        before = Call.of(("lt" if self.ascending else "gt") + ("eq" if self.ties else ""), column, last)
+        bound = Literal(value if self.ascending else ~value, column.dtype)
+        before = Call.of(("lt" if self.ascending else "gt") + ("eq" if self.ties else ""), column, bound)
         return [Call.of("or", Call.of("isnull", column), before) if self.nulls_first else before]
 
     def reading_order(self, column: Column, ranges: Sequence[ColumnRange | None]) -> list[int] | None:
@@ -137,13 +137,13 @@ class FirstRowsFilter(RuntimeFilter):
 
     def _before(self, ranks: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
         """Return a mask of the rows that are before the known position, or, with ``ties``, at it."""
-        if self.last.position is None:
+        if self.kth_row.position is None:
             return np.ones(len(ranks), np.bool_)
-        part, last = self.last.position
+        part, kth_key = self.kth_row.position
         if part != 1:
             hits, nulls = np.full(len(ranks), part == 2), self.ties
         else:
-            hits, nulls = (ranks <= last if self.ties else ranks < last), self.nulls_first
+            hits, nulls = (ranks <= kth_key if self.ties else ranks < kth_key), self.nulls_first
         return hits if valid is None else np.where(valid, hits, nulls)
 
     def _first(
@@ -164,15 +164,15 @@ class FirstRowsFilter(RuntimeFilter):
                 left -= len(part)
                 continue
             if part is nulls:
-                self.last.learn(self._null_position)
+                self.kth_row.learn(self._null_position)
                 equal = nulls
             else:
                 present_keys = ranks[values]
-                last = np.partition(present_keys, left - 1)[left - 1]
-                self.last.learn((1, int(last)))
-                hits[values[present_keys < last]] = True
-                left -= int(np.count_nonzero(present_keys < last))
-                equal = values[present_keys == last]
+                kth_key = np.partition(present_keys, left - 1)[left - 1]
+                self.kth_row.learn((1, int(kth_key)))
+                hits[values[present_keys < kth_key]] = True
+                left -= int(np.count_nonzero(present_keys < kth_key))
+                equal = values[present_keys == kth_key]
             hits[equal if self.ties else equal[:left]] = True
             break
         return hits
@@ -182,5 +182,5 @@ def _text_ranks(key: Vector) -> Int64s:
     if not key.is_dictionary:
         return text_prefixes(key.data)
     ranks = text_prefixes(key.data.dictionary)
-    codes = key.data.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    return ranks.take(codes) if len(ranks) else np.zeros(len(codes), np.int64)
+    indices = key.data.indices.fill_null(0).to_numpy(zero_copy_only=False)
+    return ranks.take(indices) if len(ranks) else np.zeros(len(indices), np.int64)

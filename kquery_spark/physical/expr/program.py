@@ -70,13 +70,13 @@ class Program:
         if slot is None:
             return step
 
-        def remembered(batch: Batch, memo: Memo) -> Vector:
+        def memoized(batch: Batch, memo: Memo) -> Vector:
             vector = memo.get(slot)
             if vector is None:
                 vector = memo[slot] = step(batch, memo)
             return vector
 
-        return remembered
+        return memoized
 
     def _compile_node(self, expr: Expr) -> Step:
         check_run()
@@ -103,7 +103,7 @@ class Program:
     def _column(self, expr: Column) -> Step:
         index = self._indexes.get(expr.name)
         if index is None:
-            raise PlanError(f"no column {expr.name}; there are {', '.join(self._indexes)}")
+            raise PlanError(f"unknown column {expr.name}; the columns are {', '.join(self._indexes)}")
         dtype = expr.dtype
         return lambda batch, memo: Vector(dtype, batch.columns[index])
 
@@ -123,8 +123,8 @@ class Program:
 
     def _eager_call(self, expr: Call) -> Step:
         entry, dtype, mode, tz = expr.entry, expr.dtype, expr.mode, expr.tz
-        zero_ends = entry.zero_ends and mode is not EvalMode.ANSI
-        arguments = self._arguments(expr.args, entry.evaluation_order(len(expr.args)), zero_ends)
+        stops_at_zero = entry.stops_at_zero and mode is not EvalMode.ANSI
+        arguments = self._arguments(expr.args, entry.evaluation_order(len(expr.args)), stops_at_zero)
 
         def run(batch: Batch, memo: Memo) -> Vector:
             check_run()
@@ -133,11 +133,11 @@ class Program:
         return run
 
     def _arguments(
-        self, args: Sequence[Expr], order: Sequence[int], zero_ends: bool = False
+        self, args: Sequence[Expr], order: Sequence[int], stops_at_zero: bool = False
     ) -> Callable[[Batch, Memo], list[Vector]]:
         """Compile the arguments of a call. In Spark, an argument is not evaluated, and does not raise, after a NULL one.
 
-        order: the order in which Spark evaluates the arguments. zero_ends: an argument of zero also ends the evaluation.
+        order: the order in which Spark evaluates the arguments. stops_at_zero: an argument of zero also ends the evaluation.
 
         Errors are rare, so all arguments are evaluated over all rows first. Only if that raises, they are evaluated again in
         ``order``, each on the rows in which all arguments before it are present. Spark raises an error that remains as well.
@@ -145,7 +145,8 @@ class Program:
         steps = [self._compile(a) for a in args]
         first_to_last = order or range(len(steps))
         guarded = any(
-            zero_ends or any(args[i].nullable for i in order[:position]) for position in range(1, len(order))
+            stops_at_zero or any(args[i].nullable for i in order[:position])
+            for position in range(1, len(order))
         )
 
         def run(batch: Batch, memo: Memo) -> list[Vector]:
@@ -162,7 +163,7 @@ class Program:
                     vectors[i] = Vector(kind, pa.scalar(None, kind)) if vector.dtype == t.NULL else vector
                     values = vectors[i].physical(batch.num_rows)
                     present = pc.and_(present, pc.is_valid(values))
-                    if zero_ends:
+                    if stops_at_zero:
                         zero = pa.scalar(0, values.type)
                         present = pc.and_(present, pc.fill_null(pc.not_equal(values, zero), False))
             return [vectors[i] for i in range(len(steps))]

@@ -19,10 +19,11 @@ Three steps keep the tables of codes small:
 
 - If the product of the sizes would exceed 2**62, the codes of the columns so far are replaced by their positions among the
   codes that occur in the build side (``_compress``).
-- If there are many more possible codes than build rows, an index maps the codes that occur to dense numbers (``_link``).
+- If there are many more possible codes than build rows, an index maps the codes that occur to dense numbers
+  (``_build_arrays``).
 - If every code has at most one build row (``unique``), one array from code to row replaces the runs.
 
-All functions work on whole columns of a batch: there is no loop over rows in Python.
+All functions work on whole columns of a batch: no Python code loops over rows.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class KeySpace:
     """The encoding of one key column.
 
     size: the number of codes, including 0 for NULL and the last one for values that no build row has. value_range: the
-    lowest and the highest value of the build rows, for types with an integer representation; None if there are no values.
+    lowest and the highest value of the build rows, for types with an integer representation; None without values.
     """
 
     encode: Encode
@@ -78,7 +79,7 @@ class Matches:
 class JoinTable:
     """Finds the matches of probe rows among ``num_rows`` build rows. The module's docstring explains the encoding.
 
-    A NULL key matches nothing, unless its column is ``null_safe``. Equal codes mean equal keys, so there are no hash
+    A NULL key matches nothing, unless its column is ``null_safe``. Equal codes mean equal keys, so there cannot be hash
     collisions.
 
     ranges: for each key column of integers or dates, the lowest and the highest value of the build rows; None for other
@@ -115,7 +116,7 @@ class JoinTable:
             codes = codes * space.size + column
             cardinality *= space.size
         self._cardinality = cardinality
-        self._link(codes, np.flatnonzero(known))
+        self._build_arrays(codes, np.flatnonzero(known))
 
     def _compress(self, key_index: int, codes: Int64s) -> Int64s:
         """Replace the combined codes of the columns before ``key_index`` by their positions among the build side's."""
@@ -124,7 +125,7 @@ class JoinTable:
         compressed[compressed < 0] = count
         return compressed
 
-    def _link(self, codes: Int64s, rows: Int64s) -> None:
+    def _build_arrays(self, codes: Int64s, rows: Int64s) -> None:
         """Build the arrays from codes to build rows. rows: the build rows that can match, that is, without NULL keys."""
         self.has_null_key = len(rows) < self.num_rows
         present = codes[rows]
@@ -155,7 +156,7 @@ class JoinTable:
         self._starts = np.cumsum(self._counts) - self._counts
 
     def _codes(self, keys: Sequence[Vector], num_rows: int) -> Int64s:
-        """Return the code of each probe row as an index into the arrays of ``_link``; -1 if no build row has it."""
+        """Return the code of each probe row as an index into the arrays of ``_build_arrays``; -1 if no build row has it."""
         codes = self._combined_codes(keys, num_rows)
         return codes if self._index is None else self._index.lookup(codes)
 

@@ -101,7 +101,7 @@ class AggregateExec(UnaryExec):
         return any(c.is_distinct for c in self.calls)
 
     def _states(self, run: Aggregation, source: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        """Yield one state row per group. Without keys, there is one state row even if there are no rows at all."""
+        """Yield one state row per group. Without keys, yield one state row even for no rows at all."""
         for states in self._merged_states(run, source, task):
             if states.num_rows:
                 yield states

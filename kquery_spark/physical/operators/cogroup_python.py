@@ -16,7 +16,7 @@ from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.physical.python_batches import (
     Arguments,
-    Evaluation,
+    PythonEvaluation,
     coalesced,
     one_batch,
 )
@@ -43,7 +43,7 @@ class CogroupPythonExec(PythonExec):
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[Pair] = self.evaluation()
+        evaluate: PythonEvaluation[Pair] = self.evaluation()
         results = coalesced(evaluate(self._pairs(rows)), task.config.batch_rows)
         return map(self.result_batch, results)
 

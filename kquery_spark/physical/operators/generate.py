@@ -25,13 +25,13 @@ _ROW_NUMBER_BYTES = 40  # the memory for row numbers per generated row
 
 @dataclass(frozen=True)
 class GenerateExec(UnaryExec):
-    """Implements ``logical.Generate``. ``output`` has the ``kept`` columns of the child, then the generated columns."""
+    """Implements ``logical.Generate``. ``output`` has the ``required`` columns of the child, then the generated columns."""
 
     child: PhysicalPlan
     generator: Generator
     args: tuple[Expr, ...]
     outer: bool
-    kept: tuple[str, ...]
+    required: tuple[str, ...]
     output: pa.Schema
 
     @property
@@ -42,7 +42,7 @@ class GenerateExec(UnaryExec):
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         program = Program(self.args, self.child.schema)
-        places = [self.child.schema.get_field_index(name) for name in self.kept]
+        places = [self.child.schema.get_field_index(name) for name in self.required]
         for batch in self.child.run(task):
             args = [Vector(v.dtype, v.physical(batch.num_rows)) for v in program.run(batch)]
             owners, generated = self._generated(args, batch.num_rows)
@@ -81,7 +81,7 @@ class GenerateExec(UnaryExec):
         if self.generator is Generator.POSEXPLODE:
             mask = None if not len(lonely) else pc.is_null(source).to_numpy(zero_copy_only=False)
             values.insert(0, pa.array(position.astype(np.int32), mask=mask))
-        fields = [self.output.field(i) for i in range(len(self.kept), len(self.output))]
+        fields = [self.output.field(i) for i in range(len(self.required), len(self.output))]
         return owners, [from_arrow(f.type, v).data for f, v in zip(fields, values, strict=True)]
 
     def _stacked(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
@@ -90,13 +90,13 @@ class GenerateExec(UnaryExec):
         ``stack(2, a, b, c)`` has the width 2 and gives the rows (a, b) and (c, NULL). Column 0 is the concatenation of the
         vectors a and c; ``order`` takes the first value of a, the first of c, the second of a, and so on.
         """
-        width = len(self.output) - len(self.kept)
+        width = len(self.output) - len(self.required)
         depth = -(-len(args) // width)
         owners = np.repeat(np.arange(n, dtype=np.int64), depth)
         order = pa.array(np.tile(np.arange(depth, dtype=np.int64), n) * n + owners)
         columns = []
         for i in range(width):
-            dtype = self.output.field(len(self.kept) + i).type
+            dtype = self.output.field(len(self.required) + i).type
             parts = [args[j].data for j in range(i, len(args), width)]
             if len(parts) < depth:
                 parts.append(
@@ -108,7 +108,7 @@ class GenerateExec(UnaryExec):
     @override
     def label(self) -> str:
         outer = " outer" if self.outer else ""
-        generated_names = ", ".join(self.output.names[len(self.kept) :])
+        generated_names = ", ".join(self.output.names[len(self.required) :])
         return (
             f"GenerateExec:{outer} {self.generator}({', '.join(map(str, self.args))}) AS [{generated_names}]"
         )

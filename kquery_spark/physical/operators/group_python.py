@@ -15,8 +15,8 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.physical.python_batches import (
-    Evaluation,
     PendingRows,
+    PythonEvaluation,
     coalesced,
     one_batch,
 )
@@ -42,11 +42,11 @@ class GroupPythonExec(PythonExec):
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[Group] = self.evaluation()
+        evaluate: PythonEvaluation[Group] = self.evaluation()
         pending = PendingRows(list(range(len(self.keys))))
         for results in coalesced(evaluate(self._groups(rows, pending)), task.config.batch_rows):
             if self.aggregates:
-                yield from pending.beside(results, self.output)
+                yield from pending.combine_with(results, self.output)
             else:
                 yield self.result_batch(results)
         pending.check_none_left()

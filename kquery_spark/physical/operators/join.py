@@ -1,4 +1,4 @@
-"""JoinExec: a hash join of any kind, or a nested-loop join if there are no keys.
+"""JoinExec: a hash join of any kind, or a nested-loop join without keys.
 
 A hash table holds the build side, and the batches of the probe side are looked up in it (``joins/probe.py``). If the build
 side exceeds the memory budget, both sides are written to hash partitions on disk, which are joined one by one (a Grace hash

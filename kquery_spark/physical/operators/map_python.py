@@ -12,7 +12,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Evaluation, full_batches
+from kquery_spark.physical.python_batches import PythonEvaluation, full_batches
 from kquery_spark.types.batch import Batch
 
 
@@ -27,7 +27,7 @@ class MapPythonExec(PythonExec):
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
+        evaluate: PythonEvaluation[pa.RecordBatch] = self.evaluation()
         batches = full_batches(self.child.run(task), self.calls.batch_rows)
         yield from map(self.result_batch, evaluate(map(self.arguments().of, batches)))
 

@@ -13,7 +13,7 @@ from kquery_spark.expr import Expr
 from kquery_spark.functions.user import unpickle_code
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import TaskContext, UnaryExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation, full_batches, result_columns
+from kquery_spark.physical.python_batches import Arguments, PythonEvaluation, full_batches, result_columns
 from kquery_spark.types.batch import Batch
 
 
@@ -67,9 +67,9 @@ class PythonExec(UnaryExec):
             waits(batch)
             yield arguments.of(batch)
 
-    def evaluation(self) -> Evaluation[Any]:
+    def evaluation(self) -> PythonEvaluation[Any]:
         """Return the evaluation, unpickled for this task alone."""
-        return cast(Evaluation[Any], unpickle_code(self.calls.code))
+        return cast(PythonEvaluation[Any], unpickle_code(self.calls.code))
 
     def result_batch(self, results: pa.RecordBatch) -> Batch:
         """Return the results of functions as an output batch. For operators whose output has no other columns."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.errors import ExecutionError
-from kquery_spark.logical.recursion import RoundLimits
+from kquery_spark.logical.recursion import RecursionLimits
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.spill import SpillDirectory, SpillFile
 from kquery_spark.types.batch import Batch
@@ -48,7 +48,7 @@ class RecursionExec(PhysicalPlan):
     anchor: PhysicalPlan
     step: PhysicalPlan
     key: str
-    limits: RoundLimits
+    limits: RecursionLimits
     output: pa.Schema
 
     @property

@@ -182,17 +182,17 @@ class _FilteringReader:
         states = read.before_any_column(rows)
         static, keys, rest = self._steps(conditions, runtime)
         if static:
-            states = [s.where(self._static(s.batch, conditions)) for s in read.beside(states, static)]
+            states = [s.where(self._static(s.batch, conditions)) for s in read.add_columns(states, static)]
             if not _any_rows(states):
                 return False
         if runtime:
-            states = _passing(read.beside(states, keys), runtime)
+            states = _passing(read.add_columns(states, keys), runtime)
             if not _any_rows(states):
                 return False
         # Request all remaining columns at once; those that were prefetched are not requested again.
         release = self._source.fetch(split, rest, states[0].selected if len(states) == 1 else None)
         try:
-            for state in read.beside(states, rest):
+            for state in read.add_columns(states, rest):
                 yield self._ordered(state.batch)
         finally:
             release()

@@ -47,7 +47,7 @@ class SortExec(UnaryExec):
             with SpillDirectory(task.metrics_of(self)) as spill:
                 yield from sorted_batches(self.child.run(task), self.schema, self.keys, task.config, spill)
             return
-        first_rows = self._first_rows()
+        first_rows = self._top_k_filter()
         if first_rows is not None:
             self.child.accept_filter(task, first_rows)
         best: list[Batch] = []
@@ -55,14 +55,14 @@ class SortExec(UnaryExec):
         for batch in self.child.run(task):
             best.append(self._top(batch, first_rows) if batch.num_rows > 4 * self.limit else batch)
             size += best[-1].num_rows
-            unknown = first_rows is not None and first_rows.last.position is None
+            unknown = first_rows is not None and first_rows.kth_row.position is None
             if size > max(4 * self.limit, 65536) or (unknown and size >= self.limit):
                 best = [self._top(concat(self.schema, best), first_rows)]
                 size = best[0].num_rows
         if best:
             yield self._top(concat(self.schema, best))
 
-    def _first_rows(self) -> FirstRowsFilter | None:
+    def _top_k_filter(self) -> FirstRowsFilter | None:
         """Return the dynamic filter of a top-k; None unless the first sort key is a column."""
         key = self.keys[0]
         names = key_names([key.expr])

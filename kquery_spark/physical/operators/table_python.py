@@ -14,13 +14,13 @@ from kquery_spark.expr import Expr
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Evaluation, result_columns
+from kquery_spark.physical.python_batches import PythonEvaluation, result_columns
 from kquery_spark.types.batch import Batch
 
 
 @dataclass(frozen=True)
 class TablePythonExec(PythonExec):
-    """Implements ``logical.TablePython``. ``output`` has the ``kept`` columns of the child, then the results.
+    """Implements ``logical.TablePython``. ``output`` has the ``required`` columns of the child, then the results.
 
     by_row: the first column of the results has the position of the input row. skips_empty: the function is not called in a
     task without rows.
@@ -31,7 +31,7 @@ class TablePythonExec(PythonExec):
     calls: PythonCalls
     by_row: bool
     skips_empty: bool
-    kept: tuple[str, ...]
+    required: tuple[str, ...]
     output: pa.Schema
 
     @override
@@ -41,10 +41,12 @@ class TablePythonExec(PythonExec):
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[pa.RecordBatch] = self.evaluation()
-        waiting = _WaitingRows([self.child.schema.get_field_index(name) for name in self.kept])
+        evaluate: PythonEvaluation[pa.RecordBatch] = self.evaluation()
+        waiting = _WaitingRows([self.child.schema.get_field_index(name) for name in self.required])
         for results in evaluate(self.waiting_arguments(rows, waiting.add)):
-            yield from waiting.beside(results, self.output) if self.by_row else [self.result_batch(results)]
+            yield from (
+                waiting.combine_with(results, self.output) if self.by_row else [self.result_batch(results)]
+            )
 
     @override
     def label(self) -> str:
@@ -52,31 +54,31 @@ class TablePythonExec(PythonExec):
 
 
 class _WaitingRows:
-    """Input rows that wait for their results. kept: the indices of the columns that the output needs.
+    """Input rows that wait for their results. column_indices: the columns that the output needs.
 
     An input row can have any number of result rows, so it is repeated for each of them, or dropped.
     """
 
-    def __init__(self, kept: list[int]) -> None:
-        self._kept = kept
+    def __init__(self, column_indices: list[int]) -> None:
+        self._column_indices = column_indices
         self._batches: deque[Batch] = deque()
         self._first = 0
 
     def add(self, batch: Batch) -> None:
         """Append rows."""
-        if self._kept:
-            self._batches.append(batch.select(self._kept))
+        if self._column_indices:
+            self._batches.append(batch.select(self._column_indices))
 
-    def beside(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
-        """Yield the results, each beside a copy of its input row.
+    def combine_with(self, results: pa.RecordBatch, output: pa.Schema) -> Iterator[Batch]:
+        """Yield the results, each appended to a copy of its input row.
 
         results: the first column has the position of the input row among all rows, in rising order. A batch of input rows
         is dropped when a result refers to a later batch.
         """
         columns = result_columns(
-            results.select(range(1, results.num_columns)), output.types[len(self._kept) :]
+            results.select(range(1, results.num_columns)), output.types[len(self._column_indices) :]
         )
-        if not self._kept:
+        if not self._column_indices:
             yield Batch(output, tuple(columns), results.num_rows)
             return
         places = results.column(0).to_numpy()

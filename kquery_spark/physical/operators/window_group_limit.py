@@ -46,7 +46,7 @@ class WindowGroupLimitExec(UnaryExec):
         for batch in self.child.run(task):
             waiting.append(batch)
             rows += batch.num_rows
-            # Pruning sorts the kept rows again, so it waits for at least as many new rows.
+            # Pruning sorts the remaining rows again, so it waits for at least as many new rows.
             if rows >= max(_PRUNED_BATCH_ROWS, 0 if pruned is None else pruned.num_rows):
                 pruned = self._pruned([pruned, *waiting] if pruned is not None else waiting)
                 waiting, rows = [], 0

@@ -16,7 +16,7 @@ from kquery_spark.physical.clusters import pieces_of_groups, with_group_starts
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, clustered_keys
 from kquery_spark.physical.operators.python_exec import PythonExec
-from kquery_spark.physical.python_batches import Arguments, Evaluation, PendingRows, one_batch
+from kquery_spark.physical.python_batches import Arguments, PendingRows, PythonEvaluation, one_batch
 from kquery_spark.physical.windows import arrange
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.types.batch import Batch, coalesced, concat
@@ -29,7 +29,7 @@ Partition = Iterator[pa.RecordBatch]
 class WindowPythonExec(PythonExec):
     """Implements ``logical.WindowPython``. All rows of a partition must be in this task, sorted by ``partition``, ``order``.
 
-    Only one partition at a time is in memory. ``output`` has the ``kept`` columns of the child, then the results.
+    Only one partition at a time is in memory. ``output`` has the ``required`` columns of the child, then the results.
     """
 
     child: PhysicalPlan
@@ -38,7 +38,7 @@ class WindowPythonExec(PythonExec):
     frames: tuple[Frame, ...]
     args: tuple[Expr, ...]
     calls: PythonCalls
-    kept: tuple[str, ...]
+    required: tuple[str, ...]
     output: pa.Schema
 
     @override
@@ -47,10 +47,10 @@ class WindowPythonExec(PythonExec):
 
     @override
     def call_functions(self, rows: Iterator[Batch], task: TaskContext) -> Iterator[Batch]:
-        evaluate: Evaluation[Partition] = self.evaluation()
-        pending = PendingRows([self.child.schema.get_field_index(name) for name in self.kept])
+        evaluate: PythonEvaluation[Partition] = self.evaluation()
+        pending = PendingRows([self.child.schema.get_field_index(name) for name in self.required])
         results = evaluate(self._partitions(rows, pending))
-        computed = (batch for result in results for batch in pending.beside(result, self.output))
+        computed = (batch for result in results for batch in pending.combine_with(result, self.output))
         yield from coalesced(computed, task.config.batch_rows)
         pending.check_none_left()
 

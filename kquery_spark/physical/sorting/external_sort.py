@@ -65,13 +65,15 @@ def sorted_batches(
         held.append(batch)
         size += batch.nbytes + _SORTED_ROW_BYTES * (1 + len(keys)) * batch.num_rows
         if size > config.memory_bytes and batch.columns:
-            runs.append(_spilled(held, keys, config, spill.file(schema, beside=runs[0] if runs else None)))
+            runs.append(
+                _spilled(held, keys, config, spill.file(schema, share_store_with=runs[0] if runs else None))
+            )
             size = 0
     if not runs:
         yield from _pieces_in_order(held, schema, keys, config.batch_rows)
         return
     if held:
-        runs.append(_spilled(held, keys, config, spill.file(schema, beside=runs[0])))
+        runs.append(_spilled(held, keys, config, spill.file(schema, share_store_with=runs[0])))
     yield from _merged([run.read() for run in runs], schema, keys)
 
 

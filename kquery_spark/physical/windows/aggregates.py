@@ -210,7 +210,7 @@ def _by_merging(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     n, accumulate = len(low), accumulator_of(call)
     arrays = [Vector(a.dtype, a.physical(n)) if not a.is_scalar else a for a in args]
     if isinstance(accumulate, CentralMoments) and are_short(low, high):
-        return accumulate.of_ranges(Vector(args[0].dtype, args[0].physical(n)), low, high)
+        return accumulate.frame_states(Vector(args[0].dtype, args[0].physical(n)), low, high)
     rows = np.arange(n, dtype=np.int64)
     context = context_of(call, n)
     states = accumulate.update(arrays, Groups(rows, n, rows), context)

@@ -143,11 +143,11 @@ def _search(ordered: Int64s, target: Int64s, low: Int64s, high: Int64s, after_eq
     low, high = low.copy(), high.copy()
     last = max(len(ordered) - 1, 0)
     while True:
-        open_ = low < high
-        if not open_.any():
+        is_open = low < high
+        if not is_open.any():
             return low
         middle = (low + high) >> 1
         keys = ordered[np.minimum(middle, last)]
-        right = open_ & ((keys <= target) if after_equal else (keys < target))
+        right = is_open & ((keys <= target) if after_equal else (keys < target))
         low = np.where(right, middle + 1, low)
-        high = np.where(open_ & ~right, middle, high)
+        high = np.where(is_open & ~right, middle, high)

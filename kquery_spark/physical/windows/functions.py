@@ -98,7 +98,7 @@ class Windowed:
         return Vector(call.dtype, both.data.take(pa.array(np.where(outside, n + s.rows, target))))
 
     def _nth(self, call: WindowCall, name: str, ignore_nulls: bool, args: Sequence[Vector]) -> Vector:
-        """Compute first_value, last_value or nth_value: the value of one row of the frame; NULL if there is no such row.
+        """Compute first_value, last_value or nth_value: the value of one row of the frame; NULL if it does not exist.
 
         A second argument of first_value and last_value is a FILTER. If only some rows count (FILTER, IGNORE NULLS), the
         frame is converted to a range of positions among these rows, and the position found is converted back to a row.

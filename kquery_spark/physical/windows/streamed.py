@@ -102,7 +102,7 @@ class StreamedPartition:
         self._open_rows = 0
         self._last: Batch | None = None
         self._last_peers = 0
-        self._reach = _reach(self._calls)
+        self._frame_margins = _frame_margins(self._calls)
 
     def add(self, batch: Batch) -> None:
         """Add the next rows."""
@@ -181,7 +181,7 @@ class StreamedPartition:
             self._cut(final=True)
         if not self._pieces:
             return
-        back, ahead = self._reach
+        back, ahead = self._frame_margins
         total = self._pieces[-1].end
         reader = self._file.read()
         held: deque[Batch] = deque()
@@ -301,7 +301,7 @@ def _offsets(call: WindowCall) -> list[int]:
     return [int(b.value) for b in (call.frame.lower, call.frame.upper) if b is not None]
 
 
-def _reach(calls: Sequence[WindowCall]) -> tuple[int, int]:
+def _frame_margins(calls: Sequence[WindowCall]) -> tuple[int, int]:
     """Return the numbers of rows before and after a piece that its frames can reach."""
     offsets = [o for c in calls for o in _offsets(c)]
     return max([0, *(-o for o in offsets)]), max([0, *offsets])

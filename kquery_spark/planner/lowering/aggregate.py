@@ -18,10 +18,15 @@ from kquery_spark.physical.operators import (
     ExchangeExec,
     Partitioning,
     Phase,
-    PhysicalPlan,
 )
 from kquery_spark.planner.distinct import TwoLevels, sums_by_distinct_value, two_levels
-from kquery_spark.planner.distribution import ONE_TASK, DistributedPlan, Distribution, single_or_split
+from kquery_spark.planner.distribution import (
+    ONE_TASK,
+    DistributedPlan,
+    Distribution,
+    single_or_split,
+    stage_leaves,
+)
 from kquery_spark.planner.grouping_sets import grouping_levels
 from kquery_spark.planner.lowering.registry import lowers
 
@@ -42,7 +47,7 @@ def lower_aggregate(planner: Planner, plan: Aggregate) -> DistributedPlan:
     lowered = planner.aggregated.get(plan)
     if lowered is None:
         lowered = _lower_once(planner, plan)
-        if not _has_leaves(lowered.plan):
+        if all(isinstance(leaf, ExchangeExec) for leaf in stage_leaves(lowered.plan)):
             planner.aggregated[plan] = lowered
     return lowered
 
@@ -125,10 +130,3 @@ def _lower_two_levels(
 def _states_bytes(planner: Planner, plan: Aggregate) -> float:
     """Return the expected bytes of the partial states, assuming that each task has rows of every group."""
     return planner.estimator.groups(plan) * _STATE_BYTES * planner.config.parallelism
-
-
-def _has_leaves(plan: PhysicalPlan) -> bool:
-    """True if the plan reads anything but exchanges, within its stage."""
-    if isinstance(plan, ExchangeExec):
-        return False
-    return not plan.children or any(map(_has_leaves, plan.children))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kquery_spark.logical import SetOperation, Union
 from kquery_spark.physical.operators import ExchangeExec, PhysicalPlan, ReadExec, UnionExec
-from kquery_spark.planner.distribution import DistributedPlan, Distribution, single_or_split
+from kquery_spark.planner.distribution import DistributedPlan, Distribution, single_or_split, stage_leaves
 from kquery_spark.planner.lowering.registry import lowers
 from kquery_spark.planner.set_operations import lower_set_operation
 
@@ -38,7 +38,7 @@ def _can_share_tasks(inputs: list[DistributedPlan]) -> bool:
 
 def _reads_stage(plan: PhysicalPlan) -> bool:
     """True if the plan reads rows of another stage or of Spark."""
-    return isinstance(plan, ReadExec | ExchangeExec) or any(map(_reads_stage, plan.children))
+    return any(isinstance(leaf, ReadExec | ExchangeExec) for leaf in stage_leaves(plan))
 
 
 @lowers(SetOperation)

@@ -20,7 +20,7 @@ from kquery_spark.config.memory import ContainerFacts, with_budget
 from kquery_spark.physical.operators import TaskContext
 from kquery_spark.run_control import RunControl, current_control
 from kquery_spark.runtime.executor import Executor, first_rows
-from kquery_spark.runtime.local.read_ahead import POLL_SECONDS, ReadAhead, ReadAheadBudget
+from kquery_spark.runtime.local.read_ahead import POLL_SECONDS, ReadAheadBudget, TaskQueues
 from kquery_spark.runtime.local.stop import Stop
 from kquery_spark.runtime.split_progress import split_progress
 from kquery_spark.runtime.task_meter import TaskMeter
@@ -139,7 +139,7 @@ def _threads(config: EngineConfig, stop: Stop | None, meter: TaskMeter | None) -
     try:
         yield _Threads(pool, control, stop, meter)
     except BaseException:
-        control.cancel("the run was left")
+        control.cancel("the run was abandoned")
         raise
     finally:
         pool.shutdown(wait=True, cancel_futures=True)
@@ -189,7 +189,7 @@ def _stream_tasks(
     The consumer reads task 0 to its end, then task 1, and so on. The tasks also start in this order, so the task that the
     consumer waits for is always running and never stuck behind others in the queue of the thread pool.
     """
-    ahead = ReadAhead(len(contexts), budget, threads.stop)
+    ahead = TaskQueues(len(contexts), budget, threads.stop)
 
     def produce(task: int, context: TaskContext) -> None:
         try:

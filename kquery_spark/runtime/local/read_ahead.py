@@ -1,4 +1,4 @@
-"""ReadAhead: limits how far the tasks of a streamed result run ahead of the consumer, in batches and in bytes.
+"""TaskQueues: limits how far the tasks of a streamed result run ahead of the consumer, in batches and in bytes.
 
 A task waits for room *before* it computes its next batch, so that a blocked task holds no finished batch outside of its
 queue. Three rules decide whether it may go on:
@@ -42,7 +42,7 @@ class ReadAheadBudget:
         return self.nbytes - self.held
 
 
-class ReadAhead:
+class TaskQueues:
     """One queue per task between the tasks of a query and its consumer. Call ``close`` at the end.
 
     A queue item is a batch, an error, or None for the end. stop: wakes up both sides when it is set. Queued batches are

@@ -61,12 +61,12 @@ class DriverExecutor(Executor):
 
     def __init__(
         self,
-        link: Bridge,
+        bridge: Bridge,
         query: CompiledQuery,
         schema: StructType,
         threaded: Callable[[], CompiledQuery | None],
     ) -> None:
-        self._link = link
+        self._bridge = bridge
         self._graph = query.graph
         self._config = query.config
         self._schema = schema
@@ -94,7 +94,7 @@ class DriverExecutor(Executor):
 
     def _run(self, consume: Callable[[Iterator[pa.RecordBatch]], R]) -> R:
         control = RunControl(_MAX_ROWS, self._max_bytes)
-        with cancellable(self._link.spark, control), self._metered() as meter:
+        with cancellable(self._bridge.spark, control), self._metered() as meter:
             batches, stages = self._batches(meter)
             control.limit_time(MAX_DRIVER_SECONDS)
 
@@ -116,11 +116,11 @@ class DriverExecutor(Executor):
     @contextmanager
     def _metered(self) -> Iterator[DriverMeter | None]:
         """Provide the meter of a run; None if Spark's UI does not show it."""
-        reporter = ui_reporter(self._link, self._config)
+        reporter = ui_reporter(self._bridge, self._config)
         if reporter is None:
             yield None
             return
-        with reporter.driver_run(self._link) as meter:
+        with reporter.driver_run(self._bridge) as meter:
             yield meter
 
     def _batches(
@@ -157,7 +157,7 @@ class DriverExecutor(Executor):
 
     def _collect_input(self, limit: int, query: int | None) -> list[pa.RecordBatch]:
         def collect() -> list[pa.RecordBatch]:
-            return collect_batches(input_frame(self._link, self._graph, self._config, limit, query))
+            return collect_batches(input_frame(self._bridge, self._graph, self._config, limit, query))
 
         batches = unless_result_too_large(collect)
         if batches is None:

@@ -39,7 +39,7 @@ _PAYLOAD = StructType(
 
 
 def to_dataframe(
-    link: Bridge,
+    bridge: Bridge,
     graph: StageGraph,
     schema: StructType,
     config: EngineConfig,
@@ -54,7 +54,7 @@ def to_dataframe(
     attributes of the plan that the result replaces, so that references to its columns stay valid. broadcasts: as in
     ``SparkPlans``.
     """
-    plans, meter = SparkPlans(link, broadcasts), _task_meter(link, graph, config, meter)
+    plans, meter = SparkPlans(bridge, broadcasts), _task_meter(bridge, graph, config, meter)
     attributes = plans.attributes(schema) if output is None else output
     if _crosses_unchanged(schema) and not inputs:
         return plans.frame(_Builder(plans, graph, schema, config, {}, meter, attributes).plan(graph.result))
@@ -87,39 +87,39 @@ def _with_own_names(schema: StructType) -> StructType:
 
 
 def payload_frame(
-    link: Bridge, graph: StageGraph, config: EngineConfig, broadcasts: Mapping[int, Any] = NO_BROADCASTS
+    bridge: Bridge, graph: StageGraph, config: EngineConfig, broadcasts: Mapping[int, Any] = NO_BROADCASTS
 ) -> DataFrame:
     """Return the result as payload rows, in order. ``graph`` must not read Spark inputs. broadcasts: see ``SparkPlans``."""
-    plans, meter = SparkPlans(link, broadcasts), _task_meter(link, graph, config)
+    plans, meter = SparkPlans(bridge, broadcasts), _task_meter(bridge, graph, config)
     builder = _payload_builder(plans, graph, config, meter, RowEncoding.PAYLOADS)
     return plans.frame_of_large_rows(builder.plan(graph.result))
 
 
 def input_frame(
-    link: Bridge, graph: StageGraph, config: EngineConfig, limit: int, query: int | None = None
+    bridge: Bridge, graph: StageGraph, config: EngineConfig, limit: int, query: int | None = None
 ) -> DataFrame:
     """Return the payload rows that the last stage reads. The stages before it must not call users' Python functions.
 
     limit: the approximate number of bytes to compute; a task that writes much more than its share ends with a row tagged
     TOO_MUCH. query: the number under which Spark's UI shows the driver's part of the query, or None.
     """
-    plans, meter = SparkPlans(link), _task_meter(link, graph, config, query=query)
+    plans, meter = SparkPlans(bridge), _task_meter(bridge, graph, config, query=query)
     builder = _payload_builder(plans, graph, config, meter, limit=limit)
     return plans.frame(builder.input_rows(graph.result))
 
 
 def _task_meter(
-    link: Bridge,
+    bridge: Bridge,
     graph: StageGraph,
     config: EngineConfig,
     meter: TaskMeter | None = None,
     query: int | None = None,
 ) -> TaskMeter | None:
     """Combine ``meter`` with the meters of the spill total and of Spark's UI; None if none of them is active."""
-    reporter = ui_reporter(link, config)
+    reporter = ui_reporter(bridge, config)
     meters = (
         meter,
-        SPILL_TOTAL.meter(link.spark.sparkContext),
+        SPILL_TOTAL.meter(bridge.spark.sparkContext),
         None if reporter is None else reporter.meter(graph, query),
     )
     active = tuple(each for each in meters if each is not None)

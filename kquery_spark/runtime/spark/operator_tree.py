@@ -27,7 +27,9 @@ def finished_execution(reports: Sequence[StageReport], redacted: bool) -> Finish
     """
     roots = _Tree({report.stage_id: report for report in reports}, redacted).roots()
     plan = (
-        roots[0] if len(roots) == 1 else PlanNode(ENGINE_NODE, "stages whose readers did not run", (), roots)
+        roots[0]
+        if len(roots) == 1
+        else PlanNode(ENGINE_NODE, "stages whose consumers did not run", (), roots)
     )
     steps = [step for step in map(_step, _bottom_up(plan)) if step is not None]
     return FinishedExecution(

@@ -54,22 +54,22 @@ _answers: weakref.WeakKeyDictionary[SparkContext, dict[str, Workers]] = weakref.
 _lock = threading.Lock()
 
 
-def worker_problem(link: Bridge) -> str | None:
+def worker_problem(bridge: Bridge) -> str | None:
     """Return one sentence that says why Spark's Python workers cannot run the engine; None if they can."""
-    return _workers(link).problem
+    return _workers(bridge).problem
 
 
-def workers_have_hdfs_client(link: Bridge) -> bool:
+def workers_have_hdfs_client(bridge: Bridge) -> bool:
     """True if Spark's Python workers have the HDFS client. Call this only if this process has it."""
-    return _workers(link).have_hdfs_client
+    return _workers(bridge).have_hdfs_client
 
 
-def _workers(link: Bridge) -> Workers:
+def _workers(bridge: Bridge) -> Workers:
     """Return the cached result of the check. The first call on a cluster runs a job with a short task per core, at most 16.
 
     On a local master, workers have the interpreter of this process, so no check is needed.
     """
-    context = link.spark.sparkContext
+    context = bridge.spark.sparkContext
     interpreter = interpreter_of(context)
     if interpreter.proven:
         return Workers()
@@ -78,7 +78,7 @@ def _workers(link: Bridge) -> Workers:
         if interpreter.executable in answers:
             return answers[interpreter.executable]
         try:
-            rows = _run_probe(link)
+            rows = _run_probe(bridge)
             workers = Workers(_difference(rows), all(row["hdfs"] for row in rows))
         except SPARK_ERRORS as error:
             text = str(error)
@@ -91,10 +91,10 @@ def _workers(link: Bridge) -> Workers:
         return workers
 
 
-def _run_probe(link: Bridge) -> list[dict[str, str]]:
+def _run_probe(bridge: Bridge) -> list[dict[str, str]]:
     """Return the facts (see ``_FACTS``) that each probed worker reports."""
-    context = link.spark.sparkContext
-    plans = SparkPlans(link)
+    context = bridge.spark.sparkContext
+    plans = SparkPlans(bridge)
     numbers = plans.numbers(max(1, min(context.defaultParallelism, _MAX_PROBE_TASKS)))
     frame = plans.frame(
         plans.map_in_arrow(

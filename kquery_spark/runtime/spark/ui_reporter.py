@@ -46,9 +46,9 @@ _reporters: weakref.WeakKeyDictionary[SparkContext, UiReporter | None] = weakref
 class UiReporter(Receiver):
     """Collects the reports of the operators in one Spark context and posts them, query by query."""
 
-    def __init__(self, link: Bridge) -> None:
-        context = link.spark.sparkContext
-        self._executions = SqlExecutions(context, link.jvm)
+    def __init__(self, bridge: Bridge) -> None:
+        context = bridge.spark.sparkContext
+        self._executions = SqlExecutions(context, bridge.jvm)
         self._accumulator = context.accumulator([], Inbox(self))
         self._by_tasks: dict[
             tuple[int, int], dict[str, StageReport]
@@ -80,14 +80,14 @@ class UiReporter(Receiver):
         return OperatorMeter(self._accumulator, number, splits)
 
     @contextmanager
-    def driver_run(self, link: Bridge) -> Iterator[DriverMeter]:
+    def driver_run(self, bridge: Bridge) -> Iterator[DriverMeter]:
         """Provide the meter for a run in the driver. Stages that Spark's tasks run for it are shown together with it.
 
         A run that fails is not shown.
         """
         meter = DriverMeter(next(_driver_queries))
         try:
-            redacted = redacts_strings(link)
+            redacted = redacts_strings(bridge)
         except Exception:
             redacted = True
         with self._lock:
@@ -188,14 +188,14 @@ def _merged(reports: Reports) -> Reports:
     return list(stages.values())
 
 
-def ui_reporter(link: Bridge, config: EngineConfig) -> UiReporter | None:
+def ui_reporter(bridge: Bridge, config: EngineConfig) -> UiReporter | None:
     """Return the reporter of the session's Spark context; None if nothing shows or logs executions, or it is disabled."""
     if not config.ui_metrics:
         return None
-    context = link.spark.sparkContext
+    context = bridge.spark.sparkContext
     if context not in _reporters:
         try:
-            _reporters[context] = UiReporter(link) if shows_executions(context) else None
+            _reporters[context] = UiReporter(bridge) if shows_executions(context) else None
         except Exception as error:
             _reporters[context] = None
             _LOGGER.warning("the engine's operators do not appear in Spark's UI: %s", error)

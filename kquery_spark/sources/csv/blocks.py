@@ -34,7 +34,7 @@ _NEWLINE = 10
 class TextColumns:
     """Rows of a block. columns: strings, or numbers that Arrow has already parsed, with NULL where Spark has NULL.
 
-    uneven: True for rows whose number of values differs from the table's number of columns; None if there is no such row.
+    uneven: True for rows whose number of values differs from the table's number of columns; None without such a row.
     """
 
     columns: tuple[pa.Array, ...]
@@ -135,7 +135,7 @@ def _multi_line(
 def _has_plain_quotes(block: bytes, options: CsvOptions, pruned: bool) -> bool:
     """Return whether Arrow and Spark agree on all quoted values.
 
-    They agree if quotes are around whole values, there are no escapes, and no value is empty although Spark distinguishes
+    They agree if quotes are around whole values, no escapes occur, and no value is empty although Spark distinguishes
     empty strings from NULL.
     """
     raw = np.frombuffer(block, np.uint8)
@@ -345,7 +345,7 @@ def _odd_lines(
         odd = _lines_of_odd_quotes(raw, starts, ends, at, line, options, pruned)
         # Delimiters between an opening and its closing quote belong to the value.
         separators = (
-            _outside(separators, at, line, starts)
+            _outside(separators, at, starts)
             if odd.any()
             else separators[np.searchsorted(at, separators) % 2 == 0]
         )
@@ -409,7 +409,7 @@ def _lines_with_escapes(
     return lines
 
 
-def _outside(separators: Positions, at: Positions, line: Positions, starts: Positions) -> Positions:
+def _outside(separators: Positions, at: Positions, starts: Positions) -> Positions:
     """Return the delimiters outside of quotes. Quotes are counted from the start of each line."""
     owner = np.maximum(np.searchsorted(starts, separators, side="right") - 1, 0)
     before = np.searchsorted(at, separators) - np.searchsorted(at, starts)[owner]

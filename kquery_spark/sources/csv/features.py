@@ -6,7 +6,7 @@ from kquery_spark.sources import text_format
 from kquery_spark.sources.features import Feature
 
 CORRUPT_RECORDS = Feature(
-    "a column of corrupt records", reason="CSV files with a column of corrupt records are read by Spark"
+    "a column of corrupt records", reason="CSV files with a column of corrupt records are not supported"
 )
 
 FEATURES = (text_format.PATTERNS, CORRUPT_RECORDS)

@@ -38,7 +38,7 @@ _INFERENCE_OPTIONS: Mapping[str, str | bool] = {"inferSchema": True}
 
 
 def _open_paths(read: PathsRead) -> Source:
-    """Open CSV files; by default they have a header, and types are inferred if there is no schema."""
+    """Open CSV files; by default they have a header, and types are inferred without a schema."""
     from kquery_spark.sources.csv.source import csv_source
 
     inference = _INFERENCE_OPTIONS if read.schema is None else {}

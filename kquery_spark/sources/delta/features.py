@@ -6,24 +6,24 @@ from kquery_spark.sources.features import Feature, SourceSection
 
 OTHER_MAPPING = Feature(
     "other modes of column mapping",
-    reason="Delta tables with the column mapping mode {mode} are read by Spark",
+    reason="Delta tables with the column mapping mode {mode} are not supported",
 )
 OTHER_INDEX = Feature(
     "change data (`table_changes`), files of Delta's own commands",
-    reason="files that Delta lists by {index} are read by Spark",
+    reason="files that Delta lists by {index} are not supported",
 )
 CHANGED = Feature(
     "tables that change while a query is planned",
     reason="a table changed while its files were listed",
 )
-OLD_DELTA = Feature("Delta before 3.2", reason="tables of a Delta before 3.2 are read by Spark")
+OLD_DELTA = Feature("Delta before 3.2", reason="tables of Delta releases before 3.2 are not supported")
 DELETED_ROWS = Feature(
     "scans that request the deleted rows of files",
     reason="scans that request the deleted rows of a file are not supported",
 )
 ROW_TRACKING = Feature(
     "queries that read `_metadata` of tables with row tracking",
-    reason="Delta's optimizer rewrites _metadata of tables with row tracking, so Spark runs the query",
+    reason="_metadata of tables with row tracking is not supported, because Delta's optimizer rewrites it",
     declines_query=True,  # if a part of an optimized plan is optimized again, Delta mixes up the fields
 )
 

@@ -157,7 +157,7 @@ def _errors_of(path: str) -> Iterator[None]:
     except BaseException as error:
         if type(error).__name__ != "PanicException":  # a panic in Rust; Python code cannot import this class
             raise
-        raise OSError(f"the client of HDFS failed: {_first_line(error)}") from None
+        raise OSError(f"the HDFS client failed: {_first_line(error)}") from None
 
 
 def _first_line(error: BaseException) -> str:

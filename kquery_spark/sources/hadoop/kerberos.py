@@ -32,7 +32,7 @@ class DelegationToken:
 
 
 def default_principal() -> str | None:
-    """The principal of the default ticket cache, for example ``alice@EXAMPLE.COM``; None if there is no such cache."""
+    """The principal of the default ticket cache, for example ``alice@EXAMPLE.COM``; None without such a cache."""
     try:
         library = ctypes.CDLL(_LIBRARY)
     except OSError:

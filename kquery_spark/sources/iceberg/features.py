@@ -6,27 +6,25 @@ from kquery_spark.sources.features import Feature, SourceSection
 
 EQUALITY_COLUMN = Feature(
     "equality deletes by columns that were dropped since, or inside of columns",
-    reason="rows are deleted by values of a column that the table no longer has as such, so Spark leaves them out",
+    reason="equality deletes by a column that the table no longer has are not supported",
 )
 EQUALITY_TYPE = Feature(
     "equality deletes by floating-point numbers, times of day, UUIDs",
-    reason="rows that are deleted by values of {column}, a {kind}, are left out by Spark",
+    reason="equality deletes by {column}, a {kind}, are not supported",
 )
 MANY_EQUALITY_DELETES = Feature(
     "equality deletes of more than 20 million values",
-    reason="the {count:,} values by which rows are deleted are looked up by Spark",
+    reason="equality deletes by {count:,} values are not supported",
 )
-OTHER_FILES = Feature("ORC and Avro files", reason="{kind} files of Iceberg tables are read by Spark")
+OTHER_FILES = Feature("ORC and Avro files", reason="{kind} files of Iceberg tables are not supported")
 OTHER_DELETE_FILES = Feature(
-    "ORC and Avro files of deleted rows", reason="{kind} files of deleted rows are read by Spark"
+    "ORC and Avro files of deleted rows", reason="{kind} files of deleted rows are not supported"
 )
-ENCRYPTED = Feature("encrypted files", reason="encrypted files of Iceberg tables are read by Spark")
-METADATA_TABLES = Feature(
-    "metadata tables (`t.files`)", reason="Iceberg's tables of metadata are read by Spark"
-)
+ENCRYPTED = Feature("encrypted files", reason="encrypted files of Iceberg tables are not supported")
+METADATA_TABLES = Feature("metadata tables (`t.files`)", reason="Iceberg's metadata tables are not supported")
 NO_FIELD_IDS = Feature(
     "Parquet files without field ids in a table without a name mapping",
-    reason="{file} has no field ids, so Spark reads it",
+    reason="{file} has no field ids, which is not supported",
 )
 HYBRID_CALENDAR = Feature(
     "Parquet files of Spark with dates and times of the hybrid calendar",
@@ -34,7 +32,7 @@ HYBRID_CALENDAR = Feature(
 )
 INCREMENTAL = Feature(
     "incremental scans, changelogs",
-    reason="Iceberg scans of anything but data files are made by Spark",
+    reason="Iceberg scans of anything but data files are not supported",
 )
 NESTED_DEFAULT = Feature(
     "initial defaults of fields inside columns",
@@ -42,7 +40,7 @@ NESTED_DEFAULT = Feature(
 )
 METADATA_COLUMNS = Feature(
     "other metadata columns (`_partition`, `_deleted`, `_row_id`, ...)",
-    reason="the column {column} comes from the file and not from its data, so Spark reads it",
+    reason="the metadata column {column} is not supported",
 )
 
 ICEBERG = SourceSection(

@@ -45,7 +45,7 @@ def _mapped(fields: Iterable[Mapping[str, Any]]) -> dict[str, MappedField]:
         for name in given["names"]:
             _check_no_dot(name)
             if name in mapping:
-                raise Unsupported(f"{PROPERTY} has the name {name} twice, so Spark reads the table")
+                raise Unsupported(f"{PROPERTY} contains the name {name} twice")
             mapping[name] = mapped
     return mapping
 
@@ -61,7 +61,9 @@ def mapped_fields(fields: Iterable[pa.Field], mapping: NameMapping) -> list[pa.F
 def _check_no_dot(name: str) -> None:
     """Raise Unsupported for a name with a dot, because Iceberg joins the names of a nested field's path with dots."""
     if "." in name:
-        raise Unsupported(f"Iceberg may take {name} for a field inside of a column, so Spark reads the table")
+        raise Unsupported(
+            f"the column name {name} is not supported, because Iceberg may read it as a nested field"
+        )
 
 
 def _mapped_field(column: pa.Field, mapped: MappedField | None) -> pa.Field:

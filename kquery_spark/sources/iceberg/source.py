@@ -192,7 +192,7 @@ def _laid_out(
             stored = column.with_name(_absent(field, in_file))
             given = file.constants.get(field.id, field.default)
             if given is None and not column.nullable:
-                raise Unsupported(f"{file.path} lacks {field.name}, which is never NULL, so Spark reads it")
+                raise Unsupported(f"{file.path} lacks {field.name}, although the column cannot be NULL")
             constants[stored.name] = _constant(given, field, column.type)
         columns.append(stored)
     return _Layout(pa.schema(columns), tuple(constants), position), tuple(constants.values())
@@ -211,7 +211,7 @@ def _stored(column: pa.Field, field: Field, in_file: Sequence[pa.Field]) -> pa.F
     """The column with the names that it has in the file, found by field id; None if the file lacks it."""
     matches = [candidate for candidate in in_file if id_of(candidate) == field.id]
     if len(matches) > 1:
-        raise Unsupported(f"a file has the field id {field.id} twice, so Spark reads it")
+        raise Unsupported(f"a file has two fields with the id {field.id}")
     if not matches:
         return None
     return pa.field(matches[0].name, _stored_type(column.type, field, matches[0].type), column.nullable)
@@ -245,7 +245,7 @@ def _stored_fields(dtype: pa.DataType, field: Field, in_file: pa.DataType) -> li
             missing += 1
         children.append(stored)
     if missing == len(children):
-        raise Unsupported(f"a file has none of the fields of {field.name}, so Spark reads it")
+        raise Unsupported(f"a file without any field of {field.name} is not supported")
     return children
 
 
@@ -279,7 +279,7 @@ def _deleted(file: PlannedFile, path_of: Callable[[str], str]) -> DeletedRows | 
     if not vectors:
         return PositionDeletes(file.path, tuple(path_of(delete.path) for delete in file.deletes))
     if len(file.deletes) > 1:
-        raise Unsupported(f"{file.path} has a deletion vector and other deleted rows, so Spark reads it")
+        raise Unsupported(f"{file.path} has a deletion vector and position deletes, which is not supported")
     return _vector(vectors[0], path_of)
 
 

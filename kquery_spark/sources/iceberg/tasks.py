@@ -171,7 +171,7 @@ def _delete_file(given: Mapping[str, Any], task: Mapping[str, Any]) -> DeleteFil
     kind, file_format = given["content"].lower().replace("_", "-"), given["file-format"].lower()
     path, size, rows = given["file-path"], given["file-size-in-bytes"], given["record-count"]
     if kind not in (_POSITION_DELETES, _EQUALITY_DELETES):
-        raise Unsupported(f"{kind} of Iceberg tables are read by Spark")
+        raise Unsupported(f"{kind} of Iceberg tables are not supported")
     if file_format == _PUFFIN:
         return DeleteFile(path, size, rows, given["content-offset"], given["content-size-in-bytes"])
     if file_format != _PARQUET:

@@ -23,14 +23,15 @@ import pyarrow.json as pa_json
 
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.integer_order import stable_order
+from kquery_spark.kernels.json_bytes import CLOSE_OBJECT, LINE_FEED, OPEN_ARRAY, OPEN_OBJECT
+from kquery_spark.kernels.json_text import MalformedJson
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.scanner import Malformed, Node, scan
+from kquery_spark.sources.json.scanner import Node, scan
 from kquery_spark.sources.json.values import Converter, from_strings, is_text
 from kquery_spark.types import names as t
 
 Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
-_NEWLINE = 10
 _LONG_LINE_BYTES = 1000
 _MAX_LINE_BYTES = 20_000_000
 _FEW_LINES = 32
@@ -95,7 +96,7 @@ class Rows:
 def split_lines(block: bytes) -> tuple[Lines, Bools]:
     """The lines of a block (line ends normalized), and a flag for each line that looks odd."""
     raw = np.frombuffer(block, np.uint8)
-    ends = np.flatnonzero(raw == _NEWLINE)
+    ends = np.flatnonzero(raw == LINE_FEED)
     if len(block) and not block.endswith(b"\n"):
         ends = np.append(ends, len(raw))
     starts = np.append(0, ends[:-1] + 1)[: len(ends)]
@@ -104,12 +105,12 @@ def split_lines(block: bytes) -> tuple[Lines, Bools]:
     if not len(starts):
         return Lines(block, starts, ends), np.zeros(0, np.bool_)
     _check_utf8(block)
-    odd = (raw[starts] != ord("{")) | (raw[ends - 1] != ord("}"))
+    odd = (raw[starts] != OPEN_OBJECT) | (raw[ends - 1] != CLOSE_OBJECT)
     longest = int((ends - starts).max())
     if longest >= _MAX_LINE_BYTES:
         raise SourceError("a line of more than 20 MB is not supported")
     if longest >= _LONG_LINE_BYTES:
-        opens = np.cumsum((raw == ord("{")) | (raw == ord("[")), dtype=np.int64)
+        opens = np.cumsum((raw == OPEN_OBJECT) | (raw == OPEN_ARRAY), dtype=np.int64)
         odd |= opens[ends - 1] - opens[starts] >= 200
         if _LONG_NUMBER.search(block) is not None:
             raise SourceError("a number of more than 1000 characters is not supported")
@@ -181,7 +182,7 @@ def read_rows(block: bytes, schema: pa.Schema, options: JsonOptions) -> Rows:
     left = in_bulk(np.flatnonzero(~odd), reader.bulk)
     strange = np.sort(np.concatenate([np.flatnonzero(odd), np.array(left, np.int64)]))
     if len(strange) or not reader.parts:
-        reader.one_by_one(strange)
+        reader.scan_lines(strange)
     return reader.result()
 
 
@@ -213,7 +214,7 @@ class _Reader:
         self.parts.append((line_indexes, columns, good))
         return True
 
-    def one_by_one(self, line_indexes: Positions) -> None:
+    def scan_lines(self, line_indexes: Positions) -> None:
         """Parse lines with the scanner. A line may have no record, or several ones in an array."""
         converter = Converter(self.options)
         columns = {f.name: (i, f.type) for i, f in enumerate(self.schema)}
@@ -239,7 +240,7 @@ class _Reader:
             if node.kind == "array":
                 return self._array_records(node, converter, columns)
             return [self._record(node, converter, columns)]
-        except Malformed as error:
+        except MalformedJson as error:
             if self.options.mode == "PERMISSIVE":
                 self._check_certain(error.certain, line)
             return [([None] * len(columns), False)]
@@ -252,7 +253,7 @@ class _Reader:
         """The records of an array; if one of them is bad, the whole array is malformed."""
         records = [self._record(n, converter, columns) for n in node.value]
         if not all(fine for _, fine in records):
-            raise Malformed(certain=all(n.kind != "object" for n in node.value))
+            raise MalformedJson(certain=all(n.kind != "object" for n in node.value))
         return records
 
     def _record(

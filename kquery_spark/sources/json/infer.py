@@ -14,9 +14,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
+from kquery_spark.kernels.json_text import MalformedJson
 from kquery_spark.sources.json.blocks import LineError, in_bulk, parsed, split_lines
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.scanner import Malformed, Node, scan
+from kquery_spark.sources.json.scanner import Node, scan
 from kquery_spark.types import names as t
 
 _EMPTY = pa.struct([])
@@ -42,7 +43,7 @@ def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
     for line in [*np.flatnonzero(odd).tolist(), *left]:
         try:
             node = scan(lines.text(line))
-        except Malformed:
+        except MalformedJson:
             if options.mode == "DROPMALFORMED":
                 continue
             raise LineError(lines.number(line), "malformed, from which no types are inferred") from None
@@ -72,7 +73,7 @@ def columns_of(dtype: pa.DataType, options: JsonOptions) -> pa.Schema:
     if final is None:
         return pa.schema([])
     if has_twice(final, options.case_sensitive):
-        raise Unsupported("JSON with names that differ in upper and lower case only is not supported")
+        raise Unsupported("JSON with names that differ only in case is not supported")
     return pa.schema(list(final))
 
 

@@ -13,11 +13,13 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.compiled import JSON_LOOPS
 from kquery_spark.kernels.elements import value_ranks
 from kquery_spark.kernels.integer_order import distinct_values, stable_order
+from kquery_spark.kernels.json_bytes import SPACE
+from kquery_spark.kernels.json_text import MalformedJson
 from kquery_spark.kernels.maps import map_array
 from kquery_spark.kernels.text import as_lines, build, layout
 from kquery_spark.sources.json.blocks import read_rows
 from kquery_spark.sources.json.options import JsonOptions
-from kquery_spark.sources.json.scanner import Malformed, scan
+from kquery_spark.sources.json.scanner import scan
 from kquery_spark.sources.json.values import check_type
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s
@@ -28,7 +30,6 @@ _VALUE, _ODD = (
 )  # the status of a string in the compiled loops: an object, or one that only the Python scanner handles
 _LOADED_ROWS = 2_000  # for more strings than this, Python takes longer than loading the compiled loops
 _MAX_NAME_BYTES = 50_000  # Jackson reads no longer names
-_BLANK = 32
 _CONTROL = r"[\x00-\x1f]"  # which strings must not have
 
 
@@ -76,7 +77,7 @@ def _entries(strings: pa.Array) -> tuple[_Entries, Any]:
         return _scanned(strings, np.arange(len(strings)), np.zeros(len(strings), np.bool_))
     has_control = np.zeros(len(strings), np.bool_)
     offsets, raw = layout(strings)
-    if (raw[offsets[0] : offsets[-1]] < _BLANK).any():
+    if (raw[offsets[0] : offsets[-1]] < SPACE).any():
         has_control = np.asarray(pc.match_substring_regex(strings, _CONTROL))
         offsets, raw = layout(pc.if_else(pa.array(has_control), "{}", strings))
     ends, status = np.empty(len(strings) + 1, np.int64), np.empty(len(strings), np.uint8)
@@ -114,7 +115,7 @@ def _scanned(strings: pa.Array, rows: Int64s, is_null: Any) -> tuple[_Entries, A
     for row, text in zip(rows.tolist(), strings.take(pa.array(rows)).to_pylist(), strict=True):
         try:
             node = scan(text)
-        except Malformed as error:
+        except MalformedJson as error:
             if not error.certain:
                 raise Unsupported(
                     "from_json of a string that is malformed in a way in which Spark may read a part of it "

@@ -92,7 +92,7 @@ class GoogleStore(BucketStore):
 
 
 def check_default_credentials() -> None:
-    """Raise SourceError if there are no default credentials, which Google's libraries would report only after minutes."""
+    """Raise SourceError without default credentials, which Google's libraries would report only after minutes."""
     if has_credentials_file():
         return
     host = os.environ.get("GCE_METADATA_HOST") or "metadata.google.internal"
@@ -100,7 +100,7 @@ def check_default_credentials() -> None:
         socket.getaddrinfo(host.partition(":")[0], None)
     except OSError:
         raise SourceError(
-            f"there are no credentials of Google Cloud: {CREDENTIALS_VARIABLE} is not set, gcloud has no login, "
+            f"no credentials for Google Cloud: {CREDENTIALS_VARIABLE} is not set, gcloud has no login, "
             "and this is not a machine of Google's"
         ) from None
 
@@ -129,6 +129,6 @@ def _of_token(token: object) -> dict[str, Any]:
 def _credentials_of(path: str) -> Iterator[None]:
     """Make Arrow read a credentials file. It has no option for that, but reads an environment variable at creation."""
     if not os.path.exists(path):
-        raise SourceError(f"there is no file of credentials {path}")
+        raise SourceError(f"the credentials file {path} does not exist")
     with _ENVIRONMENT, variable_set(CREDENTIALS_VARIABLE, path):
         yield

@@ -168,18 +168,18 @@ def _range(statistics: pb.ColumnStatistics, rows: int, dtype: pa.DataType) -> Co
 def _min_max(statistics: pb.ColumnStatistics, dtype: pa.DataType) -> tuple[Any, Any]:
     """Return the smallest and the largest value; (None, None) if they are unknown or readers interpret them differently."""
     if t.is_integral(dtype):
-        typed: Any = statistics.integers
+        typed_statistics: Any = statistics.integers
     elif dtype == t.DATE:
-        typed = statistics.dates
+        typed_statistics = statistics.dates
     elif dtype == t.STRING:
-        typed = statistics.texts
+        typed_statistics = statistics.texts
     elif t.is_decimal(dtype):
-        typed = statistics.decimals
+        typed_statistics = statistics.decimals
     else:
         return None, None
-    if not (typed.HasField("minimum") and typed.HasField("maximum")):
+    if not (typed_statistics.HasField("minimum") and typed_statistics.HasField("maximum")):
         return None, None
-    low, high = typed.minimum, typed.maximum
+    low, high = typed_statistics.minimum, typed_statistics.maximum
     if dtype == t.DATE and low < GREGORIAN_START_DAY:
         return None, None
     if not t.is_decimal(dtype):

@@ -16,7 +16,7 @@ from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.parquet.footer import flat_elements
 from kquery_spark.sources.parquet.page_index import PageIndex, chunk_indexes
-from kquery_spark.sources.parquet.pages import CODECS, Page, PagedColumn, Pages, pages_of, placed
+from kquery_spark.sources.parquet.pages import CODECS, Page, PagedColumn, Pages, page_locations, walk_pages
 from kquery_spark.sources.parquet.stored_chunks import range_of
 from kquery_spark.sources.prefetch.byte_ranges import ByteReader
 from kquery_spark.types.vector import Int64s
@@ -25,7 +25,7 @@ from kquery_spark.types.vector import Int64s
 _MIN_PAGED_ROWS, _MIN_PAGED_BYTES = 1 << 18, 1 << 20
 _MAX_PAGE_ROW_SHARE = 0.5  # pages are read alone if they have at most this share of the chunk's rows
 
-_Chunk = tuple[int, str]
+_ChunkKey = tuple[int, str]
 """The number of a row group, and the name of a flat column."""
 
 
@@ -52,14 +52,14 @@ class ChunkPages:
         self._flat = flat
         self._footer = footer
         self._reader = reader
-        self._headers: dict[_Chunk, tuple[Page | None, list[Page]] | None] = {}
-        self._found: dict[tuple[int, str, bool], Pages | None] = {}
-        self._ranges: dict[_Chunk, tuple[Int64s, list[ColumnRange]] | None] = {}
+        self._headers: dict[_ChunkKey, tuple[Page | None, list[Page]] | None] = {}
+        self._located: dict[tuple[int, str, bool], Pages | None] = {}
+        self._ranges: dict[_ChunkKey, tuple[Int64s, list[ColumnRange]] | None] = {}
 
-    def holding(
+    def with_rows(
         self, group: int, column: str, rows: Int64s, *, before_fetch: bool = False
     ) -> PagedColumn | None:
-        """The pages that contain these rows of a row group; None if reading the whole column is as fast.
+        """Select the pages that contain these rows of a row group; None if reading the whole column is as fast.
 
         before_fetch: True if the chunk of a remote file must not be fetched in order to locate its pages.
         """
@@ -69,27 +69,27 @@ class ChunkPages:
         pages = self._pages(group, column, by_headers=self._is_local or not before_fetch)
         if pages is None:
             return None
-        at = pages.holding(rows)
-        if at.lengths.sum() > _MAX_PAGE_ROW_SHARE * num_rows:
+        selection = pages.select(rows)
+        if selection.lengths.sum() > _MAX_PAGE_ROW_SHARE * num_rows:
             return None
-        return PagedColumn(column, self._elements[column], self._chunk(group, column), at)
+        return PagedColumn(column, self._elements[column], self._chunk(group, column), selection)
 
     def ranges(self, group: int, column: str) -> tuple[Int64s, list[ColumnRange]] | None:
-        """The first row of each page, then the number of rows; and each page's statistics. None without a page index."""
+        """Return the first row of each page, then the number of rows, and each page's statistics. None without an index."""
         key = (group, column)
         if key not in self._ranges:
             self._ranges[key] = self._find_ranges(group, column)
         return self._ranges[key]
 
     def headers(self, group: int, column: str) -> tuple[Page | None, list[Page]] | None:
-        """The dictionary page and the data pages of a flat column in a row group; None if they are not as expected.
+        """Locate the dictionary page and the data pages of a flat column in a row group; None if they are not as expected.
 
         Waits until the whole chunk is fetched if the file is remote.
         """
         key = (group, column)
         if key not in self._headers:
             try:
-                self._headers[key] = pages_of(self._reader(group, [column]), self._chunk(group, column))
+                self._headers[key] = walk_pages(self._reader(group, [column]), self._chunk(group, column))
             except ValueError:
                 self._headers[key] = None
         return self._headers[key]
@@ -106,14 +106,14 @@ class ChunkPages:
         return (pages.starts, ranges) if ranges is not None and len(ranges) == len(pages.offsets) else None
 
     def _pages(self, group: int, column: str, *, by_headers: bool) -> Pages | None:
-        """The locations of the pages of a column in a row group; None if they are unknown or the chunk is small.
+        """Locate the pages of a column in a row group; None if they are unknown or the chunk is small.
 
         by_headers: whether page headers may be read if there is no page index, and in local files.
         """
         key = (group, column, by_headers)
-        if key not in self._found:
-            self._found[key] = self._find_pages(group, column, by_headers)
-        return self._found[key]
+        if key not in self._located:
+            self._located[key] = self._find_pages(group, column, by_headers)
+        return self._located[key]
 
     def _find_pages(self, group: int, column: str, by_headers: bool) -> Pages | None:
         if column not in self._flat or column not in self._elements:
@@ -125,7 +125,7 @@ class ChunkPages:
         if pages is not None or not by_headers:
             return pages
         headers = self.headers(group, column)
-        return None if headers is None else placed(*headers, num_rows)
+        return None if headers is None else page_locations(*headers, num_rows)
 
     def _indexed(self, group: int, column: str) -> Pages | None:
         chunk, num_rows = self._chunk(group, column), self._metadata.row_group(group).num_rows

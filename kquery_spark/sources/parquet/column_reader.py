@@ -1,15 +1,16 @@
 """Reads a flat column of a row group with compiled loops, from the bytes of its chunk to an Arrow array.
 
     bytes of the column chunk
-      |  page_table      one call: writes a row of integers for each page header
+      |  page_table          writes a row of integers for each page header
       v
-    pages                pyarrow's codecs decompress the dictionary and the pages with selected rows
-      |  values          one call: decodes fixed-width values or dictionary indices of all rows or of the selected rows
-      |  strings         one call: decodes strings, or the strings of the dictionary page
+    pages                    pyarrow's codecs decompress the dictionary and the pages with selected rows
+      |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
+      |  decode_strings      decodes strings, or the strings of the dictionary page
       v
     Arrow array of the type that pyarrow would return, except that string views become strings with offsets
 
-Conditions on a column are evaluated once per dictionary entry. ``packed`` returns the indices that are compared afterwards.
+Each loop is one call for a chunk. Conditions on a column are evaluated once per dictionary entry, and the indices that
+``packed_indices`` returns are compared afterwards.
 
 The functions return None for a chunk that the loops cannot read: one with another type, codec or encoding, or a damaged
 one. The caller then lets pyarrow read the chunk, which also reports damage.
@@ -26,6 +27,28 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kquery_spark.kernels.parquet_page_table import (
+    AS_STORED,
+    BODY,
+    COMPRESSED,
+    COMPRESSED_PAGES,
+    DATA,
+    ENCODING,
+    INDEX_PAGES,
+    KIND,
+    LEVEL_BYTES,
+    OTHER_CODEC,
+    PAGE_FIELDS,
+    PLAIN,
+    PLAIN_DICTIONARY,
+    RAW_BYTES,
+    RAW_SIZE,
+    SIZE,
+    SNAPPY,
+    TOO_MANY_PAGES,
+    TOTALS,
+    VALUES,
+)
 from kquery_spark.sources.dictionary_column import PackedIndices
 from kquery_spark.sources.parquet.thrift_compact import varint
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
@@ -34,56 +57,74 @@ from kquery_spark.types.vector import Int64s
 Bytes = npt.NDArray[np.uint8]
 
 _WIDTHS = {"INT32": 4, "INT64": 8, "FLOAT": 4, "DOUBLE": 8}
-_CODECS = {
-    "UNCOMPRESSED": 0,
-    "SNAPPY": 1,
-    "ZSTD": 2,
-    "GZIP": 2,
-}  # the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
-_DATA_V2 = 3
-_KIND, _VALUES, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES, _COMPRESSED = 0, 1, 2, 3, 4, 5, 7, 8
-_DICTIONARY_ENCODINGS = (0, 2)  # PLAIN and PLAIN_DICTIONARY
+# the codec argument of ``page_table``; LZ4 is missing because the name stands for two formats
+_CODECS = {"UNCOMPRESSED": AS_STORED, "SNAPPY": SNAPPY, "ZSTD": OTHER_CODEC, "GZIP": OTHER_CODEC}
+_DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
+_INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
+_MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
-_INDEX_WIDTH = 0  # makes ``values`` write the dictionary's indices
-_MAX_DICTIONARY_VALUES = (
-    1 << 16
-) - 1  # indices are uint16, and the index after the last value stands for NULL
-_MIN_ROWS_PER_VALUE = (
-    32  # with fewer rows per value, decoding the dictionary and testing its values costs too much
-)
+_INDEX_WIDTH = 0  # makes ``decode_values`` write the dictionary's indices
+# indices are uint16, and the index after the last value stands for NULL
+_MAX_DICTIONARY_VALUES = (1 << 16) - 1
+# with fewer rows per value, decoding the dictionary and testing its values costs too much
+_MIN_ROWS_PER_VALUE = 32
 
 
 @dataclass(frozen=True)
-class ColumnChunk:
+class FlatChunk:
     """A flat column of one row group.
 
-    stored: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
-    dtype: the Arrow type to return, a dictionary type for strings that are read as indices. levels: whether the column
-    has definition levels, so that rows can be NULL. rows: the number of rows in the row group.
+    byte_range: the position of the chunk in its file. raw_size: bytes of its pages after decompression, headers included.
+    dtype: the Arrow type to return, a dictionary type for strings that are read as indices. has_levels: whether the column
+    has definition levels, so that rows can be NULL. has_dictionary: whether any page stores dictionary indices.
+    rows: the number of rows in the row group.
     """
 
-    stored: ByteRange
+    byte_range: ByteRange
     raw_size: int
     codec: str
     dtype: pa.DataType
-    levels: bool
+    has_levels: bool
+    has_dictionary: bool
     rows: int
 
+    @property
+    def max_dictionary_values(self) -> int:
+        """The largest number of distinct values for which conditions are evaluated on the dictionary."""
+        return min(_MAX_DICTIONARY_VALUES, self.rows // _MIN_ROWS_PER_VALUE)
 
-def column_chunk(
-    chunk: Any, leaf: Any, dtype: pa.DataType, rows: int, stored: ByteRange
-) -> ColumnChunk | None:
+    @property
+    def may_have_small_dictionary(self) -> bool:
+        """False if the footer shows that ``dictionary_values`` would return None, so that the chunk need not be read for it.
+
+        If the dictionary is small enough and all pages store indices, the raw bytes of the chunk are the values of the
+        dictionary, the bit-packed indices, and levels and headers, for which one byte for each row is plenty.
+        """
+        if not self.has_dictionary or _is_string(self.dtype) or pa.types.is_dictionary(self.dtype):
+            return False
+        count = self.max_dictionary_values
+        dictionary_bytes = count * self.dtype.bit_width // 8
+        index_bytes = self.rows * count.bit_length() // 8
+        return bool(self.raw_size <= dictionary_bytes + index_bytes + self.rows + _MAX_HEADER_BYTES)
+
+
+def flat_chunk(
+    chunk: Any, leaf: Any, dtype: pa.DataType, rows: int, byte_range: ByteRange
+) -> FlatChunk | None:
     """Describe a chunk for the loops; None for nested columns and for types and codecs that the loops do not read.
 
     chunk, leaf: pyarrow's metadata of the chunk and of the column. dtype: the type that pyarrow gives the column.
     """
     dtype, codec, levels = with_offsets(dtype), chunk.compression, leaf.max_definition_level
-    is_read = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
-    if not is_read or codec not in _CODECS or not _is_read(leaf.physical_type, dtype):
+    is_flat = leaf.max_repetition_level == 0 and levels <= 1 and chunk.num_values == rows
+    if not is_flat or codec not in _CODECS or not _is_decodable(leaf.physical_type, dtype):
         return None
-    return ColumnChunk(stored, chunk.total_uncompressed_size, codec, dtype, levels == 1, rows)
+    has_dictionary = not _INDEX_ENCODINGS.isdisjoint(chunk.encodings)
+    return FlatChunk(
+        byte_range, chunk.total_uncompressed_size, codec, dtype, levels == 1, has_dictionary, rows
+    )
 
 
 def with_offsets(dtype: pa.DataType) -> pa.DataType:
@@ -95,7 +136,7 @@ def with_offsets(dtype: pa.DataType) -> pa.DataType:
     return pa.binary() if pa.types.is_binary_view(dtype) else dtype
 
 
-def _is_read(physical_type: str, dtype: pa.DataType) -> bool:
+def _is_decodable(physical_type: str, dtype: pa.DataType) -> bool:
     """True for strings, and for numbers that have the same width in the file and in Arrow."""
     if physical_type == "BYTE_ARRAY":
         return _is_string(dtype.value_type if pa.types.is_dictionary(dtype) else dtype)
@@ -121,10 +162,10 @@ class _Pages(NamedTuple):
     are_indices: bool
 
 
-class StoredColumn:
+class ColumnReader:
     """Decodes a column chunk. data: the bytes of the chunk as stored in the file."""
 
-    def __init__(self, chunk: ColumnChunk, kernels: ModuleType, data: bytes | memoryview) -> None:
+    def __init__(self, chunk: FlatChunk, kernels: ModuleType, data: bytes | memoryview) -> None:
         self.chunk = chunk
         self._kernels = kernels
         self._data = np.frombuffer(data, np.uint8)
@@ -139,57 +180,45 @@ class StoredColumn:
         return self._strings(rows) if _is_string(dtype) else self._numbers(rows)
 
     def dictionary_values(self) -> pa.Array | None:
-        """The dictionary of numbers in index order; None if it is too large, or if a page is not dictionary-encoded."""
+        """Return the dictionary of numbers in index order; None if it is too large, or if a page does not store indices."""
         pages, dtype = self._pages, self.chunk.dtype
         if pages is None or pages.dictionary is None or not pages.are_indices or _is_string(dtype):
             return None
-        count = pages.dictionary[_VALUES]
-        if pa.types.is_dictionary(dtype) or count > min(
-            _MAX_DICTIONARY_VALUES, self.chunk.rows // _MIN_ROWS_PER_VALUE
-        ):
+        count = pages.dictionary[VALUES]
+        if pa.types.is_dictionary(dtype) or count > self.chunk.max_dictionary_values:
             return None
         data = self._dictionary
         if data is None or len(data) < count * dtype.bit_width // 8:
             return None
         return pa.Array.from_buffers(dtype, count, [None, pa.py_buffer(data)], 0)
 
-    def packed(self) -> PackedIndices | None:
-        """The decompressed but still bit-packed dictionary indices of all pages."""
+    def packed_indices(self) -> PackedIndices | None:
+        """Decompress all pages and return their dictionary indices, which stay bit-packed; None for a damaged page."""
         stored = self._decompressed(None)
-        if stored is None:
-            return None
-        data, pages = stored
-        starts = np.ascontiguousarray(pages[:, _BODY])
-        # in version 1, a size of four bytes before the levels says how long they are (-1); in version 2, the header does
-        first_level = -1 if self.chunk.levels else 0
-        levels = np.where(pages[:, _KIND] == _DATA_V2, pages[:, _LEVEL_BYTES], first_level)
-        return PackedIndices(
-            data, starts, starts + pages[:, _SIZE], np.ascontiguousarray(pages[:, _VALUES]), levels
-        )
+        return None if stored is None else PackedIndices(*stored, self.chunk.has_levels)
 
     @cached_property
     def _pages(self) -> _Pages | None:
         """The page table; None if a header is not as expected. The table grows until all pages fit."""
-        kernels, chunk, totals = self._kernels, self.chunk, np.empty(self._kernels.TOTALS, np.int64)
+        kernels, chunk, totals = self._kernels, self.chunk, np.empty(TOTALS, np.int64)
         room = _FIRST_PAGES
         while True:
-            pages = np.empty((room, kernels.PAGE_FIELDS), np.int64)
+            pages = np.empty((room, PAGE_FIELDS), np.int64)
             count = kernels.page_table(
-                self._data, chunk.rows, chunk.levels, _CODECS[chunk.codec], pages, totals
+                self._data, chunk.rows, chunk.has_levels, _CODECS[chunk.codec], pages, totals
             )
-            if count != kernels.TOO_MANY_PAGES or room >= _MAX_PAGES:
+            if count != TOO_MANY_PAGES or room >= _MAX_PAGES:
                 break
             room *= 8
-        raw_bytes, compressed, indices = totals.tolist()
-        if count < 0 or raw_bytes > chunk.raw_size:
+        if count < 0 or totals[RAW_BYTES] > chunk.raw_size:
             return None
         dictionary = pages[0].tolist()
-        has_dictionary = dictionary[_KIND] >= 0
+        has_dictionary = dictionary[KIND] >= 0
         return _Pages(
             dictionary if has_dictionary else None,
             pages[1 : count + 1],
-            compressed > 0,
-            has_dictionary and indices == count,
+            bool(totals[COMPRESSED_PAGES]),
+            has_dictionary and bool(totals[INDEX_PAGES] == count),
         )
 
     @cached_property
@@ -198,10 +227,10 @@ class StoredColumn:
         page = self._pages and self._pages.dictionary
         if page is None:
             return _NO_BYTES
-        stored = self._data[page[_BODY] : page[_BODY] + page[_SIZE]]
-        if page[_ENCODING] not in _DICTIONARY_ENCODINGS:
+        stored = self._data[page[BODY] : page[BODY] + page[SIZE]]
+        if page[ENCODING] not in _DICTIONARY_ENCODINGS:
             return None
-        return decompressed(self.chunk.codec, stored, page[_RAW_SIZE]) if page[_COMPRESSED] else stored
+        return decompress(self.chunk.codec, stored, page[RAW_SIZE]) if page[COMPRESSED] else stored
 
     def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
         """Decompress the pages with selected rows into one array; returns it with a page table that points into it.
@@ -217,21 +246,21 @@ class StoredColumn:
         parts: list[Bytes] = []
         table = pages.data.copy()
         total = 0
-        for page, is_needed in zip(table, _holding(table[:, _VALUES], rows), strict=True):
-            at, size, raw_size, levels = (int(page[i]) for i in (_BODY, _SIZE, _RAW_SIZE, _LEVEL_BYTES))
-            page[_BODY] = total
+        for page, is_needed in zip(table, _pages_with_rows(table[:, VALUES], rows), strict=True):
+            at, size, raw_size, levels = (int(page[i]) for i in (BODY, SIZE, RAW_SIZE, LEVEL_BYTES))
+            page[BODY] = total
             if not is_needed:
-                page[_SIZE] = page[_LEVEL_BYTES] = 0
+                page[SIZE] = page[LEVEL_BYTES] = 0
                 continue
             # in pages of version 2 the levels come first and are never compressed
             values = self._data[at + levels : at + size]
-            if page[_COMPRESSED]:
-                unpacked = decompressed(self.chunk.codec, values, raw_size - levels)
+            if page[COMPRESSED]:
+                unpacked = decompress(self.chunk.codec, values, raw_size - levels)
                 if unpacked is None:
                     return None
                 values = unpacked
             parts += [self._data[at : at + levels], values] if levels else [values]
-            page[_SIZE] = raw_size
+            page[SIZE] = raw_size
             total += raw_size
         return (np.concatenate(parts) if len(parts) > 1 else parts[0] if parts else _NO_BYTES), table
 
@@ -246,15 +275,15 @@ class StoredColumn:
             return None
         count = self.chunk.rows if rows is None else len(rows)
         out = pa.allocate_buffer(count * dtype.bit_width // 8)
-        valid = np.empty(count if self.chunk.levels else 0, np.uint8)
+        valid = np.empty(count if self.chunk.has_levels else 0, np.uint8)
         pages = self._pages
-        entries = pages.dictionary[_VALUES] if pages and pages.dictionary else 0
-        nulls = self._kernels.values(
+        entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
+        nulls = self._kernels.decode_values(
             *stored,
             self._dictionary,
             entries,
             width,
-            self.chunk.levels,
+            self.chunk.has_levels,
             *_selected(rows),
             valid,
             np.frombuffer(out, np.uint8),
@@ -274,11 +303,11 @@ class StoredColumn:
         if pages is None or pages.dictionary is None or data is None:
             return None
         page = np.array([pages.dictionary], np.int64)
-        page[0, [_KIND, _BODY, _SIZE, _RAW_SIZE, _ENCODING, _LEVEL_BYTES]] = 0, 0, len(data), len(data), 0, 0
-        count = pages.dictionary[_VALUES]
+        page[0, [KIND, BODY, SIZE, RAW_SIZE, ENCODING, LEVEL_BYTES]] = DATA, 0, len(data), len(data), PLAIN, 0
+        count = pages.dictionary[VALUES]
         if 4 * count > len(data):  # each string has a size of four bytes before it
             return None
-        return self._text(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
+        return self._decode_strings(self.chunk.dtype.value_type, (data, page), None, count, levels=False)
 
     def _strings(self, rows: Int64s | None) -> pa.Array | None:
         stored = self._decompressed(rows)
@@ -286,10 +315,10 @@ class StoredColumn:
         return (
             None
             if stored is None
-            else self._text(self.chunk.dtype, stored, rows, count, levels=self.chunk.levels)
+            else self._decode_strings(self.chunk.dtype, stored, rows, count, levels=self.chunk.has_levels)
         )
 
-    def _text(
+    def _decode_strings(
         self,
         dtype: pa.DataType,
         stored: tuple[Bytes, Int64s],
@@ -301,8 +330,8 @@ class StoredColumn:
         offsets = pa.allocate_buffer(4 * (count + 1))
         valid = np.empty(count if levels else 0, np.uint8)
         pages = self._pages
-        entries = pages.dictionary[_VALUES] if pages and pages.dictionary else 0
-        nulls, text = self._kernels.strings(
+        entries = pages.dictionary[VALUES] if pages and pages.dictionary else 0
+        nulls, text = self._kernels.decode_strings(
             *stored,
             self._dictionary,
             entries,
@@ -326,8 +355,8 @@ def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
 
 
-def _holding(counts: Int64s, rows: Int64s | None) -> list[bool]:
-    """One flag per page: True if the page has a selected row. counts: the number of rows of each page.
+def _pages_with_rows(counts: Int64s, rows: Int64s | None) -> list[bool]:
+    """Return a flag per page: True if the page has a selected row. counts: the number of rows of each page.
 
     For pages of 100, 100 and 50 rows and the rows [3, 7, 220] the flags are [True, False, True].
     """
@@ -338,20 +367,20 @@ def _holding(counts: Int64s, rows: Int64s | None) -> list[bool]:
     return is_needed
 
 
-def decompressed(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
+def decompress(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
     """Decompress a page; None if it is damaged or has another size than its header says."""
     if raw_size == 0:
         return _NO_BYTES
     stored = pa.py_buffer(data)
     try:
-        if not _fills(codec, stored, raw_size):
+        if not _declares_size(codec, stored, raw_size):
             return None
         return np.frombuffer(_codec(codec).decompress(stored, raw_size), np.uint8)
     except (pa.ArrowException, OSError, ValueError):
         return None
 
 
-def _fills(codec: str, data: pa.Buffer, raw_size: int) -> bool:
+def _declares_size(codec: str, data: pa.Buffer, raw_size: int) -> bool:
     """True if the compressed bytes themselves declare this size; pyarrow would pad a shorter result with zeros.
 
     A Snappy block begins with its size as a varint, and a GZIP member ends with it in four bytes.

@@ -5,17 +5,17 @@ from __future__ import annotations
 from kquery_spark.sources.features import Feature
 from kquery_spark.sources.file_features import BUCKETS
 
-BROTLI = Feature("Brotli", reason="{column} of {file} is compressed by Brotli, which Spark has no codec for")
+BROTLI = Feature("Brotli", reason="{column} of {file} is compressed by Brotli, which is not supported")
 NANOSECONDS = Feature(
-    "times in nanoseconds", reason="{column} of {file} is in nanoseconds, which Spark does not read"
+    "times in nanoseconds", reason="{column} of {file} is in nanoseconds, which is not supported"
 )
 CONVERTED_INT96 = Feature(
     "INT96 times under `int96TimestampConversion`, in files of other writers than Spark",
-    reason="{column} of {file} is of INT96 times, which Spark converts",
+    reason="{column} of {file} has INT96 times that Spark converts, which is not supported",
 )
 SHREDDED = Feature(
     "shredded variants without `spark.sql.variant.allowReadingShredded`",
-    reason="{column} of {file} is a shredded variant, which Spark refuses to read by its settings",
+    reason="{column} of {file} is a shredded variant, which Spark's settings do not allow",
 )
 SHREDDED_TYPE = Feature(
     "shredded variants with parts of rare types",
@@ -29,7 +29,7 @@ SHREDDED_UNCOMPILED = Feature(
 FEATURES = (
     Feature(
         "dates and times of the hybrid calendar",
-        "in the modes LEGACY and CORRECTED; in EXCEPTION mode old ones are Spark's to refuse",
+        "in the modes LEGACY and CORRECTED; in EXCEPTION mode, Spark raises errors for old values",
     ),
     Feature("field ids", "where names and ids mean the same columns"),
     Feature("`_metadata.row_index`"),

@@ -32,7 +32,7 @@ from kquery_spark.sources.parquet.calendar import (
 )
 from kquery_spark.sources.parquet.checked_footer import checked_reader
 from kquery_spark.sources.parquet.chunk_pages import ChunkPages
-from kquery_spark.sources.parquet.column_reader import ColumnChunk, StoredColumn, column_chunk
+from kquery_spark.sources.parquet.column_reader import ColumnReader, FlatChunk, flat_chunk
 from kquery_spark.sources.parquet.footer import (
     plain_integers,
     read_footer,
@@ -84,7 +84,7 @@ class OpenFile:
         self.names = set(self.schema.names)
         self._nbytes: dict[str, int] = {}
         self._ranges: dict[str, list[ColumnRange | None] | None] = {}
-        self._column_chunks: dict[tuple[int, str], ColumnChunk | None] = {}
+        self._flat_chunks: dict[tuple[int, str], FlatChunk | None] = {}
         self._old_times: dict[str, dict[int, TimeLeaf]] = {}
         self._exceeding: dict[str, bool] = {}
         self._dictionaries = self._low_cardinality()
@@ -289,20 +289,20 @@ class OpenFile:
 
         columns: are fetched whole. pages: of other columns, only these pages are fetched.
         """
-        paged = [part for column in pages for part in column.stored]
-        return self._fetched.hold(group, [*self._chunks.of(group, columns), *paged])
+        paged = [part for column in pages for part in column.byte_ranges]
+        return self._fetched.hold(group, [*self._chunks.byte_ranges(group, columns), *paged])
 
     def read(self, group: int, columns: Sequence[str]) -> pa.Table:
         """Columns of one row group."""
         file = self._input
         try:
             if not file.is_local:
-                fetched = self._fetched.fetched(group, self._chunks.of(group, columns)).as_file()
+                fetched = self._fetched.fetched(group, self._chunks.byte_ranges(group, columns)).as_file()
                 return self._read(group, columns, partial(self._open, fetched))
             table = self._read(group, columns, partial(self._reader_of_thread, file))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
-        for chunk in self._chunks.of(group, columns):
+        for chunk in self._chunks.byte_ranges(group, columns):
             count_read(chunk.size)
         file.check_unchanged()
         return table
@@ -330,7 +330,7 @@ class OpenFile:
 
     def _reader_of_chunks(self, group: int, columns: Sequence[str]) -> ByteReader:
         """A reader of the chunks of these columns by file position."""
-        return self._reader_of(group, self._chunks.of(group, columns))
+        return self._reader_of(group, self._chunks.byte_ranges(group, columns))
 
     def _reader_of(self, group: int, parts: Sequence[ByteRange]) -> ByteReader:
         """A reader of byte ranges of a row group by file position; remote ranges are fetched first."""
@@ -342,49 +342,56 @@ class OpenFile:
         has_schema = b"ARROW:schema" in (self.metadata.metadata or {})
         schema = pa.schema([self.schema.field(n) for n in names]) if has_schema else None
         try:
-            stored = self._reader_of(group, [part for column in columns for part in column.stored])
+            stored = self._reader_of(group, [part for column in columns for part in column.byte_ranges])
             file = file_of_pages(stored, columns, schema)
             reader = _reader_of_pages(file, [n for n in names if n in self._dictionaries])
             for name in self.int96.intersection(names):
                 _check_int96(_reader_of_pages(file, [], "s"), 0, name)
-            found = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
-            for data in found:
+            arrays = [reader.read_row_group(0, columns=[n], use_threads=False).column(0) for n in names]
+            for data in arrays:
                 _check_indices(data)
-            if any(len(data) != c.at.lengths.sum() for data, c in zip(found, columns, strict=True)):
+            if any(len(data) != c.selection.lengths.sum() for data, c in zip(arrays, columns, strict=True)):
                 raise ValueError("its pages have other numbers of rows than its page index says")
-            return found
+            return arrays
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
 
-    def stored_columns(
+    def column_readers(
         self, group: int, columns: Sequence[str], kernels: ModuleType | None
-    ) -> dict[str, StoredColumn]:
-        """The chunks of those columns that the compiled loops can read, with their bytes; none without kernels."""
-        chunks = {} if kernels is None else {c: self._column_chunk(group, c) for c in columns}
+    ) -> dict[str, ColumnReader]:
+        """Read the chunks of those columns that the compiled loops can decode; none without kernels."""
+        chunks = {} if kernels is None else {c: self._flat_chunk(group, c) for c in columns}
         readable = {column: chunk for column, chunk in chunks.items() if chunk is not None}
         if kernels is None or not readable:
             return {}
-        reader = self._reader_of(group, [chunk.stored for chunk in readable.values()])
+        reader = self._reader_of(group, [chunk.byte_range for chunk in readable.values()])
         try:
             return {
-                column: StoredColumn(chunk, kernels, reader.read_at(chunk.stored.size, chunk.stored.start))
+                column: ColumnReader(
+                    chunk, kernels, reader.read_at(chunk.byte_range.size, chunk.byte_range.start)
+                )
                 for column, chunk in readable.items()
             }
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(group, error) from None
 
+    def may_have_small_dictionary(self, group: int, column: str) -> bool:
+        """False if a chunk certainly has no dictionary on which the compiled loops can evaluate conditions."""
+        chunk = self._flat_chunk(group, column)
+        return chunk is not None and chunk.may_have_small_dictionary
+
     def is_read_faster(self, group: int, column: str) -> bool:
         """True if the compiled loops read all rows faster than pyarrow: low-cardinality strings only."""
         return column in self._dictionaries and column in self._flat
 
-    def _column_chunk(self, group: int, column: str) -> ColumnChunk | None:
-        """The description of a chunk for the compiled loops; None if only pyarrow can read it."""
+    def _flat_chunk(self, group: int, column: str) -> FlatChunk | None:
+        """Describe a chunk for the compiled loops; None if only pyarrow can read it."""
         key = (group, column)
-        if key not in self._column_chunks:
-            self._column_chunks[key] = self._find_column_chunk(group, column)
-        return self._column_chunks[key]
+        if key not in self._flat_chunks:
+            self._flat_chunks[key] = self._find_flat_chunk(group, column)
+        return self._flat_chunks[key]
 
-    def _find_column_chunk(self, group: int, column: str) -> ColumnChunk | None:
+    def _find_flat_chunk(self, group: int, column: str) -> FlatChunk | None:
         leaf_index = self._flat.get(column)
         if leaf_index is None:
             return None
@@ -394,10 +401,10 @@ class OpenFile:
         )
         if column in self._dictionaries:
             dtype = pa.dictionary(pa.int32(), dtype)
-        return column_chunk(chunk, self._leaves[leaf_index], dtype, self.groups[group][0], range_of(chunk))
+        return flat_chunk(chunk, self._leaves[leaf_index], dtype, self.groups[group][0], range_of(chunk))
 
-    def looked_up(self, group: int, column: str, values: pa.Array) -> Indices:
-        """Dictionary indices of a chunk that the loops cannot unpack: looks up the values that pyarrow decodes.
+    def look_up_indices(self, group: int, column: str, values: pa.Array) -> Indices:
+        """Find the dictionary indices of a chunk that the loops cannot unpack, from the values that pyarrow decodes.
 
         ``len(values)`` is the index of NULL. Raises SourceError for a corrupt chunk.
         """
@@ -407,8 +414,8 @@ class OpenFile:
         indices = pc.index_in(data, value_set=pa.concat_arrays([values.view(bits), pa.nulls(1, bits)]))
         if indices.null_count:
             raise self._unreadable(group, ValueError(f"column {column} has values that its dictionary lacks"))
-        codes: Indices = indices.to_numpy().astype(np.uint16)
-        return codes
+        positions: Indices = indices.to_numpy().astype(np.uint16)
+        return positions
 
     def _unreadable(self, group: int, error: BaseException) -> SourceError:
         cause = self._input.change or error

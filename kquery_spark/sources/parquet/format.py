@@ -93,7 +93,7 @@ def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> Reba
     int96 = options.get(_INT96_OPTION, settings.text(_INT96_REBASE))
     for mode in (datetime, int96):
         if mode not in MODES:
-            raise Unsupported(f"files are read by Spark in the calendar mode {mode}")
+            raise Unsupported(f"files in the calendar mode {mode} are not supported")
     return RebaseSettings(datetime, int96, default_zone=None)
 
 
@@ -172,9 +172,9 @@ PARQUET = Format(
         ),
         irrelevant={
             "spark.sql.parquet.mergeSchema": INFERENCE,
-            "spark.sql.parquet.binaryAsString": "makes the schema say string of plain bytes, and such a column is declined",
-            "spark.sql.parquet.inferTimestampNTZ.enabled": "makes the schema say timestamp of wall-clock times, ditto",
-            "spark.sql.legacy.parquet.nanosAsLong": "makes the schema say bigint of nanoseconds, ditto",
+            "spark.sql.parquet.binaryAsString": "infers a string from plain bytes, which falls back",
+            "spark.sql.parquet.inferTimestampNTZ.enabled": "infers a timestamp from wall-clock times, which falls back",
+            "spark.sql.legacy.parquet.nanosAsLong": "infers a bigint from nanoseconds, which falls back",
             "spark.sql.parquet.filterPushdown": SKIPPING,
         },
         strictest={

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.kernels.parquet_page_table import DATA, DATA_V2, DICTIONARY, PLAIN, RLE, RLE_DICTIONARY
 from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.thrift_compact import (
     BINARY,
@@ -37,8 +38,6 @@ from kquery_spark.sources.parquet.thrift_compact import (
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.types.vector import Int64s
 
-DATA, DICTIONARY, DATA_V2 = 0, 2, 3  # PageType
-PLAIN, PLAIN_DICTIONARY, RLE, RLE_DICTIONARY = 0, 2, 3, 8  # Encoding
 _HEADER_BYTES = 1 << 9
 _MAX_HEADER_BYTES = 1 << 20
 _MAX_PAGE_NUMBER = (1 << 31) - 1  # largest size or value count: page headers have 32-bit integers
@@ -61,7 +60,7 @@ class Pages:
     sizes: Int64s
     starts: Int64s
 
-    def holding(self, rows: Int64s) -> PageRows:
+    def select(self, rows: Int64s) -> PageRows:
         """Select the pages that contain these rows, which are in rising order."""
         counts = np.diff(np.searchsorted(rows, self.starts))
         numbers = np.flatnonzero(counts)
@@ -98,18 +97,18 @@ class PageRows:
 class PagedColumn:
     """Pages of a column to read.
 
-    element: the column's serialized SchemaElement. chunk: pyarrow's ``ColumnChunkMetaData``. at: the selected pages.
+    element: the column's serialized SchemaElement. chunk: pyarrow's ``ColumnChunkMetaData``. selection: the selected pages.
     """
 
     name: str
     element: bytes
     chunk: Any
-    at: PageRows
+    selection: PageRows
 
     @cached_property
-    def stored(self) -> list[ByteRange]:
+    def byte_ranges(self) -> list[ByteRange]:
         """The byte ranges to read: the dictionary page, if any, and one range for each run of adjacent pages."""
-        pages, numbers = self.at.pages, self.at.numbers
+        pages, numbers = self.selection.pages, self.selection.numbers
         dictionary = [ByteRange(*pages.dictionary)] if pages.dictionary else []
         return [*dictionary, *_runs(pages.offsets[numbers], pages.sizes[numbers])]
 
@@ -140,7 +139,7 @@ class Page(NamedTuple):
     header: PageHeader
 
 
-def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pages | None:
+def page_locations(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pages | None:
     """Return the locations of a chunk's pages; None if their row counts do not match the chunk's."""
     sizes = [p.body - p.offset + p.header.size for p in pages]
     starts = np.cumsum([0, *(p.header.values for p in pages)])
@@ -156,8 +155,8 @@ def placed(dictionary: Page | None, pages: Sequence[Page], num_rows: int) -> Pag
     )
 
 
-def pages_of(file: ByteReader, chunk: Any) -> tuple[Page | None, list[Page]] | None:
-    """The dictionary page, if any, and the data pages of a flat column's chunk, located by walking over the headers.
+def walk_pages(file: ByteReader, chunk: Any) -> tuple[Page | None, list[Page]] | None:
+    """Locate the dictionary page, if any, and the data pages of a flat column's chunk by walking over the headers.
 
     None if the pages are not as expected, so that the chunk must be read as a whole. chunk: ``ColumnChunkMetaData``.
     Raises ValueError for headers that are not valid Thrift.
@@ -251,14 +250,14 @@ def file_of_pages(
     at = len(MAGIC)
     chunks = []
     for column in columns:
-        start, dictionary = at, column.at.pages.dictionary
-        for part in column.stored:
+        start, dictionary = at, column.selection.pages.dictionary
+        for part in column.byte_ranges:
             parts.append(file.read_at(part.size, part.start))
             at += part.size
         data = start + (dictionary[1] if dictionary else 0)
-        chunks.append(_chunk(column, start if dictionary else None, data, at - start))
+        chunks.append(_serialized_chunk(column, start if dictionary else None, data, at - start))
     root = struct([(4, BINARY, binary(b"schema")), (5, I32, integer(len(columns)))])
-    rows = max(int(c.at.lengths.sum()) for c in columns)
+    rows = max(int(c.selection.lengths.sum()) for c in columns)
     group = struct([(1, LIST, listed(STRUCT, chunks)), (2, I64, integer(at)), (3, I64, integer(rows))])
     footer = [
         (1, I32, integer(_VERSION)),
@@ -284,7 +283,7 @@ def _runs(offsets: Int64s, sizes: Int64s) -> list[ByteRange]:
     return [ByteRange(int(first), int(last - first)) for first, last in zip(firsts, lasts, strict=True)]
 
 
-def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) -> bytes:
+def _serialized_chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) -> bytes:
     """Serialize a ColumnChunk.
 
     dictionary, data: the offsets of the dictionary page and of the first data page. size: bytes of all pages together.
@@ -295,7 +294,7 @@ def _chunk(column: PagedColumn, dictionary: int | None, data: int, size: int) ->
         (2, LIST, listed(I32, [integer(e) for e in _ENCODINGS])),
         (3, LIST, listed(BINARY, [binary(column.name.encode())])),
         (4, I32, integer(CODECS[chunk.compression])),
-        (5, I64, integer(int(column.at.lengths.sum()))),
+        (5, I64, integer(int(column.selection.lengths.sum()))),
         (6, I64, integer(chunk.total_uncompressed_size)),
         (7, I64, integer(size)),
         (9, I64, integer(data)),

@@ -36,28 +36,25 @@ from kquery_spark.sources.files import (
     with_partitions,
 )
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
+from kquery_spark.sources.parquet.column_checks import check_storage, check_type, spark_field
 from kquery_spark.sources.parquet.column_types import (
     has_times,
-    is_in_nanoseconds,
     is_promoted,
     lacks_fields,
     mismatch,
     readable_as,
 )
-from kquery_spark.sources.parquet.features import BROTLI, CONVERTED_INT96, NANOSECONDS
+from kquery_spark.sources.parquet.features import CONVERTED_INT96
 from kquery_spark.sources.parquet.file import OpenFile, Typed
 from kquery_spark.sources.parquet.open_files import open_file, open_files
 from kquery_spark.sources.parquet.variants import (
-    check_compiled,
     check_not_shredded,
     check_variant,
     shredded_parts,
     variant_column,
 )
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
-from kquery_spark.types import decimals
 from kquery_spark.types import names as t
-from kquery_spark.types.arrow_types import spark_column_type
 from kquery_spark.types.batch import Batch, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
 
@@ -137,8 +134,8 @@ class ParquetSource(Source):
         for file, opened in zip(self.files, open_files(self.files), strict=True):
             for field in fields:
                 if field.name in opened.names:
-                    _check_type(opened, field, self.rebase)
-                    _check_storage(opened, field.name)
+                    check_type(opened, field, self.rebase)
+                    check_storage(opened, field.name)
                 else:
                     check_no_case_difference(field.name, opened.names, file.path)
 
@@ -233,7 +230,7 @@ class ParquetSource(Source):
         faster = [c for c in columns if opened.is_read_faster(group, c)]
         arrays = {
             name: pa.chunked_array([array])
-            for name, column in opened.stored_columns(group, faster, self._kernels()).items()
+            for name, column in opened.column_readers(group, faster, self._kernels()).items()
             if (array := column.read()) is not None
         }
         rest = [c for c in columns if c not in arrays]
@@ -251,12 +248,12 @@ class ParquetSource(Source):
         opened = open_file(self.files[split.file])
         (group,) = split.pieces
         stored = self._stored(opened, columns)
-        paged = [opened.pages.holding(group, c, rows) for c in stored]
+        paged = [opened.pages.with_rows(group, c, rows) for c in stored]
         pages = {p.name: p for p in paged if p is not None}
         # a loop returns None for a chunk that it cannot read, which leaves the column to pyarrow
         arrays = {
             name: self._array(opened, name, pa.chunked_array([array]))
-            for name, column in opened.stored_columns(
+            for name, column in opened.column_readers(
                 group, [c for c in stored if c not in pages], self._kernels()
             ).items()
             if (array := column.read(rows)) is not None
@@ -269,7 +266,7 @@ class ParquetSource(Source):
                 pages.values(), opened.read_pages(group, list(pages.values())), strict=True
             ):
                 array = self._array(opened, page.name, data)
-                arrays[page.name] = array.take(pa.array(page.at.positions(rows)))
+                arrays[page.name] = array.take(pa.array(page.selection.positions(rows)))
         return Batch(self._fields(columns), tuple(arrays[c] for c in columns), len(rows))
 
     @override
@@ -284,7 +281,8 @@ class ParquetSource(Source):
         (group,) = split.pieces
         stored = self._stored(opened, columns)
         paged = [
-            None if rows is None else opened.pages.holding(group, c, rows, before_fetch=True) for c in stored
+            None if rows is None else opened.pages.with_rows(group, c, rows, before_fetch=True)
+            for c in stored
         ]
         whole = [column for column, pages in zip(stored, paged, strict=True) if pages is None]
         return opened.hold(group, self._parts(opened, whole), [pages for pages in paged if pages is not None])
@@ -299,9 +297,11 @@ class ParquetSource(Source):
         if kernel_module is None or not self._stored(opened, [column]) or opened.rebase(column, self.rebase):
             return None
         (group,) = split.pieces
-        if rows is not None and opened.pages.holding(group, column, rows) is not None:
+        if not opened.may_have_small_dictionary(group, column):
             return None
-        chunk = opened.stored_columns(group, [column], kernel_module).get(column)
+        if rows is not None and opened.pages.with_rows(group, column, rows) is not None:
+            return None
+        chunk = opened.column_readers(group, [column], kernel_module).get(column)
         stored = None if chunk is None else chunk.dictionary_values()
         if chunk is None or stored is None:
             return None
@@ -311,8 +311,8 @@ class ParquetSource(Source):
             nulls=self.has_nulls(split, column),
             rows=opened.groups[group][0],
             kernels=kernel_module,
-            unpack=chunk.packed,
-            look_up=partial(opened.looked_up, group, column, stored),
+            unpack=chunk.packed_indices,
+            look_up=partial(opened.look_up_indices, group, column, stored),
         )
 
     @override
@@ -421,77 +421,10 @@ def _combined(column: pa.ChunkedArray) -> pa.Array:
     return column.combine_chunks()
 
 
-def _check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> None:
-    """Raise SourceError or Unsupported for a column that the engine or Spark cannot read as the table's type."""
-    name, path = field.name, opened.file.path
-    given = opened.schema.field(name).type
-    if field.type == t.VARIANT:
-        check_variant(opened, name, opened.rebase(name, settings) is not None)
-        check_compiled(opened, name)
-        return
-    if not readable_as(given, field.type, opened.has_instants(name)):
-        raise SourceError(mismatch(path, name, given, field.type))
-    if is_in_nanoseconds(given):
-        raise NANOSECONDS.declined(column=name, file=path)
-    _check_calendar(opened, name, settings)
-    if opened.may_exceed_type(name):
-        raise Unsupported(f"{name} of {path} may have numbers beyond those of its declared type")
-
-
-def _check_storage(opened: OpenFile, name: str) -> None:
-    """Raise SourceError or Unsupported for a column whose codec, name or encoding Spark does not read."""
-    path = opened.file.path
-    if name in opened.brotli:
-        raise BROTLI.declined(column=name, file=path)
-    if name.lower() in opened.ambiguous:
-        raise SourceError(f"{path} has two columns {name} but for upper and lower case")
-    if any(shared == name or shared.startswith(f"{name}.") for shared in opened.shared_paths):
-        raise Unsupported(f"{name} of {path} and another column have the same path, which Spark mixes up")
-    if _is_narrow_decimal_in_bytes(opened, name):
-        raise Unsupported(f"{name} of {path} has up to 18 digits in bytes, which Spark does not read")
-
-
-def _is_narrow_decimal_in_bytes(opened: OpenFile, name: str) -> bool:
-    dtype = opened.schema.field(name).type
-    if not (t.is_decimal(dtype) and decimals.is_narrow(dtype)):
-        return False
-    leaf = opened.flat(name)
-    return leaf is not None and bool(leaf.physical_type == "BYTE_ARRAY")
-
-
-def _check_calendar(opened: OpenFile, column: str, settings: RebaseSettings) -> None:
-    """Raise Unsupported for old dates or times that Spark refuses, or whose hybrid calendar needs an unknown time zone."""
-    rebase = opened.rebase(column, settings)
-    if rebase is None:
-        return
-    if rebase.is_refused:
-        raise Unsupported(
-            f"{column} of {opened.file.path} may have dates before 1582 or times before 1900, which Spark refuses to read "
-            "in EXCEPTION mode"
-        )
-    if rebase.needs_zone and rebase.zone is None:
-        zone = opened.zone_of(settings)
-        raise Unsupported(
-            f"{column} of {opened.file.path} may have times before 1900 in the hybrid calendar of "
-            f"{'an unknown time zone' if zone is None else f'the time zone {zone}'}"
-        )
-
-
-def _spark_field(field: pa.Field, opened: OpenFile, tz: str) -> pa.Field:
-    leaf = opened.flat(field.name)
-    if leaf is not None and leaf.logical_type.type == "ENUM":
-        raise Unsupported(f"the Parquet column {field.name} is an ENUM, which is not supported")
-    if pa.types.is_nested(field.type) and opened.has_instants(field.name):
-        raise Unsupported(f"the Parquet column {field.name} has INT96 times inside, which is not supported")
-    if field.name in opened.int96:
-        return pa.field(field.name, t.timestamp(tz))
-    return pa.field(field.name, t.nullable_within(spark_column_type(field, tz)))
-
-
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
     """Build a source from paths of Parquet files, directories or globs; every column is nullable, as in Spark."""
     files, fields = partitioned_files(paths, tz)
     opened = open_file(replace(files[0], partition=()))
     with naming_file(files[0].path):
-        columns = with_partitions([_spark_field(f, opened, tz) for f in opened.schema], fields)
+        columns = with_partitions([spark_field(f, opened, tz) for f in opened.schema], fields)
     return ParquetSource(tuple(files), pa.schema(columns), tuple(f.name for f in fields))

@@ -28,8 +28,8 @@ class StoredChunks:
             leaves.setdefault(_first_part(path), []).append((index, path))
         return leaves
 
-    def of(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
-        """The chunks of columns in a row group, one for each leaf. columns: column names or leaf paths, as in pyarrow."""
+    def byte_ranges(self, group: int, columns: Iterable[str]) -> list[ByteRange]:
+        """Return a range for each leaf of columns in a row group. columns: column names or leaf paths, as in pyarrow."""
         return [chunk for column in columns for chunk in self._of_column(group, column)]
 
     def _of_column(self, group: int, column: str) -> list[ByteRange]:
@@ -48,7 +48,7 @@ def _first_part(path: str) -> str:
 
 
 def range_of(chunk: Any) -> ByteRange:
-    """The byte range of a column chunk. chunk: pyarrow's ``ColumnChunkMetaData``."""
+    """Return the byte range of a column chunk. chunk: pyarrow's ``ColumnChunkMetaData``."""
     start = chunk.data_page_offset
     if chunk.dictionary_page_offset:
         start = min(start, chunk.dictionary_page_offset)

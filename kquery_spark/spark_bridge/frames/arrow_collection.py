@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.setting_values import parse_bytes
 
 
@@ -37,14 +37,14 @@ def was_interrupted(error: BaseException | None) -> bool:
 
 
 def max_result_bytes(spark: SparkSession) -> int | None:
-    """Return Spark's limit in bytes for results in the driver; None if there is no limit."""
+    """Return Spark's limit in bytes for results in the driver; None without a limit."""
     return parse_bytes(str(spark.conf.get("spark.driver.maxResultSize", "1g"))) or None
 
 
 @contextmanager
 def with_session_tags(spark: SparkSession) -> Iterator[None]:
     """A block in which jobs of a copy of the session also have the session's tags, so that ``interruptAll`` finds them."""
-    if not bridge(spark).api.session_tags:
+    if not get_bridge(spark).api.session_tags:
         yield
         return
     session: Any = spark._jsparkSession

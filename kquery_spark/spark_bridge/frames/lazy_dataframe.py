@@ -24,7 +24,7 @@ class FrameRows(Protocol):
         """The rows for ``toArrow`` and ``toPandas`` in Spark's types; None if they must come from ``frame``."""
 
     def frame(self) -> DataFrame:
-        """The DataFrame that ``toArrow`` and ``toPandas`` collect if there is no table."""
+        """The DataFrame that ``toArrow`` and ``toPandas`` collect without a table."""
 
     def show_text(self, n: int, truncate: bool | int, vertical: bool) -> str:
         """Return the string that ``show`` prints."""

@@ -17,7 +17,7 @@ class HadoopFiles:
         self.path = self._make(path)
         self.system = self.path.getFileSystem(spark._jsc.hadoopConfiguration())
 
-    def beside(self, name: str) -> Any:
+    def sibling(self, name: str) -> Any:
         """The path of another file in the same directory."""
         parent = self.path.getParent()
         return self._make(name) if parent is None else self._make(parent, name)

@@ -7,43 +7,43 @@ from kquery_spark.sources.hadoop.hdfs import INSTALL
 
 NO_CLIENT = Feature(
     "no package `hdfs-native`",
-    reason=f"files of hdfs: are read by Spark, as {{where}} has no package hdfs-native; {INSTALL}",
+    reason=f"files of hdfs: are not supported, because {{where}} does not have the package hdfs-native; {INSTALL}",
 )
 SECURE_CLUSTER = Feature(
     "settings of Kerberos that came after the JVM's first login, other ways to log in",
-    reason="files of hdfs: are read by Spark, as hadoop.security.authentication is {method}",
+    reason="files of hdfs: are not supported while hadoop.security.authentication is {method}",
 )
 NO_LOGIN = Feature(
     "a local Spark whose Python has no tickets, as with a keytab only",
-    reason="files of hdfs: are read by Spark, as {user} has no tickets in the cache that kinit fills",
+    reason="files of hdfs: are not supported, because {user} has no tickets in the cache that kinit fills",
 )
 NO_TOKEN = Feature(
     "workers on other machines without delegation tokens of Spark's, as in standalone clusters",
-    reason="files of hdfs: are read by Spark, which has no delegation token of {authority}",
+    reason="files of hdfs: are not supported without a delegation token for {authority}",
 )
 OTHER_USER = Feature(
     "a user of Hadoop's that is not the driver's: a proxy user, a login of the program's own",
-    reason="files of hdfs: are read by Spark, which reads them as {user} and the engine would as {own}",
+    reason="files of hdfs: are not supported, because Spark reads them as {user}, and the engine would read them as {own}",
 )
 ENCRYPTED_FILES = Feature(
     "encryption zones",
-    reason="files of hdfs: are read by Spark, as {directory} is in an encryption zone",
+    reason="files of hdfs: are not supported, because {directory} is in an encryption zone",
 )
 OTHER_SETTING = Feature(
     "other proxy providers of name services, other socket factories, another class for `fs.hdfs.impl`",
-    reason="files of hdfs: are read by Spark while {setting} is {value}",
+    reason="files of hdfs: are not supported while {setting} is {value}",
 )
 UNREACHABLE = Feature(
     "a cluster that Hadoop's client does not reach",
-    reason="files of hdfs: are read by Spark, as Hadoop does not reach {authority}: {error}",
+    reason="files of hdfs: are not supported, because Hadoop cannot reach {authority}: {error}",
 )
 OTHER_MOUNTS = Feature(
     "mount tables with other entries: `linkMergeSlash`, `linkNfly`, `linkRegex`",
-    reason="files of viewfs: are read by Spark while the mount table {table} has the entry {entry}",
+    reason="files of viewfs: are not supported while the mount table {table} has the entry {entry}",
 )
 UNMOUNTED = Feature(
     "paths of `viewfs:` at which nothing is mounted",
-    reason="files of viewfs: are read by Spark, as nothing is mounted at {path}",
+    reason="files of viewfs: are not supported, because nothing is mounted at {path}",
 )
 
 

@@ -6,72 +6,72 @@ from kquery_spark.sources.features import Feature, SourceSection
 
 OTHER_FILESYSTEM = Feature(
     "other filesystems: `wasbs://`, `webhdfs://` and all others",
-    reason="files of the filesystem {scheme}: are read by Spark",
+    reason="files of the filesystem {scheme}: are not supported",
 )
 HARMFUL_SETTING = Feature(
     "client-side encryption, customer-supplied keys, requester pays, access points, signers, delegation tokens, "
     "a proxy of `gs:`",
-    reason="files of {scheme}: are read by Spark while {setting} is {value}",
+    reason="files of {scheme}: are not supported while {setting} is {value}",
 )
 
 OTHER_PROVIDER = Feature(
     "any other provider of credentials",
-    reason="files of s3a: are read by Spark, as only Spark has the credentials of {provider}",
+    reason="files of s3a: are not supported with the credentials of {provider}",
 )
 NO_CREDENTIALS = Feature(
     "no credentials at all",
-    reason="files of s3a: are read by Spark, as no provider of credentials has any",
+    reason="files of s3a: are not supported, because no credentials provider has credentials",
 )
 ROLE_BY_KEYS = Feature(
     "`fs.s3a.assumed.role.*` with keys or a policy",
-    reason="files of s3a: are read by Spark, as it assumes a role by keys or with a policy",
+    reason="files of s3a: are not supported if a role is assumed with keys or a policy",
 )
 PROXY_USER = Feature(
     "a proxy that asks for a user",
-    reason="files of s3a: are read by Spark while its proxy asks for a user",
+    reason="files of s3a: are not supported while the proxy requires a user",
 )
 
 GOOGLE_CREDENTIALS = Feature(
     "`fs.gs.auth.*`: access token providers, user credentials, P12 files, private keys among the settings",
-    reason="files of gs: are read by Spark, as only Spark has the credentials of {kind}",
+    reason="files of gs: are not supported with the credentials of {kind}",
 )
 AMBIGUOUS_CREDENTIALS = Feature(
     "`fs.gs.auth.*` of two releases of the connector that contradict each other",
-    reason="files of gs: are read by Spark, as fs.gs.auth.type and fs.gs.auth.service.account.* name other credentials",
+    reason="files of gs: are not supported while fs.gs.auth.type and fs.gs.auth.service.account.* differ",
 )
 MACHINE_ACCOUNT = Feature(
     "`fs.gs.auth.type` of `COMPUTE_ENGINE` beside a file of credentials",
-    reason="files of gs: are read by Spark as the machine's account, while Arrow would take a file of credentials; set "
+    reason="files of gs: are not supported with the machine's account, because Arrow would use a credentials file; set "
     "fs.gs.auth.type to APPLICATION_DEFAULT to use the file",
 )
 IMPERSONATION_BY_USER = Feature(
     "`fs.gs.auth.impersonation.service.account.for.*`",
-    reason="files of gs: are read by Spark while the service account depends on the user or the group",
+    reason="files of gs: are not supported while the service account depends on the user or the group",
 )
 HTTP_HEADERS = Feature(
     "`fs.gs.storage.http.headers.*`",
-    reason="files of gs: are read by Spark while fs.gs.storage.http.headers.* are set",
+    reason="files of gs: are not supported while fs.gs.storage.http.headers.* are set",
 )
 
 AZURE_CREDENTIALS = Feature(
     "`fs.azure.account.auth.type` of `Custom`, and other providers of keys and tokens",
-    reason="files of abfss: are read by Spark, as only Spark has the credentials of {kind}",
+    reason="files of abfss: are not supported with the credentials of {kind}",
 )
 AZURE_NO_CREDENTIALS = Feature(
     "no account key",
-    reason="files of abfss: are read by Spark, as there is no fs.azure.account.key of the account",
+    reason="files of abfss: are not supported without fs.azure.account.key for the account",
 )
 AZURE_ACCOUNT = Feature(
     "a path without its account",
-    reason="files of abfss: are read by Spark, as the path does not name the account",
+    reason="files of abfss: are not supported if the path does not name the account",
 )
 AZURE_OLD_ARROW = Feature(
     "a pyarrow without a filesystem of Azure's",
-    reason="files of abfss: are read by Spark, as this pyarrow cannot read them; a newer one can",
+    reason="files of abfss: are not supported by this version of pyarrow; install a newer one",
 )
 AZURE_OTHER_IDENTITY = Feature(
     "`MsiTokenProvider` without a client where `AZURE_*` variables or `az` give other credentials",
-    reason="files of abfss: are read by Spark as the machine's identity, while Arrow would take another one",
+    reason="files of abfss: are not supported with the machine's identity, because Arrow would use another one",
 )
 
 OBJECT_STORES = SourceSection(

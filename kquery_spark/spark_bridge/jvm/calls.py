@@ -107,7 +107,7 @@ class Jvm(JvmFunctions):
             function = self._functions[key] = self.function(handle)
         return function
 
-    def remembered(self, key: Any, variant: str, make: Callable[[], T]) -> T:
+    def cached_value(self, key: Any, variant: str, make: Callable[[], T]) -> T:
         """The value of ``make``, cached for JVM objects that equal ``key``; the JVM's map has weak keys."""
         if self._object_numbers is None or len(self._values) > _MAX_REMEMBERED:
             self._values.clear()

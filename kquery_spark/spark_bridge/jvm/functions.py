@@ -120,7 +120,7 @@ class JvmFunctions:
             handle = self.bind(handle, 1, value)
         return handle
 
-    def triple(self, cls: str, *names: tuple[str, ...]) -> Any:
+    def tuple_of_three(self, cls: str, *names: tuple[str, ...]) -> Any:
         """``x => (x.a, x.b, x.c)`` as a Scala function; each is named as in ``getter``."""
         key = ("triple", cls, *names)
         function = self._functions.get(key)
@@ -295,7 +295,7 @@ class JvmFunctions:
             return ()
         return (self.static("scala.collection.immutable.IndexedSeq$", "canBuildFrom"),)
 
-    def caller(self, owner: Any, cls: str, method: str, second: str | None = None) -> Any:
+    def string_method(self, owner: Any, cls: str, method: str, second: str | None = None) -> Any:
         """``text => owner.method(text)``, or ``owner.method(text, second)``, as a Scala function, cached with its owner."""
         key = ("caller", owner._get_object_id(), method, second)
         function = self._functions.get(key)

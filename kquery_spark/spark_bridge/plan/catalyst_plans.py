@@ -60,12 +60,12 @@ class SparkPlans:
     broadcasts: the JVM's broadcast variables that users' functions may refer to, by id.
     """
 
-    def __init__(self, link: Bridge, broadcasts: Mapping[int, Any] = NO_BROADCASTS) -> None:
-        self._spark = link.spark
-        self._jvm = link.jvm
-        self._api = link.api
+    def __init__(self, bridge: Bridge, broadcasts: Mapping[int, Any] = NO_BROADCASTS) -> None:
+        self._spark = bridge.spark
+        self._jvm = bridge.jvm
+        self._api = bridge.api
         self._broadcasts = broadcasts
-        self.container = container_facts(link.spark.sparkContext)
+        self.container = container_facts(bridge.spark.sparkContext)
 
     def numbers(self, count: int) -> Any:
         """Build ``spark.range(0, count, 1, count)``, which has one number per partition."""

@@ -26,7 +26,7 @@ from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, parse_express
 from kquery_spark.spark_bridge.plan.spark_types import is_year_month
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 
-EvalMode = Literal["ANSI", "TRY", "LEGACY"]
+EvalModeName = Literal["ANSI", "TRY", "LEGACY"]
 
 _TREE = "org.apache.spark.sql.catalyst.trees.TreeNode"
 _PLAN = "org.apache.spark.sql.catalyst.plans.QueryPlan"
@@ -52,7 +52,7 @@ _FAMILIES: dict[str, str] = {
 class Facts(Protocol):
     """Facts about a plan's nodes that are not in its JSON. All methods raise Unsupported if a fact cannot be read."""
 
-    def eval_mode(self, node: CatalystNode) -> EvalMode:
+    def eval_mode(self, node: CatalystNode) -> EvalModeName:
         """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
 
     def allows_precision_loss(self, node: CatalystNode) -> bool:
@@ -160,7 +160,7 @@ class FactFetcher(Facts):
         self._modes: dict[tuple[tuple[int, ...], str], list[str]] = {}
         self._tree: CatalystNode | None = None
         self._rows: dict[CatalystNode, float] = {}
-        self._shown: Counter[tuple[int, ...]] | None = None
+        self._expression_counts: Counter[tuple[int, ...]] | None = None
 
     def parse(self) -> CatalystNode:
         """Parse the plan's JSON into a tree."""
@@ -171,10 +171,10 @@ class FactFetcher(Facts):
 
     @_declines_on_error
     @override
-    def eval_mode(self, node: CatalystNode) -> EvalMode:
+    def eval_mode(self, node: CatalystNode) -> EvalModeName:
         mode = self._eval_context(node).partition(",")[0]
         if mode in ("ANSI", "TRY", "LEGACY"):
-            return cast(EvalMode, mode)
+            return cast(EvalModeName, mode)
         raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
 
     @_declines_on_error
@@ -350,10 +350,12 @@ class FactFetcher(Facts):
         """
         if len(node.path or ()) == len(prefix) + 1:
             return
-        if self._shown is None:
-            self._shown = Counter(x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan)
+        if self._expression_counts is None:
+            self._expression_counts = Counter(
+                x.path[:-1] for x in self.parse().walk_all() if x.path and not x.is_plan
+            )
         position = (node.path or ())[len(prefix)]
-        if self._shown[(*prefix, position)] != index.counts[position]:
+        if self._expression_counts[(*prefix, position)] != index.counts[position]:
             raise Unsupported(f"not all expressions around {node.cls} are in the JSON of Spark's plan")
 
 

@@ -11,14 +11,14 @@ import py4j.java_gateway
 import py4j.protocol
 from pyspark.sql import SparkSession
 
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 
 
 class RowErrors:
     """Evaluates the expressions of an optimized ``SELECT`` for the rows that it reads."""
 
     def __init__(self, spark: SparkSession, plan: Any) -> None:
-        self._gateway = bridge(spark).gateway
+        self._gateway = get_bridge(spark).gateway
         expressions = self._gateway.jvm.org.apache.spark.sql.catalyst.expressions
         package = getattr(getattr(expressions, "package$"), "MODULE$")
         # each lookup of a class by name is a py4j call
@@ -30,7 +30,7 @@ class RowErrors:
         output = plan.child().output()
         self._attributes = package.AttributeSeq(output)
         # the child computes common subexpressions, and may raise errors itself
-        read = bridge(spark).frame(plan.child())._jdf.queryExecution().executedPlan()
+        read = get_bridge(spark).frame(plan.child())._jdf.queryExecution().executedPlan()
         with unconverted_errors():
             self._rows = read.executeCollect()
         logging.getLogger("SQLQueryContextLogger").disabled = True  # it would print each expected error

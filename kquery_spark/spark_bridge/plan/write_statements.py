@@ -46,21 +46,21 @@ class WriteStatement:
     query: Any
     target: WriteTarget
 
-    def run_for(self, frame: DataFrame, link: Bridge) -> DataFrame:
+    def run_for(self, frame: DataFrame, bridge: Bridge) -> DataFrame:
         """Run the statement with the rows of a DataFrame; returns the DataFrame that ``spark.sql`` would."""
         query_position = self.plan.children().size() - 1
-        return _frame(link.replaced(self.plan, {(query_position,): frame}), link)
+        return _frame(bridge.replaced(self.plan, {(query_position,): frame}), bridge)
 
-    def query_frame(self, link: Bridge) -> DataFrame:
+    def query_frame(self, bridge: Bridge) -> DataFrame:
         """The query as a DataFrame; Spark's error where it cannot be analyzed without the statement."""
-        return _frame(self.query, link)
+        return _frame(self.query, bridge)
 
 
-def parse_write(text: str, link: Bridge) -> WriteStatement | None:
+def parse_write(text: str, bridge: Bridge) -> WriteStatement | None:
     """Parse a statement that writes; None for other statements and for targets that the engine does not write to."""
     try:
-        plan = link.spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
-        return _write(plan, link)
+        plan = bridge.spark._jsparkSession.sessionState().sqlParser().parsePlan(text)
+        return _write(plan, bridge)
     except SPARK_ERRORS:  # Spark raises the same error when it runs the statement
         return None
 
@@ -72,12 +72,12 @@ def may_write(text: str) -> bool:
     return required is not None and bool(required.search(text)) and not _DEFAULT.search(text)
 
 
-def _write(plan: Any, link: Bridge) -> WriteStatement | None:
+def _write(plan: Any, bridge: Bridge) -> WriteStatement | None:
     name, ctes = str(plan.nodeName()), None
     if name == _WITH:  # WITH ... INSERT: the common table expressions move into the query
         ctes, plan = plan, plan.children().apply(0)
         name = str(plan.nodeName())
-    target = _target(name, plan, link)
+    target = _target(name, plan, bridge)
     if target is None:
         return None
     children = plan.children()
@@ -85,25 +85,25 @@ def _write(plan: Any, link: Bridge) -> WriteStatement | None:
     if query.nodeName() in _VALUES:
         return None
     if ctes is not None:
-        query = ctes.withNewChildren(link.jvm.sequence([query]).toIndexedSeq())
+        query = ctes.withNewChildren(bridge.jvm.sequence([query]).toIndexedSeq())
     return WriteStatement(plan, query, target)
 
 
-def _target(name: str, plan: Any, link: Bridge) -> WriteTarget | None:
+def _target(name: str, plan: Any, bridge: Bridge) -> WriteTarget | None:
     """The target of a statement; None for other kinds of statements and for targets of other systems."""
     if name == _INSERT:
         table = plan.table()
         if table.nodeName() != "UnresolvedRelation":
             return None
         mode = "overwrite" if plan.overwrite() else "append"
-        return named_target(link.spark, _names(table.multipartIdentifier()), mode)
+        return named_target(bridge.spark, _names(table.multipartIdentifier()), mode)
     if name in (_CREATE, _REPLACE):
         identifier = plan.name()
         if identifier.nodeName() != "UnresolvedIdentifier":
             return None
         mode = "overwrite" if name == _REPLACE else "append"
         return named_target(
-            link.spark, _names(identifier.nameParts()), mode, _provider(plan.tableSpec(), link)
+            bridge.spark, _names(identifier.nameParts()), mode, _provider(plan.tableSpec(), bridge)
         )
     if name == _INSERT_DIRECTORY:
         location = plan.storage().locationUri()
@@ -113,11 +113,11 @@ def _target(name: str, plan: Any, link: Bridge) -> WriteTarget | None:
     return None
 
 
-def _provider(spec: Any, link: Bridge) -> str:
+def _provider(spec: Any, bridge: Bridge) -> str:
     """The format of the table that a statement creates."""
     if spec.provider().isDefined():
         return str(spec.provider().get())
-    conf = link.spark.conf
+    conf = bridge.spark.conf
     if spec.serde().isDefined() or is_true(conf.get("spark.sql.legacy.createHiveTableByDefault", "false")):
         return "hive"
     return str(conf.get("spark.sql.sources.default"))
@@ -127,6 +127,6 @@ def _names(parts: Any) -> tuple[str, ...]:
     return tuple(str(parts.apply(i)) for i in range(parts.size()))
 
 
-def _frame(plan: Any, link: Bridge) -> DataFrame:
-    rows = link.jvm.call(link.api.dataset, "ofRows", link.spark._jsparkSession, plan)
-    return ClassicDataFrame(rows, link.spark)
+def _frame(plan: Any, bridge: Bridge) -> DataFrame:
+    rows = bridge.jvm.call(bridge.api.dataset, "ofRows", bridge.spark._jsparkSession, plan)
+    return ClassicDataFrame(rows, bridge.spark)

@@ -119,7 +119,7 @@ class _TableEvaluation(Generic[T]):
                 elif batch.num_rows:
                     yield checked_results(fields_of(batch), self.results)
 
-    def _shown(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+    def _as_function_sees(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Convert a batch of arguments to the form that PySpark's worker reads."""
         named = as_function_sees(batch, self.arguments)
         if not self._kind.takes_rows:
@@ -135,7 +135,7 @@ class BatchesEvaluation(_TableEvaluation[pa.RecordBatch]):
     @override
     def _items(self, inputs: Inputs, arguments: Iterator[pa.RecordBatch]) -> Iterator[Any]:
         for batch in arguments:
-            yield from inputs.batch(self._shown(batch))
+            yield from inputs.batch(self._as_function_sees(batch))
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ class GroupsEvaluation(_TableEvaluation[Group]):
     @override
     def _items(self, inputs: Inputs, arguments: Iterator[Group]) -> Iterator[Any]:
         for group in arguments:
-            yield from inputs.group(map(self._shown, group))
+            yield from inputs.group(map(self._as_function_sees, group))
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def with_query_errors(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the results of an evaluation; errors of functions become errors of the query, the engine's own do not change."""
     if TaskContext.get() is None:
-        raise KQueryError("a Python function of Spark's runs in Spark's tasks only")
+        raise KQueryError("a PySpark function can only run in Spark's tasks")
     guarded = _Arguments(arguments)
     try:
         yield from evaluate(guarded)

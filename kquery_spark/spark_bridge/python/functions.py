@@ -72,9 +72,9 @@ class PythonFunctions:
     each function that is larger than 1 MiB.
     """
 
-    def __init__(self, facts: Facts, link: Bridge) -> None:
+    def __init__(self, facts: Facts, bridge: Bridge) -> None:
         self._facts = facts
-        self._link = link
+        self._bridge = bridge
         self.broadcasts: dict[int, Any] = {}
 
     def function(self, node: CatalystNode) -> PythonFunction:
@@ -84,7 +84,7 @@ class PythonFunctions:
         if self._profiled:
             raise Unsupported("Python UDFs are not supported while they are profiled")
         function = self._facts.jvm_object(node).func()
-        jvm = self._link.jvm
+        jvm = self._bridge.jvm
         if jvm.class_name(function) != _FUNCTION:
             raise Unsupported("Python UDFs that are not PySpark's own kind are not supported")
         self._check_surroundings(function)
@@ -95,7 +95,7 @@ class PythonFunctions:
 
     def _check_surroundings(self, function: Any) -> None:
         """Raise Unsupported if a function needs another interpreter, environment or files than the engine's workers have."""
-        context: Any = self._link.spark.sparkContext
+        context: Any = self._bridge.spark.sparkContext
         if function.pythonVer() != context.pythonVer or not self._runs_in_engine(str(function.pythonExec())):
             raise Unsupported(
                 "Python UDFs for another interpreter than that of the engine's workers are not supported"
@@ -109,22 +109,22 @@ class PythonFunctions:
 
     def _runs_in_engine(self, executable: str) -> bool:
         """Return whether an executable is the one that the engine's workers run."""
-        interpreter = interpreter_of(self._link.spark.sparkContext)
+        interpreter = interpreter_of(self._bridge.spark.sparkContext)
         engine_executable = interpreter.environment.get(WORKER_INTERPRETER, interpreter.executable)
         return engine_executable == executable or engine_executable == shutil.which(executable)
 
     @cached_property
     def _profiled(self) -> bool:
-        context = self._link.spark.sparkContext
+        context = self._bridge.spark.sparkContext
         on = any(is_true(context.getConf().get(name, "false")) for name in _PROFILES)
-        return on or bool(self._link.conf.contains(_PROFILER))
+        return on or bool(self._bridge.conf.contains(_PROFILER))
 
     @cached_property
     def _settings(self) -> Mapping[str, str]:
         """The settings that the JVM sends to workers of functions that exchange Arrow batches."""
-        jvm = self._link.jvm
+        jvm = self._bridge.jvm
         try:
-            return jvm.java_map(jvm.call(_RUNNER, "getPythonRunnerConfMap", self._link.conf))
+            return jvm.java_map(jvm.call(_RUNNER, "getPythonRunnerConfMap", self._bridge.conf))
         except Exception as error:  # a py4j error: this Spark has another runner class
             raise Unsupported(
                 "the settings that this version of Spark sends to Python workers are not known"
@@ -143,7 +143,7 @@ class PythonFunctions:
         """
         kind = _known_kind(eval_type)
         pickled = eval_type == PICKLED
-        is_supported = is_picklable if pickled else _crosses_as_arrow
+        is_supported = is_picklable if pickled else _is_transferable_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
         pickling = self._pickling(results) if pickled else Pickling()
@@ -200,7 +200,7 @@ class PythonFunctions:
         udtf = self._facts.jvm_object(node)
         indexes: tuple[int, ...] = ()
         analyzed = None
-        if (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_TABLES) >= _FIRST_WITH_TABLES:
+        if (minor_version(self._bridge.jvm.spark_version) or _FIRST_WITH_TABLES) >= _FIRST_WITH_TABLES:
             partition, result = udtf.pythonUDTFPartitionColumnIndexes(), udtf.pickledAnalyzeResult()
             if partition.isDefined():
                 indexes = _integers(partition.get().partitionChildIndexes())
@@ -223,7 +223,7 @@ class PythonFunctions:
         """Build the evaluation of a table function. by_row: each row is evaluated independently."""
         call = function.call
         kind, pickled = _known_kind(call.eval_type), call.eval_type == PICKLED_TABLE
-        is_supported = is_picklable if pickled else _crosses_as_arrow
+        is_supported = is_picklable if pickled else _is_transferable_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
         pickling = self._pickling(results) if pickled else Pickling()
@@ -234,7 +234,7 @@ class PythonFunctions:
     @property
     def empties_no_task(self) -> bool:
         """True if Spark runs no tasks for empty partitions of a shuffle, unless all partitions are empty."""
-        return all(is_true(self._link.conf.getConfString(name)) for name in _COALESCING)
+        return all(is_true(self._bridge.conf.getConfString(name)) for name in _COALESCING)
 
     def _table_settings(
         self, eval_type: int, arguments: Sequence[pa.Schema], results: pa.Schema
@@ -243,29 +243,31 @@ class PythonFunctions:
         kind = _known_kind(eval_type)
         for schema in arguments:
             if not len(schema):
-                raise Unsupported(f"{kind.words} of rows without columns runs in Spark")
+                raise Unsupported(f"{kind.words} of rows without columns is not supported")
             if kind.takes_rows and len(set(schema.names)) < len(schema):
-                raise Unsupported(f"{kind.words} of rows that have a name twice runs in Spark")
+                raise Unsupported(f"{kind.words} of rows with duplicate column names is not supported")
         types = [dtype for schema in (*arguments, results) for dtype in schema.types]
-        _check_types(kind, _crosses_as_arrow, types)
+        _check_types(kind, _is_transferable_as_arrow, types)
         return self._arrow_settings(kind)
 
     def _arrow_settings(self, kind: PythonKind) -> dict[str, str]:
         """The settings for workers of a kind whose values are exchanged as Arrow, in a form that can be pickled."""
-        if self._link.conf.contains(_LARGE_TYPES) and is_true(self._link.conf.getConfString(_LARGE_TYPES)):
-            raise Unsupported(f"{kind.words} runs in Spark while Arrow's large types are on")
+        if self._bridge.conf.contains(_LARGE_TYPES) and is_true(
+            self._bridge.conf.getConfString(_LARGE_TYPES)
+        ):
+            raise Unsupported(f"{kind.words} is not supported while Arrow's large types are on")
         return dict(self._settings)
 
     def _pickling(self, results: pa.Schema) -> Pickling:
         """Read how the session's JVM pickles values; calls the JVM for details of maps only if there are maps."""
-        chooses = (minor_version(self._link.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
-        as_bytes = chooses and is_true(self._link.conf.getConfString(_BINARY_AS_BYTES))
+        chooses = (minor_version(self._bridge.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
+        as_bytes = chooses and is_true(self._bridge.conf.getConfString(_BINARY_AS_BYTES))
         return Pickling(as_bytes, any(map(has_maps, results.types)) and self._oversizes_put_all)
 
     @cached_property
     def _oversizes_put_all(self) -> bool:
         """Find out ``Pickling.oversizes_put_all`` by a test: such a JVM allocates room for 6 entries to put three."""
-        jvm = self._link.jvm
+        jvm = self._bridge.jvm
         put, read = jvm.new("java.util.HashMap"), jvm.new("java.util.HashMap")
         for key in (4, 1, 2):
             put.put(key, key)
@@ -275,11 +277,11 @@ class PythonFunctions:
     @property
     def _group_batch_rows(self) -> int:
         """The maximum number of rows per batch of a group; 0: a group is one batch."""
-        return self._batch_rows if counts_groups(self._link.jvm.spark_version) else 0
+        return self._batch_rows if counts_groups(self._bridge.jvm.spark_version) else 0
 
     @property
     def _batch_rows(self) -> int:
-        return max(int(self._link.conf.getConfString(_MAX_BATCH_ROWS)), 0)
+        return max(int(self._bridge.conf.getConfString(_MAX_BATCH_ROWS)), 0)
 
 
 @dataclass(frozen=True)
@@ -315,16 +317,16 @@ def _check_types(
     for dtype in dtypes:
         if not is_supported(dtype):
             raise Unsupported(
-                f"{kind.words} that takes or returns {t.spark_name(dtype)} values runs in Spark"
+                f"{kind.words} that takes or returns {t.spark_name(dtype)} values is not supported"
             )
 
 
 _FLAT = (t.BOOL, t.BYTE, t.SHORT, t.INT, t.LONG, t.FLOAT, t.DOUBLE, t.STRING, t.BINARY, t.DAY_TIME)
 
 
-def _crosses_as_arrow(dtype: pa.DataType) -> bool:
+def _is_transferable_as_arrow(dtype: pa.DataType) -> bool:
     """Return whether the engine exchanges values of a type with functions over Arrow exactly as Spark does."""
     if t.is_nested(dtype):
-        return t.has_distinct_fields(dtype) and all(map(_crosses_as_arrow, t.parts_of(dtype)))
+        return t.has_distinct_fields(dtype) and all(map(_is_transferable_as_arrow, t.parts_of(dtype)))
     is_time = pa.types.is_date32(dtype) or pa.types.is_timestamp(dtype)
     return dtype in _FLAT or t.is_decimal(dtype) or is_time

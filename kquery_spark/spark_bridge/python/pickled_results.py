@@ -184,7 +184,7 @@ def _strings(values: Sequence[Any], classes: set[type]) -> pa.Array:
     if classes <= {str, _NONE}:
         return pa.array(values, t.STRING)
     if not classes <= {str, int, bool, _NONE}:
-        raise KQueryError("only Spark knows the text of fractions that a function gives as a string")
+        raise KQueryError("fractions that a function returns for a column of strings are not supported")
     return pa.array([_text(v) for v in values], t.STRING)
 
 

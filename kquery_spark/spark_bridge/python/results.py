@@ -25,7 +25,7 @@ def checked_results(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
 def _as_type(array: pa.Array, dtype: pa.DataType) -> pa.Array:
     """Convert an array to the engine's type, which may differ in names of nested fields, time zone, or offset width."""
     if not _is_same_spark_type(array.type, dtype):
-        raise KQueryError(f"a function gave values of {array.type} for {dtype}")
+        raise KQueryError(f"a function returned values of {array.type} for {dtype}")
     return relabeled(array, dtype)
 
 

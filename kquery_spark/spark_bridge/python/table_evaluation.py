@@ -79,7 +79,7 @@ class TableEvaluation:
         if self.by_row and (outputs.count != given.rows or next(given, None) is not None):
             raise KQueryError("only Spark knows which rows a table function skips")
         if not given.rows and outputs.rows:
-            raise KQueryError("only Spark knows what becomes of rows that a table function gives for none")
+            raise KQueryError("rows that a table function returns without an input row are not supported")
 
 
 class _CountingBatches(Iterator[pa.RecordBatch]):

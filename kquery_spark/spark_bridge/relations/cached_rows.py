@@ -24,22 +24,22 @@ _LISTING = f"{_EXECUTION}FileSourceScanLike$GenericScanFileListing"
 
 UNFILLED_CACHE = Feature(
     "caches that are not full: not filled yet, or too large for their storage level",
-    reason="the rows of a cache that is not full are read by Spark",
+    reason="a cache that is not completely filled is not supported",
 )
 COMPUTED_CACHE = Feature(
     "caches of anything else: rows of table formats, filtered, computed, joined, sorted, repartitioned rows",
-    reason="cached rows are read by Spark",
+    reason="cached rows other than plain columns of files are not supported",
 )
 CACHE_OF_OTHER_FORMAT = Feature(
     "caches of files of other formats",
-    reason="cached rows of {format} files are read by Spark",
+    reason="cached rows of {format} files are not supported",
 )
 CACHE_OF_REMOTE_FILES = Feature(
-    "caches of files on other filesystems", reason="cached rows of {path} are read by Spark"
+    "caches of files on other filesystems", reason="cached rows of {path} are not supported"
 )
 CACHE_OF_CHANGED_FILES = Feature(
-    "caches of files that changed since, or that are gone",
-    reason="cached rows are read by Spark where a file has changed since: {path}",
+    "caches of files that were changed or deleted since",
+    reason="cached rows are not supported if a file has changed since: {path}",
 )
 
 

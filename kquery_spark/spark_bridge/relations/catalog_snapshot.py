@@ -42,29 +42,29 @@ class SparkPlan:
     delta_snapshots: DeltaSnapshots | None = None
 
 
-def spark_plan(frame: DataFrame, link: Bridge, *, delta_prepares: bool = False) -> SparkPlan:
+def spark_plan(frame: DataFrame, bridge: Bridge, *, delta_prepares: bool = False) -> SparkPlan:
     """The optimized plan of a DataFrame, with the current files of its tables.
 
     If the DataFrame reads tables, a copy of it is optimized. Spark caches the plan of a DataFrame together with its
     partitions, so the DataFrame itself would never see later changes. delta_prepares: let Delta prepare its scans in any
     case.
     """
-    leaves = _leaves(link.analyzed(frame), link.jvm)
-    if not _reads_tables(leaves, link):
-        return SparkPlan(link.optimized(frame), None)
-    delta_snapshots = None if delta_prepares else _delta_snapshots(leaves, link)
-    snapshot = CatalogSnapshot(link)
-    copy = unplanned_copy(frame, link)
+    leaves = _leaves(bridge.analyzed(frame), bridge.jvm)
+    if not _reads_tables(leaves, bridge):
+        return SparkPlan(bridge.optimized(frame), None)
+    delta_snapshots = None if delta_prepares else _delta_snapshots(leaves, bridge)
+    snapshot = CatalogSnapshot(bridge)
+    copy = unplanned_copy(frame, bridge)
     if delta_snapshots is None:
-        return SparkPlan(link.optimized(copy), snapshot)
-    return SparkPlan(link.optimized_without(copy, PREPARES_SCANS), snapshot, delta_snapshots)
+        return SparkPlan(bridge.optimized(copy), snapshot)
+    return SparkPlan(bridge.optimized_without(copy, PREPARES_SCANS), snapshot, delta_snapshots)
 
 
-def _delta_snapshots(leaves: Sequence[Any], link: Bridge) -> DeltaSnapshots | None:
+def _delta_snapshots(leaves: Sequence[Any], bridge: Bridge) -> DeltaSnapshots | None:
     """The snapshots of the Delta tables among the leaves; None if there are none, or if one of them has many files."""
-    if not _has_delta(link):
+    if not _has_delta(bridge):
         return None
-    snapshots = DeltaSnapshots(link.jvm, str(link.conf.sessionLocalTimeZone()))
+    snapshots = DeltaSnapshots(bridge.jvm, str(bridge.conf.sessionLocalTimeZone()))
     try:
         few_files = snapshots.pin(leaves)
     except Unsupported:  # a table is changing
@@ -72,20 +72,20 @@ def _delta_snapshots(leaves: Sequence[Any], link: Bridge) -> DeltaSnapshots | No
     return snapshots if few_files else None
 
 
-def unplanned_copy(frame: DataFrame, link: Bridge) -> DataFrame:
+def unplanned_copy(frame: DataFrame, bridge: Bridge) -> DataFrame:
     """A new DataFrame with the same analyzed plan, which Spark has not optimized yet."""
-    return link.frame(link.analyzed(frame))
+    return bridge.frame(bridge.analyzed(frame))
 
 
-def _reads_tables(leaves: Sequence[Any], link: Bridge) -> bool:
+def _reads_tables(leaves: Sequence[Any], bridge: Bridge) -> bool:
     """Return whether a leaf of the analyzed plan is, or could be, a table of the catalog, of Delta or of Iceberg."""
     try:
-        strings = [leaf for some in leaves for leaf in link.jvm.strings(some)]
+        strings = [leaf for some in leaves for leaf in bridge.jvm.strings(some)]
     except Unsupported:  # a name with a control character
         return True
     if any(map(_is_table, strings)):
         return True
-    return any(text.startswith(_RELATION) for text in strings) and _has_delta(link)
+    return any(text.startswith(_RELATION) for text in strings) and _has_delta(bridge)
 
 
 def _is_table(leaf: str) -> bool:
@@ -93,15 +93,15 @@ def _is_table(leaf: str) -> bool:
     return leaf.startswith((_HIVE, _V2, _RELATION)) and not is_path
 
 
-def _reads_newest_versions(optimized: Any, link: Bridge) -> bool:
+def _reads_newest_versions(optimized: Any, bridge: Bridge) -> bool:
     """Return whether all tables of an optimized plan are Delta tables at the newest version known to this JVM."""
-    leaves = _leaves(optimized, link.jvm)
+    leaves = _leaves(optimized, bridge.jvm)
     try:
-        strings = [link.jvm.strings(some) for some in leaves]
+        strings = [bridge.jvm.strings(some) for some in leaves]
     except Unsupported:  # a name with a control character
         return False
     return all(
-        _is_newest_or_plain(text, some.apply(number), link.jvm)
+        _is_newest_or_plain(text, some.apply(number), bridge.jvm)
         for some, its_strings in zip(leaves, strings, strict=True)
         for number, text in enumerate(its_strings)
         if text.startswith((_HIVE, _V2, _RELATION))
@@ -126,12 +126,12 @@ def _leaves(plan: Any, jvm: Jvm) -> list[Any]:
     return leaves
 
 
-def _has_delta(link: Bridge) -> bool:
+def _has_delta(bridge: Bridge) -> bool:
     """Return whether the session has Delta's extension. Delta tables that are read by path look like plain files.
 
     The catalog is not checked, because the catalog of another system may replace Delta's.
     """
-    return any("delta" in str(link.conf.getConfString(name, "")).lower() for name in _DELTA_SETTINGS)
+    return any("delta" in str(bridge.conf.getConfString(name, "")).lower() for name in _DELTA_SETTINGS)
 
 
 class CatalogSnapshot:
@@ -141,16 +141,16 @@ class CatalogSnapshot:
     snapshot is stale from the beginning.
     """
 
-    def __init__(self, link: Bridge) -> None:
-        self._link = link
+    def __init__(self, bridge: Bridge) -> None:
+        self._bridge = bridge
         self._time = time.monotonic()
-        self._frames = link.frames_made
+        self._frames = bridge.frames_made
         self._query = self._number()
-        self._stale = _runs_statements(link)
+        self._stale = _runs_statements(bridge)
 
     def _number(self) -> int:
         """The number of the next query; Spark numbers all queries and commands of the JVM."""
-        return self._link.next_query_number()
+        return self._bridge.next_query_number()
 
     def end_planning(self, optimized: Any) -> None:
         """Restart the snapshot now, unless a query other than planning's own may have changed a table since it was taken.
@@ -159,9 +159,9 @@ class CatalogSnapshot:
         the tables are compared.
         """
         last, self._query = self._query, self._number()
-        own_queries = self._link.frames_made - self._frames
+        own_queries = self._bridge.frames_made - self._frames
         ran_others = self._query != last + own_queries + 1
-        self._stale = self._stale or (ran_others and not _reads_newest_versions(optimized, self._link))
+        self._stale = self._stale or (ran_others and not _reads_newest_versions(optimized, self._bridge))
 
     def is_stale(self) -> bool:
         """True if table metadata must be read again; stays true from then on."""
@@ -171,9 +171,9 @@ class CatalogSnapshot:
         return self._stale
 
 
-def _runs_statements(link: Bridge) -> bool:
+def _runs_statements(bridge: Bridge) -> bool:
     """Return whether any query or command of this JVM is running now."""
     try:
-        return not link.jvm.static_call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
+        return not bridge.jvm.static_call(_EXECUTIONS, "executionIdToQueryExecution").isEmpty()
     except Exception:  # a py4j error: this Spark has no such method
         return True

@@ -42,7 +42,7 @@ def existence_defaults(
     for position, column in enumerate(columns):
         name = column["name"]
         if _KEY in str(column["type"]):
-            unread[name] = f"the defaults of fields inside {name} are given by Spark"
+            unread[name] = f"the defaults of fields inside {name} are not supported"
         if _KEY not in (column.get("metadata") or {}) or name not in fields.names or row.isNullAt(position):
             continue
         try:

@@ -42,7 +42,7 @@ class DeltaSnapshots:
     def pin(self, leaves: Sequence[Any]) -> bool:
         """Pin the newest snapshots of the Delta tables among a plan's leaves, and list their files.
 
-        leaves: ``Seq`` objects of plans, before Delta prepares their scans. Returns False if there are no Delta tables, or
+        leaves: ``Seq`` objects of plans, before Delta prepares their scans. Returns False without Delta tables, or
         if one of them has many files.
         """
         found = [index for some in leaves for index in self._indexes(some)]
@@ -72,7 +72,7 @@ class DeltaSnapshots:
         if directories is _MANY_FILES:
             return listing(index.listFiles(jvm.empty(), jvm.empty()))
         variant = f"Delta's files {self._time_zone}"
-        return jvm.remembered(snapshot, variant, lambda: listing(directories))
+        return jvm.cached_value(snapshot, variant, lambda: listing(directories))
 
     def _indexes(self, leaves: Any) -> list[tuple[str, Any]]:
         """The file indexes of Delta in a ``Seq`` of leaves, each with its class."""
@@ -111,4 +111,4 @@ class DeltaSnapshots:
                 raise CHANGED.declined()
             return directories
 
-        return self._jvm.remembered(snapshot, f"Delta's directories {self._time_zone}", listed)
+        return self._jvm.cached_value(snapshot, f"Delta's directories {self._time_zone}", listed)

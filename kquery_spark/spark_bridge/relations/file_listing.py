@@ -63,7 +63,8 @@ def files_of(directories: Any, source: Any, relation: FileRelation, jvm: Jvm) ->
     """The files of a ``Seq[PartitionDirectory]``. source: the HadoopFsRelation that they belong to."""
     schema, seq = relation.partition_schema, jvm.scala.seq
     facts = [
-        text[1:-1].rsplit(",", 2) for text in _facts_of_files(directories, jvm.triple(_FILE, *_FACTS), jvm)
+        text[1:-1].rsplit(",", 2)
+        for text in _facts_of_files(directories, jvm.tuple_of_three(_FILE, *_FACTS), jvm)
     ]
     if not len(schema):
         partitions: list[tuple[pa.Scalar, ...]] = [()] * len(facts)

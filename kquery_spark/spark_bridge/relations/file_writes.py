@@ -35,12 +35,12 @@ class WriteTarget:
     mode: str
     location: str | None = None
 
-    def leaves_nothing(self, spark: SparkSession) -> bool:
+    def cleans_up_after_failure(self, spark: SparkSession) -> bool:
         """Return whether the same write may run again after a failure, like the function with this name."""
-        return leaves_nothing(spark, self.format, self.mode)
+        return cleans_up_after_failure(spark, self.format, self.mode)
 
 
-def leaves_nothing(spark: SparkSession, written: str | None, mode: str | None) -> bool:
+def cleans_up_after_failure(spark: SparkSession, written: str | None, mode: str | None) -> bool:
     """Return whether the same write may run again after a failure, because nothing of the first attempt would be visible.
 
     written: the format. mode: the writer's mode in lower case; None for the default, errorifexists.

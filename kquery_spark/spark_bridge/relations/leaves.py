@@ -45,9 +45,7 @@ _FORMATS = {f"{_SOURCES}{entry.catalyst_class}": entry for entry in FORMATS} | {
 V2_SCAN = "DataSourceV2ScanRelation"
 CACHE = "InMemoryRelation"
 _NAME = "java.lang.Class getName"
-_COARSE_TIMES = (
-    "files of times of less than microseconds are read by Spark, which may cut off decimals of a second"
-)
+_COARSE_TIMES = "files with times below microseconds are not supported, because Spark may cut off decimals"
 _MAX_ROWS_BY_PART = (
     200  # maximum number of rows with nested values, because each part of a value takes a py4j call
 )
@@ -68,7 +66,7 @@ class LocalRows:
         rows = self.rows.toIndexedSeq()
         if pa.types.is_nested(dtype) or pa.types.is_binary(dtype):
             if self.count > _MAX_ROWS_BY_PART:
-                raise Unsupported(f"{name_of(dtype)} values that are in the query itself are given by Spark")
+                raise Unsupported(f"{name_of(dtype)} values in large inline tables are not supported")
             values = [internal_element(rows.apply(i), position, spark) for i in range(self.count)]
             return array_of_values(values, dtype)
         return array_of_strings(self.jvm.column_strings(rows, position, spark), dtype)
@@ -183,7 +181,7 @@ class RelationReader:
             return self._once(self._facts.jvm_object(node).cacheBuilder(), self._cached)
         if node.cls == V2_SCAN:
             return self._once(self._facts.jvm_object(node).scan(), self._scan)
-        return OtherRelation(node.cls, f"{node.cls} is read by Spark")
+        return OtherRelation(node.cls, f"{node.cls} is not supported")
 
     def tracks_rows(self, node: CatalystNode) -> bool:
         """Return whether the ``_metadata`` of a leaf with files has row ids (row tracking)."""
@@ -192,7 +190,7 @@ class RelationReader:
 
     def _scan(self, scan: Any) -> Relation:
         if not is_iceberg(scan, self._jvm):
-            return OtherRelation(V2_SCAN, "tables of the newer data source interface are read by Spark")
+            return OtherRelation(V2_SCAN, "tables of the newer data source interface are not supported")
         try:
             return iceberg_scan(scan, self._jvm)
         except Unsupported as error:
@@ -234,7 +232,7 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSna
     kind = jvm.class_name(source)
     if not _has_files(kind):
         name = kind.rsplit(".", 1)[-1]
-        return OtherRelation(name, f"{name} is read by Spark")
+        return OtherRelation(name, f"{name} is not supported")
     described = _describe_cached(source, jvm, time_zone)
     if isinstance(described, OtherRelation):
         return described
@@ -249,12 +247,12 @@ def _logical_relation(source: Any, jvm: Jvm, time_zone: str, snapshots: DeltaSna
 
 
 def _reason(error: Unsupported | SourceError) -> str:
-    return error.reason if isinstance(error, Unsupported) else f"files are read by Spark: {error}"
+    return error.reason if isinstance(error, Unsupported) else f"files are not supported: {error}"
 
 
 def _describe_cached(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
     """Describe a relation without its files; cached, because equal relations have equal schemas and options."""
-    return jvm.remembered(source, time_zone, lambda: _describe(source, jvm, time_zone))
+    return jvm.cached_value(source, time_zone, lambda: _describe(source, jvm, time_zone))
 
 
 def _describe(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRelation:
@@ -262,7 +260,7 @@ def _describe(source: Any, jvm: Jvm, time_zone: str) -> FileRelation | OtherRela
     file_format = _FORMATS.get(format_class)
     if file_format is None:
         short = format_class.rsplit(".", 1)[-1]
-        return OtherRelation(short, f"files of {short} are read by Spark")
+        return OtherRelation(short, f"files of {short} are not supported")
     name = file_format.name
     try:
         from_log = format_class == delta.FORMAT_CLASS

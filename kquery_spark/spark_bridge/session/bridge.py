@@ -230,7 +230,7 @@ def is_stopped(spark: SparkSession) -> bool:
     return spark.sparkContext._jsc is None
 
 
-def bridge(spark: SparkSession) -> Bridge:
+def get_bridge(spark: SparkSession) -> Bridge:
     """Return the bridge of a session, created once.
 
     Raises KQueryError for a Spark Connect session, which has no JVM, and for an unsupported version of Spark.
@@ -239,7 +239,7 @@ def bridge(spark: SparkSession) -> Bridge:
         if type(spark).__module__.startswith(_CONNECT_MODULE):
             raise KQueryError(_CONNECT)
         raise KQueryError(f"kquery_spark takes a Spark session here, not {type_name(spark)}")
-    link = _bridges.get(spark)
-    if link is None:
-        link = _bridges[spark] = Bridge(spark)
-    return link
+    bridge = _bridges.get(spark)
+    if bridge is None:
+        bridge = _bridges[spark] = Bridge(spark)
+    return bridge

@@ -24,7 +24,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from kquery_spark.run_control import RunControl, RunStopped
-from kquery_spark.spark_bridge.session.bridge import bridge, session_identity
+from kquery_spark.spark_bridge.session.bridge import get_bridge, session_identity
 
 _GROUP = "spark.jobGroup.id"
 _TAGS = "spark.job.tags"
@@ -95,7 +95,7 @@ def _handles_of(spark: SparkSession) -> _Handles:
     if handles is None:
         session: Any = spark._jsparkSession
         context: Any = spark.sparkContext._jsc.sc()
-        tags = session.managedJobTags() if bridge(spark).api.session_tags else None
+        tags = session.managedJobTags() if get_bridge(spark).api.session_tags else None
         handles = _Handles(session_identity(spark), context, tags)
         _handles[spark] = handles
     return handles

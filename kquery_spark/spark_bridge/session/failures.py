@@ -34,11 +34,13 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 _CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
 # Errors of cancelled work, which must not run again.
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
-# Spark's errors for a worker that died, could not start, or wrote bytes that are not an Arrow stream.
+# Spark's errors for a worker that died, could not start, or wrote bytes that are not an Arrow stream. The worker factory
+# raises errors of the JVM if a daemon is dead or cannot fork, and if an idle worker has died.
 _WORKER_FAILURES = (
     "Python worker exited unexpectedly",
     "No module named 'kquery_spark",
     "org.apache.arrow.vector",
+    "org.apache.spark.api.python.PythonWorkerFactory",
 )
 _TOO_LARGE_A_RESULT = "spark.driver.maxResultSize"
 
@@ -84,10 +86,14 @@ def engine_failure(error: BaseException) -> str | None:
 
 
 def _worker_failure(text: str) -> str | None:
-    """The line about a failed Python worker; None if no worker failed."""
-    lines = (line for line in text.split("\n") if any(mark in line for mark in _WORKER_FAILURES))
-    line = next(lines, None)
-    return None if line is None else line[:300]
+    """The line about a failed Python worker, or the error above its stack frame; None if no worker failed."""
+    error_line = ""
+    for line in text.split("\n"):
+        if not line.startswith("\tat "):
+            error_line = line
+        if any(mark in line for mark in _WORKER_FAILURES):
+            return error_line[:300]
+    return None
 
 
 def unless_result_too_large(make: Callable[[], R]) -> R | None:

@@ -18,7 +18,7 @@ def parse_bytes(text: str, unit: int = 1) -> int:
     """
     match = _SIZE.fullmatch(text.strip().lower())
     if match is None or (match[2] and match[2] not in _UNITS):
-        raise Unsupported(f"a setting of Spark's has the size {text[:40]!a}, which Spark cannot read")
+        raise Unsupported(f"a setting has the invalid size {text[:40]!a}")
     return int(match[1]) * (_UNITS[match[2]] if match[2] else unit)
 
 

@@ -63,10 +63,10 @@ def shows_executions(context: SparkContext) -> bool:
     return context.uiWebUrl is not None
 
 
-def redacts_strings(link: Bridge) -> bool:
+def redacts_strings(bridge: Bridge) -> bool:
     """Return whether a session replaces parts of the strings of plans."""
-    pattern = link.jvm.getter(_SETTINGS, "stringRedactionPattern", "scala.Option isDefined")
-    return bool(pattern.apply(link.conf))
+    pattern = bridge.jvm.getter(_SETTINGS, "stringRedactionPattern", "scala.Option isDefined")
+    return bool(pattern.apply(bridge.conf))
 
 
 class SqlExecutions:

@@ -341,12 +341,14 @@ def test_stages_that_cannot_be_placed_are_made_up_for_by_spark(spark: Any, monke
     monkeypatch.setattr("kquery_spark.accelerate.execution.assemble.payload_frame", broken)
     fast = kquery_plan(frame, when="always")
     with pytest.warns(
-        FallbackWarning, match="could not place its stages, so Spark collects the rows.*no way"
+        FallbackWarning, match="could not add its stages to Spark's plan, so Spark collects the rows.*no way"
     ):
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
     fast = kquery_plan(frame, when="always")
     monkeypatch.setattr("kquery_spark.accelerate.execution.assemble.to_dataframe", broken)
-    with pytest.warns(FallbackWarning, match="could not place its stages, so Spark runs the query.*no way"):
+    with pytest.warns(
+        FallbackWarning, match="could not add its stages to Spark's plan, so Spark runs the query.*no way"
+    ):
         assert sorted(map(repr, fast.collect())) == sorted(map(repr, frame.collect()))
     with pytest.raises(RuntimeError, match="no way"):
         kquery_plan(frame, when="always", fallback="error").collect()

@@ -83,7 +83,7 @@ def test_a_misspelled_name_warns_once_with_the_nearest_one(spark: Any, rows: str
                 assert execution_of(kquery_plan(frame, when="always")) is not None
         (message,) = config_warnings(caught)
         assert (
-            f"no setting '{PREFIX}{name}', so it has no effect; the nearest name is {PREFIX}{nearest}"
+            f"unknown setting '{PREFIX}{name}', which has no effect; the nearest name is {PREFIX}{nearest}"
             in message
         )
 

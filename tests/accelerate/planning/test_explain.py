@@ -13,7 +13,7 @@ QUERY = (
 )
 
 
-BY_SPARK = "repartitioning is done by Spark"
+BY_SPARK = "repartitioning that the query can observe is not supported"
 
 
 def repartitioned(frame: DataFrame) -> DataFrame:

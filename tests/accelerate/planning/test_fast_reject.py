@@ -11,10 +11,10 @@ import pytest
 
 from kquery_spark.accelerate.api import kquery_plan
 from kquery_spark.accelerate.planning.decision import decide
-from kquery_spark.accelerate.planning.fast_reject import nothing_to_win as looked_at
+from kquery_spark.accelerate.planning.fast_reject import cannot_gain as looked_at
 from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.spark_bridge.relations.catalog_snapshot import spark_plan
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.conftest import settings
 
 PASSING = (
@@ -42,9 +42,9 @@ WORKING = (
 )
 
 
-def nothing_to_win(frame):
-    link = bridge(frame.sparkSession)
-    return looked_at(link, spark_plan(frame, link).optimized)
+def cannot_gain(frame):
+    bridge = get_bridge(frame.sparkSession)
+    return looked_at(bridge, spark_plan(frame, bridge).optimized)
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def table(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("query", PASSING)
 def test_what_passes_rows_on_is_left_to_spark_as_planning_would(spark: Any, table: str, query: str):
     frame = spark.sql(query)
-    assert nothing_to_win(frame)
+    assert cannot_gain(frame)
     planned = plan_frame(frame)
     assert not any(decide(planned, part).accelerate for part in planned.parts)
     assert kquery_plan(frame) is frame
@@ -66,15 +66,15 @@ def test_what_passes_rows_on_is_left_to_spark_as_planning_would(spark: Any, tabl
 
 @pytest.mark.parametrize("query", WORKING)
 def test_what_works_on_rows_is_planned(spark: Any, table: str, query: str):
-    assert not nothing_to_win(spark.sql(query))
+    assert not cannot_gain(spark.sql(query))
 
 
 def test_the_first_rows_of_a_large_file_are_planned(spark: Any, table: str):
     frame = spark.sql("SELECT * FROM t ORDER BY id LIMIT 2")
-    assert nothing_to_win(frame)
+    assert cannot_gain(frame)
     # a file is large where nothing else costs anything
     with settings(spark, {"spark.kquery.cost.planningSeconds": "0", "spark.kquery.cost.stageSeconds": "0"}):
-        assert not nothing_to_win(frame)
+        assert not cannot_gain(frame)
 
 
 def test_what_passes_rows_on_still_says_why_when_it_must_not_stay(spark: Any, table: str):

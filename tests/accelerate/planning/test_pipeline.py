@@ -12,7 +12,7 @@ from kquery_spark.accelerate.planning import pipeline
 from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.spark_bridge.relations.delta_snapshots import DeltaSnapshots
 
-STEPS = ("read_plan", "nothing_to_win", "import_plan", "choose_parts", "compile_parts", "decide", "assemble")
+STEPS = ("read_plan", "cannot_gain", "import_plan", "choose_parts", "compile_parts", "decide", "assemble")
 WHOLE = "SELECT n_regionkey AS k, count(*) AS n FROM nation GROUP BY n_regionkey"
 IN_PART = f"SELECT k, n, java_method('java.lang.Math', 'abs', int(k)) AS a FROM ({WHOLE})"
 
@@ -47,7 +47,7 @@ def test_each_step_is_called_once_and_in_order(spark: Any, calls: list[str], que
 def test_a_fast_reject_ends_planning(spark: Any, calls: list[str]) -> None:
     frame = spark.range(3)
     assert kquery_plan(frame) is frame
-    assert calls == ["read_plan", "nothing_to_win"]
+    assert calls == ["read_plan", "cannot_gain"]
 
 
 @pytest.mark.usefixtures("tables")

@@ -18,7 +18,7 @@ import kquery_spark as kq
 from kquery_spark import kquery_plan
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.runtime.spark import ui_reporter as reporter_module
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.ui.sql_executions import SqlExecutions
 from tests.conftest import settings
 from tests.support.event_logs import logged_events
@@ -213,12 +213,14 @@ def test_the_driver_has_executions_of_its_own(spark: Any, ui: Ui, threads: bool)
 
 
 def test_nothing_is_shown_without_a_ui(spark: Any, ui: Ui, monkeypatch: pytest.MonkeyPatch) -> None:
-    link = bridge(spark)
+    bridge = get_bridge(spark)
     with settings(spark, {**TASKS, "spark.kquery.uiMetrics": "false"}):
-        assert reporter_module.ui_reporter(link, link.config()) is None
+        assert reporter_module.ui_reporter(bridge, bridge.config()) is None
         assert len(kquery_plan(spark.sql(QUERY), when="always").collect()) == 50
     monkeypatch.undo()
-    assert reporter_module.ui_reporter(link, link.config()) is None  # this session has no UI and no event log
+    assert (
+        reporter_module.ui_reporter(bridge, bridge.config()) is None
+    )  # this session has no UI and no event log
     assert not [one for one in ui.all() if one.is_of_the_engine]
 
 
@@ -251,6 +253,9 @@ def test_the_event_log_has_the_same_and_qualify_leaves_it_out(spark: Any, ui: Ui
             (history.onJobStart if "JobStart" in line else history.onJobEnd)(event)
         elif "execution.ui." in line:
             history.onOtherEvent(event)
+    # The listener computes metrics and writes the end of an execution in a thread of the store. This waits for it, as Spark's
+    # history server does.
+    kept.close(False)
     replayed = shown_in(status.SQLAppStatusStore(kept, jvm.scala.Option.empty()))
     assert [one for one in replayed if one.is_of_the_engine] == [o for o in live if o.is_of_the_engine]
     assert [one.number for one in replayed] == [one.number for one in live]

@@ -175,7 +175,7 @@ def test_a_term_that_may_raise_stays_above_one_of_spark(facts: DataFrame, names:
 
 def test_a_split_says_why(facts: DataFrame) -> None:
     frame = facts.groupBy("k").agg(scala(F.sum("x")).alias("u"))
-    assert kq.explain(frame).reasons == [("Project", "a Scala or Java UDF runs in Spark")]
+    assert kq.explain(frame).reasons == [("Project", "a Scala or Java UDF is not supported")]
 
 
 def test_nodes_that_this_spark_does_not_build_leave_the_plan_as_it_is(

@@ -117,21 +117,27 @@ def main() -> None:
     context = spark.sparkContext
     spark.range(20).selectExpr("id AS v").repartition(2).write.mode("overwrite").parquet(TABLE)
     source = spark.read.parquet(TABLE)
-    by_row = source.select(hanging(TABLE)("v").alias("v")).groupBy("v").count()
-    by_batch = source.select(hanging_batches(TABLE)("v").alias("v")).groupBy("v").count()
+
+    def by_row() -> DataFrame:
+        """A new DataFrame for each action: an adaptive plan keeps its failed stages, and raises their error again."""
+        return source.select(hanging(TABLE)("v").alias("v")).groupBy("v").count()
+
+    def by_batch() -> DataFrame:
+        return source.select(hanging_batches(TABLE)("v").alias("v")).groupBy("v").count()
+
     if MODE == "enable":
         kq.enable(spark, when="always")
     if MODE != "plain":
         in_engine = [
-            execution_of(kq.kquery_plan(frame, when="always")) is not None for frame in (by_row, by_batch)
+            execution_of(kq.kquery_plan(frame(), when="always")) is not None for frame in (by_row, by_batch)
         ]
         print(json.dumps({"in_engine": in_engine}), flush=True)
-    cancelled(spark, by_row, "cancelJobGroup", lambda: context.cancelJobGroup("hanging"))
-    cancelled(spark, by_batch, "cancelAllJobs", context.cancelAllJobs)
-    cancelled(spark, by_row, "Ctrl-C", lambda: os.kill(os.getpid(), signal.SIGINT))
+    cancelled(spark, by_row(), "cancelJobGroup", lambda: context.cancelJobGroup("hanging"))
+    cancelled(spark, by_batch(), "cancelAllJobs", context.cancelAllJobs)
+    cancelled(spark, by_row(), "Ctrl-C", lambda: os.kill(os.getpid(), signal.SIGINT))
     rows = sorted(source.groupBy((source.v % 2).alias("k")).count().collect())
     print(json.dumps({"rows_after": [list(row) for row in rows]}), flush=True)
-    cancelled(spark, by_row, "stop", spark.stop)
+    cancelled(spark, by_row(), "stop", spark.stop)
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ def test_a_function_that_hangs_ends_with_its_query(tmp_path: Path, mode: str) ->
     for line in ends:
         expected = "KeyboardInterrupt" if line["cancel"] == "Ctrl-C" else "cancelled"
         assert line["error"] == expected, line
-        assert line["alive"] == 0, line
-        assert line["worker_seconds"] < WORKER_SECONDS
+        if mode != "plain":  # after Ctrl-C, a worker of plain Spark goes on
+            assert line["alive"] == 0, line
+            assert line["worker_seconds"] < WORKER_SECONDS
     assert {"rows_after": [[0, 10], [1, 10]]} in lines

@@ -119,9 +119,9 @@ def test_what_types_a_function_sees(trips: kq.ExecutionContext):
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (lambda x: x.to_pylist(), "gave list; it has to give an Arrow array"),
-        (lambda x: x[:1], "gave 1 values for 4 rows"),
-        (lambda x: pa.array(["x"] * len(x)), "gave string where double was announced"),
+        (lambda x: x.to_pylist(), "returned list; it must return an Arrow array"),
+        (lambda x: x[:1], "returned 1 values for 4 rows"),
+        (lambda x: pa.array(["x"] * len(x)), "returned string instead of double"),
     ],
 )
 def test_what_a_function_must_not_give(trips: kq.ExecutionContext, function: Any, said: str):

@@ -95,7 +95,7 @@ def test_what_older_releases_of_spark_answer_otherwise_is_theirs() -> None:
     changed = changed_calls(_settings_of("3.5.9"))
 
     def stays(function: str, *args: Expr) -> bool:
-        return any(call.applies_to(args, raising=True) for call in changed[function])
+        return any(call.applies_to(args, raises_errors=True) for call in changed[function])
 
     text = Column("s", pa.string())
     for replacement, expected in (

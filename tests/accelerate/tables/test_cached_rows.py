@@ -21,8 +21,8 @@ COLUMNS = (
     *("date_add(DATE '2020-01-01', CAST(id AS INT)) AS d", "CAST(id AS DECIMAL(12, 2)) AS x"),
     *("named_struct('a', id, 'b', array(id)) AS n", "CAST(id % 3 AS INT) AS p"),
 )
-UNFILLED = "the rows of a cache that is not full are read by Spark"
-COMPUTED = "cached rows are read by Spark"
+UNFILLED = "a cache that is not completely filled is not supported"
+COMPUTED = "cached rows other than plain columns of files are not supported"
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_a_file_that_was_written_again(spark, files, cached):
     path = a_file(files)
     pq.write_table(pq.read_table(path).slice(1), path)
     query = grouped(frame)
-    assert reasons(query) == [f"cached rows are read by Spark where a file has changed since: {path}"]
+    assert reasons(query) == [f"cached rows are not supported if a file has changed since: {path}"]
     assert sorted(map(str, query.transform(kq.kquery_plan, when="always").collect())) == expected
 
 
@@ -249,7 +249,7 @@ def test_files_of_other_formats(spark, files, tmp_path, cached):
     path = str(tmp_path / "text")
     spark.read.parquet(files).select("id", "k").write.csv(path)
     frame = cached(spark.read.schema("id BIGINT, k BIGINT").csv(path))
-    assert_left_to_spark(grouped(frame), "cached rows of csv files are read by Spark")
+    assert_left_to_spark(grouped(frame), "cached rows of csv files are not supported")
 
 
 def foreign_file(path, int96):

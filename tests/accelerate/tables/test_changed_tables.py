@@ -16,7 +16,7 @@ from kquery_spark import kquery_plan
 from kquery_spark.accelerate import api
 from kquery_spark.compiler import compile as compile_module
 from kquery_spark.spark_bridge.relations import catalog_snapshot
-from kquery_spark.spark_bridge.session.bridge import bridge
+from kquery_spark.spark_bridge.session.bridge import get_bridge
 from tests.conftest import exhaustive, settings
 
 
@@ -228,7 +228,7 @@ def slow(spark, statement):
             failed.append(error)
 
     thread = threading.Thread(target=run, daemon=True)
-    running = bridge(spark).jvm.static_call(catalog_snapshot._EXECUTIONS, "executionIdToQueryExecution")
+    running = get_bridge(spark).jvm.static_call(catalog_snapshot._EXECUTIONS, "executionIdToQueryExecution")
     thread.start()
     deadline = time.monotonic() + 60
     while running.isEmpty() and time.monotonic() < deadline:

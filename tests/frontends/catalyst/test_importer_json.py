@@ -53,7 +53,7 @@ def test_inferred_columns_are_accelerated(spark, tmp_path):
     ("options", "ddl", "reason"),
     [
         ({"multiLine": "true"}, DDL, "multiline"),
-        ({"mode": "DROPMALFORMED"}, DDL, "malformed"),
+        ({"mode": "DROPMALFORMED"}, DDL, "other modes than PERMISSIVE"),
         ({"timestampFormat": "yyyy XXX"}, DDL, "date format 'yyyy XXX'"),
         ({}, DDL + ", _corrupt_record string", "_corrupt_record"),
         ({}, "name string, m map<string,int>", "map"),

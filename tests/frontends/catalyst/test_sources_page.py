@@ -45,7 +45,7 @@ def test_it_is_on_the_page(name: str) -> None:
 
 
 def test_a_reason_takes_the_words_of_a_case() -> None:
-    feature = Feature("many files", reason="the {count:,} files of {path} are read by Spark")
-    assert feature.reader == "Spark" and feature.remark == "the ... files of ... are read by Spark"
-    with pytest.raises(Unsupported, match=r"the 1,000 files of /a are read by Spark"):
+    feature = Feature("many files", reason="the {count:,} files of {path} are not supported")
+    assert feature.reader == "Spark" and feature.remark == "the ... files of ... are not supported"
+    with pytest.raises(Unsupported, match=r"the 1,000 files of /a are not supported"):
         raise feature.declined(count=1000, path="/a")

@@ -167,7 +167,7 @@ CASES: dict[str, Case] = {
         f.percent_rank().over(w.orderBy("salary")).alias("p"), f.cume_dist().over(w.orderBy("salary")).alias("c"),
         f.ntile(2).over(w.orderBy("id", "score")).alias("t"),
     ),
-    "neighbours": lambda t, f, w: t["people"].select(
+    "neighbors": lambda t, f, w: t["people"].select(
         "id", f.lag("id").over(w.orderBy("id", "score")).alias("a"), f.lead("name", 2, "none").over(w.orderBy("id", "score")).alias("b"),
     ),
     "frames": lambda t, f, w: t["people"].select(
@@ -336,22 +336,22 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda p, s: p.select("nosuch"), r"no column nosuch; the columns are people.id, people.name"),
-        (lambda p, s: p["nosuch"], "no column nosuch; the columns are id, name"),
-        (lambda p, s: p.select("nmae"), r"no column nmae \(did you mean people\.name\?\); the columns are people\.id,"),
-        (lambda p, s: p["Nmae"], r"no column Nmae \(did you mean name\?\); the columns are id, name"),
-        (lambda p, s: p.fillna(1, subset=["nmae"]), r"no column nmae \(did you mean name\?\)"),
+        (lambda p, s: p.select("nosuch"), r"unknown column nosuch; the columns are people.id, people.name"),
+        (lambda p, s: p["nosuch"], "unknown column nosuch; the columns are id, name"),
+        (lambda p, s: p.select("nmae"), r"unknown column nmae \(did you mean people\.name\?\); the columns are people\.id,"),
+        (lambda p, s: p["Nmae"], r"unknown column Nmae \(did you mean name\?\); the columns are id, name"),
+        (lambda p, s: p.fillna(1, subset=["nmae"]), r"unknown column nmae \(did you mean name\?\)"),
         (lambda p, s: p.join(s, kq.col("state") == kq.col("state")), "AMBIGUOUS_REFERENCE"),
         (lambda p, s: p.join(s, "id").filter(kq.col("state") == "CO"), "AMBIGUOUS_REFERENCE"),
-        (lambda p, s: p.join(s, "id", "sideways"), "there is no join 'sideways'; the joins are inner"),
+        (lambda p, s: p.join(s, "id", "sideways"), "unknown join 'sideways'; the joins are inner"),
         (lambda p, s: p.join(s, ["id", kq.col("id") == 1]), "conditions or names"),
         (lambda p, s: p.union(s), "NUM_COLUMNS_MISMATCH"),
         (lambda p, s: p.unionByName(s), "needs the same columns"),
         (lambda p, s: p.filter(kq.col("id")), "WHERE"),
         (lambda p, s: p.groupBy("state").agg(kq.col("id")), "MISSING_AGGREGATION"),
         (lambda p, s: p.agg("id"), "columns or a dict"),
-        (lambda p, s: p.dropDuplicates(["nosuch"]), "no column nosuch"),
-        (lambda p, s: p.fillna(1, subset=["nosuch"]), "no column nosuch"),
+        (lambda p, s: p.dropDuplicates(["nosuch"]), "unknown column nosuch"),
+        (lambda p, s: p.fillna(1, subset=["nosuch"]), "unknown column nosuch"),
         (lambda p, s: p.fillna([1]), "a number, a string or a boolean"),
         (lambda p, s: p.replace(1, "x"), "one kind"),
         (lambda p, s: p.dropna("some"), "'any' or 'all'"),
@@ -392,7 +392,7 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
         (lambda p, s: p.dropDuplicates("id"), "a list of names"),
         (lambda p, s: p[99], "no item 99"),
         (lambda p, s: kq.sum("id").over("w"), "a window as Window makes them"),
-        (lambda p, s: kq.lit(object()), "constant cannot be made of object"),
+        (lambda p, s: kq.lit(object()), "constant cannot have the type object"),
     ],
 )  # fmt: skip
 def test_mistakes_are_errors_in_words(wrong: Any, message: str, tables: Any):
@@ -426,7 +426,7 @@ def test_a_frame_keeps_the_tables_it_was_made_of():
 
 def test_an_error_in_a_part_points_at_no_place_in_the_query():
     made = kq.ExecutionContext().sql("SELECT 1 AS id, 2 AS g")
-    with pytest.raises(SqlError, match=r"no column nope; the columns are id, g$"):
+    with pytest.raises(SqlError, match=r"unknown column nope; the columns are id, g$"):
         made.filter("id > 0 AND nope > 1")
 
 
@@ -461,10 +461,10 @@ def test_a_condition_of_many_terms(word: str):
         (lambda c: c.register_parquet("a", 5), "not int"),
         (
             lambda c: (c.register_arrow("trips", pa.table({"n": [1]})), c.table("trisp")),
-            r"no table trisp \(did you mean trips\?\); the tables are trips",
+            r"unknown table trisp \(did you mean trips\?\); the tables are trips",
         ),
         (lambda c: c.sql(None), "not NoneType"),
-        (lambda c: c.sql("SELECT maxx(1)"), r"no function maxx, or .* have it \(did you mean max\?\)"),
+        (lambda c: c.sql("SELECT maxx(1)"), r"unknown function maxx, or .* have it \(did you mean max\?\)"),
         (lambda c: kq.ExecutionContext(time_zone="Mars/Base"), "no time zone 'Mars/Base'"),
         (lambda c: c.sql("SELECT format_number(1.5, '#')"), "format_number: argument 2"),
     ],

@@ -50,7 +50,7 @@ _NO_ARROW_TYPES = ("interval", "variant", "void", "geometry", "geography", "time
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CaseOutcome:
     """What came of one statement."""
 
     kind: Kind
@@ -61,7 +61,7 @@ class Outcome:
         return asdict(self)
 
 
-def judge(frame: DataFrame) -> Outcome:
+def judge(frame: DataFrame) -> CaseOutcome:
     """Run a query on Spark and in the engine and compare.
 
     Results of types that PySpark cannot hand over as Arrow are compared as text.
@@ -73,49 +73,49 @@ def judge(frame: DataFrame) -> Outcome:
     return outcome
 
 
-def _compare(frame: DataFrame) -> Outcome:
+def _compare(frame: DataFrame) -> CaseOutcome:
     try:
         return _outcome(verify(frame))
     except pa.ArrowException as error:
-        return Outcome("not comparable", _sentence(error))
+        return CaseOutcome("not comparable", _sentence(error))
     except Exception as error:
         if error_class(error) in _NO_ARROW:
-            return Outcome("not comparable", _sentence(error))
+            return CaseOutcome("not comparable", _sentence(error))
         return _without_class(frame)
 
 
-def _outcome(report: Report) -> Outcome:
+def _outcome(report: Report) -> CaseOutcome:
     if not report.accelerated:
-        return Outcome("fallback")
+        return CaseOutcome("fallback")
     if report.error in _NO_ARROW:
-        return Outcome("not comparable", report.error or "")
+        return CaseOutcome("not comparable", report.error or "")
     if report.ok and report.error is not None:
-        return Outcome("both fail", report.error)
+        return CaseOutcome("both fail", report.error)
     if report.ok:
-        return Outcome("same" if report.coverage == 1 else "same in part")
+        return CaseOutcome("same" if report.coverage == 1 else "same in part")
     detail = "; ".join(str(difference) for difference in report.differences)
-    return Outcome("several answers" if report.note else "differ", detail)
+    return CaseOutcome("several answers" if report.note else "differ", detail)
 
 
-def _without_class(frame: DataFrame) -> Outcome:
+def _without_class(frame: DataFrame) -> CaseOutcome:
     """The outcome of a query that fails on one side without an error class."""
     planned = plan_frame(frame)
     if not planned.parts:
-        return Outcome("fallback")
+        return CaseOutcome("fallback")
     expected = _error(frame)
     actual = _error(assemble(planned, planned.parts))
     if isinstance(expected, pa.ArrowException):
-        return Outcome("not comparable", _sentence(expected))
+        return CaseOutcome("not comparable", _sentence(expected))
     if expected is not None and actual is not None:
         classes = [error_class(expected), error_class(actual)]
         if classes[0] == classes[1]:
-            return Outcome("both fail", _sentence(expected))
-        return Outcome("differ", f"Spark raises {_sentence(expected)}; the engine {_sentence(actual)}")
+            return CaseOutcome("both fail", _sentence(expected))
+        return CaseOutcome("differ", f"Spark raises {_sentence(expected)}; the engine {_sentence(actual)}")
     if expected is None and actual is None:
-        return Outcome("not comparable", "It failed once, and not again.")
+        return CaseOutcome("not comparable", "It failed once, and not again.")
     if expected is None:
-        return Outcome("differ", f"Only the engine fails: {_sentence(actual)}")
-    return Outcome("differ", f"Only Spark fails: {_sentence(expected)}")
+        return CaseOutcome("differ", f"Only the engine fails: {_sentence(actual)}")
+    return CaseOutcome("differ", f"Only Spark fails: {_sentence(expected)}")
 
 
 def _error(frame: DataFrame) -> Exception | None:

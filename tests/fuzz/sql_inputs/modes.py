@@ -100,15 +100,15 @@ class FileWriter:
         match = _VIEW.match(statement)
         if match is None or not match["temporary"] or "GLOBAL" in match["temporary"].upper():
             return
-        path = self._write(f"SELECT * FROM {match['name']}", again=True)
+        path = self._write(f"SELECT * FROM {match['name']}", retry=True)
         if path is not None:
             self._session.sql(
                 f"CREATE OR REPLACE TEMPORARY VIEW {match['name']} AS SELECT * FROM parquet.`{path}`"
             )
 
-    def _write(self, query: str, again: bool = False) -> str | None:
+    def _write(self, query: str, retry: bool = False) -> str | None:
         """The directory with the rows of a query; None where they have no place in Parquet."""
-        if again or query not in self._written:
+        if retry or query not in self._written:
             path = str(self._directory / f"rows-{len(list(self._directory.iterdir()))}")
             try:
                 self._session.sql(query).coalesce(1).write.parquet(path)

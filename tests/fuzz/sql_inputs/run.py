@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from tests.fuzz.sql_inputs.judge import Outcome, judge
+from tests.fuzz.sql_inputs.judge import CaseOutcome, judge
 from tests.fuzz.sql_inputs.modes import (
     SKIPPED_DIRECTORIES,
     FileWriter,
@@ -38,7 +38,7 @@ class Result:
     settings: dict[str, str]
     number: int
     statement: str
-    outcome: Outcome
+    outcome: CaseOutcome
 
     def as_dict(self) -> dict[str, object]:
         """For JSON."""
@@ -99,18 +99,18 @@ def _run_file(
         shutil.rmtree(files, ignore_errors=True)
 
 
-def run_statement(session: SparkSession, statement: str, writer: FileWriter | None = None) -> Outcome:
+def run_statement(session: SparkSession, statement: str, writer: FileWriter | None = None) -> CaseOutcome:
     """Run one statement: a query on both sides, anything else as setup."""
     text = writer.rewrite(statement) if writer is not None else statement
     try:
         frame = session.sql(text)
     except Exception as error:
-        return Outcome("rejected", " ".join(str(error).split())[:200])
+        return CaseOutcome("rejected", " ".join(str(error).split())[:200])
     if is_query(text):
         return judge(frame)
     if writer is not None:
         writer.materialize(text)
-    return Outcome("command")
+    return CaseOutcome("command")
 
 
 def _run_setup(session: SparkSession, statement: str) -> None:

@@ -9,11 +9,21 @@ import signal
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import IO
 
 from tests.sources.mutations.outcomes import Outcome
 
 Write = Callable[[bytes], object]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a child ended. is_late: it had to be killed. has_finished: it exited with code 0, so it has read all cases."""
+
+    is_late: bool
+    has_finished: bool
+    description: str
 
 
 class Child:
@@ -51,15 +61,15 @@ class Child:
             *lines, pending = (pending + data).split(b"\n")
             yield from map(Outcome.from_line, lines)
 
-    def end(self) -> tuple[bool, str]:
-        """Ends the child if it does not end by itself. Returns whether it was late, and how it ended."""
+    def end(self) -> Ending:
+        """Ends the child if it does not end by itself."""
         status = self._status(2.0)
         is_late = status is None
         if is_late:
             os.kill(self.pid, signal.SIGKILL)
             status = self._status(60.0)
         os.close(self._descriptor)
-        return is_late, f"{_described(status or 0)} {self._last_words()}"
+        return Ending(is_late, status == 0, f"{_described(status or 0)} {self._last_words()}")
 
     def _status(self, seconds: float) -> int | None:
         """The exit status; None if the child still runs after some seconds."""

@@ -42,11 +42,12 @@ def campaign(
             for outcome in child.outcomes(seconds, deadline):
                 done += 1
                 yield outcome
-            is_late, how = child.end()
-        if is_late and time.monotonic() >= deadline:
+            ending = child.end()
+        # A child may finish its cases just after the deadline, when its outcomes are not read anymore.
+        if time.monotonic() >= deadline and (ending.is_late or ending.has_finished):
             return
         if done < len(batch):
-            yield Outcome(batch[done], _WAY, TIMEOUT if is_late else SIGNAL, how)
+            yield Outcome(batch[done], _WAY, TIMEOUT if ending.is_late else SIGNAL, ending.description)
         remaining = remaining[done + 1 :] if done < len(batch) else remaining[done:]
 
 

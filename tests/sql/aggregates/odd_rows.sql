@@ -2,7 +2,7 @@
 -- Tables: odd_rows, two_hundred_rows, no_odd_rows
 
 -- averages of bigint
-query context_declines(there is no function try_avg)
+query context_declines(unknown function try_avg)
 SELECT k, avg(l), try_avg(l), avg(DISTINCT l) FROM (SELECT k, CASE b WHEN 10 THEN 4611686018427387905 WHEN 20 THEN
   -4611686018427387904 END l FROM t) GROUP BY GROUPING SETS ((k), ())
 

@@ -49,7 +49,7 @@ SELECT k, percentile_cont(0.5) WITHIN GROUP (ORDER BY x), percentile_cont(0.3) W
   GROUP BY k
 
 -- MinSparkVersion: 4.0
-query context_declines(there is no function percentile_disc) tolerance=1e-9
+query context_declines(unknown function percentile_disc) tolerance=1e-9
 SELECT k, percentile_disc(0.3) WITHIN GROUP (ORDER BY x DESC), percentile_disc(0.7) WITHIN GROUP (ORDER BY m) FROM t
   GROUP BY k
 
@@ -90,5 +90,5 @@ query expect_fallback(Spark counts -0.0 and 0.0 apart) context_declines(Spark co
 SELECT mode(x, true) FROM t WHERE k = 1
 
 -- MinSparkVersion: 4.0
-query expect_fallback(by the order of Spark's own hash map)
+query expect_fallback(depends on the order of Spark's hash map)
 SELECT mode(k) FROM t WHERE k = 1

@@ -54,7 +54,7 @@ select stddev(m), stddev_pop(d), var_pop(i), variance(m), corr(i, id), covar_sam
 query
 select percentile(m, 0.5), median(i), percentile(id, 0.25), max_by(s, id), min_by(i, id) from t
 
-query context_declines(there is no function try_sum)
+query context_declines(unknown function try_sum)
 select try_sum(i), try_avg(m), sum(id), bit_and(i), bit_xor(i), bool_and(b), every(i > 2), count_if(i > 2) from t
 
 query

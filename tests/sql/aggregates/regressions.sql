@@ -5,7 +5,7 @@ CREATE TEMP VIEW t AS
 SELECT id, id % 3 AS k, id % 4 AS w, IF(id % 7 = 3, NULL, id / 4D + id % 3) AS x,
   IF(id % 5 = 3, NULL, CAST(id % 7 AS DECIMAL(9, 2))) AS y, id % 2 = 0 AS b FROM RANGE(60)
 
-query context_declines(there is no function regr_count) tolerance=1e-9
+query context_declines(unknown function regr_count) tolerance=1e-9
 SELECT k, regr_count(x, y), regr_avgx(x, y), regr_avgy(x, y) FROM t GROUP BY k
 
 -- MinSparkVersion: 4.0

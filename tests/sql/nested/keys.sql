@@ -117,5 +117,5 @@ query
 SELECT window, k % 2, sum(k) FROM t GROUP BY window(ts, '10 minutes', '4 minutes'), 2
 
 -- window times
-query context_declines(there is no function window_time)
+query context_declines(unknown function window_time)
 SELECT window_time(w) t, s FROM (SELECT window w, sum(k) s FROM t GROUP BY window(ts, '5 minutes'))

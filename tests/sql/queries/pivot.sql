@@ -72,8 +72,8 @@ SELECT * FROM w UNPIVOT (val FOR name IN (a, x))
 query
 SELECT count(*) FROM t TABLESAMPLE (7 ROWS) AS x
 
-query expect_fallback(random samples are drawn by Spark)
+query expect_fallback(random samples are not supported)
 SELECT g, count(*) FROM t TABLESAMPLE (100 PERCENT) GROUP BY g
 
-query expect_fallback(random samples are drawn by Spark) context_declines(draws at random)
+query expect_fallback(random samples are not supported) context_declines(draws at random)
 SELECT count(*) < 41 FROM t TABLESAMPLE (50 PERCENT) REPEATABLE (3)

@@ -84,6 +84,6 @@ query expect_error(INVALID_RECURSIVE_REFERENCE.PLACE)
 WITH RECURSIVE r(id) AS (SELECT 1L UNION ALL SELECT t.id FROM t LEFT JOIN r ON r.id = t.id) SELECT * FROM r
 
 -- a step that falls back to Spark keeps all rounds there
-query expect_fallback(random samples are drawn by Spark)
+query expect_fallback(random samples are not supported)
 WITH RECURSIVE r(id, level) AS (SELECT max(id), 0 FROM t WHERE id < 2 UNION ALL SELECT s.id, r.level + 1 FROM (SELECT * FROM t TABLESAMPLE (100 PERCENT)) s JOIN r ON s.parent = r.id)
 SELECT level, count(*) AS n, sum(id) FROM r GROUP BY level

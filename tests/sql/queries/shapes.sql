@@ -165,9 +165,9 @@ query
 SELECT count(*) FROM (SELECT * FROM lineitem JOIN orders ON l_orderkey = o_orderkey)
 
 -- random
-query expect_fallback(random numbers are drawn by Spark) context_declines(there is no function rand)
+query expect_fallback(random numbers are not supported) context_declines(unknown function rand)
 SELECT count(*) FROM (SELECT rand(3) AS r FROM nation) WHERE r >= 0
 
 -- nondeterministic beside
-query expect_fallback(ids that depend on Spark's partitions are made by Spark) context_declines(there is no function monotonically_increasing_id)
+query expect_fallback(ids that depend on Spark's partitions are not supported) context_declines(unknown function monotonically_increasing_id)
 SELECT count(*), monotonically_increasing_id() >= 0 AS b FROM nation GROUP BY b

@@ -27,11 +27,11 @@ REASONS = {
     "ApproximatePercentile": "the estimate of approx_percentile depends on Spark's partitions and the order of their rows",
     "HistogramNumeric": "the bins of histogram_numeric depend on Spark's partitions and the order of their rows",
     **dict.fromkeys(
-        ("CountMinSketchAgg", "HllSketchAgg", "ThetaSketchAgg", "ApproxTopK"), "sketches are Spark's own"
+        ("CountMinSketchAgg", "HllSketchAgg", "ThetaSketchAgg", "ApproxTopK"), "sketches are not supported"
     ),
-    "BloomFilterAggregate": "Bloom filters are Spark's own",
-    "ScalaUDAF": "a Scala or Java aggregate function runs in Spark",
-    "ScalaAggregator": "a Scala or Java aggregate function runs in Spark",
+    "BloomFilterAggregate": "Bloom filters are not supported",
+    "ScalaUDAF": "a Scala or Java aggregate function is not supported",
+    "ScalaAggregator": "a Scala or Java aggregate function is not supported",
 }
 
 #: The conditions for classes that the engine supports only partly.
@@ -41,7 +41,7 @@ CONDITIONS = {
     "PandasStddev": "ddof of 0 or 1",
     "PandasVariance": "ddof of 0 or 1",
     "PivotFirst": "values that are not floating-point",
-    "PythonUDAF": "not of year-month intervals, beside no other aggregates",
+    "PythonUDAF": "not of year-month intervals, and without other aggregates",
 }
 
 # Their values depend on the order of rows, so they fall back if the query orders the rows.
@@ -137,7 +137,7 @@ def _percentile(function: CatalystNode, entry: AggregateFunction, translate: Tra
 
 def _mode(function: CatalystNode, entry: AggregateFunction, translate: Translator) -> _Arguments:
     if function.optional("reverseOpt") is None:
-        raise Unsupported("of equally frequent values mode takes one by the order of Spark's own hash map")
+        raise Unsupported("mode without a direction depends on the order of Spark's hash map")
     return entry, (translate(function.children[0]),)
 
 

@@ -4,23 +4,23 @@ from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS
 
 EXPRESSIONS.declines(
     "user code",
-    PythonUDF="a Python UDF outside of a node that evaluates it runs in Spark",
-    PythonUDAF="a Python aggregate function outside of an aggregate or a window runs in Spark",
-    PythonUDTF="a Python table function outside of a node that evaluates it runs in Spark",
-    ScalaUDF="a Scala or Java UDF runs in Spark",
-    ScalaAggregator="a Scala or Java aggregate function runs in Spark",
-    HiveSimpleUDF="a Hive UDF runs in Spark",
-    HiveGenericUDF="a Hive UDF runs in Spark",
+    PythonUDF="a Python UDF outside of a node that evaluates it is not supported",
+    PythonUDAF="a Python aggregate function outside of an aggregate or a window is not supported",
+    PythonUDTF="a Python table function outside of a node that evaluates it is not supported",
+    ScalaUDF="a Scala or Java UDF is not supported",
+    ScalaAggregator="a Scala or Java aggregate function is not supported",
+    HiveSimpleUDF="a Hive UDF is not supported",
+    HiveGenericUDF="a Hive UDF is not supported",
 )
 EXPRESSIONS.declines(
     "not repeatable",
-    Rand="random numbers are drawn by Spark",
-    Randn="random numbers are drawn by Spark",
-    RandStr="random strings are drawn by Spark",
-    Uuid="random identifiers are drawn by Spark",
-    Shuffle="random orders are drawn by Spark",
-    MonotonicallyIncreasingID="ids that depend on Spark's partitions are made by Spark",
-    SparkPartitionID="the number of a Spark partition is known to Spark only",
+    Rand="random numbers are not supported",
+    Randn="random numbers are not supported",
+    RandStr="random strings are not supported",
+    Uuid="random identifiers are not supported",
+    Shuffle="random orders are not supported",
+    MonotonicallyIncreasingID="ids that depend on Spark's partitions are not supported",
+    SparkPartitionID="the number of a Spark partition is not supported",
 )
 EXPRESSIONS.declines(
     "subqueries",

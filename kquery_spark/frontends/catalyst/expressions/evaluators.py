@@ -19,7 +19,7 @@ _URL_PARSER = re.compile(r"ParseUrlEvaluator\(.*,(true|false)\)", re.DOTALL)
 @EXPRESSIONS.handles(
     "Invoke",
     family="functions",
-    partly="parse_url, to_json, to_time without a format; other Java methods run in Spark",
+    partly="parse_url, to_json, to_time without a format; other Java methods are not supported",
 )
 def invoke(node: CatalystNode, translate: Translator) -> Expr:
     """Translate a method call of a constant object, whose fields the JSON contains as one string."""
@@ -46,4 +46,4 @@ def invoke(node: CatalystNode, translate: Translator) -> Expr:
         return Call.of("to_time", *args)
     owner = _CLASS.match(text)
     of_class = f" of {owner[0]}" if owner else ""
-    raise Unsupported(f"the Java method {node['functionName']}{of_class} runs in Spark")
+    raise Unsupported(f"the Java method {node['functionName']}{of_class} is not supported")

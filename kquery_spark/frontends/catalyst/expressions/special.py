@@ -38,7 +38,7 @@ _BASE64 = f"{EXPRESSION_CLASSES}Base64"
 @EXPRESSIONS.handles(
     "GetTimestamp", "MakeTimestamp", family="functions", partly="timestamp and timestamp_ntz"
 )
-def typed(node: CatalystNode, translate: Translator) -> Expr:
+def timestamp_function(node: CatalystNode, translate: Translator) -> Expr:
     """Translate the parsing or building of a timestamp, of the kind (timestamp or timestamp_ntz) in the node's field."""
     entry = for_catalyst(node.cls)
     assert entry is not None
@@ -67,7 +67,7 @@ def by_unit(node: CatalystNode, translate: Translator) -> Expr:
 
 @EXPRESSIONS.handles("ElementAt", family="functions", partly="arrays, maps and the parts of SPLIT_PART")
 def element_at(node: CatalystNode, translate: Translator) -> Expr:
-    """ELEMENT_AT; also SPLIT_PART, which returns an empty string if there is no such part."""
+    """ELEMENT_AT; also SPLIT_PART, which returns an empty string for a part that does not exist."""
     instead = node.fields.get("defaultValueOutOfBound")
     if not instead:
         entry = function("element_at")
@@ -138,7 +138,7 @@ def size(node: CatalystNode, translate: Translator) -> Expr:
 
 
 @EXPRESSIONS.handles("PreciseTimestampConversion", family="functions")
-def precise(node: CatalystNode, translate: Translator) -> Expr:
+def precise_timestamp_conversion(node: CatalystNode, translate: Translator) -> Expr:
     """Translate Spark's conversion of timestamps to microseconds and back, which implements WINDOW."""
     dtype = translate.type(node["toType"])
     return Call.of("precise_timestamp", translate(node.children[0]), dtype=dtype)
@@ -147,7 +147,7 @@ def precise(node: CatalystNode, translate: Translator) -> Expr:
 @EXPRESSIONS.handles(
     "StaticInvoke",
     family="functions",
-    partly="methods of functions in the registry, CHAR columns; other Java methods run in Spark",
+    partly="methods of functions in the registry, CHAR columns; other Java methods are not supported",
 )
 def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
     """Translate functions that Spark replaces by a call of a static Java method."""
@@ -161,7 +161,7 @@ def static_invoke(node: CatalystNode, translate: Translator) -> Expr:
     simple = owner.rsplit(".", 1)[-1].rstrip("$")
     entries = for_java_method(simple, method) if owner.startswith(JAVA_METHOD_OWNERS) else ()
     if not entries:
-        raise Unsupported(f"the Java method {method} of {simple} runs in Spark")
+        raise Unsupported(f"the Java method {method} of {simple} is not supported")
     read = translate.with_variants if any(entry.takes_variants for _, entry in entries) else translate
     args = [read(child) for child in node.child_list("arguments")]
     literals = [a.value if isinstance(a, Literal) else COLUMN for a in args]

@@ -144,7 +144,7 @@ class Translator:
     def check_version(self, node: CatalystNode, function: str, args: Sequence[Expr]) -> None:
         """Raise Unsupported for a call whose result differs in the session's version of Spark."""
         for change in self.changed.get(function, ()):
-            if change.applies_to(args, raising=any(node.fields.get(flag) for flag in _FLAG_FIELDS)):
+            if change.applies_to(args, raises_errors=any(node.fields.get(flag) for flag in _FLAG_FIELDS)):
                 raise Unsupported(change.reason)
 
     def check_fields(self, node: CatalystNode, *known: str) -> None:
@@ -177,7 +177,7 @@ class Translator:
         if not any(name in node.fields for name in _MODE_FIELDS):
             return EvalMode.ANSI
         # for floats and doubles, only divisions can raise an error
-        is_infallible = function.operator.arithmetic and not function.zero_ends
+        is_infallible = function.operator.arithmetic and not function.stops_at_zero
         if is_infallible and args and t.is_fractional(args[0].dtype):
             return EvalMode.ANSI
         return self.eval_mode(node)

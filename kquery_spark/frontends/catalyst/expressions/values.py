@@ -96,7 +96,7 @@ def as_literal(scalar: pa.Scalar) -> Literal:
 @EXPRESSIONS.handles("Alias", family="values")
 @EXPRESSIONS.handles("KnownNotNull", "KnownNullable", "KnownFloatingPointNormalized", family="values")
 @EXPRESSIONS.handles("KnownNotContainsNull", "PromotePrecision", family="values")
-def same(node: CatalystNode, translate: Translator) -> Expr:
+def translate_child(node: CatalystNode, translate: Translator) -> Expr:
     """Translate a node that only names its child or asserts something about it: to the child."""
     return translate.with_variants(node.children[0])
 

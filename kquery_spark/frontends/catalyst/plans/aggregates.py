@@ -28,7 +28,7 @@ from kquery_spark.frontends.catalyst.plans.python_aggregates import (
 from kquery_spark.frontends.catalyst.plans.python_functions import functions_of, unnamed
 from kquery_spark.frontends.catalyst.plans.session_windows import check_session, session_key
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
-from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import Aggregate, GroupPython, LogicalPlan
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.logical.session_windows import aggregate_sessions
@@ -54,11 +54,11 @@ class _Calls(AggregateSink):
 
     @override
     def python_column(self, node: CatalystNode) -> Column:
-        raise Unsupported("a Python aggregate function beside others runs in Spark")
+        raise Unsupported("a Python aggregate function together with other aggregates is not supported")
 
 
 @PLANS.handles("Aggregate", family="aggregates")
-def aggregate(node: CatalystNode, context: Context) -> Scope:
+def aggregate(node: CatalystNode, context: Context) -> PlanScope:
     """GROUP BY, DISTINCT and global aggregates."""
     if calls_python(node):
         return _python_aggregate(node, context)
@@ -66,7 +66,7 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
     session = session_key(node, context)
     if session is not None:
         check_session(node, session)
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     below, above = ScalarSubqueries(context), ScalarSubqueries(context)
     arguments = context.translator(child.columns, below)
     keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)
@@ -89,10 +89,10 @@ def aggregate(node: CatalystNode, context: Context) -> Scope:
     return compute(joined, items, context)
 
 
-def _python_aggregate(node: CatalystNode, context: Context) -> Scope:
+def _python_aggregate(node: CatalystNode, context: Context) -> PlanScope:
     """An Aggregate whose results are computed by Python functions of groups, which are not aggregates of the engine."""
     functions = functions_of(context, "a Python aggregate function")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     arguments = context.translator(child.columns)
     keys = _keys(node, [arguments(g) for g in node.trees("groupingExpressions")], context)
     calls = AggregateCalls(context, arguments, functions)

@@ -14,9 +14,10 @@ from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink, Subqueries, WindowSink
 from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.rounds import reads_last_round
-from kquery_spark.frontends.catalyst.scope import Names, Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls, check_expressions
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Input
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
@@ -111,14 +112,14 @@ class Context:
         self.sources = sources
         self.required = required
         self.functions = functions
-        self.names = Names()
+        self.names = UniqueNames()
         self.inputs: list[Handover] = []
         self.declined: list[tuple[CatalystNode, str]] = []
         self.rounds: set[str] = set()
         self._otherwise = answered_otherwise(settings)
         self._changed_calls = changed_calls(settings)
 
-    def subtree(self, node: CatalystNode) -> Scope:
+    def subtree(self, node: CatalystNode) -> PlanScope:
         """Import a subtree; raises Declined with the node that the engine cannot run."""
         entry = PLANS.entries.get(node.cls)
         marks = self.names.mark(), len(self.inputs), len(self.declined)
@@ -137,7 +138,7 @@ class Context:
                 raise
             raise Declined(node, _reason(error), isinstance(error, UnsupportedQuery)) from error
 
-    def feed(self, node: CatalystNode) -> Scope:
+    def subtree_or_handover(self, node: CatalystNode) -> PlanScope:
         """Import a subtree; if the engine cannot run it, create a hand-over of the rows that Spark computes."""
         try:
             return self.subtree(node)
@@ -167,7 +168,7 @@ class Context:
             self.settings.last_key_wins,
         )
 
-    def _hand_over(self, node: CatalystNode, why: Declined) -> Scope:
+    def _hand_over(self, node: CatalystNode, why: Declined) -> PlanScope:
         if why.whole_query or reads_last_round(node):
             raise why
         attributes = node.trees("output") if "output" in node.fields else self.facts.output(node)
@@ -187,7 +188,7 @@ class Context:
         schema = pa.schema(fields)
         rows = self.facts.rows(node)
         self.inputs.append(Handover(key, node, schema, tuple(positions), rows))
-        return Scope(Input(key, schema, key, rows), tuple(output))
+        return PlanScope(Input(key, schema, key, rows), tuple(output))
 
 
 def _reason(error: Exception) -> str:
@@ -198,5 +199,5 @@ def _reason(error: Exception) -> str:
     return str(error)
 
 
-PlanHandler = Callable[[CatalystNode, Context], Scope]
+PlanHandler = Callable[[CatalystNode, Context], PlanScope]
 PLANS: Table[PlanHandler] = Table()

@@ -4,27 +4,27 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS
 
 PLANS.declines(
     "leaves",
-    LogicalRDD="the rows of an RDD are given by Spark",
-    ExternalRDD="the rows of an RDD are given by Spark",
+    LogicalRDD="rows of an RDD are not supported",
+    ExternalRDD="rows of an RDD are not supported",
     StreamingDataSourceV2ScanRelation="streams are not supported",
-    HiveTableRelation="Hive tables in their own formats are read by Spark",
+    HiveTableRelation="Hive tables in their own formats are not supported",
     CTERelationRef="a shared subquery that Spark did not inline is not supported",
 )
 PLANS.declines(
     "user code",
-    MapElements="a function on objects runs in Spark",
-    MapPartitions="a function on partitions runs in Spark",
-    DeserializeToObject="a function on objects runs in Spark",
-    SerializeFromObject="a function on objects runs in Spark",
-    MapGroups="a function on groups of objects runs in Spark",
-    TypedFilter="a function on objects runs in Spark",
+    MapElements="a function on objects is not supported",
+    MapPartitions="a function on partitions is not supported",
+    DeserializeToObject="a function on objects is not supported",
+    SerializeFromObject="a function on objects is not supported",
+    MapGroups="a function on groups of objects is not supported",
+    TypedFilter="a function on objects is not supported",
 )
 PLANS.declines(
     "partitions",
-    Sample="random samples are drawn by Spark",
-    CollectMetrics="observed metrics are collected by Spark",
+    Sample="random samples are not supported",
+    CollectMetrics="observed metrics are not supported",
 )
 PLANS.declines(
     "limits",
-    Tail="the last rows are taken by Spark",
+    Tail="taking the last rows is not supported",
 )

@@ -22,7 +22,7 @@ from kquery_spark.frontends.catalyst.plans.hidden_columns import (
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import leaf_scope
 from kquery_spark.frontends.catalyst.plans.partition_pruning import prune_partitions
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import DataFile, Source
 from kquery_spark.sources.bucketing import Bucketing, bucketed_files
@@ -56,12 +56,12 @@ _FILE_OPTIONS = tuple(_IGNORED_FILES)
 
 
 @PLANS.handles("LogicalRelation", family="leaves", partly="files of formats that the engine reads")
-def logical_relation(node: CatalystNode, context: Context) -> Scope:
+def logical_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Import a table of files; its columns get names that are unique in the query."""
     relation = context.relations.read(node)
     if not isinstance(relation, FileRelation):
         raise Unsupported(
-            relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is read by Spark"
+            relation.reason if isinstance(relation, OtherRelation) else f"{node.cls} is not supported"
         )
     relation = prune_partitions(relation, node, context)
     hidden = hidden_columns(node, relation, context)
@@ -83,12 +83,12 @@ def logical_relation(node: CatalystNode, context: Context) -> Scope:
 
 
 @PLANS.handles(CACHE, family="leaves", partly="rows of files, as docs/sources.md says")
-def in_memory_relation(node: CatalystNode, context: Context) -> Scope:
+def in_memory_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Import rows in Spark's cache, which are read again from their files."""
     cached = context.relations.read(node)
     if not isinstance(cached, CachedFiles):
         raise Unsupported(
-            cached.reason if isinstance(cached, OtherRelation) else f"{node.cls} is read by Spark"
+            cached.reason if isinstance(cached, OtherRelation) else f"{node.cls} is not supported"
         )
     relation = cached.relation
     strictest = format_named(relation.format).settings.strictest
@@ -116,7 +116,7 @@ def _columns_of_files(
     for name in names:
         stored = relation.stored_name(name)
         if stored in relation.unread:
-            raise Unsupported(f"the column {name} is read by Spark: {relation.unread[stored]}")
+            raise Unsupported(f"the column {name} is not supported: {relation.unread[stored]}")
         if source.schema.get_field_index(stored) < 0:
             raise FILE_COLUMN.declined(column=name)
         columns.append(stored)
@@ -127,7 +127,7 @@ def _columns_of_files(
             context.sources[relation] = source
         source.check_files(columns)
     except SourceError as error:
-        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+        raise Unsupported(f"{relation.format} files are not supported: {error}") from error
     return source
 
 
@@ -158,9 +158,9 @@ def _source(
     fields = [*fields, *relation.partition_schema]
     folded = [field.name.lower() for field in fields]
     if len(set(folded)) < len(folded):
-        raise Unsupported("a table whose column names differ only in case is read by Spark")
+        raise Unsupported("a table whose column names differ only in case is not supported")
     for name, value in settings.unexpected(*file_format.settings.prefixes).items():
-        raise Unsupported(f"files are read by Spark while {name} is {value}")
+        raise Unsupported(f"files are not supported while {name} is {value}")
     _check_ignored_files(relation.options, settings)
     options = followed_options(relation.format, relation.options, _FILE_OPTIONS)
     try:
@@ -177,7 +177,7 @@ def _source(
         read = RelationRead(relation, files, pa.schema(fields), options, settings, buckets)
         return file_format.read_relation(read)
     except (ConfigError, SourceError) as error:
-        raise Unsupported(f"{relation.format} files are read by Spark: {error}") from error
+        raise Unsupported(f"{relation.format} files are not supported: {error}") from error
 
 
 def _bucketing(
@@ -217,9 +217,9 @@ def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) 
     for option, setting in _IGNORED_FILES.items():
         given = options.get(option)
         if given is None and settings.is_on(setting):
-            raise Unsupported(f"files are read by Spark while {setting} is true")
+            raise Unsupported(f"files are not supported while {setting} is true")
         if given is not None and given.lower() != "false":
-            raise Unsupported(f"files with the option {option} are read by Spark")
+            raise Unsupported(f"files with the option {option} are not supported")
 
 
 def _value(value: pa.Scalar) -> object:

@@ -9,7 +9,7 @@ from kquery_spark.expr import Call, Column, Expr, Literal, Named
 from kquery_spark.expr.properties import is_null_literal
 from kquery_spark.frontends.catalyst.expressions.translator import check_loops
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.functions.registry import function
 from kquery_spark.logical import Expand, Generate, Projection
 from kquery_spark.logical.generate import Generator
@@ -25,9 +25,9 @@ _GENERATORS = {
 
 
 @PLANS.handles("Expand", family="groups")
-def expand(node: CatalystNode, context: Context) -> Scope:
+def expand(node: CatalystNode, context: Context) -> PlanScope:
     """Import Expand: each row is repeated, each time with other columns set to NULL."""
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     json_rows = node.fields["projections"]
     rows = context.facts.projections(node) if json_rows is None else json_rows
@@ -35,7 +35,7 @@ def expand(node: CatalystNode, context: Context) -> Scope:
     attributes = node.trees("output")
     names = tuple(context.names.fresh(attribute["name"]) for attribute in attributes)
     ids = (attribute["exprId"] for attribute in attributes)
-    return Scope(Expand(child.plan, projections, names), tuple(zip(ids, names, strict=True)))
+    return PlanScope(Expand(child.plan, projections, names), tuple(zip(ids, names, strict=True)))
 
 
 def _with_typed_nulls(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...], ...]:
@@ -53,9 +53,9 @@ def _with_typed_nulls(rows: Sequence[Sequence[Expr]]) -> tuple[tuple[Expr, ...],
 @PLANS.handles(
     "Generate", family="groups", partly="explode, posexplode, inline, stack, json_tuple, replicate_rows"
 )
-def generate(node: CatalystNode, context: Context) -> Scope:
+def generate(node: CatalystNode, context: Context) -> PlanScope:
     """Import Generate: rows from an array, a map or arguments, with those columns of the child that are still read."""
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     generator = node.tree("generator")
     if generator.cls == "JsonTuple":
@@ -74,16 +74,16 @@ def generate(node: CatalystNode, context: Context) -> Scope:
     names = [context.names.fresh(attribute["name"]) for attribute in attributes]
     required = tuple(dict.fromkeys(name for _, name in child_output))
     plan = Generate(child.plan, kind, tuple(args), tuple(names), outer, required)
-    return Scope(plan, (*child_output, *_output(attributes, names)))
+    return PlanScope(plan, (*child_output, *_output(attributes, names)))
 
 
-def _output_of_child(node: CatalystNode, child: Scope, context: Context) -> tuple[tuple[int, str], ...]:
+def _output_of_child(node: CatalystNode, child: PlanScope, context: Context) -> tuple[tuple[int, str], ...]:
     """The columns of the child that are still read above the generator."""
     dropped = set(context.facts.integers(node, "unrequiredChildIndex"))
     return tuple(item for i, item in enumerate(child.output) if i not in dropped)
 
 
-def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
+def _json_fields(node: CatalystNode, child: PlanScope, context: Context) -> PlanScope:
     """Import ``json_tuple`` as a projection, because it returns one row per input row."""
     check_loops(function("json_field"))
     translate = context.translator(child.columns)
@@ -98,23 +98,23 @@ def _json_fields(node: CatalystNode, child: Scope, context: Context) -> Scope:
     exprs += [
         Named(Call.of("json_field", text, field), name) for field, name in zip(fields, names, strict=True)
     ]
-    return Scope(Projection(child.plan, tuple(exprs)), (*child_output, *_output(attributes, names)))
+    return PlanScope(Projection(child.plan, tuple(exprs)), (*child_output, *_output(attributes, names)))
 
 
 def _replicated(
-    child: Scope,
+    child: PlanScope,
     args: list[Expr],
     attributes: Sequence[CatalystNode],
     child_output: tuple[tuple[int, str], ...],
     outer: bool,
-) -> Scope:
+) -> PlanScope:
     """``replicate_rows``: repeats each row by the first argument; the other arguments are columns of the output."""
     names = [arg.name for arg in args[1:] if isinstance(arg, Column)]
     if outer or len(names) != len(attributes):
         raise Unsupported("replicate_rows of anything but columns is not supported")
     required = tuple(dict.fromkeys([name for _, name in child_output] + names))
     plan = Generate(child.plan, Generator.REPLICATE, (args[0],), (), outer, required)
-    return Scope(plan, (*child_output, *_output(attributes, names)))
+    return PlanScope(plan, (*child_output, *_output(attributes, names)))
 
 
 def _stacked_values(args: list[Expr], width: int) -> list[Expr]:

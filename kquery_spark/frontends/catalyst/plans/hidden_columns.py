@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kquery_spark.expr import Call, Expr, Literal, Named
 from kquery_spark.frontends.catalyst.file_columns import INPUT_FILE_COLUMNS, field_id
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Projection
 from kquery_spark.sources.file_columns import (
     METADATA,
@@ -51,11 +51,13 @@ def check_blocks(hidden: dict[int, str], relation: FileRelation) -> None:
             raise FILE_BLOCKS.declined(column=column)
 
 
-def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, context: Context) -> Scope:
+def with_metadata(
+    scope: PlanScope, node: CatalystNode, relation: FileRelation, context: Context
+) -> PlanScope:
     """Build the struct ``_metadata`` from hidden columns above a scan, if the query reads it as a whole."""
     structs, output = [], []
     for attribute in _metadata(node, relation, context):
-        if not _is_whole(node, attribute, context):
+        if not _reads_whole_struct(node, attribute, context):
             continue
         parts: list[Expr] = []
         for ordinal, field in enumerate(attribute["dataType"]["fields"]):
@@ -68,7 +70,7 @@ def with_metadata(scope: Scope, node: CatalystNode, relation: FileRelation, cont
         return scope
     columns = [Named(scope.plan.column(name), name) for name in scope.plan.schema.names]
     plan = Projection(scope.plan, (*columns, *structs))
-    return Scope(plan, (*scope.output, *output), scope.hidden)
+    return PlanScope(plan, (*scope.output, *output), scope.hidden)
 
 
 def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> Sequence[CatalystNode]:
@@ -76,7 +78,7 @@ def _metadata(node: CatalystNode, relation: FileRelation, context: Context) -> S
     return [a for a in node.trees("output") if is_metadata(a, relation) and context.required(node, a)]
 
 
-def _is_whole(node: CatalystNode, attribute: CatalystNode, context: Context) -> bool:
+def _reads_whole_struct(node: CatalystNode, attribute: CatalystNode, context: Context) -> bool:
     """Return whether the struct itself is read, not only some of its fields."""
     read = context.required.metadata.get(attribute["exprId"])
     return id(node) in context.required.whole or read is None or None in read
@@ -84,7 +86,7 @@ def _is_whole(node: CatalystNode, attribute: CatalystNode, context: Context) -> 
 
 def _ordinals(node: CatalystNode, attribute: CatalystNode, context: Context) -> list[int]:
     """The positions of the fields that the query reads."""
-    if _is_whole(node, attribute, context):
+    if _reads_whole_struct(node, attribute, context):
         return list(range(len(attribute["dataType"]["fields"])))
     read = context.required.metadata[attribute["exprId"]]
     return [ordinal for ordinal in read if ordinal is not None]

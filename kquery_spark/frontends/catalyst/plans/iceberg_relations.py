@@ -8,7 +8,7 @@ from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope
 from kquery_spark.frontends.catalyst.plans.remote_files import check_remote_files
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.base import Source
 from kquery_spark.sources.iceberg.features import METADATA_COLUMNS
@@ -20,11 +20,11 @@ from kquery_spark.spark_bridge.relations.leaves import V2_SCAN, OtherRelation
 
 
 @PLANS.handles(V2_SCAN, family="leaves", partly="Iceberg tables, as docs/sources.md says")
-def iceberg_relation(node: CatalystNode, context: Context) -> Scope:
+def iceberg_relation(node: CatalystNode, context: Context) -> PlanScope:
     """The rows of an Iceberg table's snapshot."""
     scan = context.relations.read(node)
     if not isinstance(scan, IcebergScan):
-        raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is read by Spark")
+        raise Unsupported(scan.reason if isinstance(scan, OtherRelation) else f"{node.cls} is not supported")
     source = context.sources.setdefault(scan, lambda: _iceberg_source(node, scan, context))
     return leaf_scope(
         Scan(scan.table.rsplit(".", 1)[-1] or "iceberg", source), columns_read(node, context), context
@@ -53,5 +53,5 @@ def _iceberg_source(node: CatalystNode, scan: IcebergScan, context: Context) -> 
         source = iceberg_source(schema, fields, scan.files, path_of, scan.name_mapping)
         source.check_files(schema.names)
     except SourceError as error:
-        raise Unsupported(f"Iceberg files are read by Spark: {error}") from error
+        raise Unsupported(f"Iceberg files are not supported: {error}") from error
     return source

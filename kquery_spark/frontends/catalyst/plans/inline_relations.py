@@ -7,7 +7,7 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.leaf_scopes import columns_read, leaf_scope
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Scan
 from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.sources.ranges import RangeSource
@@ -23,7 +23,7 @@ _MAX_RANGE_WIDTH = 1 << 62
 @PLANS.handles(
     "LocalRelation", family="leaves", partly="up to 20,000 values, binary or nested ones in up to 200 rows"
 )
-def local_relation(node: CatalystNode, context: Context) -> Scope:
+def local_relation(node: CatalystNode, context: Context) -> PlanScope:
     """Literal rows (``VALUES``), reduced to the columns that are read."""
     attributes = node.trees("output")
     positions = [i for i, attribute in enumerate(attributes) if context.required(node, attribute)]
@@ -33,7 +33,7 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
             relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if relation.count * max(1, len(positions)) > _MAX_INLINE_VALUES:
-        raise Unsupported(f"the {relation.count:,} rows that are in the query itself are given by Spark")
+        raise Unsupported(f"inline tables of {relation.count:,} rows are not supported")
     read_attributes = [attributes[i] for i in positions]
     types = [arrow_type(a["dataType"], context.settings.time_zone) for a in read_attributes]
     # columns of a local relation may share a name, and it may have none
@@ -48,11 +48,11 @@ def local_relation(node: CatalystNode, context: Context) -> Scope:
         output.append((attribute["exprId"], name))
         names.append(name)
     rows = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
-    return Scope(Scan("values", local_source(rows), tuple(names)), tuple(output))
+    return PlanScope(Scan("values", local_source(rows), tuple(names)), tuple(output))
 
 
 @PLANS.handles("Range", family="leaves")
-def range_(node: CatalystNode, context: Context) -> Scope:
+def range_(node: CatalystNode, context: Context) -> PlanScope:
     """``spark.range``: numbers that each task generates."""
     relation = context.relations.read(node)
     if not isinstance(relation, RangeRelation):
@@ -60,13 +60,13 @@ def range_(node: CatalystNode, context: Context) -> Scope:
             relation.reason if isinstance(relation, OtherRelation) else "streams are not supported"
         )
     if max(abs(relation.end - relation.start), abs(relation.step)) >= _MAX_RANGE_WIDTH:
-        raise Unsupported("a range that is wider than 62 bits is made by Spark")
+        raise Unsupported("a range that is wider than 62 bits is not supported")
     (attribute,) = node.trees("output")
     source = RangeSource(relation.start, relation.end, relation.step, attribute["name"])
     return leaf_scope(Scan("range", source), columns_read(node, context), context)
 
 
 @PLANS.handles("OneRowRelation", family="leaves")
-def one_row(node: CatalystNode, context: Context) -> Scope:
+def one_row(node: CatalystNode, context: Context) -> PlanScope:
     """The single row of a query without a table, which has no columns; Spark creates such queries for merged subqueries."""
-    return Scope(Scan("one_row", one_row_source(), ()), ())
+    return PlanScope(Scan("one_row", one_row_source(), ()), ())

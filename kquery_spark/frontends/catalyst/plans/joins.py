@@ -11,7 +11,7 @@ from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.projections import conjunct_nodes
 from kquery_spark.frontends.catalyst.plans.single_joins import single_join
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import Join, JoinKind
 from kquery_spark.logical.join import JoinKey
@@ -32,10 +32,10 @@ _KINDS = {
 
 
 @PLANS.handles("Join", family="joins", partly="LeftSingle by equalities only")
-def join(node: CatalystNode, context: Context) -> Scope:
+def join(node: CatalystNode, context: Context) -> PlanScope:
     """Import a join of any kind, including NOT IN (null-aware anti join) and EXISTS as a value (existence join)."""
     kind, exists = _kind(node["joinType"])
-    left, right = context.feed(node.children[0]), context.feed(node.children[1])
+    left, right = context.subtree_or_handover(node.children[0]), context.subtree_or_handover(node.children[1])
     subqueries = ScalarSubqueries(context)
     translate = context.translator(_both(left, right), subqueries)
     condition = node.optional("condition")
@@ -48,7 +48,7 @@ def join(node: CatalystNode, context: Context) -> Scope:
     sides = set(left.plan.schema.names), set(right.plan.schema.names)
     null_aware = _null_aware(terms, sides) if kind is JoinKind.ANTI else None
     if null_aware is not None:
-        return Scope(Join(left.plan, right.plan, kind, (null_aware,), null_aware=True), output)
+        return PlanScope(Join(left.plan, right.plan, kind, (null_aware,), null_aware=True), output)
     keys: list[JoinKey] = []
     residual: list[Expr] = []
     for term in terms:
@@ -64,7 +64,7 @@ def join(node: CatalystNode, context: Context) -> Scope:
     plan = Join(
         subqueries.attach(left.plan), right.plan, kind, tuple(keys), conjunction(residual), exists=name
     )
-    return Scope(plan, output)
+    return PlanScope(plan, output)
 
 
 def _kind(join_type: Any) -> tuple[JoinKind, CatalystNode | None]:
@@ -76,7 +76,7 @@ def _kind(join_type: Any) -> tuple[JoinKind, CatalystNode | None]:
     return kind, None
 
 
-def _both(left: Scope, right: Scope) -> dict[int, Column | None]:
+def _both(left: PlanScope, right: PlanScope) -> dict[int, Column | None]:
     """The columns of both sides by expression id; None for an id that occurs on both sides."""
     columns: dict[int, Column | None] = dict(left.columns)
     for expr_id, column in right.columns.items():

@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from kquery_spark.expr import Named
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import LogicalPlan, Projection, Scan
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
@@ -23,7 +23,7 @@ def leaf_scope(
     columns: list[tuple[int, str]],
     context: Context,
     hidden: Mapping[int, str] = MappingProxyType({}),
-) -> Scope:
+) -> PlanScope:
     """The scope of a scan of some columns, given by ids and names; the scope's names are unique in the query."""
     read = columns + list(hidden.items())
     plan: LogicalPlan = replace(scan, projection=tuple(dict.fromkeys(column for _, column in read)))
@@ -34,4 +34,4 @@ def leaf_scope(
         renamed.append(Named(plan.column(column), name))
     if any(named.name != named.expr.default_alias for named in renamed):
         plan = Projection(plan, tuple(renamed))
-    return Scope(plan, tuple(output[: len(columns)]), tuple(output[len(columns) :]))
+    return PlanScope(plan, tuple(output[: len(columns)]), tuple(output[len(columns) :]))

@@ -8,7 +8,7 @@ from kquery_spark.expr.properties import can_raise, conjunction
 from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.subqueries import ScalarSubqueries
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
 from kquery_spark.logical.partition_conditions import check_partition_conditions
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -18,7 +18,7 @@ _REDUNDANT = frozenset({"BloomFilterMightContain", "DynamicPruningSubquery"})
 
 
 @PLANS.handles("SubqueryAlias", "View", "ResolvedHint", family="projections")
-def same(node: CatalystNode, context: Context) -> Scope:
+def import_child(node: CatalystNode, context: Context) -> PlanScope:
     """Import nodes that only assign names: returns the scope of the child."""
     return context.subtree(node.children[0])
 
@@ -28,16 +28,16 @@ def same(node: CatalystNode, context: Context) -> Scope:
     family="partitions",
     partly="below an aggregate, a join, a window or a sort of all rows, which distribute rows anew",
 )
-def repartition(node: CatalystNode, context: Context) -> Scope:
+def repartition(node: CatalystNode, context: Context) -> PlanScope:
     """Omit a repartitioning whose effect the query cannot observe."""
     if id(node) not in context.required.redistributed:
-        raise Unsupported("repartitioning is done by Spark")
+        raise Unsupported("repartitioning that the query can observe is not supported")
     child = context.subtree(node.children[0])
     return child.with_plan(child.plan)  # drops hidden columns, which only a Filter preserves
 
 
 @PLANS.handles("Project", family="projections")
-def project(node: CatalystNode, context: Context) -> Scope:
+def project(node: CatalystNode, context: Context) -> PlanScope:
     """Import Project. Computed columns may be variants. A Project of plain columns only changes the scope."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)
@@ -48,7 +48,7 @@ def project(node: CatalystNode, context: Context) -> Scope:
     return compute(subqueries.attach(child.plan), items, context)
 
 
-def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Context) -> Scope:
+def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Context) -> PlanScope:
     """Add columns to a plan, given as (expression id, alias, expression)."""
     output: list[tuple[int, str]] = []
     exprs: dict[str, Named] = {}
@@ -58,11 +58,11 @@ def compute(plan: LogicalPlan, items: list[tuple[int, str, Expr]], context: Cont
         output.append((expr_id, name))
     if any(not isinstance(n.expr, Column) for n in exprs.values()):
         plan = Projection(plan, tuple(exprs.values()))
-    return Scope(plan, tuple(output))
+    return PlanScope(plan, tuple(output))
 
 
 @PLANS.handles("Filter", family="projections")
-def filter_(node: CatalystNode, context: Context) -> Scope:
+def filter_(node: CatalystNode, context: Context) -> PlanScope:
     """Import Filter. Terms without a subquery come first, unless this could raise an error that Spark would not raise."""
     child = context.subtree(node.children[0])
     subqueries = ScalarSubqueries(context)

@@ -37,13 +37,13 @@ class AggregateCalls(Calls):
     def eval_type(self) -> int:
         """The evaluation type; raises Unsupported if the calls have different types."""
         if len(self._eval_types) != 1:
-            raise Unsupported("Python aggregate functions of several kinds at once run in Spark")
+            raise Unsupported("Python aggregate functions of several kinds at once are not supported")
         return next(iter(self._eval_types))
 
     def column(self, node: CatalystNode, name: str) -> Column:
         """The column for an AggregateExpression, with a name like ``name``; Unsupported if it has DISTINCT or FILTER."""
         if node["mode"] != "Complete" or node["isDistinct"] or aggregate_filter(node) is not None:
-            raise Unsupported("a Python aggregate function of filtered or distinct rows runs in Spark")
+            raise Unsupported("a Python aggregate function of filtered or distinct rows is not supported")
         udf = node.child("aggregateFunction")
         self._eval_types.add(int(udf.fields.get("evalType", GROUPED_AGGREGATE)))
         self.add(udf)
@@ -60,7 +60,7 @@ class PythonAggregates(AggregateSink):
 
     @override
     def column(self, call: AggregateCall) -> Column:
-        raise Unsupported("a Python aggregate function beside others runs in Spark")
+        raise Unsupported("a Python aggregate function together with other aggregates is not supported")
 
     @override
     def python_column(self, node: CatalystNode) -> Column:

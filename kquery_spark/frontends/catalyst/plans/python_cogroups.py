@@ -11,7 +11,7 @@ from kquery_spark.frontends.catalyst.plans.python_tables import (
     grouped_rows,
     results_of,
 )
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import CogroupPython
 from kquery_spark.logical.cogroup_python import CogroupSide
 from kquery_spark.logical.python_calls import PythonCalls
@@ -20,7 +20,7 @@ from kquery_spark.spark_bridge.python.call import PythonCall
 
 
 @PLANS.handles("FlatMapCoGroupsInPandas", "FlatMapCoGroupsInArrow", family="user code", partly=CONDITION)
-def map_cogroups(node: CatalystNode, context: Context) -> Scope:
+def map_cogroups(node: CatalystNode, context: Context) -> PlanScope:
     """The rows that a function returns for each pair of groups."""
     functions = functions_of(context, "a cogrouped applyInPandas")
     udf = node.tree("functionExpr")
@@ -28,13 +28,13 @@ def map_cogroups(node: CatalystNode, context: Context) -> Scope:
     left = _rows(node.children[0], node["leftGroupingLen"], context)
     right = _rows(node.children[1], node["rightGroupingLen"], context)
     if [key.dtype for key in left.keys] != [key.dtype for key in right.keys]:
-        raise Unsupported("a cogroup by keys of different types runs in Spark")
+        raise Unsupported("a cogroup by keys of different types is not supported")
     results, output = results_of(node, context)
     call = PythonCall.unnamed(function, (*left.offsets, *right.offsets))
     code = functions.cogroups(udf["evalType"], call, left.shown, right.shown, results)
     calls = PythonCalls(results, (call_text(udf, (*left.args, *right.args)),), *code)
     sides = CogroupSide(left.keys, left.args), CogroupSide(right.keys, right.args)
-    return Scope(CogroupPython(left.plan, right.plan, *sides, calls), output)
+    return PlanScope(CogroupPython(left.plan, right.plan, *sides, calls), output)
 
 
 def _rows(node: CatalystNode, key_count: int, context: Context) -> GroupedRows:

@@ -11,7 +11,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Expr
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import EvalPython
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -28,10 +28,10 @@ CONDITION = "not of year-month intervals; a nondeterministic function at one pla
     family="user code",
     partly=CONDITION,
 )
-def eval_python(node: CatalystNode, context: Context) -> Scope:
+def eval_python(node: CatalystNode, context: Context) -> PlanScope:
     """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python UDF")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     calls = Calls(context.translator(child.columns), functions)
     attributes = node.trees("resultAttrs")
     for udf in node.trees("udfs"):
@@ -43,13 +43,13 @@ def eval_python(node: CatalystNode, context: Context) -> Scope:
     code = functions.evaluation(kind, calls.calls, unnamed(calls.types), schema)
     plan = EvalPython(child.plan, tuple(calls.arguments), PythonCalls(schema, tuple(calls.shown), *code))
     ids = (attribute["exprId"] for attribute in attributes)
-    return Scope(plan, (*child.output, *zip(ids, names, strict=True)))
+    return PlanScope(plan, (*child.output, *zip(ids, names, strict=True)))
 
 
 def functions_of(context: Context, words: str) -> PythonFunctions:
     """The reader of the plan's functions; raises Unsupported if all Python functions fall back to Spark."""
     if context.functions is None:
-        raise Unsupported(f"{words} runs in Spark")
+        raise Unsupported(f"{words} is not supported")
     return context.functions
 
 
@@ -103,7 +103,7 @@ def result_type(spark: Any, translate: Translator) -> pa.DataType:
     """The JSON type that a function returns; raises Unsupported if an Arrow type cannot represent it exactly."""
     if not is_exact_in_arrow(spark):
         raise Unsupported(
-            "a Python function that returns intervals of other units than day to second runs in Spark"
+            "a Python function that returns intervals of other units than day to second is not supported"
         )
     return translate.type(spark)
 

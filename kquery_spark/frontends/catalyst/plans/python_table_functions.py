@@ -13,7 +13,7 @@ from kquery_spark.expr.traverse import substitute
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.python_functions import Calls, functions_of, result_type, unnamed
 from kquery_spark.frontends.catalyst.plans.sorts import sort_keys
-from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import LogicalPlan, TablePython
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -43,7 +43,7 @@ class _Rows:
     family="user code",
     partly="functions that keep no state between rows, or of one row, or of a TABLE argument's partitions",
 )
-def table_function(node: CatalystNode, context: Context) -> Scope:
+def table_function(node: CatalystNode, context: Context) -> PlanScope:
     """Import the rows that a function returns, with those columns of the child that are still read."""
     functions = functions_of(context, "a Python table function")
     udtf = node.tree("udtf")
@@ -57,7 +57,7 @@ def table_function(node: CatalystNode, context: Context) -> Scope:
     _check_partitions(called, rows, functions)
     required = node.trees("requiredChildOutput")
     if rows.partition is not None and required:
-        raise Unsupported("a Python table function of a TABLE argument beside other columns runs in Spark")
+        raise Unsupported("a Python table function of a TABLE argument with other columns is not supported")
     attributes = node.trees("resultAttrs")
     made = [context.names.fresh(attribute["name"]) for attribute in attributes]
     results = pa.schema(
@@ -80,7 +80,7 @@ def table_function(node: CatalystNode, context: Context) -> Scope:
         rows.order,
         tuple(dict.fromkeys(name for _, name in kept)),
     )
-    return Scope(plan, (*kept, *zip((a["exprId"] for a in attributes), made, strict=True)))
+    return PlanScope(plan, (*kept, *zip((a["exprId"] for a in attributes), made, strict=True)))
 
 
 def _partitioned(node: CatalystNode) -> CatalystNode | None:
@@ -94,14 +94,14 @@ def _partitioned(node: CatalystNode) -> CatalystNode | None:
 
 
 def _as_they_are(node: CatalystNode, context: Context) -> _Rows:
-    child = context.feed(node)
+    child = context.subtree_or_handover(node)
     is_one_row = node.cls == "OneRowRelation"
     return _Rows(child.plan, child.columns, child.output, () if is_one_row else None)
 
 
 def _partitions(node: CatalystNode, partitioned: CatalystNode, context: Context) -> _Rows:
     """The rows of a TABLE argument, whose columns the top node puts into a struct."""
-    child = context.feed(partitioned.children[0])
+    child = context.subtree_or_handover(partitioned.children[0])
     translate = context.translator(child.columns)
     keys: tuple[Expr, ...] = ()
     if partitioned.cls == "RepartitionByExpression":
@@ -110,12 +110,12 @@ def _partitions(node: CatalystNode, partitioned: CatalystNode, context: Context)
     order = sort_keys(sort.trees("order"), translate) if sort.cls == "Sort" else ()
     if order[: len(keys)] != tuple(map(SortKey, keys)):
         raise Unsupported(
-            "a Python table function of rows that are spread but not sorted by keys runs in Spark"
+            "a Python table function of rows that are partitioned but not sorted by keys is not supported"
         )
     for key in keys:
         check_key(key.dtype)
         if pa.types.is_floating(key.dtype):
-            raise Unsupported("a Python table function partitioned by fractions runs in Spark")
+            raise Unsupported("a Python table function partitioned by fractions is not supported")
     columns, computed = dict(child.columns), dict[str, Expr]()
     for item in node.trees("projectList") if node.cls == "Project" else ():
         value = translate(item)
@@ -129,16 +129,18 @@ def _check_partitions(called: TableFunction, rows: _Rows, functions: PythonFunct
     """Raise Unsupported if a function's rows may depend on how Spark distributes its input to tasks."""
     handler, takes_batches = called.handler, called.call.eval_type == BATCHED_TABLE
     if bool(called.call.partition_indexes) != bool(rows.partition):
-        raise Unsupported("a Python table function of rows that are spread by other keys runs in Spark")
+        raise Unsupported(
+            "a Python table function of rows that are partitioned by other keys is not supported"
+        )
     if takes_batches and rows.partition != ():
-        raise Unsupported("an Arrow table function of more than one batch of rows runs in Spark")
+        raise Unsupported("an Arrow table function of more than one batch of rows is not supported")
     if rows.partition is None and has_terminate(handler):
         raise Unsupported(
-            "a Python table function with a method terminate for each of Spark's partitions runs in Spark"
+            "a Python table function with a method terminate for each of Spark's partitions is not supported"
         )
     if rows.partition is None and keeps_state(handler):
-        raise Unsupported("a Python table function that may keep state from row to row runs in Spark")
+        raise Unsupported("a Python table function that may keep state from row to row is not supported")
     if rows.partition and has_terminate(handler) and not functions.empties_no_task:
         raise Unsupported(
-            "a Python table function whose method terminate Spark calls without rows runs in Spark"
+            "a Python table function whose method terminate Spark calls without rows is not supported"
         )

@@ -11,7 +11,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
 from kquery_spark.frontends.catalyst.plans.python_functions import CONDITION, functions_of, result_type
-from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import GroupPython, LogicalPlan, MapPython
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
@@ -34,7 +34,7 @@ class GroupedRows:
 
 
 @PLANS.handles("FlatMapGroupsInPandas", "FlatMapGroupsInArrow", family="user code", partly=CONDITION)
-def map_groups(node: CatalystNode, context: Context) -> Scope:
+def map_groups(node: CatalystNode, context: Context) -> PlanScope:
     """The rows that a function returns for each group."""
     functions = functions_of(context, "applyInPandas")
     udf = node.tree("functionExpr")
@@ -47,32 +47,32 @@ def map_groups(node: CatalystNode, context: Context) -> Scope:
     code = functions.groups(udf["evalType"], [call], rows.shown, results)
     keys = tuple(Named(column, column.name) for column in dict.fromkeys(rows.keys))
     calls = PythonCalls(results, (call_text(udf, rows.args),), *code)
-    return Scope(GroupPython(rows.plan, keys, rows.args, calls, aggregates=False), output)
+    return PlanScope(GroupPython(rows.plan, keys, rows.args, calls, aggregates=False), output)
 
 
 @PLANS.handles("MapInPandas", "MapInArrow", "PythonMapInArrow", family="user code", partly=CONDITION)
-def map_batches(node: CatalystNode, context: Context) -> Scope:
+def map_batches(node: CatalystNode, context: Context) -> PlanScope:
     """The rows that a function returns for all batches of a task."""
     functions = functions_of(context, "mapInPandas" if node.cls == "MapInPandas" else "mapInArrow")
     if node["isBarrier"] or node.fields.get("profile") is not None:
-        raise Unsupported("a function with a barrier or a resource profile runs in Spark")
+        raise Unsupported("a function with a barrier or a resource profile is not supported")
     udf = node.tree("functionExpr")
     function = functions.function(udf)
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     attributes = context.facts.output(node.children[0])
     arguments = _arguments(child, attributes)
     results, output = results_of(node, context)
     call = PythonCall.unnamed(function, (0,))
     code = functions.batches(udf["evalType"], [call], _shown_columns(attributes, context), results)
     calls = PythonCalls(results, (call_text(udf, arguments),), *code)
-    return Scope(MapPython(child.plan, arguments, calls), output)
+    return PlanScope(MapPython(child.plan, arguments, calls), output)
 
 
 def grouped_rows(
     node: CatalystNode, attributes: Sequence[CatalystNode], ids: Sequence[int], context: Context
 ) -> GroupedRows:
     """Group the rows of a node by the keys with these ids. attributes: the node's output, in which the keys come first."""
-    child = context.feed(node)
+    child = context.subtree_or_handover(node)
     columns, offsets = _grouped_columns(attributes, ids)
     arguments = _arguments(child, columns)
     keys = tuple(_column(child, key) for key in ids)
@@ -124,14 +124,14 @@ def results_of(node: CatalystNode, context: Context) -> tuple[pa.Schema, tuple[t
     return pa.schema(fields), tuple(output)
 
 
-def _arguments(child: Scope, attributes: Sequence[CatalystNode]) -> tuple[Column, ...]:
+def _arguments(child: PlanScope, attributes: Sequence[CatalystNode]) -> tuple[Column, ...]:
     return tuple(_column(child, attribute["exprId"]) for attribute in attributes)
 
 
-def _column(child: Scope, expr_id: int) -> Column:
+def _column(child: PlanScope, expr_id: int) -> Column:
     column = child.columns.get(expr_id)
     if column is None or has_variants(column.type):
         raise Unsupported(
-            "a function that reads a column of a type that the engine does not know runs in Spark"
+            "a function that reads a column of a type that the engine does not know is not supported"
         )
     return column

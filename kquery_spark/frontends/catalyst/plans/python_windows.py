@@ -15,17 +15,17 @@ from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.python_aggregates import PYTHON, AggregateCalls
 from kquery_spark.frontends.catalyst.plans.python_functions import functions_of, unnamed
 from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.logical import WindowPython
 from kquery_spark.logical.python_calls import PythonCalls
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python.call import PythonCall
 
 
-def window_of_functions(node: CatalystNode, context: Context) -> Scope:
+def window_of_functions(node: CatalystNode, context: Context) -> PlanScope:
     """Import the child's columns and a column for each function."""
     functions = functions_of(context, "a Python function over a window")
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     calls = AggregateCalls(context, translate, functions)
@@ -61,7 +61,9 @@ class _PythonWindows(WindowSink):
     def column(self, node: CatalystNode) -> Column:
         function = node.child("windowFunction")
         if function.cls != "AggregateExpression" or function.child("aggregateFunction").cls != PYTHON:
-            raise Unsupported("a Python function over a window beside others runs in Spark")
+            raise Unsupported(
+                "a Python function over a window together with other window functions is not supported"
+            )
         frame = node.child("windowSpec").child("frameSpecification")
         self.frames.append(window_frame(frame, self._calls.translate, self._order))
         return self._calls.column(function, self.alias)

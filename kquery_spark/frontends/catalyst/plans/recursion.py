@@ -7,14 +7,14 @@ import pyarrow as pa
 from kquery_spark.errors import Unsupported
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context, Declined
 from kquery_spark.frontends.catalyst.plans.setops import positional
-from kquery_spark.frontends.catalyst.scope import Scope
-from kquery_spark.logical import LastRound, LogicalPlan, Recursion, RoundLimits, walk_plan
+from kquery_spark.frontends.catalyst.scope import PlanScope
+from kquery_spark.logical import LastRound, LogicalPlan, Recursion, RecursionLimits, walk_plan
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 
 
 @PLANS.handles("UnionLoop", family="recursion", partly="of files and rows of the query's own, in one task")
-def union_loop(node: CatalystNode, context: Context) -> Scope:
+def union_loop(node: CatalystNode, context: Context) -> PlanScope:
     """Import all rounds, or none: rows that Spark hands over can be read only once, not once per round."""
     handed_over = len(context.inputs)
     anchor, step = (positional(context.subtree(child), context) for child in node.children)
@@ -24,11 +24,11 @@ def union_loop(node: CatalystNode, context: Context) -> Scope:
         raise Unsupported("a recursive query that calls Python functions is not supported")
     ids = [attribute["exprId"] for attribute in context.facts.output(node)]
     plan: LogicalPlan = Recursion(anchor, step, _key(node["id"]), _limits(node, context))
-    return Scope(plan, tuple(zip(ids, plan.schema.names, strict=True)))
+    return PlanScope(plan, tuple(zip(ids, plan.schema.names, strict=True)))
 
 
 @PLANS.handles("UnionLoopRef", family="recursion")
-def union_loop_ref(node: CatalystNode, context: Context) -> Scope:
+def union_loop_ref(node: CatalystNode, context: Context) -> PlanScope:
     """Import the rows of the previous round."""
     if node["accumulated"]:
         raise Unsupported("a recursive query that reads the rows of all rounds is not supported")
@@ -37,7 +37,7 @@ def union_loop_ref(node: CatalystNode, context: Context) -> Scope:
     fields = [pa.field(context.names.fresh(a["name"]), arrow_type(a["dataType"], zone)) for a in attributes]
     schema, key = pa.schema(fields), _key(node["loopId"])
     context.rounds.add(key)
-    return Scope(
+    return PlanScope(
         LastRound(key, schema), tuple(zip((a["exprId"] for a in attributes), schema.names, strict=True))
     )
 
@@ -46,7 +46,7 @@ def _key(loop: int) -> str:
     return f"rounds-{loop}"
 
 
-def _limits(node: CatalystNode, context: Context) -> RoundLimits:
+def _limits(node: CatalystNode, context: Context) -> RecursionLimits:
     """The limits of the query, or otherwise those of the session."""
     rounds, enough = node.optional("maxDepth"), node.optional("limit")
     if enough is not None and enough < 0:
@@ -55,4 +55,4 @@ def _limits(node: CatalystNode, context: Context) -> RoundLimits:
         raise Unsupported("a recursive query with a LIMIT, but without a limit of its rows is not supported")
     if rounds is None:
         rounds = context.settings.recursion_levels
-    return RoundLimits(rounds, context.settings.recursion_rows, enough)
+    return RecursionLimits(rounds, context.settings.recursion_rows, enough)

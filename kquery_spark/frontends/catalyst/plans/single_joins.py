@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from kquery_spark.expr import AggregateCall, Call, Named
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind
 from kquery_spark.logical.join import JoinKey
 
 
-def single_join(left: Scope, right: Scope, keys: Sequence[JoinKey], context: Context) -> Scope:
+def single_join(left: PlanScope, right: PlanScope, keys: Sequence[JoinKey], context: Context) -> PlanScope:
     """Join each left row with the only right row that has its key; more than one right row is an error of the query.
 
     Only keys that occur in a left row may raise the error. So the right rows are grouped and counted by key before the join,
@@ -30,8 +30,8 @@ def single_join(left: Scope, right: Scope, keys: Sequence[JoinKey], context: Con
     joined = Join(left.plan, groups, JoinKind.LEFT, by_group)
     checked = Filter(joined, Call.of("at_most_one_row", joined.column(count.name)))
     output = ((expr_id, firsts[name].name) for expr_id, name in right.output)
-    return Scope(checked, (*left.output, *output))
+    return PlanScope(checked, (*left.output, *output))
 
 
-def _first(right: Scope, name: str, context: Context) -> Named:
+def _first(right: PlanScope, name: str, context: Context) -> Named:
     return Named(AggregateCall.of("first", right.plan.column(name)), context.names.fresh(name))

@@ -6,7 +6,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.expr import SortKey
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.plans.context import PLANS, Context
-from kquery_spark.frontends.catalyst.scope import Scope, check_key
+from kquery_spark.frontends.catalyst.scope import PlanScope, check_key
 from kquery_spark.logical import Sort
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
@@ -15,7 +15,7 @@ _NULLS = {"NullsFirst": True, "NullsLast": False}
 
 
 @PLANS.handles("Sort", family="sorts", partly="a total order; sorting each partition is not supported")
-def sort(node: CatalystNode, context: Context) -> Scope:
+def sort(node: CatalystNode, context: Context) -> PlanScope:
     """ORDER BY."""
     if not node["global"]:
         raise Unsupported("sorting within Spark's partitions is not supported")

@@ -12,7 +12,7 @@ from typing import Any
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
 from kquery_spark.frontends.catalyst.plans.context import Context
-from kquery_spark.frontends.catalyst.scope import Scope, exactly
+from kquery_spark.frontends.catalyst.scope import PlanScope, exactly
 from kquery_spark.logical import Join, JoinKind, LogicalPlan, Projection, SingleRow
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
@@ -62,12 +62,12 @@ class ScalarSubqueries:
         return plan
 
     def _single(self, node: CatalystNode) -> LogicalPlan:
-        scope = self._context.feed(node)
+        scope = self._context.subtree_or_handover(node)
         return exactly(scope, scope.names()[:1])
 
     def _merged(self, node: CatalystNode) -> LogicalPlan:
         """The fields of the struct that Spark builds for merged subqueries, as columns."""
-        scope: Scope = self._context.feed(node.children[0])
+        scope: PlanScope = self._context.subtree_or_handover(node.children[0])
         translate = self._context.translator(scope.columns)
         struct = node.trees("projectList")[0].children[0]
         named = [

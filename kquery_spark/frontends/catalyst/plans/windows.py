@@ -15,7 +15,7 @@ from kquery_spark.frontends.catalyst.plans.projections import compute
 from kquery_spark.frontends.catalyst.plans.python_aggregates import calls_python
 from kquery_spark.frontends.catalyst.plans.python_windows import window_of_functions
 from kquery_spark.frontends.catalyst.plans.window_frames import specification, window_frame
-from kquery_spark.frontends.catalyst.scope import Scope
+from kquery_spark.frontends.catalyst.scope import PlanScope
 from kquery_spark.functions.aggregate.windows import window_for_catalyst
 from kquery_spark.functions.aggregate_registry import aggregate_for_catalyst
 from kquery_spark.logical import Window, WindowGroupLimit
@@ -25,11 +25,11 @@ _LISTS = ("CollectList", "ListAgg")  # functions that collect rows in the window
 
 
 @PLANS.handles("Window", family="windows", partly="functions and aggregates in the registry")
-def window(node: CatalystNode, context: Context) -> Scope:
+def window(node: CatalystNode, context: Context) -> PlanScope:
     """Functions over one partition and order, added to the rows."""
     if calls_python(node):
         return window_of_functions(node, context)
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     calls = _Calls(context, translate, order)
@@ -80,9 +80,9 @@ class _Calls(WindowSink):
 
 
 @PLANS.handles("WindowGroupLimit", family="windows")
-def window_group_limit(node: CatalystNode, context: Context) -> Scope:
+def window_group_limit(node: CatalystNode, context: Context) -> PlanScope:
     """Only the first rows of each group, because a filter above drops the others."""
-    child = context.feed(node.children[0])
+    child = context.subtree_or_handover(node.children[0])
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     function = window_for_catalyst(node.tree("rankLikeFunction").cls)

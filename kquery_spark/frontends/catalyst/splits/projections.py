@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from kquery_spark.frontends.catalyst.importer import may_work
+from kquery_spark.frontends.catalyst.importer import may_do_more_than_scan
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible, attributes
 from kquery_spark.frontends.catalyst.splits.split import SPLITS
 from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
@@ -20,7 +20,7 @@ def split_project(
 
     The node is not split if the split would increase the number of columns that are sent from the engine to Spark.
     """
-    if not may_work(node.children[0]):
+    if not may_do_more_than_scan(node.children[0]):
         return None
     items = node.trees("projectList")
     declined = [item for item in items if expressible.declines(item)]

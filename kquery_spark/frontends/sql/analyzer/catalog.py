@@ -13,7 +13,7 @@ class Catalog(Protocol):
     """Finds tables by name."""
 
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        """The plan that reads a table, with the table's columns as its schema; None if there is no such table."""
+        """The plan that reads a table, with the table's columns as its schema; None for an unknown name."""
 
     def table_names(self) -> list[str]:
         """The names of all tables, for error messages."""

@@ -68,7 +68,7 @@ class GeneratorAnalyzer:
         name = view.function[-1].lower()
         function = generator_function(name)
         if function is None:
-            self._queries.fail(f"[UNRESOLVED_ROUTINE] there is no generator {name}", view)
+            self._queries.fail(f"[UNRESOLVED_ROUTINE] unknown generator {name}", view)
         keeps_row = function.keeps_row or view.outer
         plan, columns = self._plan(
             relation, function.generator, keeps_row, view.arguments, view.columns, outer, view

@@ -15,7 +15,7 @@ from typing_extensions import override
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named, walk
 from kquery_spark.expr.properties import is_constant
-from kquery_spark.frontends.sql.analyzer.scope import Names
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Aggregate, LogicalPlan
 from kquery_spark.logical.session_windows import aggregate_sessions
 from kquery_spark.types import names as t
@@ -51,7 +51,7 @@ class GroupingMark(Expr):
 class Grouping:
     """Collects keys and aggregates and rewrites expressions of the select list to read their columns."""
 
-    def __init__(self, names: Names, grouped: bool = True) -> None:
+    def __init__(self, names: UniqueNames, grouped: bool = True) -> None:
         self._names = names
         self._grouped = grouped
         self.keys: list[Named] = []

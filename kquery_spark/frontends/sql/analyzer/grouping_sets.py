@@ -8,9 +8,9 @@ from itertools import combinations
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Column, Expr, Literal
 from kquery_spark.frontends.sql.analyzer.grouping import Grouping
-from kquery_spark.frontends.sql.analyzer.scope import Names
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Expand, LogicalPlan
 from kquery_spark.types import names as t
 
@@ -77,7 +77,7 @@ def _flatten_keys(groups: Sequence[Sequence[Expr]]) -> list[Expr]:
     return [e for group in groups for e in group]
 
 
-def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: Names) -> LogicalPlan:
+def expanded(plan: LogicalPlan, sets: Sets, grouping: Grouping, names: UniqueNames) -> LogicalPlan:
     """Repeat the input for each set, and pass the keys to ``grouping``.
 
     The grouping id has one bit per key; the first key has the highest bit. A bit is 1 if the key is not in the set. For

@@ -88,7 +88,7 @@ def function_table(queries: QueryAnalyzer, node: r.TableFunction) -> LogicalPlan
     """``range(start, end, step, partitions)``, the only table function."""
     name = node.name[-1].lower()
     if name != "range":
-        queries.fail(f"[UNRESOLVABLE_TABLE_VALUED_FUNCTION] there is no table function {name}", node)
+        queries.fail(f"[UNRESOLVABLE_TABLE_VALUED_FUNCTION] unknown table function {name}", node)
     numbers = _range_numbers(queries, node)
     start, end = (0, numbers[0]) if len(numbers) == 1 else (numbers[0], numbers[1])
     step = numbers[2] if len(numbers) > 2 else 1

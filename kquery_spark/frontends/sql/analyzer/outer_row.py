@@ -6,8 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kquery_spark.expr import Expr, Named
-from kquery_spark.frontends.sql.analyzer.scope import Names, ResolvedName, ResolvedRelation
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedName, ResolvedRelation
 from kquery_spark.frontends.sql.ast.queries import Query
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical.subqueries import OuterColumn
 
 Lookup = Callable[[tuple[str, ...], int | None], ResolvedName | None]
@@ -18,12 +19,12 @@ class OuterRow:
     """Resolves names in the outer query with ``lookup``, and records each value that is read as an OuterColumn."""
 
     lookup: Lookup
-    names: Names
+    names: UniqueNames
     captured: dict[Expr, OuterColumn] = field(default_factory=dict)
     column_names: dict[str, str] = field(default_factory=dict)
 
     def find(self, parts: tuple[str, ...], position: int | None) -> ResolvedName | None:
-        """Resolve a name of the outer query for the subquery; None if there is no such name."""
+        """Resolve a name of the outer query for the subquery; None for an unknown name."""
         resolved = self.lookup(parts, position)
         if resolved is None:
             return None

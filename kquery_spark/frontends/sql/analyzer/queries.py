@@ -29,13 +29,14 @@ from kquery_spark.frontends.sql.analyzer.recursion import (
     with_enough_rows,
 )
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
-from kquery_spark.frontends.sql.analyzer.scope import Names, ResolvedRelation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
 from kquery_spark.frontends.sql.analyzer.select_block.output import distinct_rows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node, walk
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
 from kquery_spark.logical.set_operation import SetKind
 from kquery_spark.logical.subqueries import ScalarSubquery
@@ -67,7 +68,7 @@ class QueryAnalyzer:
         self.catalog = catalog
         self.facts = facts
         self.convert = Conversions(facts)
-        self.names = Names()
+        self.names = UniqueNames()
         self.relations = RelationAnalyzer(self)
         self.generators = GeneratorAnalyzer(self)
         self._ctes: _CommonTables = {}

@@ -23,7 +23,7 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Recursion,
-    RoundLimits,
+    RecursionLimits,
     Union,
     Window,
 )
@@ -96,7 +96,7 @@ def recursive_relation(queries: QueryAnalyzer, table: q.CommonTable) -> Resolved
     step = _step(queries, union, RecursiveTable(table, key, tuple(names), tuple(types)))
     first, then = (queries.reshaped(side, [c.value for c in side.scope.visible]) for side in (anchor, step))
     rounds = queries.facts.recursion_rounds if table.max_rounds is None else table.max_rounds
-    plan = Recursion(first, then, key, RoundLimits(rounds, queries.facts.recursion_rows))
+    plan = Recursion(first, then, key, RecursionLimits(rounds, queries.facts.recursion_rows))
     columns = tuple(ScopeColumn(n, plan.column(c)) for n, c in zip(names, plan.schema.names, strict=True))
     return ResolvedRelation(plan, Scope(columns, queries.facts))
 

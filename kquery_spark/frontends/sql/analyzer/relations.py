@@ -103,7 +103,7 @@ class RelationAnalyzer:
         if not isinstance(plan, LogicalPlan):
             known, name = sorted(self._queries.catalog.table_names()), ".".join(node.name)
             self._queries.fail(
-                f"[TABLE_OR_VIEW_NOT_FOUND] there is no table {name}{did_you_mean(name, known)}; "
+                f"[TABLE_OR_VIEW_NOT_FOUND] unknown table {name}{did_you_mean(name, known)}; "
                 f"the tables are {', '.join(known) or '(none)'}",
                 node,
             )

@@ -11,22 +11,6 @@ from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.logical import LogicalPlan
 
 
-class Names:
-    """Generates column names that are unique in the query."""
-
-    def __init__(self) -> None:
-        self._used_names: set[str] = set()
-
-    def fresh(self, stem: str) -> str:
-        """``stem``, or ``stem_2`` and so on if it is used."""
-        name, count = stem, 1
-        while name in self._used_names:
-            count += 1
-            name = f"{stem}_{count}"
-        self._used_names.add(name)
-        return name
-
-
 @dataclass(frozen=True)
 class ScopeColumn:
     """A column in a scope: its name, its qualifier, and its value over the plan.

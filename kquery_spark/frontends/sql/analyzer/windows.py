@@ -9,7 +9,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, Named, SortKey, WindowCall
-from kquery_spark.frontends.sql.analyzer.scope import Names
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import LogicalPlan, Window
 
 
@@ -48,7 +48,7 @@ class WindowMark(Expr):
 class Windows:
     """Collects window calls, and builds one Window node for all calls with the same partition and order."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: UniqueNames) -> None:
         self._names = names
         self._groups: dict[tuple[tuple[Expr, ...], tuple[SortKey, ...]], list[Named]] = {}
         self._columns: dict[Expr, Expr] = {}

@@ -36,7 +36,7 @@ class BooleanLiteral(Expression):
 
 @dataclass(frozen=True)
 class StringLiteral(Expression):
-    """A string, escapes already resolved and neighbours joined."""
+    """A string, escapes already resolved and neighbors joined."""
 
     value: str
 

@@ -155,7 +155,7 @@ def _parse_interval_type(stream: TokenStream) -> IntervalType:
         if stream.at_word("TO"):
             stream.advance()
             if not stream.at_any(units) or units.index(stream.token.upper) <= units.index(start):
-                stream.fail(f"there is no interval {start} TO {stream.token.value.upper()}")
+                stream.fail(f"unknown interval {start} TO {stream.token.value.upper()}")
             end = stream.advance().upper
         return IntervalType(start, end, pos=pos)
     stream.fail("an interval type needs its unit, as in INTERVAL DAY TO SECOND", pos)

@@ -49,4 +49,4 @@ def parse_typed_literal(parser: Parser) -> e.Expression:
         if not _HEXADECIMAL.fullmatch(text):
             parser.fail(f"'{text}' is not hexadecimal", word.pos)
         return e.BinaryLiteral(bytes.fromhex("0" * (len(text) % 2) + text), pos=word.pos)
-    parser.fail(f"there are no literals of type {word.value}", word.pos)
+    parser.fail(f"literals of type {word.value} are not supported", word.pos)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def parse_statement(parser: Parser) -> q.Query:
     """Read one query with an optional semicolon; raises SqlError if more follows."""
     if parser.token.kind is Kind.END:
-        parser.fail("there is no query in this text")
+        parser.fail("the SQL contains no query")
     if parser.at_any(STATEMENT_WORDS):
         parser.fail(f"{parser.token.upper} is not supported: only queries are")
     query = parser.query()

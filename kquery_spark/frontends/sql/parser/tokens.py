@@ -34,7 +34,7 @@ class Token:
     def describe(self) -> str:
         """Return the token as error messages name it."""
         if self.kind is Kind.END:
-            return "the end of the text"
+            return "the end of the SQL"
         if self.kind is Kind.STRING:
             return "a string"
         return f"'{self.value}'"

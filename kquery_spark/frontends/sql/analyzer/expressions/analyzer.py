@@ -15,10 +15,11 @@ from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.handlers import HandlerTable
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow, SubqueryAnalyzer
-from kquery_spark.frontends.sql.analyzer.scope import Names, Scope
+from kquery_spark.frontends.sql.analyzer.scope import Scope
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.logical import LogicalPlan
@@ -39,7 +40,7 @@ class ExpressionAnalyzer:
 
     sql: str
     facts: SessionFacts
-    names: Names
+    names: UniqueNames
     scope: Scope
     analyze_subquery: SubqueryAnalyzer
     outer: OuterRow | None = None
@@ -111,7 +112,7 @@ class ExpressionAnalyzer:
         matches = [i for i in range(dtype.num_fields) if fold(dtype.field(i).name) == fold(name)]
         if not matches:
             have = ", ".join(f.name for f in dtype)
-            raise PlanError(f"[FIELD_NOT_FOUND] there is no field {name}; the fields are {have}")
+            raise PlanError(f"[FIELD_NOT_FOUND] unknown field {name}; the fields are {have}")
         if len(matches) > 1:
             raise PlanError(f"[AMBIGUOUS_REFERENCE_TO_FIELDS] there are several fields {name}")
         return Literal(matches[0], t.INT)

@@ -22,12 +22,12 @@ from kquery_spark.types import names as t
 def call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
     """A function call."""
     if len(node.name) != 1:
-        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {'.'.join(node.name)}", node)
+        analyzer.fail(f"[UNRESOLVED_ROUTINE] unknown function {'.'.join(node.name)}", node)
     if node.user is not None:
         return _user_call(analyzer, node, node.user)
     name = node.name[0].lower()
     if is_internal(name) or (has_aggregate(name) and aggregate_function(name).internal):
-        analyzer.fail(f"[UNRESOLVED_ROUTINE] there is no function {name}", node)
+        analyzer.fail(f"[UNRESOLVED_ROUTINE] unknown function {name}", node)
     if node.within_group:
         raise Unsupported("WITHIN GROUP is not supported")
     if node.over is not None:

@@ -55,7 +55,7 @@ def binary(analyzer: ExpressionAnalyzer, node: ast.BinaryLiteral) -> Expr:
 
 
 @EXPRESSIONS.handles(ast.TypedLiteral)
-def typed(analyzer: ExpressionAnalyzer, node: ast.TypedLiteral) -> Expr:
+def typed_literal(analyzer: ExpressionAnalyzer, node: ast.TypedLiteral) -> Expr:
     """``DATE '2020-01-31'`` and ``TIMESTAMP '...'``: a cast of the string."""
     zone = analyzer.facts.time_zone
     targets = {"date": t.DATE, "timestamp": t.timestamp(zone), "timestamp_ntz": t.TIMESTAMP_NTZ}

@@ -134,7 +134,7 @@ def _lineage(analyzer: ExpressionAnalyzer, value: Expr) -> str | None:
 def _fail_unknown(analyzer: ExpressionAnalyzer, node: ast.Name) -> NoReturn:
     scope, name = analyzer.scope, ".".join(node.parts)
     raise SqlError(
-        f"[UNRESOLVED_COLUMN.WITH{'' if scope.visible else 'OUT'}_SUGGESTION] there is no column "
+        f"[UNRESOLVED_COLUMN.WITH{'' if scope.visible else 'OUT'}_SUGGESTION] unknown column "
         f"{name}{did_you_mean(name, scope.names())}; the columns are {scope.candidates()}",
         analyzer.sql,
         node.pos if node.pos >= 0 else None,

@@ -229,7 +229,7 @@ def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
                 analyzer.fail(f"{form.name} stands in the select list and after GROUP BY, not here", node)
             return column
         case TryFunction():
-            return analyzer.call(form.of, *analyzer.arguments(node), mode=EvalMode.TRY)
+            return analyzer.call(form.wrapped, *analyzer.arguments(node), mode=EvalMode.TRY)
         case SessionValue():
             if node.arguments:
                 analyzer.fail(no_such_function(form.name), node)
@@ -254,4 +254,4 @@ def _cast_function(analyzer: ExpressionAnalyzer, type_name: str, node: ast.Call)
 def no_such_function(name: str) -> str:
     """The error message for a function that SQL or the engine does not have."""
     nearest = did_you_mean(name, (known for known in registered_names() if not is_internal(known)))
-    return f"[UNRESOLVED_ROUTINE] there is no function {name}, or the engine does not have it{nearest}"
+    return f"[UNRESOLVED_ROUTINE] unknown function {name}, or the engine does not have it{nearest}"

@@ -78,7 +78,7 @@ def _window_spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec
     assert isinstance(node.over, ast.WindowName)
     spec = analyzer.named_windows.get(node.over.name)
     if spec is None:
-        analyzer.fail(f"[MISSING_WINDOW_SPECIFICATION] there is no window {node.over.name}", node.over)
+        analyzer.fail(f"[MISSING_WINDOW_SPECIFICATION] unknown window {node.over.name}", node.over)
     return spec
 
 

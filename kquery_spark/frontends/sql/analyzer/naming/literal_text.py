@@ -56,7 +56,7 @@ def binary(writer: NameWriter, node: ast.BinaryLiteral) -> str:
 
 
 @PRINTERS.handles(ast.TypedLiteral)
-def typed(writer: NameWriter, node: ast.TypedLiteral) -> str:
+def typed_literal(writer: NameWriter, node: ast.TypedLiteral) -> str:
     """``DATE '2020-01-31'``."""
     return f"{node.type.upper()} '{_moment_text(node)}'"
 

@@ -115,7 +115,7 @@ class SelectAnalyzer:
         condition = analyzer.condition(node, "QUALIFY")
         if not any(contains(e, _is_window) for e in (condition, *(i.expr for i in items))):
             self._queries.fail(
-                "[QUALIFY_REQUIRES_WINDOW_FUNCTION] there is no window function, neither here nor in the select list",
+                "[QUALIFY_REQUIRES_WINDOW_FUNCTION] QUALIFY needs a window function, here or in the select list",
                 node,
             )
         return condition

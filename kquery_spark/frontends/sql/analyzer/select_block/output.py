@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kquery_spark.expr import Column, Expr, Literal, Named, SortKey, columns_of
-from kquery_spark.frontends.sql.analyzer.scope import Names, ResolvedRelation, Scope, ScopeColumn
+from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block.context import SelectContext, SelectItem
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Aggregate, LogicalPlan, Projection, Sort
 
 
@@ -41,7 +42,7 @@ def distinct_rows(plan: LogicalPlan) -> LogicalPlan:
     return Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
 
 
-def _named_outputs(names: Names, items: Sequence[SelectItem], exprs: Sequence[Expr]) -> list[Named]:
+def _named_outputs(names: UniqueNames, items: Sequence[SelectItem], exprs: Sequence[Expr]) -> list[Named]:
     """The select list with unique names; a column retains its name if that is unique."""
     outputs: list[Named] = []
     used_names: set[str] = set()

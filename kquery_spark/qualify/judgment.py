@@ -17,7 +17,7 @@ from kquery_spark.qualify.plan import PhysicalNode
 from kquery_spark.types.str_enum import StrEnum
 
 
-class Runs(StrEnum):
+class RunsOn(StrEnum):
     """Where a node would run."""
 
     ENGINE = "engine"
@@ -41,7 +41,7 @@ class JudgedNode:
     node: PhysicalNode
     depth: int
     kind: Kind
-    runs: Runs
+    runs: RunsOn
     reason: str = ""
     conditions: tuple[str, ...] = ()
     children: tuple[JudgedNode, ...] = ()
@@ -70,7 +70,9 @@ def _judged(node: PhysicalNode, consumer: str | None, depth: int, version: str) 
     below = () if node.name == "InMemoryTableScan" else node.children
     children = tuple(top for child in below for top in _judged(child, node.name, depth + 1, version))
     return (
-        JudgedNode(node, depth, kind, Runs.SPARK if reason else Runs.ENGINE, reason, conditions, children),
+        JudgedNode(
+            node, depth, kind, RunsOn.SPARK if reason else RunsOn.ENGINE, reason, conditions, children
+        ),
     )
 
 
@@ -130,34 +132,34 @@ def _without_idle_parts(top: JudgedNode, is_root: bool) -> JudgedNode:
     A part is a connected set of engine nodes. Moving rows into the engine and out again costs more than a part of scans,
     filters and projections saves, so the planner does not accelerate such parts.
     """
-    part = list(_part(top)) if top.runs is Runs.ENGINE else []
+    part = list(_part(top)) if top.runs is RunsOn.ENGINE else []
     is_idle = bool(part) and not any(node.kind in STEPS for node in part)
-    is_whole = is_root and all(node.runs is Runs.ENGINE for node in top.walk())
+    is_whole = is_root and all(node.runs is RunsOn.ENGINE for node in top.walk())
     if is_idle and not is_whole:
         return _assigned_to_spark(top)
     return replace(top, children=tuple(_below(child, top.runs) for child in top.children))
 
 
-def _below(node: JudgedNode, parent: Runs) -> JudgedNode:
+def _below(node: JudgedNode, parent: RunsOn) -> JudgedNode:
     """Process a child, which belongs to its parent's part or is the top of another part."""
-    if parent is Runs.ENGINE and node.runs is Runs.ENGINE:
+    if parent is RunsOn.ENGINE and node.runs is RunsOn.ENGINE:
         return replace(node, children=tuple(_below(child, node.runs) for child in node.children))
     return _without_idle_parts(node, is_root=False)
 
 
 def _assigned_to_spark(node: JudgedNode) -> JudgedNode:
     """Assign the nodes of an engine part to Spark; parts below it are decided separately."""
-    if node.runs is Runs.SPARK:
+    if node.runs is RunsOn.SPARK:
         return _without_idle_parts(node, is_root=False)
     children = tuple(map(_assigned_to_spark, node.children))
-    return replace(node, runs=Runs.SPARK, reason=NO_EXPENSIVE_OPERATOR, children=children)
+    return replace(node, runs=RunsOn.SPARK, reason=NO_EXPENSIVE_OPERATOR, children=children)
 
 
 def _part(node: JudgedNode) -> Iterator[JudgedNode]:
     """Yield the engine nodes that are connected to this one from above, starting with itself."""
     yield node
     for child in node.children:
-        if child.runs is Runs.ENGINE:
+        if child.runs is RunsOn.ENGINE:
             yield from _part(child)
 
 

@@ -1,0 +1,30 @@
+"""Unique column names of a query: the engine identifies a column by its name in all nodes of a plan."""
+
+from __future__ import annotations
+
+
+class UniqueNames:
+    """Generates column names that are unique in the query: ``stem``, ``stem_2``, ``stem_3`` ..."""
+
+    def __init__(self) -> None:
+        self._used_names: set[str] = set()
+        self._order: list[str] = []
+
+    def fresh(self, stem: str) -> str:
+        """``stem``, or ``stem_2`` and so on if it is used."""
+        name, count = stem, 1
+        while name in self._used_names:
+            count += 1
+            name = f"{stem}_{count}"
+        self._used_names.add(name)
+        self._order.append(name)
+        return name
+
+    def mark(self) -> int:
+        """A savepoint for ``rollback``."""
+        return len(self._order)
+
+    def rollback(self, mark: int) -> None:
+        """Release the names that were generated since the mark."""
+        self._used_names.difference_update(self._order[mark:])
+        del self._order[mark:]

@@ -1,0 +1,65 @@
+"""The columns of the page table that ``loops/parquet_pages.py`` writes, and the numbers of Parquet's enums in it.
+
+The loops and their callers share these constants. So this module does not import numba, which may not be installed. The
+enums are those of parquet.thrift of apache/parquet-format.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+KIND: Final = 0
+"""The page's type: ``DATA``, ``DICTIONARY`` or ``DATA_V2``; -1 in the row of the dictionary page if there is none."""
+VALUES: Final = 1
+"""The number of values, including NULLs."""
+BODY: Final = 2
+"""The position of the page's bytes behind its header, in the chunk."""
+SIZE: Final = 3
+"""The number of these bytes as stored."""
+RAW_SIZE: Final = 4
+"""The number of these bytes after decompression."""
+ENCODING: Final = 5
+"""The encoding of the values."""
+LEVEL_ENCODING: Final = 6
+"""The encoding of the definition levels."""
+LEVEL_BYTES: Final = 7
+"""The size of the definition levels in a page of version 2, and 0 in other pages."""
+COMPRESSED: Final = 8
+"""Whether the values are compressed."""
+HEADER_KIND: Final = 9
+"""The page type of the inner header, which must be equal to ``KIND``."""
+PAGE_FIELDS: Final = 10
+"""The number of columns."""
+
+RAW_BYTES: Final = 0
+"""Index in the totals of a chunk: the decompressed bytes of all pages."""
+COMPRESSED_PAGES: Final = 1
+"""Index in the totals of a chunk: the number of compressed data pages."""
+INDEX_PAGES: Final = 2
+"""Index in the totals of a chunk: the number of data pages that store dictionary indices."""
+TOTALS: Final = 3
+"""The number of totals."""
+
+TOO_MANY_PAGES: Final = -2
+"""The result of ``page_table`` if the table has too few rows."""
+AS_STORED: Final = 0
+"""Codec argument of ``page_table``: the chunk is not compressed."""
+SNAPPY: Final = 1
+"""Codec argument of ``page_table``: pages may consist of one literal, which is used without decompression."""
+OTHER_CODEC: Final = 2
+"""Codec argument of ``page_table``: every page has to be decompressed."""
+
+DATA: Final = 0
+"""``PageType.DATA_PAGE``."""
+DICTIONARY: Final = 2
+"""``PageType.DICTIONARY_PAGE``."""
+DATA_V2: Final = 3
+"""``PageType.DATA_PAGE_V2``."""
+PLAIN: Final = 0
+"""``Encoding.PLAIN``."""
+PLAIN_DICTIONARY: Final = 2
+"""``Encoding.PLAIN_DICTIONARY``: dictionary indices, or a plain-encoded dictionary page."""
+RLE: Final = 3
+"""``Encoding.RLE``."""
+RLE_DICTIONARY: Final = 8
+"""``Encoding.RLE_DICTIONARY``: dictionary indices."""
