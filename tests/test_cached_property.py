@@ -23,7 +23,7 @@ class Chunk:
         return [self.computed]
 
     @cached_property
-    def met(self) -> object:
+    def paired(self) -> object:
         """Pass when two threads compute this property."""
         _TWO.wait()
         return object()
@@ -41,12 +41,12 @@ def test_a_value_is_computed_once():
 def test_threads_do_not_wait_for_each_other():
     """With a lock for both objects, the first thread would wait at the barrier until it breaks."""
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda chunk: chunk.met, [Chunk(), Chunk()])
+        first, second = pool.map(lambda chunk: chunk.paired, [Chunk(), Chunk()])
     assert first is not second
 
 
 def test_threads_that_compute_one_value_get_the_same():
     chunk = Chunk()
     with ThreadPoolExecutor(2) as pool:
-        first, second = pool.map(lambda one: one.met, [chunk, chunk])
+        first, second = pool.map(lambda one: one.paired, [chunk, chunk])
     assert first is second
