@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 from pyspark.sql import DataFrame
@@ -17,6 +16,7 @@ from kquery_spark.accelerate.planning.fast_reject import cannot_gain
 from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery
+from kquery_spark.cached_property import cached_property
 from kquery_spark.logical import format_plan
 from kquery_spark.physical.operators import ScanExec
 from kquery_spark.runtime.spark.metering import Metering, StageMetrics, walk_operators

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+
+from kquery_spark.cached_property import cached_property
 
 _GAP = 28.0
 """Space between the boxes of a row."""

@@ -24,11 +24,12 @@ import subprocess
 import sys
 import threading
 import time
-from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from kquery_spark.cached_property import cached_property
 
 _READY = "ready"
 _STARTED = "started"

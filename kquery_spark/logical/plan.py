@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import PlanError
 from kquery_spark.expr import Column, Expr, columns_of
 from kquery_spark.expr.properties import can_raise

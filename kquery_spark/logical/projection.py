@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Column, Expr, Named, columns_of, substitute
 from kquery_spark.expr.properties import is_deterministic, is_pure
 from kquery_spark.logical.plan import LogicalPlan, UnaryPlan, fresh_name

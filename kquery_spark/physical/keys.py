@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import Unsupported
 from kquery_spark.kernels import integer_order
 from kquery_spark.kernels.ordered_bytes import can_order, ordered_bytes

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.logical import Scan
 from kquery_spark.logical.node_map import NodeMap

@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.bucketing import Bucketing
 from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from types import ModuleType
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.types.vector import Int64s, slots
 
 Indices = npt.NDArray[np.uint16]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split
 from kquery_spark.sources.files import constant, partition_range
 from kquery_spark.sources.text import first_lines, is_compressed

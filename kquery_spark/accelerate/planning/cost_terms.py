@@ -8,11 +8,11 @@ saves 0.2 s of decoding and pays 0.06 s for the stages.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
 from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.cached_property import cached_property
 from kquery_spark.compiler.compile import is_ordered
 from kquery_spark.config.cost import CostModel
 from kquery_spark.expr import columns_of

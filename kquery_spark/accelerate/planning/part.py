@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 from kquery_spark.accelerate.planning.import_subtrees import Position
+from kquery_spark.cached_property import cached_property
 from kquery_spark.compiler import CompiledQuery, Placement
 from kquery_spark.compiler.placement import IN_ANY_ORDER
 from kquery_spark.config.cost import CostModel

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 from pyspark.sql import DataFrame
 
 from kquery_spark.accelerate.planning.part import Part
+from kquery_spark.cached_property import cached_property
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher

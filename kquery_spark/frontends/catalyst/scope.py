@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
 
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Column, Named
 from kquery_spark.kernels.ordered_bytes import can_order

@@ -24,6 +24,7 @@ class WindowFunction:
     frame_text: the frame that Spark prints if the query has none, with ``{offset}`` for the second argument.
     offset_sign: 1 if it reads a later row at a distance, -1 for an earlier row, 0 for functions that do neither.
     cuts_groups: a filter on it needs the first rows of each group only (Catalyst's WindowGroupLimit).
+    counts_rows: its value is greater than the number of rows that sort before the row, as for RANK, but not for DENSE_RANK.
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
     """
 
@@ -40,6 +41,7 @@ class WindowFunction:
     constant_argument: int | None = None
     frame_text: str = ""
     cuts_groups: bool = False
+    counts_rows: bool = False
     offset_sign: int = 0
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
@@ -109,8 +111,8 @@ def _frame_end(name: str, aggregate: str) -> WindowFunction:
 
 
 _ENTRIES = (
-    _ranking("row_number", t.INT, "RowNumber", ONE_COLUMN, cuts_groups=True),
-    _ranking("rank", t.INT, "Rank", cuts_groups=True),
+    replace(_ranking("row_number", t.INT, "RowNumber", ONE_COLUMN, cuts_groups=True), counts_rows=True),
+    replace(_ranking("rank", t.INT, "Rank", cuts_groups=True), counts_rows=True),
     _ranking("dense_rank", t.INT, "DenseRank", cuts_groups=True),
     _ranking("percent_rank", t.DOUBLE, "PercentRank"),
     replace(_ranking("cume_dist", t.DOUBLE, "CumeDist", ONE_COLUMN), frame_text=_RANGE_TO_CURRENT),

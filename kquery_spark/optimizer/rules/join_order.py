@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import combinations, count
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Projection

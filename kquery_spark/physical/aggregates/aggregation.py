@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import AggregateCall, Expr
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.integer_order import first_rows

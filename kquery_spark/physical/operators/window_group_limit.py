@@ -10,6 +10,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
+from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.windows import arrange
@@ -18,13 +19,17 @@ from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 
 _PRUNED_BATCH_ROWS = 131_072
+# A task with a part of each group stops pruning when that many rows were looked at, and nearly all of them were kept.
+_MIN_JUDGED_ROWS = 1 << 20
+_MAX_KEPT_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class WindowGroupLimitExec(UnaryExec):
     """Implements ``logical.WindowGroupLimit``: keeps the rows with ``function() <= limit``.
 
-    A task can have only a part of a partition. It then keeps the rows that can be within the limit of the whole partition.
+    is_partial: the task has only a part of each group, and another operator limits the groups again after the exchange. It
+    keeps the rows that can be within the limit of the whole group, and may keep others.
     """
 
     child: PhysicalPlan
@@ -32,6 +37,7 @@ class WindowGroupLimitExec(UnaryExec):
     order: tuple[SortKey, ...]
     function: str
     limit: int
+    is_partial: bool = False
 
     @property
     @override
@@ -43,15 +49,25 @@ class WindowGroupLimitExec(UnaryExec):
         pruned: Batch | None = None
         waiting: list[Batch] = []
         rows = 0
-        for batch in self.child.run(task):
+        source = self.child.run(task)
+        for batch in source:
             waiting.append(batch)
             rows += batch.num_rows
+            held = 0 if pruned is None else pruned.num_rows
             # Pruning sorts the remaining rows again, so it waits for at least as many new rows.
-            if rows >= max(_PRUNED_BATCH_ROWS, 0 if pruned is None else pruned.num_rows):
+            if rows >= max(_PRUNED_BATCH_ROWS, held):
                 pruned = self._pruned([pruned, *waiting] if pruned is not None else waiting)
+                if self._is_useless(held + rows, pruned.num_rows):
+                    yield pruned
+                    yield from source
+                    return
                 waiting, rows = [], 0
         if pruned is not None or waiting:
             yield self._pruned([pruned, *waiting] if pruned is not None else waiting)
+
+    def _is_useless(self, rows: int, kept: int) -> bool:
+        """Return True if rows are better exchanged than pruned, because the groups in this task are small."""
+        return self.is_partial and rows >= _MIN_JUDGED_ROWS and kept > _MAX_KEPT_SHARE * rows
 
     def _pruned(self, batches: list[Batch]) -> Batch:
         batch = concat(self.schema, batches)
@@ -60,7 +76,9 @@ class WindowGroupLimitExec(UnaryExec):
             Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, batch.schema).run(batch)
         ]
         order = list(zip(self.order, vectors[len(self.partition) :], strict=True))
-        rows, segments = arrange(vectors[: len(self.partition)], order, batch.num_rows)
+        function = window_function(self.function)
+        leading = self.limit if function is not None and function.counts_rows else None
+        rows, segments = arrange(vectors[: len(self.partition)], order, batch.num_rows, leading)
         chosen = rows[rank_of(self.function, segments) <= self.limit]
         return batch if len(chosen) == batch.num_rows else batch.take(pa.array(np.sort(chosen)))
 

@@ -10,10 +10,11 @@ import pyarrow as pa
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import SortKey
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.sorting.sort_keys import key_columns, sort_rows
+from kquery_spark.physical.sorting.row_order import row_order
+from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.physical.spill import SpillDirectory, SpillFile
 from kquery_spark.types.batch import Batch, concat
-from kquery_spark.types.vector import Int64s, Vector
+from kquery_spark.types.vector import Int64s
 
 _SORTED_ROW_BYTES = 16  # the memory per row for its position, and the same again for each sort key
 _PIECES_IN_MEMORY = 128  # the number of pieces that fit into the memory budget, one of each run in a merge
@@ -25,13 +26,12 @@ def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) 
     if not batch.num_rows:
         return np.empty(0, np.int64)
     vectors = Program([k.expr for k in keys], batch.schema).run(batch)
-    columns: list[Int64s] = []
-    for key, vector in zip(keys, vectors, strict=True):
-        if not vector.is_scalar:
-            columns += key_columns(Vector(vector.dtype, vector.data), key.ascending, key.nulls_first)
-    if not columns:
-        return np.arange(batch.num_rows if limit is None else min(limit, batch.num_rows))
-    return sort_rows(columns, limit)
+    steps = [
+        step
+        for key, vector in zip(keys, vectors, strict=True)
+        for step in key_steps(vector, key.ascending, key.nulls_first)
+    ]
+    return row_order(steps, batch.num_rows, limit=limit).rows[:limit]
 
 
 def in_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:

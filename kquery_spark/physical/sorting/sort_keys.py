@@ -1,104 +1,123 @@
 """Converts sort keys to integers with Spark's order, including the direction and the placement of NULLs.
 
-For ``x DESC NULLS LAST`` with the values 5, NULL, 7, the key column is ``~x`` with a larger value for NULL: -6, -5, -8. Its
-ascending order is 7, 5, NULL. Several key columns are packed into one int64 if their ranges are small enough.
+For ``x DESC NULLS LAST`` with the values 5, NULL, 7, the column is ``~x`` with a larger value for NULL: -6, -5, -8. Its
+ascending order is 7, 5, NULL.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.kernels.integer_order import lexicographic_order, stable_order
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import check_key_type
-from kquery_spark.physical.sorting.text_order import text_ranks
+from kquery_spark.physical.sorting.text_order import TextOrder
 from kquery_spark.types import names as t
-from kquery_spark.types.vector import Int64s, Vector, validity
+from kquery_spark.types.vector import Int64s, Vector, decode, validity
 
 _MAX_CODE = 2**62
 _SAMPLE_ROWS = 4096
+_FEW_OF_ALL = 8
+_LOW_SIGN = np.int64(-(2**63))
 
 
-def key_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int64s]:
-    """Return int64 columns whose ascending order is the requested order of the vector.
+@dataclass(frozen=True)
+class KeyStep:
+    """Some of the int64 columns that stand for a sort key: their lexicographic order is the requested order.
 
-    There is one column; or two, a NULL flag and the values, if there are NULLs and no integer is free for them; or none if
-    all values are NULL.
+    columns: computes them for some row numbers (None: all rows). is_cheap: whether this costs less than a pass of sorting.
     """
+
+    columns: Callable[[Int64s | None], list[Int64s]]
+    is_cheap: bool
+
+
+def key_steps(vector: Vector, ascending: bool, nulls_first: bool) -> list[KeyStep]:
+    """Return the steps of a sort key. Later ones are needed only for rows that are equal in the columns of earlier ones."""
     check_key_type(vector.dtype)
-    if pa.types.is_null(vector.dtype):
+    if vector.is_scalar or pa.types.is_null(vector.dtype):
         return []
-    values = _ordered_integers(vector)
-    values = values if ascending else ~values
+    if not _mostly_different(vector):
+        is_cheap = _has_few_values(vector) if vector.is_dictionary else _has_integers(vector)
+        return [
+            KeyStep(lambda rows: _ordered_columns(_of_rows(vector, rows), ascending, nulls_first), is_cheap)
+        ]
+    text = TextOrder(vector.data, ascending)
+    steps = [KeyStep(partial(text.columns, part), is_cheap=False) for part in range(text.parts)]
+    if vector.data.null_count:
+        steps.insert(
+            0, KeyStep(lambda rows: [_null_flags(_of_rows(vector, rows), nulls_first)], is_cheap=True)
+        )
+    return steps
+
+
+def _has_few_values(dictionary: Vector) -> bool:
+    return len(dictionary.data.dictionary) * _FEW_OF_ALL <= len(dictionary.data)
+
+
+def _has_integers(vector: Vector) -> bool:
+    return not t.is_nested(vector.dtype) and vector.dtype not in (t.STRING, t.BINARY)
+
+
+def _of_rows(vector: Vector, rows: Int64s | None) -> Vector:
+    """Return a key for some rows. A dictionary that is larger than the rows is dropped."""
+    if rows is None:
+        return vector
+    data = vector.data.take(pa.array(rows))
+    if vector.is_dictionary and len(data.dictionary) > len(data):
+        data = decode(data)
+    return Vector(vector.dtype, data)
+
+
+def _ordered_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list[Int64s]:
+    """Return the columns of a key. If it has NULLs, and no integer is free for them, a NULL flag comes first."""
+    columns = _ordered_integers(vector)
+    if not ascending:
+        columns = [~column for column in columns]
     valid = validity(vector.data)
     if valid is None:
-        return [values]
-    low, high = int(values.min()), int(values.max())
-    if low > -_MAX_CODE and high < _MAX_CODE:
-        return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
-    flag = valid if nulls_first else ~valid
-    return [flag.astype(np.int64), np.where(valid, values, 0)]
+        return columns
+    if len(columns) == 1:
+        (values,) = columns
+        low, high = int(values.min()), int(values.max())
+        if low > -_MAX_CODE and high < _MAX_CODE:
+            return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
+    return [_null_flags(vector, nulls_first), *(np.where(valid, column, 0) for column in columns)]
 
 
-def _ordered_integers(vector: Vector) -> Int64s:
-    """Return integers in the order of the values: the values themselves, or their ranks."""
+def _null_flags(vector: Vector, nulls_first: bool) -> Int64s:
+    """Return 0 and 1 for NULLs and values, in the order in which they are placed."""
+    is_null = np.asarray(vector.data.is_null().to_numpy(zero_copy_only=False), np.int64)
+    return 1 - is_null if nulls_first else is_null
+
+
+def _ordered_integers(vector: Vector) -> list[Int64s]:
+    """Return integers in the order of the values: the values themselves, two halves of them, or their ranks."""
     if t.is_nested(vector.dtype):
         vector = Vector(t.BINARY, ordered_bytes(vector.data))
+    if pa.types.is_decimal128(vector.data.type):
+        return _halves(vector.data)
     values = reduce.ordered_integers(vector)
-    if values is not None:
-        return values
-    return text_ranks(vector.data) if _mostly_different(vector) else reduce.ranks(vector)[0]
+    return [reduce.ranks(vector)[0] if values is None else values]
+
+
+def _halves(data: pa.Array) -> list[Int64s]:
+    """Return the upper and the lower 64 bits of decimals. Flipping the sign of the lower ones, which are unsigned, keeps order."""
+    words = np.frombuffer(data.buffers()[1], np.int64, 2 * len(data), 16 * data.offset)
+    return [words[1::2].copy(), words[::2] ^ _LOW_SIGN]
 
 
 def _mostly_different(vector: Vector) -> bool:
     """Return True for a column of strings or binaries with few duplicates, judged by its first values.
 
-    Ranking these by prefixes (``text_ranks``) is faster than sorting a dictionary of nearly as many values.
+    Sorting these by parts (``TextOrder``) is faster than sorting a dictionary of nearly as many values.
     """
     if vector.is_dictionary or vector.dtype not in (t.STRING, t.BINARY) or len(vector.data) < _SAMPLE_ROWS:
         return False
     return bool(pc.count_distinct(vector.data.slice(0, _SAMPLE_ROWS)).as_py() > _SAMPLE_ROWS // 2)
-
-
-def packed(columns: Sequence[Int64s]) -> Int64s | None:
-    """Combine the columns to one int64 with the same order; None if the product of their ranges is too large."""
-    total = 1
-    spans = []
-    for column in columns:
-        low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
-        spans.append((low, high - low + 1))
-        total *= high - low + 1
-        if total >= _MAX_CODE:
-            return None
-    result = columns[0] - spans[0][0]
-    for column, (low, span) in zip(columns[1:], spans[1:], strict=True):
-        result *= span
-        result += column
-        result -= low
-    return result
-
-
-def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
-    """Return the row numbers in sorted order (stable); with a limit, only the first ``limit`` of them.
-
-    For a small limit, ``np.partition`` finds the candidates in linear time, and only these are sorted.
-    """
-    if not columns:
-        raise ValueError("sorting needs a key")
-    one = columns[0] if len(columns) == 1 else packed(columns)
-    keys = columns if one is None else [one]
-    if limit is not None and limit < len(keys[0]) // 8:
-        near = _near(keys[0], limit)
-        return near.take(sort_rows([k.take(near) for k in keys]))[:limit]
-    return (lexicographic_order(keys) if one is None else stable_order(one))[:limit]
-
-
-def _near(values: Int64s, limit: int) -> Int64s:
-    """Return the candidates for the first ``limit`` rows: those whose key is not greater than that of row ``limit``."""
-    bound = np.partition(values, limit)[limit] if limit else values.min()
-    return np.flatnonzero(values <= bound)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import WindowCall
 from kquery_spark.expr.windows import FrameUnit
 from kquery_spark.functions.aggregate.windows import aggregate_of

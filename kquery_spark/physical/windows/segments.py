@@ -9,7 +9,8 @@ import numpy as np
 
 from kquery_spark.expr import SortKey
 from kquery_spark.physical.keys import group_rows
-from kquery_spark.physical.sorting.sort_keys import key_columns, sort_rows
+from kquery_spark.physical.sorting.row_order import row_order
+from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.types.vector import Int64s, Vector
 
 
@@ -41,30 +42,26 @@ class Segments:
 
 
 def arrange(
-    partition: Sequence[Vector], order: Sequence[tuple[SortKey, Vector]], num_rows: int
+    partition: Sequence[Vector],
+    order: Sequence[tuple[SortKey, Vector]],
+    num_rows: int,
+    limit: int | None = None,
 ) -> tuple[Int64s, Segments]:
-    """Return the row numbers sorted by partition and order, and the segments of the rows in that order."""
+    """Return the row numbers sorted by partition and order, and the segments of the rows in that order.
+
+    limit: the number of first rows of each partition that must be in order, with their peers; None for all rows. Rows that
+    come after them may be left out.
+    """
     groups = group_rows(partition, num_rows)
-    columns: list[Int64s] = []
-    for key, vector in order:
-        if not vector.is_scalar:
-            columns += key_columns(vector, key.ascending, key.nulls_first)
-    if partition or columns:
-        rows = sort_rows(([groups.ids] if partition else []) + columns)
-    else:
-        rows = np.arange(num_rows, dtype=np.int64)
+    steps = [step for key, v in order for step in key_steps(v, key.ascending, key.nulls_first)]
+    rows, peers = row_order(steps, num_rows, groups.ids if partition else None, limit)
     ids = groups.ids[rows]
-    # A partition begins where the id changes; peers begin where the id or a sort key changes.
-    fresh = np.ones(num_rows, np.bool_)
+    fresh = np.ones(len(rows), np.bool_)
     fresh[1:] = ids[1:] != ids[:-1]
-    peers = fresh.copy()
-    for column in columns:
-        ordered = column[rows]
-        peers[1:] |= ordered[1:] != ordered[:-1]
     start, end = _runs(fresh)
     peer_start, peer_end = _runs(peers)
     numbers = np.cumsum(fresh, dtype=np.int64) - 1
-    return rows, Segments(num_rows, numbers, int(fresh.sum()), start, end, peer_start, peer_end)
+    return rows, Segments(len(rows), numbers, int(fresh.sum()), start, end, peer_start, peer_end)
 
 
 def _runs(fresh: np.ndarray) -> tuple[Int64s, Int64s]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kquery_spark.logical import Window, WindowGroupLimit
@@ -30,7 +31,7 @@ def lower_window_group_limit(planner: Planner, plan: WindowGroupLimit) -> Distri
     _check_keys(plan)
     child = planner.lower(plan.child)
     if not _is_grouped(planner, plan, child):
-        first = child.with_plan(_group_limit(child, plan))
+        first = child.with_plan(replace(_group_limit(child, plan), is_partial=True))
         child = planner.exchange_by(first, plan.partition, planner.nbytes(plan.child))
     return child.with_plan(_group_limit(child, plan))
 

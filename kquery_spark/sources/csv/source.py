@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import ExecutionError, PlanError, SourceError, Unsupported
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import DataFile, Source, Split

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
 from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release

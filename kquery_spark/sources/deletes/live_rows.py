@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from itertools import groupby
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.base import ColumnRange, PageStatistics, Split
 from kquery_spark.sources.deletes.deletion_vectors import DeletedPositions, DeletionVector
 from kquery_spark.sources.deletes.position_deletes import PositionDeletes

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.kernels import zones
 from kquery_spark.sources.base import ColumnRange, DataFile, Source, Split

@@ -7,11 +7,11 @@ whole chunk, so the page index provides the locations, if the file has one. The 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.files import local_path
 from kquery_spark.sources.parquet.footer import flat_elements

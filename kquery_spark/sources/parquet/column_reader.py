@@ -19,7 +19,7 @@ one. The caller then lets pyarrow read the chunk, which also reports damage.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -27,6 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.parquet_page_table import (
     AS_STORED,
     BODY,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import SourceError
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.dictionary_column import Indices

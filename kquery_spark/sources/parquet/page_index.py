@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from decimal import Context, Decimal
-from functools import cached_property, partial
+from functools import partial
 from struct import calcsize, unpack
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.base import ColumnRange, DataFile
 from kquery_spark.sources.input_file import shared_input
 from kquery_spark.sources.lru_cache import LruCache

@@ -13,12 +13,12 @@ from __future__ import annotations
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.kernels.parquet_page_table import DATA, DATA_V2, DICTIONARY, PLAIN, RLE, RLE_DICTIONARY
 from kquery_spark.sources.parquet.footer import MAGIC, PHYSICAL_TYPES, as_file
 from kquery_spark.sources.parquet.thrift_compact import (

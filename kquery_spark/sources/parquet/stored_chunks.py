@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import cached_property
 from typing import Any
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 
 

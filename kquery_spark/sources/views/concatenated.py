@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import ClassVar
 
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.base import ColumnRange, PageStatistics, Source, Split
 from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.fetching import Release

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.sources.hadoop.hdfs import authority_of
 from kquery_spark.sources.object_stores.connections import bucket_of, connect
 from kquery_spark.spark_bridge.hadoop.hdfs import HdfsClusters

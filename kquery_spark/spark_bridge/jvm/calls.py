@@ -13,9 +13,9 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cached_property
 from typing import Any, TypeVar
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.jvm.functions import JvmFunctions
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from functools import cached_property
 from typing import Any
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.spark_bridge.jvm.scala import ScalaApi, scala_api
 
 

@@ -11,12 +11,12 @@ import functools
 import json
 from collections import Counter
 from collections.abc import Callable, Sequence
-from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar, cast
 
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.case_json import replace_case

@@ -6,11 +6,11 @@ import pickle
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
 
+from kquery_spark.cached_property import cached_property
 from kquery_spark.config.environment import WORKER_INTERPRETER
 from kquery_spark.errors import Unsupported
 from kquery_spark.spark_bridge.plan.catalyst_plans import STAGE_FUNCTION
