@@ -84,7 +84,8 @@ class WindowGroupLimitExec(UnaryExec):
 
     @override
     def label(self) -> str:
+        stage = "partial, " if self.is_partial else ""
         return (
-            f"WindowGroupLimitExec: {self.function} <= {self.limit}, "
+            f"WindowGroupLimitExec: {stage}{self.function} <= {self.limit}, "
             f"partition=[{', '.join(map(str, self.partition))}], order=[{', '.join(map(str, self.order))}]"
         )
