@@ -45,9 +45,7 @@ def group_limits(plan: LogicalPlan) -> LogicalPlan:
 
 def _ranking(call: Expr) -> str | None:
     """Return the function of a call that ranks rows; None for other calls."""
-    if isinstance(call, WindowCall) and call.entry is not None and call.entry.cuts_groups:
-        return call.function
-    return None
+    return call.function if isinstance(call, WindowCall) and call.ranks_rows else None
 
 
 def _upper_bounds(term: Expr) -> list[tuple[str, int]]:
