@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kquery_spark.expr import SortKey
-from kquery_spark.physical.keys import group_rows
+from kquery_spark.physical.keys import encode, pack
 from kquery_spark.physical.sorting.row_order import row_order
 from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.types.vector import Int64s, Vector
@@ -60,12 +60,15 @@ def arrange(
     limit: the number of first rows of each partition that must be in order, with their peers; None for all rows. Rows that
     come after them may be left out.
     """
-    groups = group_rows(partition, num_rows)
+    # The codes need not be dense: they are sorted anyway, together with the first bits of the sort keys.
+    codes = pack([encode(v) for v in partition], num_rows).values if partition else None
     steps = [step for key, v in order for step in key_steps(v, key.ascending, key.nulls_first)]
-    rows, peers = row_order(steps, num_rows, groups.ids if partition else None, limit)
-    ids = groups.ids[rows]
-    fresh = np.ones(len(rows), np.bool_)
-    fresh[1:] = ids[1:] != ids[:-1]
+    rows, peers = row_order(steps, num_rows, codes, limit)
+    fresh = np.zeros(len(rows), np.bool_)
+    fresh[:1] = True
+    if codes is not None:
+        ordered = codes[rows]
+        fresh[1:] = ordered[1:] != ordered[:-1]
     return rows, _segments(fresh, peers)
 
 
