@@ -21,7 +21,7 @@ RULES = (
     *("subquery_to_join", "constant_folding", "associative_operators", "predicate_simplification"),
     *("unwrap_casts", "merge_projections", "remove_sorts", "outer_to_inner", "merged_aggregates"),
     *("predicate_pushdown", "join_conditions", "join_order", "late_semi_joins", "limit_pushdown"),
-    *("group_limits", "projection_pushdown", "variant_field_pruning", "top_k_bounds", "inner_to_semi"),
+    *("projection_pushdown", "variant_field_pruning", "top_k_bounds", "inner_to_semi"),
     *("common_subexpressions", "shared_aggregates"),
 )
 """The names of the optimizer's rules, in their order. A test compares them with the optimizer's list."""

@@ -15,7 +15,6 @@ from kquery_spark.logical.plan import format_schema
 from kquery_spark.optimizer.rules.associative_operators import associative_operators
 from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
-from kquery_spark.optimizer.rules.group_limits import group_limits
 from kquery_spark.optimizer.rules.inner_to_semi import inner_to_semi
 from kquery_spark.optimizer.rules.join_conditions import join_conditions
 from kquery_spark.optimizer.rules.join_order import join_order
@@ -61,8 +60,6 @@ RULES: tuple[Rule, ...] = (
     # This rule moves semi joins above inner joins that return few rows, so the order of the inner joins has to be final.
     late_semi_joins,
     limit_pushdown,
-    # After pushdown, the filter of a rank is directly above its window.
-    group_limits,
     # From here on no rule moves expressions between nodes, so the columns that each node reads are final. The next two rules
     # need the final columns and filters of the scans.
     projection_pushdown,
