@@ -157,6 +157,11 @@ class WindowCall(Expr):
         return cls(entry.name, args, derived, frame, ignore_nulls, mode)
 
     @property
+    def ranks_rows(self) -> bool:
+        """True for ROW_NUMBER, RANK, and DENSE_RANK, whose values for the first rows do not depend on later rows."""
+        return self.entry is not None and self.entry.cuts_groups
+
+    @property
     def entry(self) -> WindowFunction | None:
         """The window function; None for an aggregate."""
         return window_function(self.function)

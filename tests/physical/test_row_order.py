@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.physical.sorting import sort_keys as sort_keys_module
-from kquery_spark.physical.sorting.row_order import RowOrder, row_order
+from kquery_spark.physical.sorting.row_order import RowOrder, row_order, sorted_rows
 from kquery_spark.physical.sorting.sort_keys import KeyStep, key_steps
 from kquery_spark.types.vector import Vector
 
@@ -84,7 +84,9 @@ def test_rows_are_sorted_like_tuples(by_parts: bool, monkeypatch: pytest.MonkeyP
         )
     for seed in range(1500):
         rows, found = random_keys(Random(seed))
-        assert as_lists(row_order(steps_of(found), rows)) == expected_order(ranks_of(found, rows)), seed
+        expected = expected_order(ranks_of(found, rows))
+        assert as_lists(row_order(steps_of(found), rows)) == expected, seed
+        assert sorted_rows(steps_of(found), rows).tolist() == expected[0], seed
 
 
 def test_the_first_rows_of_groups_are_in_order() -> None:
@@ -110,7 +112,7 @@ def test_the_first_rows_of_one_group() -> None:
         random = Random(seed)
         rows, found = random_keys(random)
         limit = random.randint(0, 6)
-        actual = row_order(steps_of(found), rows, limit=limit).rows[:limit]
+        actual = sorted_rows(steps_of(found), rows, limit)
         assert actual.tolist() == expected_order(ranks_of(found, rows))[0][:limit], seed
 
 

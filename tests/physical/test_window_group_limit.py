@@ -8,12 +8,17 @@ import pytest
 from kquery_spark.expr import SortKey
 from kquery_spark.physical.operators import WindowGroupLimitExec
 from kquery_spark.physical.operators import window_group_limit as module
+from kquery_spark.physical.windows import GroupLimit
 from tests.physical.harness import c, execute, read, scan
 
 
 def limited(table: pa.Table, *, is_partial: bool) -> pa.Table:
     plan = WindowGroupLimitExec(
-        read(table), (c(scan(table), "g"),), (SortKey(c(scan(table), "v")),), "row_number", 1, is_partial
+        read(table),
+        (c(scan(table), "g"),),
+        (SortKey(c(scan(table), "v")),),
+        GroupLimit("row_number", 1),
+        is_partial,
     )
     return execute(plan, {"t": table}, rows=100)[0]
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import chain
 
+import numpy as np
 import pyarrow as pa
 from typing_extensions import override
 
@@ -18,8 +19,8 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
 from kquery_spark.physical.sorting.external_sort import sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
-from kquery_spark.physical.windows import StreamedPartition, Windowed, arrange, streamable
-from kquery_spark.types.batch import Batch, concat, cut
+from kquery_spark.physical.windows import GroupLimit, StreamedPartition, Windowed, arrange, streamable
+from kquery_spark.types.batch import Batch, concat, cut, pick
 from kquery_spark.types.vector import Vector
 
 _ARRANGED_ROW_BYTES = 32  # the memory per row for its position, partition, peers and result
@@ -33,12 +34,15 @@ class WindowExec(UnaryExec):
     2. Otherwise they are sorted by partition and order, with sorted runs on disk, and computed partition by partition.
     3. A single partition that is too large is computed in pieces (``StreamedPartition``), if all calls are ``streamable``.
        If one is not, the whole partition is held in memory.
+
+    limit: only these rows of each partition are output. All calls are rankings then, and the limit's is one of them.
     """
 
     child: PhysicalPlan
     calls: tuple[Named, ...]
     partition: tuple[Expr, ...]
     order: tuple[SortKey, ...]
+    limit: GroupLimit | None = None
 
     @property
     @override
@@ -91,7 +95,7 @@ class WindowExec(UnaryExec):
                 large.add(batch.slice(0, end))
                 if not starts:
                     continue
-                yield from large.run()
+                yield from map(self._within_limit, large.run())
                 large = None
                 batch, starts = batch.slice(end), [s - end for s in starts]
             if starts and (starts[-1] or held):
@@ -104,7 +108,7 @@ class WindowExec(UnaryExec):
                 large = self._streamed(_drained(held), row_bytes, spill, config)
                 size = 0
         if large is not None:
-            yield from large.run()
+            yield from map(self._within_limit, large.run())
         yield from cut(self.compute(concat(schema, held)), config.batch_rows)
 
     def _held_bytes(self, config: EngineConfig) -> float:
@@ -131,7 +135,10 @@ class WindowExec(UnaryExec):
         vectors = Program([*self.partition, *order], batch.schema).run(batch)
         n, parts = batch.num_rows, len(self.partition)
         partition = [_filled(v, n) for v in vectors[:parts]]
-        rows, segments = arrange(partition, list(zip(self.order, vectors[parts:], strict=True)), n)
+        keys = list(zip(self.order, vectors[parts:], strict=True))
+        find = arrange if self.limit is None else self.limit.first_rows
+        rows, segments = find(partition, keys, n)
+        n = len(rows)
         arranged = batch.take(pa.array(rows))
         arguments = [a for c in self.calls for a in c.expr.children]
         values = iter(Program([*order, *arguments], batch.schema).run(arranged))
@@ -143,9 +150,21 @@ class WindowExec(UnaryExec):
             columns.append(windowed.compute(call, [next(values) for _ in call.args]).physical(n))
         return Batch(self.schema, tuple(columns), n)
 
+    def _within_limit(self, batch: Batch) -> Batch:
+        """Drop the rows beyond the limit of a partition that was computed in pieces."""
+        if self.limit is None:
+            return batch
+        function = self.limit.function
+        (ranking, *_) = (
+            c.name for c in self.calls if isinstance(c.expr, WindowCall) and c.expr.function == function
+        )
+        ranks = batch.columns[batch.schema.get_field_index(ranking)].to_numpy()
+        return pick(batch, np.flatnonzero(ranks <= self.limit.rows))
+
     @override
     def label(self) -> str:
-        return f"WindowExec: {format_window(self.calls, self.partition, self.order)}"
+        limit = "" if self.limit is None else f"{self.limit}, "
+        return f"WindowExec: {limit}{format_window(self.calls, self.partition, self.order)}"
 
 
 def _working_bytes(nbytes: int, rows: int) -> int:

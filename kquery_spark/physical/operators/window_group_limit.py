@@ -10,23 +10,24 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
-from kquery_spark.functions.aggregate.windows import window_function
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.physical.windows import arrange
-from kquery_spark.physical.windows.functions import rank_of
+from kquery_spark.physical.windows import GroupLimit
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 
-_PRUNED_BATCH_ROWS = 131_072
+_PRUNED_BATCH_ROWS = 262_144
+_NEW_ROWS_PER_HELD_ROW = (
+    2  # pruning sorts the remaining rows again, so it waits for more new rows than it holds
+)
 # A task with a part of each group stops pruning when that many rows were looked at, and nearly all of them were kept.
-_MIN_JUDGED_ROWS = 1 << 20
-_MAX_KEPT_SHARE = 0.9
+_MIN_JUDGED_ROWS = 1 << 19
+_MAX_KEPT_SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class WindowGroupLimitExec(UnaryExec):
-    """Implements ``logical.WindowGroupLimit``: keeps the rows with ``function() <= limit``.
+    """Implements ``logical.WindowGroupLimit`` where no WindowExec does.
 
     is_partial: the task has only a part of each group, and another operator limits the groups again after the exchange. It
     keeps the rows that can be within the limit of the whole group, and may keep others.
@@ -35,8 +36,7 @@ class WindowGroupLimitExec(UnaryExec):
     child: PhysicalPlan
     partition: tuple[Expr, ...]
     order: tuple[SortKey, ...]
-    function: str
-    limit: int
+    limit: GroupLimit
     is_partial: bool = False
 
     @property
@@ -54,8 +54,7 @@ class WindowGroupLimitExec(UnaryExec):
             waiting.append(batch)
             rows += batch.num_rows
             held = 0 if pruned is None else pruned.num_rows
-            # Pruning sorts the remaining rows again, so it waits for at least as many new rows.
-            if rows >= max(_PRUNED_BATCH_ROWS, held):
+            if rows >= max(_PRUNED_BATCH_ROWS, _NEW_ROWS_PER_HELD_ROW * held):
                 pruned = self._pruned([pruned, *waiting] if pruned is not None else waiting)
                 if self._is_useless(held + rows, pruned.num_rows):
                     yield pruned
@@ -76,15 +75,13 @@ class WindowGroupLimitExec(UnaryExec):
             Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, batch.schema).run(batch)
         ]
         order = list(zip(self.order, vectors[len(self.partition) :], strict=True))
-        function = window_function(self.function)
-        leading = self.limit if function is not None and function.counts_rows else None
-        rows, segments = arrange(vectors[: len(self.partition)], order, batch.num_rows, leading)
-        chosen = rows[rank_of(self.function, segments) <= self.limit]
-        return batch if len(chosen) == batch.num_rows else batch.take(pa.array(np.sort(chosen)))
+        rows, _ = self.limit.first_rows(vectors[: len(self.partition)], order, batch.num_rows)
+        return batch if len(rows) == batch.num_rows else batch.take(pa.array(np.sort(rows)))
 
     @override
     def label(self) -> str:
+        stage = "partial, " if self.is_partial else ""
         return (
-            f"WindowGroupLimitExec: {self.function} <= {self.limit}, "
+            f"WindowGroupLimitExec: {stage}{self.limit}, "
             f"partition=[{', '.join(map(str, self.partition))}], order=[{', '.join(map(str, self.order))}]"
         )

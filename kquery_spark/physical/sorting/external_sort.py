@@ -10,7 +10,7 @@ import pyarrow as pa
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.expr import SortKey
 from kquery_spark.physical.expr import Program
-from kquery_spark.physical.sorting.row_order import row_order
+from kquery_spark.physical.sorting.row_order import sorted_rows
 from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.physical.spill import SpillDirectory, SpillFile
 from kquery_spark.types.batch import Batch, concat
@@ -31,7 +31,7 @@ def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) 
         for key, vector in zip(keys, vectors, strict=True)
         for step in key_steps(vector, key.ascending, key.nulls_first)
     ]
-    return row_order(steps, batch.num_rows, limit=limit).rows[:limit]
+    return sorted_rows(steps, batch.num_rows, limit)
 
 
 def in_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:

@@ -35,6 +35,13 @@ class RowOrder(NamedTuple):
     is_new: npt.NDArray[np.bool_]
 
 
+def sorted_rows(steps: Sequence[KeyStep], num_rows: int, limit: int | None = None) -> Int64s:
+    """Return the row numbers sorted by the columns of the steps; with a limit, only the first ones."""
+    order = _Refinement(num_rows, None, limit, marks_ties=False)
+    order.run(list(steps))
+    return order.rows[:limit]
+
+
 def row_order(
     steps: Sequence[KeyStep], num_rows: int, groups: Int64s | None = None, limit: int | None = None
 ) -> RowOrder:
@@ -43,7 +50,7 @@ def row_order(
     groups: the number of each row's group; None for one group. limit: the number of leading rows of each group that must be
     in order. The other rows of a group follow in any order, and may seem to be equal. For one group they can be left out.
     """
-    order = _Refinement(num_rows, groups, limit)
+    order = _Refinement(num_rows, groups, limit, marks_ties=True)
     order.run(list(steps))
     return RowOrder(order.rows, order.is_new)
 
@@ -56,12 +63,14 @@ class _Refinement:
     _columns: key columns that were computed for them, but did not fit into a lead yet.
     """
 
-    def __init__(self, num_rows: int, groups: Int64s | None, limit: int | None) -> None:
+    def __init__(self, num_rows: int, groups: Int64s | None, limit: int | None, *, marks_ties: bool) -> None:
         self.rows: Int64s = np.arange(num_rows, dtype=np.int64)
         self.is_new = np.zeros(num_rows, np.bool_)
         self.is_new[:1] = True
+        self._num_rows = num_rows
         self._groups = groups
         self._limit = limit
+        self._marks_ties = marks_ties
         self._at: Int64s = np.arange(num_rows, dtype=np.int64)
         self._runs = np.zeros(num_rows, np.int64) if groups is None else groups
         self._columns: list[Int64s] = []
@@ -74,8 +83,12 @@ class _Refinement:
             lead = self._lead(steps)
             if self._is_first and self._groups is None and self._limit is not None:
                 lead = self._candidates(lead, self._limit)
-            self._sort(lead)
+            order = self._sort(lead)
             self._is_first = False
+            if steps or self._columns or self._marks_ties:
+                self._keep_ties(lead, order)
+            else:
+                return
 
     def _lead(self, steps: list[KeyStep]) -> Int64s:
         """Pack the run and the next columns into one integer per row to sort. Takes the steps that it used off the list.
@@ -100,7 +113,7 @@ class _Refinement:
             if span * width <= room:
                 self._columns.pop(0)
                 if width > 1:
-                    lead = lead * width + offsets.view(np.int64)
+                    lead = offsets.view(np.int64) if span == 1 else lead * width + offsets.view(np.int64)
                     span *= width
                 continue
             # Sort by the high bits now, and by the low bits in the next pass if rows are still tied.
@@ -127,13 +140,18 @@ class _Refinement:
         self.is_new = self.is_new[: len(self.rows)]
         return lead.take(self.rows)
 
-    def _sort(self, lead: Int64s) -> None:
-        """Sort the rows at ``_at`` by the lead, and keep those that are still tied."""
-        at, order = self._at, stable_order(lead)
-        if self._is_first:
-            self.rows = self.rows.take(order)
+    def _sort(self, lead: Int64s) -> Int64s:
+        """Sort the rows at ``_at`` by the lead. Returns their order."""
+        order = stable_order(lead)
+        if self._is_first:  # the rows are ascending, and without candidates they are 0, 1, 2, ...
+            self.rows = order if len(order) == self._num_rows else self.rows.take(order)
         else:
-            self.rows[at] = self.rows[at].take(order)
+            self.rows[self._at] = self.rows[self._at].take(order)
+        return order
+
+    def _keep_ties(self, lead: Int64s, order: Int64s) -> None:
+        """Mark the starts of runs of ties, and keep the positions of rows that are tied. order: the order of the lead."""
+        at = self._at
         starts = run_starts(lead.take(order))
         self.is_new[at.take(starts)] = True
         lengths = np.diff(starts, append=len(at))

@@ -108,7 +108,10 @@ def _ordered_integers(vector: Vector) -> list[Int64s]:
 
 
 def _halves(data: pa.Array) -> list[Int64s]:
-    """Return the upper and the lower 64 bits of decimals. Flipping the sign of the lower ones, which are unsigned, keeps order."""
+    """Return the upper and the lower 64 bits of decimals.
+
+    The lower bits are unsigned. With their sign flipped, the order of signed integers is that of unsigned ones.
+    """
     words = np.frombuffer(data.buffers()[1], np.int64, 2 * len(data), 16 * data.offset)
     return [words[1::2].copy(), words[::2] ^ _LOW_SIGN]
 

@@ -1,7 +1,8 @@
 """Window functions over sorted partitions, vectorized with numpy: segments, frames, and the functions over them."""
 
 from kquery_spark.physical.windows.functions import Windowed
+from kquery_spark.physical.windows.group_limit import GroupLimit
 from kquery_spark.physical.windows.segments import Segments, arrange
 from kquery_spark.physical.windows.streamed import StreamedPartition, streamable
 
-__all__ = ["Segments", "StreamedPartition", "Windowed", "arrange", "streamable"]
+__all__ = ["GroupLimit", "Segments", "StreamedPartition", "Windowed", "arrange", "streamable"]

@@ -6,12 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from kquery_spark.expr import SortKey
-from kquery_spark.physical.keys import group_rows
+from kquery_spark.physical.keys import encode, pack
 from kquery_spark.physical.sorting.row_order import row_order
 from kquery_spark.physical.sorting.sort_keys import key_steps
 from kquery_spark.types.vector import Int64s, Vector
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -35,6 +38,11 @@ class Segments:
         """The row numbers."""
         return np.arange(self.num_rows, dtype=np.int64)
 
+    def of_first_rows(self, mask: Flags) -> Segments:
+        """Return the segments of the rows for which the mask is True, which are the first rows of each partition."""
+        rows = self.rows
+        return _segments((self.start == rows)[mask], (self.peer_start == rows)[mask])
+
     @property
     def firsts(self) -> Int64s:
         """The first row of each partition."""
@@ -52,19 +60,27 @@ def arrange(
     limit: the number of first rows of each partition that must be in order, with their peers; None for all rows. Rows that
     come after them may be left out.
     """
-    groups = group_rows(partition, num_rows)
+    # The codes need not be dense: they are sorted anyway, together with the first bits of the sort keys.
+    codes = pack([encode(v) for v in partition], num_rows).values if partition else None
     steps = [step for key, v in order for step in key_steps(v, key.ascending, key.nulls_first)]
-    rows, peers = row_order(steps, num_rows, groups.ids if partition else None, limit)
-    ids = groups.ids[rows]
-    fresh = np.ones(len(rows), np.bool_)
-    fresh[1:] = ids[1:] != ids[:-1]
+    rows, peers = row_order(steps, num_rows, codes, limit)
+    fresh = np.zeros(len(rows), np.bool_)
+    fresh[:1] = True
+    if codes is not None:
+        ordered = codes[rows]
+        fresh[1:] = ordered[1:] != ordered[:-1]
+    return rows, _segments(fresh, peers)
+
+
+def _segments(fresh: Flags, peers: Flags) -> Segments:
+    """Return the segments of rows. fresh, peers: True where a partition or peers begin."""
     start, end = _runs(fresh)
     peer_start, peer_end = _runs(peers)
     numbers = np.cumsum(fresh, dtype=np.int64) - 1
-    return rows, Segments(len(rows), numbers, int(fresh.sum()), start, end, peer_start, peer_end)
+    return Segments(len(fresh), numbers, int(fresh.sum()), start, end, peer_start, peer_end)
 
 
-def _runs(fresh: np.ndarray) -> tuple[Int64s, Int64s]:
+def _runs(fresh: Flags) -> tuple[Int64s, Int64s]:
     """Return the start and the end of each row's run. fresh: True for the first row of each run."""
     starts = np.flatnonzero(fresh)
     lengths = np.diff(np.append(starts, len(fresh)))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from kquery_spark.expr import WindowCall
 from kquery_spark.logical import Window, WindowGroupLimit
 from kquery_spark.physical.keys import check_key_type
 from kquery_spark.physical.operators import WindowExec, WindowGroupLimitExec
+from kquery_spark.physical.windows import GroupLimit
 from kquery_spark.planner.distribution import DistributedPlan, Distribution
 from kquery_spark.planner.lowering.registry import lowers
 
@@ -17,12 +18,28 @@ if TYPE_CHECKING:
 
 @lowers(Window)
 def lower_window(planner: Planner, plan: Window) -> DistributedPlan:
-    """Compute the window in tasks that have complete partitions."""
+    """Compute the window in tasks that have complete partitions. A limit of the groups becomes part of the operator."""
     _check_keys(plan)
-    child = planner.lower(plan.child)
-    if not _is_grouped(planner, plan, child):
+    limit = _limit_below(plan)
+    node = plan if limit is None else limit
+    child = planner.lower(node.child)
+    if not _is_grouped(planner, node, child):
+        if limit is not None:
+            child = child.with_plan(_group_limit(child, limit, is_partial=True))
         child = planner.exchange_by(child, plan.partition, planner.nbytes(plan.child))
-    return child.with_plan(WindowExec(child.plan, plan.calls, plan.partition, plan.order))
+    group_limit = None if limit is None else GroupLimit(limit.function, limit.limit)
+    return child.with_plan(WindowExec(child.plan, plan.calls, plan.partition, plan.order, group_limit))
+
+
+def _limit_below(plan: Window) -> WindowGroupLimit | None:
+    """Return the limit directly below a window that computes the same ranking, and nothing else than rankings."""
+    limit = plan.child
+    if not isinstance(limit, WindowGroupLimit):
+        return None
+    if (limit.partition, limit.order) != (plan.partition, plan.order):
+        return None
+    rankings = [c.expr.function for c in plan.calls if isinstance(c.expr, WindowCall) and c.expr.ranks_rows]
+    return limit if len(rankings) == len(plan.calls) and limit.function in rankings else None
 
 
 @lowers(WindowGroupLimit)
@@ -31,7 +48,7 @@ def lower_window_group_limit(planner: Planner, plan: WindowGroupLimit) -> Distri
     _check_keys(plan)
     child = planner.lower(plan.child)
     if not _is_grouped(planner, plan, child):
-        first = child.with_plan(replace(_group_limit(child, plan), is_partial=True))
+        first = child.with_plan(_group_limit(child, plan, is_partial=True))
         child = planner.exchange_by(first, plan.partition, planner.nbytes(plan.child))
     return child.with_plan(_group_limit(child, plan))
 
@@ -43,8 +60,11 @@ def _is_grouped(planner: Planner, plan: Window | WindowGroupLimit, child: Distri
     return child.groups_by(plan.partition)
 
 
-def _group_limit(child: DistributedPlan, plan: WindowGroupLimit) -> WindowGroupLimitExec:
-    return WindowGroupLimitExec(child.plan, plan.partition, plan.order, plan.function, plan.limit)
+def _group_limit(
+    child: DistributedPlan, plan: WindowGroupLimit, *, is_partial: bool = False
+) -> WindowGroupLimitExec:
+    limit = GroupLimit(plan.function, plan.limit)
+    return WindowGroupLimitExec(child.plan, plan.partition, plan.order, limit, is_partial)
 
 
 def _check_keys(plan: Window | WindowGroupLimit) -> None:
