@@ -121,6 +121,7 @@ register_internal(
         _make,
         accept(t.YEAR_MONTH, t.INT, t.INT),
         catalyst=("MakeYMInterval",),
+        makes_months=True,
         arity=(2, 2),
         raises=ALWAYS_RAISES,
         coerce=cast_to(t.INT),
