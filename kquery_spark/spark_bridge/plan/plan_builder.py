@@ -46,15 +46,6 @@ class PlanBuilder:
         """Return whether Spark considers an expression deterministic."""
         return bool(self._facts.jvm_object(node).deterministic())
 
-    def merged(self, call: CatalystNode, value: Any) -> Any:
-        """The aggregate that merges partial results of a call: min, max or sum; for counts, 0 if there are none."""
-        jvm, function = self._jvm, self._facts.jvm_object(call).aggregateFunction()
-        if call.children[0].cls != "Count":
-            return function.withNewChildren(jvm.sequence([value])).toAggregateExpression()
-        total = jvm.new(f"{_EXPRESSIONS}aggregate.Sum", value).toAggregateExpression()
-        zero = jvm.call(f"{_EXPRESSIONS}Literal$", "default", jvm.data_type("long"))
-        return jvm.new(f"{_EXPRESSIONS}Coalesce", jvm.sequence([total, zero]))
-
     def filter(self, terms: Sequence[Any], child: Any) -> Any:
         """A Filter that evaluates the terms in this order."""
         return self._jvm.new(f"{_PLANS}Filter", self._conjunction(terms), child)
