@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any, Literal, Protocol, TypeVar, cast
 
@@ -21,9 +21,9 @@ from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.case_json import replace_case
 from kquery_spark.spark_bridge.plan.expected_rows import UNKNOWN_ROWS, expected_rows
+from kquery_spark.spark_bridge.plan.internal_values import few_elements, internal_value
 from kquery_spark.spark_bridge.plan.literal_values import from_text
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, parse_expression, parse_plan
-from kquery_spark.spark_bridge.plan.spark_types import is_year_month
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 
 EvalModeName = Literal["ANSI", "TRY", "LEGACY"]
@@ -36,7 +36,6 @@ _CONTEXT_PREFIX = "NumericEvalContext("
 _ENUM = "scala.Enumeration$Value toString"
 _DATA_TYPE = "org.apache.spark.sql.types.DataType"
 _DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
-_MAX_CONSTANT_ELEMENTS = 1000
 
 # Classes with an evaluation mode, and the common superclass through which the modes of all of them are read at once.
 _FAMILIES: dict[str, str] = {
@@ -239,12 +238,12 @@ class FactFetcher(Facts):
     @_declines_on_error
     @override
     def patterns(self, node: CatalystNode) -> list[str | None]:
-        return [_internal(value, "string") for value in _check_few_elements(self.jvm_object(node).patterns())]
+        return [internal_value(value, "string") for value in few_elements(self.jvm_object(node).patterns())]
 
     @_declines_on_error
     @override
     def literal_value(self, node: CatalystNode) -> Any:
-        return _internal(self.jvm_object(node).value(), node["dataType"])
+        return internal_value(self.jvm_object(node).value(), node["dataType"])
 
     @_declines_on_error
     @override
@@ -370,87 +369,3 @@ def _context_getter(jvm: Jvm, family: str) -> Any:
     if jvm.has_method(family, "evalContext"):
         return jvm.getter(family, "evalContext", f"{_CONTEXT} toString")
     return jvm.getter(family, "evalMode", _ENUM)
-
-
-def _check_few_elements(sequence: Any) -> Sequence[Any]:
-    count = sequence.length()
-    if count > _MAX_CONSTANT_ELEMENTS:
-        raise Unsupported(f"a constant of {count} elements is not supported")
-    return [sequence.apply(i) for i in range(count)]
-
-
-def _internal(value: Any, spark: Any) -> Any:
-    """Convert a Catalyst value to a Python value: UTF-8 strings, decimals, and arrays, maps and rows by their elements."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if isinstance(spark, dict):
-        return _internal_nested(value, spark)
-    if spark == "string":
-        try:
-            return bytes(value.getBytes()).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise Unsupported("a string value is not valid UTF-8") from error
-    if isinstance(spark, str) and spark.startswith("decimal"):
-        return from_text(value.toString(), pa.decimal128(38, 0))
-    raise Unsupported(f"a constant of type {spark} cannot be read")
-
-
-def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
-    # ``get`` requires Spark's DataType objects; the typed getters of SpecializedGetters do not.
-    kind = spark["type"]
-    if kind == "array":
-        return [internal_element(value, i, spark["elementType"]) for i in range(_size(value))]
-    if kind == "map":
-        keys, items = value.keyArray(), value.valueArray()
-        return [
-            (internal_element(keys, i, spark["keyType"]), internal_element(items, i, spark["valueType"]))
-            for i in range(_size(keys))
-        ]
-    if kind == "struct":
-        return [internal_element(value, i, field["type"]) for i, field in enumerate(spark["fields"])]
-    raise Unsupported(f"a constant of type {kind} cannot be read")
-
-
-def _size(array: Any) -> int:
-    count: int = array.numElements()
-    if count > _MAX_CONSTANT_ELEMENTS:
-        raise Unsupported(f"a constant of {count} elements is not supported")
-    return count
-
-
-_GETTERS = {
-    "boolean": "getBoolean",
-    "byte": "getByte",
-    "short": "getShort",
-    "integer": "getInt",
-    "date": "getInt",
-    "long": "getLong",
-    "timestamp": "getLong",
-    "timestamp_ntz": "getLong",
-    "float": "getFloat",
-    "double": "getDouble",
-    "string": "getUTF8String",
-    "binary": "getBinary",
-    "array": "getArray",
-    "map": "getMap",
-}
-
-
-def internal_element(owner: Any, i: int, spark: Any) -> Any:
-    """The Python value of an element of a Catalyst row or array."""
-    if owner.isNullAt(i):
-        return None
-    kind = spark["type"] if isinstance(spark, dict) else spark
-    if kind == "struct":
-        return _internal(owner.getStruct(i, len(spark["fields"])), spark)
-    if kind.startswith("decimal"):
-        precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
-        return _internal(owner.getDecimal(i, int(precision), int(scale)), kind)
-    if kind.startswith("interval "):
-        return owner.getInt(i) if is_year_month(kind) else owner.getLong(i)
-    getter = _GETTERS.get(kind)
-    if getter is None:
-        raise Unsupported(f"a constant of type {kind} cannot be read")
-    return _internal(getattr(owner, getter)(i), spark)

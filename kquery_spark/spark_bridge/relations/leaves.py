@@ -18,8 +18,9 @@ from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.internal_values import internal_element
 from kquery_spark.spark_bridge.plan.literal_values import array_of_strings, array_of_values
-from kquery_spark.spark_bridge.plan.plan_facts import Facts, internal_element
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema, has_coarse_times
 from kquery_spark.spark_bridge.relations import delta

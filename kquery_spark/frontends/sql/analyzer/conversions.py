@@ -14,7 +14,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.math.arithmetic import mode_for_types
+from kquery_spark.functions.math.overflow import mode_for_types
 from kquery_spark.functions.registry import (
     ArgumentTypeError,
     Coercion,
