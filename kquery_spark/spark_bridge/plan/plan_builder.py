@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from kquery_spark.spark_bridge.jvm.calls import Jvm
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
@@ -19,7 +19,7 @@ _AGGREGATE_FIELDS = 3  # the number of fields in all releases; later ones also h
 class PlanBuilder:
     """Builds JVM nodes from the nodes and expressions of one plan; ``facts`` looks up their JVM objects."""
 
-    def __init__(self, jvm: Jvm, facts: FactFetcher) -> None:
+    def __init__(self, jvm: Jvm, facts: Facts) -> None:
         self._jvm = jvm
         self._facts = facts
 

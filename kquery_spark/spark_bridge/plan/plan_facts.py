@@ -12,10 +12,9 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, TypeVar, cast
 
 import pyarrow as pa
-from typing_extensions import override
 
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.spark_bridge.jvm.calls import Jvm
@@ -46,64 +45,6 @@ _FAMILIES: dict[str, str] = {
     ("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod"),
     f"{_EXPRESSIONS}BinaryArithmetic",
 )
-
-
-class Facts(Protocol):
-    """Facts about a plan's nodes that are not in its JSON. All methods raise Unsupported if a fact cannot be read."""
-
-    def eval_mode(self, node: CatalystNode) -> EvalModeName:
-        """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
-
-    def allows_precision_loss(self, node: CatalystNode) -> bool:
-        """True if decimal arithmetic may lose decimal places; also in releases that use a session setting instead."""
-
-    def follow_zone(self, name: str) -> None:
-        """Make the engine use the rules of Spark's JVM for a time zone."""
-
-    def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
-        """The internal values of an InSet over values of this type, None for NULL."""
-
-    def writes_nulls(self, node: CatalystNode) -> bool:
-        """Return whether TO_JSON writes NULL fields, as it does for columns with a default; node: its evaluator."""
-
-    def escape_char(self, node: CatalystNode) -> str:
-        """The escape character of Like (or ILike)."""
-
-    def patterns(self, node: CatalystNode) -> list[str | None]:
-        """The patterns of LikeAll, LikeAny and their negations."""
-
-    def literal_value(self, node: CatalystNode) -> Any:
-        """The internal value of a Literal."""
-
-    def has_options(self, node: CatalystNode) -> bool:
-        """Return whether the options of JsonToStructs (or another class with ``options``) are not empty."""
-
-    def options(self, node: CatalystNode) -> dict[str, str]:
-        """The options of CsvToStructs (or another class with ``options``)."""
-
-    def integers(self, node: CatalystNode, field: str) -> list[int]:
-        """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
-
-    def strings(self, node: CatalystNode, field: str) -> list[str]:
-        """A field that is a ``Seq[String]``, which the JSON prints as one truncated string."""
-
-    def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
-        """A field that is a ``Seq`` of internal values of a type, None for NULL."""
-
-    def output(self, node: CatalystNode) -> list[CatalystNode]:
-        """Return the output attributes of a plan node, for nodes whose constructor does not contain them."""
-
-    def data_type(self, node: CatalystNode) -> Any:
-        """The JSON of the type of an expression whose own JSON does not contain it."""
-
-    def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
-        """The projections of an Expand, which the JSON contains only if they are Scala lists."""
-
-    def rows(self, node: CatalystNode) -> float:
-        """Estimate the number of rows of a plan node from Spark's statistics."""
-
-    def jvm_object(self, node: CatalystNode) -> Any:
-        """Return the py4j object of a node: a relation to inspect, or a subtree that Spark runs."""
 
 
 class _PlanIndex:
@@ -146,9 +87,10 @@ def _declines_on_error(method: _F) -> _F:
     return cast(_F, fetch)
 
 
-class FactFetcher(Facts):
-    """Reads facts of a plan from the JVM object whose JSON was parsed.
+class Facts:
+    """Reads facts about a plan's nodes from the JVM object whose JSON was parsed.
 
+    All methods that read a fact raise Unsupported if it cannot be read.
     It must be the same object, because each call of ``optimizedPlan`` may create a new plan with other expression ids.
     """
 
@@ -169,20 +111,20 @@ class FactFetcher(Facts):
         return self._tree
 
     @_declines_on_error
-    @override
     def eval_mode(self, node: CatalystNode) -> EvalModeName:
+        """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
         mode = self._eval_context(node).partition(",")[0]
         if mode in ("ANSI", "TRY", "LEGACY"):
             return cast(EvalModeName, mode)
         raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
 
     @_declines_on_error
-    @override
     def allows_precision_loss(self, node: CatalystNode) -> bool:
+        """True if decimal arithmetic may lose decimal places; also in releases that use a session setting instead."""
         return self._eval_context(node).partition(",")[2] != "false"
 
-    @override
     def follow_zone(self, name: str) -> None:
+        """Make the engine use the rules of Spark's JVM for a time zone."""
         follow_zone(self._jvm, name)
 
     def _eval_context(self, node: CatalystNode) -> str:
@@ -212,8 +154,8 @@ class FactFetcher(Facts):
         return context.removeprefix(_CONTEXT_PREFIX).removesuffix(")")
 
     @_declines_on_error
-    @override
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
+        """The internal values of an InSet over values of this type, None for NULL."""
         if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
             raise Unsupported(f"a long IN list of type {arrow} is not supported")
         values = self.jvm_object(node).hset().toIndexedSeq()
@@ -225,49 +167,49 @@ class FactFetcher(Facts):
         return [*internal, None] if has_null else internal
 
     @_declines_on_error
-    @override
     def writes_nulls(self, node: CatalystNode) -> bool:
+        """Return whether TO_JSON writes NULL fields, as it does for columns with a default; node: its evaluator."""
         schema = self.jvm_object(node).value().inputSchema()
         return _DEFAULT in self._jvm.text(schema, _DATA_TYPE, "json")
 
     @_declines_on_error
-    @override
     def escape_char(self, node: CatalystNode) -> str:
+        """The escape character of Like (or ILike)."""
         return str(self.jvm_object(node).escapeChar())
 
     @_declines_on_error
-    @override
     def patterns(self, node: CatalystNode) -> list[str | None]:
+        """The patterns of LikeAll, LikeAny and their negations."""
         return [internal_value(value, "string") for value in few_elements(self.jvm_object(node).patterns())]
 
     @_declines_on_error
-    @override
     def literal_value(self, node: CatalystNode) -> Any:
+        """The internal value of a Literal."""
         return internal_value(self.jvm_object(node).value(), node["dataType"])
 
     @_declines_on_error
-    @override
     def has_options(self, node: CatalystNode) -> bool:
+        """Return whether the options of JsonToStructs (or another class with ``options``) are not empty."""
         return not self.jvm_object(node).options().isEmpty()
 
     @_declines_on_error
-    @override
     def options(self, node: CatalystNode) -> dict[str, str]:
+        """The options of CsvToStructs (or another class with ``options``)."""
         return self._jvm.java_map(self.jvm_object(node).options())
 
     @_declines_on_error
-    @override
     def integers(self, node: CatalystNode, field: str) -> list[int]:
+        """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
         return [int(text) for text in self._jvm.strings(getattr(self.jvm_object(node), field)())]
 
     @_declines_on_error
-    @override
     def strings(self, node: CatalystNode, field: str) -> list[str]:
+        """A field that is a ``Seq[String]``, which the JSON prints as one truncated string."""
         return self._jvm.strings(getattr(self.jvm_object(node), field)())
 
     @_declines_on_error
-    @override
     def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
+        """A field that is a ``Seq`` of internal values of a type, None for NULL."""
         values = getattr(self.jvm_object(node), field)()
         strings = self._jvm.strings(values)
         has_null = bool(values.contains(None))
@@ -276,18 +218,18 @@ class FactFetcher(Facts):
         return [None if has_null and text == "null" else from_text(text, arrow) for text in strings]
 
     @_declines_on_error
-    @override
     def output(self, node: CatalystNode) -> list[CatalystNode]:
+        """Return the output attributes of a plan node, for nodes whose constructor does not contain them."""
         return parsed_expressions(self.jvm_object(node).output().toIndexedSeq(), self._jvm)
 
     @_declines_on_error
-    @override
     def data_type(self, node: CatalystNode) -> Any:
+        """The JSON of the type of an expression whose own JSON does not contain it."""
         return json.loads(self.jvm_object(node).dataType().json())
 
     @_declines_on_error
-    @override
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
+        """The projections of an Expand, which the JSON contains only if they are Scala lists."""
         rows = self.jvm_object(node).projections()
         expressions = iter(
             parsed_expressions(
@@ -297,8 +239,8 @@ class FactFetcher(Facts):
         widths = [int(n) for n in self._jvm.strings(self._jvm.map_sequence(rows, _length(self._jvm)))]
         return [[next(expressions) for _ in range(width)] for width in widths]
 
-    @override
     def rows(self, node: CatalystNode) -> float:
+        """Estimate the number of rows of a plan node from Spark's statistics."""
         rows = self._rows.get(node)
         if rows is None:
             try:
@@ -309,8 +251,8 @@ class FactFetcher(Facts):
         return rows
 
     @_declines_on_error
-    @override
     def jvm_object(self, node: CatalystNode) -> Any:
+        """Return the py4j object of a node: a relation to inspect, or a subtree that Spark runs."""
         if not node.path:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         prefix = self._prefix(node)

@@ -71,7 +71,7 @@ class ScalarSubqueries:
         translate = self._context.translator(scope.columns)
         struct = node.trees("projectList")[0].children[0]
         named = [
-            Named(translate(value), self._context.names.fresh(_text(name)))
+            Named(translate(value), self._context.names.fresh(str(name.fields.get("value") or "value")))
             for name, value in zip(struct.children[::2], struct.children[1::2], strict=True)
         ]
         return Projection(scope.plan, tuple(named))
@@ -101,10 +101,6 @@ def _is_merged(node: CatalystNode) -> bool:
         return False
     only = node.trees("projectList")[0]
     return only.cls == "Alias" and only.children[0].cls == "CreateNamedStruct"
-
-
-def _text(node: CatalystNode) -> str:
-    return str(node.fields.get("value") or "value")
 
 
 def _same(a: Any, b: Any) -> bool:

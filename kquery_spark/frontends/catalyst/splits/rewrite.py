@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.splits.expressible import Expressible
 from kquery_spark.frontends.catalyst.splits.split import SPLITS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session.settings import SessionSettings
 
@@ -27,7 +27,7 @@ class SplitPlan:
     """A plan as a JVM object, with its facts and its tree."""
 
     plan: Any
-    facts: FactFetcher
+    facts: Facts
     root: CatalystNode
 
 
@@ -54,7 +54,7 @@ def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPla
         new = _Round(jvm, plan.facts, settings).rewritten(plan.root)
         if new is None:
             return plan
-        facts = FactFetcher(jvm, new)
+        facts = Facts(jvm, new)
         return SplitPlan(new, facts, facts.parse())
     except KQueryError:
         raise
@@ -65,7 +65,7 @@ def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPla
 class _Round:
     """One pass over a plan from the leaves up, which splits each node at most once."""
 
-    def __init__(self, jvm: Jvm, facts: FactFetcher, settings: SessionSettings) -> None:
+    def __init__(self, jvm: Jvm, facts: Facts, settings: SessionSettings) -> None:
         self._expressible = Expressible(facts, settings)
         self._builder = PlanBuilder(jvm, facts)
 
