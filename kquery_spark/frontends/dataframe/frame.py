@@ -153,7 +153,7 @@ class DataFrame(Builder):
             for c in columns
             if not isinstance(c, str) or fold(c) in known
         )
-        return self._without(paths) if paths else self
+        return self._excluding_columns(paths) if paths else self
 
     def _without_origins(self, columns: Sequence[Column | str]) -> Self:
         """Drop exactly these columns, but not other columns with the same names."""

@@ -81,7 +81,7 @@ def _sign(values: Doubles) -> Doubles:
     return np.where(values == 0, values, np.sign(values))
 
 
-def _above(limit: float) -> Callable[[Doubles], Any]:
+def _is_above(limit: float) -> Callable[[Doubles], Any]:
     return lambda x: ~(x <= limit)
 
 
@@ -145,7 +145,7 @@ _UPPER_PAIR = replace(UPPER, columns=(0, 1))
 def _log(args: Sequence[Vector], context: CallContext) -> Data:
     """``log(x)`` or ``log(base, x)``."""
     if len(args) == 1:
-        return _unary(fdlibm.log, _above(0.0))(args, context)
+        return _unary(fdlibm.log, _is_above(0.0))(args, context)
     return _binary(lambda b, x: fdlibm.log(x) / fdlibm.log(b), _both_positive)(args, context)
 
 
@@ -167,8 +167,8 @@ register(
     _entry(
         "signum", _unary(_sign), "Signum", calls=UPPER, aliases=("sign",), alias_calls=(("sign", ONE_COLUMN),)
     ),
-    _entry("ln", _unary(fdlibm.log, _above(0.0)), "Log"),
-    *(_entry(n, _unary(f, _above(limit)), c, calls=UPPER) for n, c, f, limit in _LOGS),
+    _entry("ln", _unary(fdlibm.log, _is_above(0.0)), "Log"),
+    *(_entry(n, _unary(f, _is_above(limit)), c, calls=UPPER) for n, c, f, limit in _LOGS),
     # Catalyst's Logarithm has (base, value); log(x) has Euler's number as the base there
     Function(
         "log",

@@ -93,12 +93,12 @@ def sort_rows(columns: Sequence[Int64s], limit: int | None = None) -> Int64s:
     one = columns[0] if len(columns) == 1 else packed(columns)
     keys = columns if one is None else [one]
     if limit is not None and limit < len(keys[0]) // 8:
-        near = _near(keys[0], limit)
+        near = _first_candidates(keys[0], limit)
         return near.take(sort_rows([k.take(near) for k in keys]))[:limit]
     return (lexicographic_order(keys) if one is None else stable_order(one))[:limit]
 
 
-def _near(values: Int64s, limit: int) -> Int64s:
+def _first_candidates(values: Int64s, limit: int) -> Int64s:
     """Return the candidates for the first ``limit`` rows: those whose key is not greater than that of row ``limit``."""
     bound = np.partition(values, limit)[limit] if limit else values.min()
     return np.flatnonzero(values <= bound)

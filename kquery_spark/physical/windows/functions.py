@@ -50,7 +50,7 @@ class Windowed:
         """Return one value per row. args: the argument columns of the arranged rows."""
         ranking = _RANKING.get(call.function)
         if ranking is not None:
-            constants = [_whole(call, index) for index in range(len(call.args))]
+            constants = [_constant_number(call, index) for index in range(len(call.args))]
             return Vector(call.dtype, pa.array(ranking(self._segments, *constants)))
         if call.entry is not None and call.entry.is_offset:
             return self._shifted(call, args, call.entry.offset_sign)
@@ -73,7 +73,7 @@ class Windowed:
     def _shifted(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
         """Compute lag or lead: the value of the row at a fixed distance, or the default outside of the partition."""
         s, n = self._segments, self._segments.num_rows
-        by = _whole(call, 1) if len(call.args) > 1 else 1
+        by = _constant_number(call, 1) if len(call.args) > 1 else 1
         by = max(-n - 1, min(n + 1, sign * by))
         data = args[0].physical(n)
         skips_nulls = call.ignore_nulls and by and data.null_count
@@ -140,7 +140,7 @@ def _counted_rows(data: pa.Array, ignore_nulls: bool, chosen: pa.Array | None) -
 
 
 def _nth_of(call: WindowCall) -> int:
-    nth = _whole(call, 1)
+    nth = _constant_number(call, 1)
     if nth <= 0:
         raise ExecutionError(
             "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"nth_value counts from 1, {nth} is out of range."
@@ -148,7 +148,7 @@ def _nth_of(call: WindowCall) -> int:
     return nth - 1
 
 
-def _whole(call: WindowCall, index: int) -> int:
+def _constant_number(call: WindowCall, index: int) -> int:
     value = call.args[index]
     if not isinstance(value, Literal) or not isinstance(value.value, int):
         raise Unsupported(f"{call.function} needs a literal whole number, not {value}")

@@ -175,7 +175,7 @@ def _read_columns(
     table = _read_csv(block, options, width, types, quoted)
     if table is None:
         return None
-    columns = dict(zip(types, map(_whole, table.columns), strict=True))
+    columns = dict(zip(types, map(_one_array, table.columns), strict=True))
     # Arrow reads "inf" and "nan" in any spelling as numbers; Spark has its own words for them.
     return columns if all(t.is_string(a.type) or _finite(a) for a in columns.values()) else None
 
@@ -215,7 +215,7 @@ def _finite(array: pa.Array) -> bool:
     return pc.all(pc.is_finite(array)).as_py() is not False
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return (
         column.chunk(0)
         if column.num_chunks == 1

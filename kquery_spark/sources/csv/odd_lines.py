@@ -35,7 +35,7 @@ def odd_lines(
         odd = _lines_of_odd_quotes(raw, starts, ends, at, line, options, pruned)
         # Delimiters between an opening and its closing quote belong to the value.
         separators = (
-            _outside(separators, at, starts)
+            _unquoted_separators(separators, at, starts)
             if odd.any()
             else separators[np.searchsorted(at, separators) % 2 == 0]
         )
@@ -99,7 +99,7 @@ def _lines_with_escapes(
     return lines
 
 
-def _outside(separators: Positions, at: Positions, starts: Positions) -> Positions:
+def _unquoted_separators(separators: Positions, at: Positions, starts: Positions) -> Positions:
     """Return the delimiters outside of quotes. Quotes are counted from the start of each line."""
     owner = np.maximum(np.searchsorted(starts, separators, side="right") - 1, 0)
     before = np.searchsorted(at, separators) - np.searchsorted(at, starts)[owner]

@@ -93,16 +93,16 @@ def _with_lengths(values: Sequence[Any], dtype: pa.DataType, child: pa.Array) ->
 
 def _atoms(values: Sequence[Any], dtype: pa.DataType, classes: set[type]) -> pa.Array:
     if dtype == t.BOOL:
-        return pa.array(_only(bool, values, classes), t.BOOL)
+        return pa.array(_values_of_class(bool, values, classes), t.BOOL)
     if dtype in _INTEGERS or pa.types.is_date32(dtype) or _is_micros(dtype):
-        return _integers(_only(int, values, classes), dtype)
+        return _integers(_values_of_class(int, values, classes), dtype)
     if dtype in _FLOATS:
-        return pa.array(_only(float, values, classes), t.DOUBLE).cast(dtype, safe=False)
+        return pa.array(_values_of_class(float, values, classes), t.DOUBLE).cast(dtype, safe=False)
     if dtype == t.STRING:
         return _strings(values, classes)
     if dtype == t.BINARY:
         return pa.array([_binary(value) for value in values], t.BINARY)
-    return pa.array([_rounded(v, dtype) for v in _only(Decimal, values, classes)], dtype)
+    return pa.array([_rounded(v, dtype) for v in _values_of_class(Decimal, values, classes)], dtype)
 
 
 def _binary(value: Any) -> bytes | None:
@@ -112,7 +112,7 @@ def _binary(value: Any) -> bytes | None:
     return bytes(value) if isinstance(value, bytes | bytearray) else None
 
 
-def _only(cls: type, values: Sequence[Any], classes: set[type]) -> Sequence[Any]:
+def _values_of_class(cls: type, values: Sequence[Any], classes: set[type]) -> Sequence[Any]:
     """Replace all values that are not of these classes by None."""
     return values if classes <= {cls, _NONE} else [v if type(v) is cls else None for v in values]
 
