@@ -18,7 +18,7 @@ from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.fuzz.settings import applied as settings
 from kquery_spark.kernels.compiled import HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -97,12 +97,12 @@ def jvm(spark: SparkSession) -> Jvm:
 
 
 @pytest.fixture(scope="session")
-def fetch(spark: SparkSession, jvm: Jvm) -> Callable[[Any], FactFetcher]:
+def fetch(spark: SparkSession, jvm: Jvm) -> Callable[[Any], Facts]:
     """Facts of the optimized plan of a query or a DataFrame."""
 
-    def facts(query: Any) -> FactFetcher:
+    def facts(query: Any) -> Facts:
         frame = spark.sql(query) if isinstance(query, str) else query
-        return FactFetcher(jvm, frame._jdf.queryExecution().optimizedPlan())
+        return Facts(jvm, frame._jdf.queryExecution().optimizedPlan())
 
     return facts
 

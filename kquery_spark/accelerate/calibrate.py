@@ -99,7 +99,9 @@ class _Calibration:
 
     def _stage_seconds(self) -> float:
         numbers = self._spark.range(0, _PARTITIONS, 1, _PARTITIONS)
-        return _difference(lambda: _run(numbers.mapInArrow(_same, "id bigint")), lambda: _run(numbers))
+        return _difference(
+            lambda: _run(numbers.mapInArrow(_unchanged_batches, "id bigint")), lambda: _run(numbers)
+        )
 
     def _result_row_seconds(self) -> float:
         """Seconds per row for Spark to read rows of three numbers from a Python worker that generates them."""
@@ -167,7 +169,7 @@ class _Rows:
                 yield pa.RecordBatch.from_arrays([pa.array(c) for c in columns], names=["a", "b", "c"])
 
 
-def _same(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _unchanged_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     yield from batches
 
 

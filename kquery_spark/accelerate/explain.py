@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 
 from kquery_spark.accelerate.execution.assemble import assemble
 from kquery_spark.accelerate.execution.dataframe import execution_of
-from kquery_spark.accelerate.explain_svg import draw, size_text
+from kquery_spark.accelerate.explain_mermaid import flowchart, size_text
 from kquery_spark.accelerate.planning.decision import Decision, decide, fits_driver
 from kquery_spark.accelerate.planning.fast_reject import cannot_gain
 from kquery_spark.accelerate.planning.part import Part
@@ -195,12 +195,12 @@ class Explanation:
     def __repr__(self) -> str:
         return str(self)
 
-    def svg(self) -> str:
-        """Return an SVG picture of the stages, for a file or a page: boxes of operators, and arrows for the exchanges.
+    def mermaid(self) -> str:
+        """Return the stages as a Mermaid flowchart: boxes of operators, and arrows for the exchanges.
 
-        After ``explain(analyze=True)``, it also shows the rows, the bytes, and the own time of each operator.
+        After ``explain(analyze=True)``, it also has the rows, the bytes, and the own time of each operator.
         """
-        return draw(self)
+        return flowchart(self)
 
     def _repr_html_(self) -> str:
         """Return the explanation as HTML, for notebooks."""

@@ -5,13 +5,10 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from kquery_spark.accelerate.explain_svg import draw
-
 if TYPE_CHECKING:
     from kquery_spark.accelerate.explain import Explanation
 
 _COLORS = {"engine": "#2da44e", "Spark": "#bf8700", "hand-over": "#218bff"}  # legible on white and on black
-_PICTURE = "overflow:auto;max-height:60em;margin:0.3em 0"
 _PRE = "margin:0.3em 0;line-height:1.35;overflow-x:auto"
 
 
@@ -27,11 +24,6 @@ def render(explanation: Explanation) -> str:
             for n in explanation.nodes
         )
         parts.append(f'<pre style="{_PRE}">{rows}</pre>')
-    if any(explanation.stages):
-        picture = draw(explanation, standalone=False)
-        parts.append(
-            f'<details open><summary>Picture</summary><div style="{_PICTURE}">{picture}</div></details>'
-        )
     for section in explanation.sections():
         if section.title and not section.is_query:
             opened, title = " open" if section.is_open else "", escape(section.title)

@@ -83,16 +83,16 @@ class _Metrics:
         self._counted_bytes = SPILL_TOTAL.value()
         self._lock = threading.Lock()
 
-    def _all(self) -> tuple[Any, ...]:
+    def _collectors(self) -> tuple[Any, ...]:
         return (self._queries, self._planning, self._actions, self._seconds, self._rows, self._spilled)
 
     def describe(self) -> list[Any]:
         """The names and types, which a registry compares with its own."""
-        return [family for metric in self._all() for family in metric.describe()]
+        return [family for metric in self._collectors() for family in metric.describe()]
 
     def collect(self) -> list[Any]:
         """The values."""
-        return [family for metric in self._all() for family in metric.collect()]
+        return [family for metric in self._collectors() for family in metric.collect()]
 
     def count(self, event: QueryEvent) -> None:
         """Count one event."""

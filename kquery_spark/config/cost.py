@@ -68,10 +68,6 @@ class CostModel:
     few_groups: float = setting(
         1000.0, "An aggregate with at most this many groups takes Spark little longer than reading its input."
     )
-    preaggregated_group_rows: float = setting(
-        8.0,
-        "Rows of a group from which on the engine aggregates before Spark evaluates an expression that falls back to it.",
-    )
     driver_rows: float = setting(
         1e6,
         "The driver runs the last stage only if the result and each join are estimated to have fewer rows.",

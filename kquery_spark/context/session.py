@@ -13,7 +13,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.expr import Cast, Named
-from kquery_spark.frontends.dataframe.frame import Session
+from kquery_spark.frontends.dataframe.session import Session
 from kquery_spark.frontends.dataframe.text import nested_text
 from kquery_spark.frontends.sql.analyzer import Analyzed, SessionFacts, analyze
 from kquery_spark.frontends.sql.analyzer.catalog import Catalog

@@ -80,10 +80,8 @@ class AggregateCall(Expr):
             return True
         if self.mode is not EvalMode.ANSI or not self.entry.adds:
             return False
-        # Spark averages bigint as double
-        return not all(
-            _sum_fits(a.dtype) or (self.function == "avg" and a.dtype == t.LONG) for a in self.args
-        )
+        as_doubles = self.entry.adds_as_doubles
+        return not all(_sum_fits(a.dtype) or (as_doubles and a.dtype == t.LONG) for a in self.args)
 
     @property
     def default_alias(self) -> str | None:

@@ -9,7 +9,7 @@ from kquery_spark.expr.nodes import Call, Case, Cast, Expr, InList, Literal
 from kquery_spark.functions import casts
 from kquery_spark.functions.calling import call
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, function
+from kquery_spark.functions.registry import Branching, CallContext, Function, function
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Vector
@@ -57,7 +57,7 @@ def _evaluate(expr: Expr) -> Vector:
             return literal_vector(expr)
         case Call(logic=Logic.AND | Logic.OR, args=(left, right)):
             return _connective(expr, left, right)
-        case Call(function="coalesce"):
+        case Call(entry=Function(branching=Branching.FIRST_PRESENT)):
             return _coalesce(expr)
         case Call():
             context = CallContext(expr.dtype, expr.mode, expr.tz, 1)

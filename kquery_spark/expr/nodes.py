@@ -6,7 +6,6 @@ schema at hand. Columns are named; a plan node's output names are unique, so a n
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,13 +13,11 @@ from typing import Any, Final
 import pyarrow as pa
 from typing_extensions import override
 
+from kquery_spark.expr.literal_text import format_literal
 from kquery_spark.functions import casts
 from kquery_spark.functions.registry import COLUMN, EvalMode, Function, Nullability, function
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
-from kquery_spark.types.units import MICRO_NANOS
-
-_EPOCH = dt.date(1970, 1, 1)
 
 
 @dataclass(frozen=True)
@@ -114,39 +111,7 @@ class Literal(Expr):
         return self.value is None
 
     def __str__(self) -> str:
-        if self.value is None:
-            return "NULL"
-        if self.type == t.STRING:
-            return "'" + str(self.value).replace("'", "''") + "'"
-        if self.type == t.DATE:
-            return f"DATE '{_date_text(self.value)}'"
-        if pa.types.is_timestamp(self.type):
-            kind = "TIMESTAMP" if self.type.tz else "TIMESTAMP_NTZ"
-            return f"{kind} '{_timestamp_text(self.value, self.type.tz)}'"
-        if self.type == t.DAY_TIME:
-            return f"INTERVAL '{self.value / 1e6:g}' SECOND"
-        if self.type == t.YEAR_MONTH:
-            return f"INTERVAL '{self.value}' MONTH"
-        if self.type == t.TIME:
-            return f"TIME '{_timestamp_text(self.value // MICRO_NANOS, None).partition(' ')[2]}'"
-        if isinstance(self.value, bytes):
-            return f"X'{self.value.hex().upper()}'"
-        return str(self.value).upper() if isinstance(self.value, bool) else str(self.value)
-
-
-def _date_text(days: int) -> str:
-    try:
-        return (_EPOCH + dt.timedelta(days=days)).isoformat()
-    except OverflowError:
-        return f"1970-01-01 {days:+d} days"
-
-
-def _timestamp_text(micros: int, tz: str | None) -> str:
-    try:
-        moment = dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc) + dt.timedelta(microseconds=micros)
-        return moment.replace(tzinfo=None).isoformat(" ") + ("Z" if tz else "")
-    except OverflowError:
-        return f"1970-01-01 {micros:+d} us"
+        return format_literal(self.value, self.type)
 
 
 def _literals(args: Sequence[Expr]) -> list[object]:

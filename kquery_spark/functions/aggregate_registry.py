@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 from types import MappingProxyType
 
 from kquery_spark.errors import PlanError
@@ -22,6 +23,15 @@ from kquery_spark.functions.registry import (
 from kquery_spark.kernels.compiled import CompiledLoops
 
 
+class ConstantArgument(Enum):
+    """The meaning of an argument that must be a constant."""
+
+    DELIMITER = "a string between two values; empty if it is missing"
+    SHARES = "the shares of percentiles: a number from 0 to 1, or an array of them"
+    RELATIVE_ERROR = "the relative error of an estimate"
+    NUMBER_OF_VALUES = "the number of values to return"
+
+
 @dataclass(frozen=True)
 class AggregateFunction:
     """The entry of an aggregate function.
@@ -32,10 +42,15 @@ class AggregateFunction:
     takes_null_treatment: SQL allows IGNORE NULLS and RESPECT NULLS, also as a flag after the argument.
     over_window: the window function that computes it over a window. ignores_nulls: it is that function with IGNORE NULLS.
     internal: SQL has no function with its names. raises: some values of its arguments are errors.
-    counts: it counts rows or values, and returns 0 for an empty group. adds: it adds values, so it can overflow.
+    counts: it counts rows or values, and returns 0 for an empty group. counts_true: it counts rows whose argument is TRUE.
+    takes_star: ``*`` as its argument counts rows.
+    adds: it adds values, so it can overflow. adds_as_doubles: it adds values of bigint as doubles, so they cannot.
+    fills_rows: dropDuplicates uses it for the columns that are not keys.
     extreme: "least" or "greatest" if it returns that one of the values. repeatable: it returns the same result for the same
     integers in any order. keeps_nulls: it treats NULL as a value, so a NULL must not stand for a missing row.
-    constants: positions of arguments that must be constants. variants: a field of the Catalyst class, a value of the field,
+    constants: positions of arguments that must be constants. constant: the meaning of the first of them, if SQL checks it.
+    weighted: the name of the entry that implements it with a frequency for each value.
+    variants: a field of the Catalyst class, a value of the field,
     and the name of the entry that implements the class with that value.
     overload: a number of arguments, and the entry that implements calls with that number. loops: the compiled loops that it
     needs to be faster than Spark; until they are loaded, queries with it fall back.
@@ -60,11 +75,17 @@ class AggregateFunction:
     internal: bool = False
     raises: bool = False
     counts: bool = False
+    counts_true: bool = False
+    takes_star: bool = False
     adds: bool = False
+    adds_as_doubles: bool = False
+    fills_rows: bool = False
     extreme: str = ""
     repeatable: bool = False
     keeps_nulls: bool = False
     constants: tuple[int, ...] = ()
+    constant: ConstantArgument | None = None
+    weighted: str = ""
     variants: tuple[tuple[str, object, str], ...] = ()
     overload: tuple[int, str] | None = None
     loops: CompiledLoops | None = None

@@ -15,7 +15,8 @@ class CallForm:
     trims: the side of ``TRIM(side characters FROM text)`` for which the name stands. In DataFrames, the string comes first.
     upper: True if Spark shows the name in upper case. shown_as: the name that Spark shows; empty: as written.
     adds: for calls with this number of arguments, the string of the arguments that Spark adds in column names.
-    shape: for calls with this number of arguments, the format of the column name.
+    shape: for calls with this number of arguments, the format of the column name. flag_shapes: if a second argument is a
+    flag, not a value, the formats for TRUE and for FALSE.
     """
 
     columns: tuple[int, ...] = (0,)
@@ -26,6 +27,7 @@ class CallForm:
     shown_as: str = ""
     adds: tuple[int, str] | None = None
     shape: tuple[int, str] | None = None
+    flag_shapes: tuple[str, str] | None = None
 
     def name_of(self, name: str) -> str:
         """The name that Spark shows for a call written with ``name``."""

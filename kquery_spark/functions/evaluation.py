@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 import pyarrow as pa
@@ -20,6 +21,14 @@ class EvalMode(StrEnum):
     ANSI = "ansi"
     TRY = "try"
     LEGACY = "legacy"
+
+
+class Branching(Enum):
+    """Which rows need an argument after the first."""
+
+    FIRST_PRESENT = "the rows in which all arguments before it are NULL"
+    IF_NAN = "the rows in which the first argument is NaN"
+    NUMBERED = "the rows whose first argument is its number"
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,8 @@ class Evaluation:
     evaluates: argument positions in the order in which Spark evaluates them until one is NULL. Empty: from left to right if
     any NULL argument makes the result NULL, otherwise all arguments. stops_at_zero: outside of ANSI mode, a zero also ends
     the evaluation.
-    lazy: True if Spark evaluates the arguments after the first only if it needs them.
+    lazy: True if Spark evaluates the arguments after the first only if it needs them. branching: which rows need them, if
+    they must not see the other rows.
     loops: compiled loops that the function needs to be fast; it falls back to Spark until they are compiled.
     invalid_utf8: the treatment of strings that are not valid UTF-8, or a function that computes such rows one by one.
     """
@@ -66,5 +76,6 @@ class Evaluation:
     evaluates: tuple[int, ...] = ()
     stops_at_zero: bool = False
     lazy: bool = False
+    branching: Branching | None = None
     loops: CompiledLoops | None = None
     invalid_utf8: InvalidUtf8 | RowRule = InvalidUtf8.DECLINED

@@ -18,13 +18,14 @@ from kquery_spark.functions.evaluation import (
     ALWAYS_RAISES,
     ANSI_RAISES,
     COLUMN,
+    Branching,
     CallContext,
     EvalMode,
     Evaluation,
     Kernel,
 )
 from kquery_spark.functions.nullability import Nullability
-from kquery_spark.functions.planning import Planning
+from kquery_spark.functions.planning import Constructor, Planning, Simplification
 from kquery_spark.functions.spark_form import (
     NO_PARAMETERS,
     CatalystParameters,
@@ -53,15 +54,18 @@ __all__ = [
     "NO_OPERATOR",
     "NO_PARAMETERS",
     "ArgumentTypeError",
+    "Branching",
     "CallContext",
     "CatalystParameters",
     "Coercion",
+    "Constructor",
     "EvalMode",
     "Function",
     "JavaMethod",
     "Kernel",
     "Nullability",
     "Operator",
+    "Simplification",
     "TypeRule",
     "VersionChange",
     "accept",

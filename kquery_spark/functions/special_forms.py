@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 from kquery_spark.functions.call_form import (
     ALL_COLUMNS,
@@ -27,9 +28,22 @@ class SpecialForm:
     alias_calls: Spellings = ()
 
 
+class Clock(Enum):
+    """What a function returns of the time at which the query begins."""
+
+    DATE = "the date"
+    TIMESTAMP = "the instant"
+    LOCAL_TIMESTAMP = "the date and time, without a time zone"
+
+
 @dataclass(frozen=True)
 class SessionValue(SpecialForm):
-    """A value that is constant within a query. Its name, unlike its aliases, may be written without parentheses."""
+    """A value that is constant within a query. Its name, unlike its aliases, may be written without parentheses.
+
+    clock: what it returns of the current time; None for the session's time zone.
+    """
+
+    clock: Clock | None = None
 
 
 @dataclass(frozen=True)
@@ -128,9 +142,9 @@ register_special_forms(
     TryFunction("try_parse_url", calls=THREE_COLUMNS, wrapped="parse_url"),
     TryFunction("try_element_at", calls=TWO_COLUMNS, wrapped="element_at"),
     TryFunction("get", calls=TWO_COLUMNS, wrapped="get_array_item"),
-    SessionValue("current_date", ("curdate",), CallForm(shown_as="current_date")),
-    SessionValue("current_timestamp", ("now",)),
-    SessionValue("localtimestamp"),
+    SessionValue("current_date", ("curdate",), CallForm(shown_as="current_date"), clock=Clock.DATE),
+    SessionValue("current_timestamp", ("now",), clock=Clock.TIMESTAMP),
+    SessionValue("localtimestamp", clock=Clock.LOCAL_TIMESTAMP),
     SessionValue("current_timezone"),
     GeneratorFunction("explode", generator="explode"),
     GeneratorFunction("explode_outer", generator="explode", keeps_row=True),

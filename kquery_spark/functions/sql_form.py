@@ -65,6 +65,7 @@ class SqlForm:
     date_fields, interval_fields: fields for which ``EXTRACT(field FROM x)`` is this function, for dates and timestamps, and
     for day-time intervals.
     unit_words: words that are this function if a unit comes first: ``DATEADD(DAY, 1, x)``.
+    makes_months: True if it makes a year-month interval from numbers.
     reads_field: True if it reads a field of a struct, or of every struct in an array. Spark names the column after the
     field.
     """
@@ -77,4 +78,5 @@ class SqlForm:
     date_fields: tuple[str, ...] = ()
     interval_fields: tuple[str, ...] = ()
     unit_words: tuple[str, ...] = ()
+    makes_months: bool = False
     reads_field: bool = False

@@ -10,7 +10,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.frontends.catalyst.plans.context import Context
 from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.logical.node_map import NodeMap
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from kquery_spark.spark_bridge.session.bridge import get_bridge
 from kquery_spark.spark_bridge.session.settings import session_settings
@@ -23,7 +23,7 @@ def declined_columns(spark: SparkSession, plan: Any) -> dict[int, str]:
     """
     bridge = get_bridge(spark)
     settings = session_settings(bridge.conf, bridge.jvm)
-    facts = FactFetcher(bridge.jvm, plan)
+    facts = Facts(bridge.jvm, plan)
     root = facts.parse()
     relations = RelationReader(facts, bridge.jvm, settings.time_zone, bridge.hadoop_configuration)
     context = Context(facts, relations, settings, NodeMap(), RequiredColumns.collect(root))

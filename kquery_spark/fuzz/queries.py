@@ -168,7 +168,7 @@ class SetOperation:
         yield self.right
         if len(self.left.items) > 1:
             for index in range(len(self.left.items)):
-                yield replace(self, left=_without(self.left, index), right=_without(self.right, index))
+                yield replace(self, left=_drop_item(self.left, index), right=_drop_item(self.right, index))
         for less in self.left.smaller():
             if isinstance(less, Select):
                 yield replace(self, left=less)
@@ -177,7 +177,7 @@ class SetOperation:
                 yield replace(self, right=less)
 
 
-def _without(select: Select, index: int) -> Select:
+def _drop_item(select: Select, index: int) -> Select:
     order = select.order[:index] + select.order[index + 1 :]
     return replace(select, items=select.items[:index] + select.items[index + 1 :], order=order)
 

@@ -103,5 +103,5 @@ def _depends_on_order(call: AggregateCall) -> bool:
     if call.entry.ordered:
         return True
     # Sums and averages of floats are rounded at each step, so another order can change the last digits.
-    accumulates = call.function != "count" and not call.entry.duplicate_free
+    accumulates = not call.entry.counts and not call.entry.duplicate_free
     return accumulates and any(t.is_fractional(a.dtype) for a in call.args)

@@ -72,7 +72,7 @@ class _Lineage:
     def _aggregate_output(self, plan: Aggregate, name: str) -> str:
         expr = next(e.expr for e in (*plan.keys, *plan.aggregates) if e.name == name)
         # dropDuplicates is an aggregate whose other columns are first(c): these still count as the same columns.
-        is_first = isinstance(expr, AggregateCall) and expr.function == "first"
+        is_first = isinstance(expr, AggregateCall) and expr.entry.fills_rows
         return self._expression(plan.child, expr.children[0] if is_first else expr)
 
     def _window_call(self, plan: Window, call: Expr) -> str:

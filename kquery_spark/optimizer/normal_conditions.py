@@ -84,7 +84,7 @@ def _factor_out(terms: list[Expr]) -> Expr:
     shared = [x for x in sides[0] if all(x in side for side in sides[1:])]
     if not shared:
         return _disjunction(terms)
-    own = [_without(side, shared) for side in sides]
+    own = [_remaining_terms(side, shared) for side in sides]
     differing = [x for x in own if x is not None]
     # A side with nothing but shared terms is true whenever these are, so the other sides add nothing: a OR (a AND x).
     if len(differing) == len(own):
@@ -92,7 +92,7 @@ def _factor_out(terms: list[Expr]) -> Expr:
     return chain("and", shared)
 
 
-def _without(terms: list[Expr], shared: list[Expr]) -> Expr | None:
+def _remaining_terms(terms: list[Expr], shared: list[Expr]) -> Expr | None:
     """Return the conjunction of the terms that are not shared; None if all are."""
     return conjunction([x for x in terms if x not in shared])
 

@@ -135,7 +135,7 @@ class Estimator:
         about d * d / 2. So d is at most sqrt(2 * n). The count 0 is possible as well.
         """
         call = next(e.expr for e in plan.aggregates if e.name == name)
-        if not isinstance(call, AggregateCall) or call.function != "count":
+        if not isinstance(call, AggregateCall) or not call.entry.counts:
             return None
         return math.sqrt(2.0 * self.estimate(plan.child).rows) + 1.0
 

@@ -233,7 +233,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     The methods, in this order:
 
     1. Sorted codes, as in files that were written in the order of the key: each run of equal codes is a group.
-    2. A few groups that nearly all occur in the first rows: one lookup per row (``_few``).
+    2. A few groups that nearly all occur in the first rows: one lookup per row (``_few_groups``).
     3. Many possible codes in comparison with the rows: sort the codes and find the runs.
     4. Otherwise: count the rows of each code, and number the codes that occur.
     """
@@ -244,7 +244,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
         starts = integer_order.run_starts(codes.values)
         sizes = np.diff(starts, append=num_rows)
         return Groups(integer_order.run_ids(starts, num_rows), len(starts), starts, sizes)
-    few = _few(codes)
+    few = _few_groups(codes)
     if few is not None:
         return few
     if codes.cardinality > max(_MIN_COUNTED_CODES, num_rows // 2):
@@ -260,7 +260,7 @@ def group_rows(keys: Sequence[Vector], num_rows: int) -> Groups:
     return Groups(ids, count, _first_row_of_each_group(ids, count), sizes)
 
 
-def _few(codes: Codes) -> Groups | None:
+def _few_groups(codes: Codes) -> Groups | None:
     """Group many rows into few groups, if nearly all groups occur in the first rows; otherwise None.
 
     The codes of the sample are numbered first, and one lookup per row assigns these numbers. Rows with other codes

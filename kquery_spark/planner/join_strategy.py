@@ -147,7 +147,7 @@ class JoinStrategy:
                 return self.smaller(plan)
             return self._cheaper_to_replicate(plan)
         natural = BuildSide.LEFT if plan.kind is JoinKind.RIGHT else BuildSide.RIGHT
-        return natural if self._stays_natural(plan, natural) else _other(natural)
+        return natural if self._stays_natural(plan, natural) else _opposite_side(natural)
 
     def _cheaper_to_replicate(self, plan: Join) -> BuildSide:
         left, right = self._estimator.estimate(plan.left), self._estimator.estimate(plan.right)
@@ -201,7 +201,7 @@ def _rename_keys(exprs: Sequence[Named], keys: SharedKeys) -> SharedKeys:
     return frozenset(renamed for key in keys for renamed in product(*(names.get(c, ()) for c in key)))
 
 
-def _other(side: BuildSide) -> BuildSide:
+def _opposite_side(side: BuildSide) -> BuildSide:
     return BuildSide.RIGHT if side is BuildSide.LEFT else BuildSide.LEFT
 
 

@@ -181,14 +181,12 @@ def _data_files(path: str) -> list[tuple[DataFile, str, dict[str, str | None]]]:
     return [(file, relative, values) for file, relative, values in files if "/" not in relative]
 
 
-def partitioned_files(
-    paths: Sequence[str], tz: str = "UTC", infer: bool = True
-) -> tuple[list[DataFile], list[pa.Field]]:
-    """List data files with typed partition values, and return the partition columns (strings without ``infer``)."""
+def partitioned_files(paths: Sequence[str], tz: str = "UTC") -> tuple[list[DataFile], list[pa.Field]]:
+    """List data files with typed partition values, and return the partition columns."""
     files, raw = list_files(paths)
     if not files:
         raise SourceError(f"no data files under {', '.join(paths)}")
-    fields, values = infer_partitions(raw, tz, infer)
+    fields, values = infer_partitions(raw, tz)
     if fields:
         files = [replace(f, partition=v) for f, v in zip(files, values, strict=True)]
     return files, fields

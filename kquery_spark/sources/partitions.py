@@ -21,12 +21,12 @@ _DATE_LIKE = re.compile(r"[+-]?[0-9]{4,7}-.*|T?[0-9]{1,2}:.*", re.DOTALL)
 
 
 def infer_partitions(
-    raw: dict[str, list[str | None]], tz: str = "UTC", infer: bool = True
+    raw: dict[str, list[str | None]], tz: str = "UTC"
 ) -> tuple[list[pa.Field], list[tuple[Any, ...]]]:
-    """The partition columns, and one tuple of typed values per file. raw: strings by column. infer: False for strings."""
+    """The partition columns, and one tuple of typed values per file. raw: strings by column."""
     fields, columns = [], []
     for name, strings in raw.items():
-        dtype = _common([_type_of(x, tz) for x in strings if x is not None], tz) if infer else t.STRING
+        dtype = _common([_type_of(x, tz) for x in strings if x is not None], tz)
         fields.append(pa.field(name, dtype))
         columns.append([None if x is None else partition_value(x, dtype) for x in strings])
     return fields, list(zip(*columns, strict=True)) if columns else []

@@ -58,7 +58,7 @@ class Encoder:
         class_format = self._formats.get(type(value))
         return None if class_format is None else class_format.values(value)
 
-    def _inside(self, parts: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
+    def _unwritten_parts(self, parts: Iterable[Any]) -> list[tuple[Any, tuple[Any, ...]]]:
         """Return the objects and lists among ``parts`` that are not written yet, with their own parts, in reverse order."""
         objects, formats = self._objects, self._formats
         pending = [
@@ -77,7 +77,7 @@ class Encoder:
             if id(value) in objects:
                 stack.pop()
                 continue
-            inside = self._inside(parts)
+            inside = self._unwritten_parts(parts)
             if not inside:
                 stack.pop()
                 self._write(value, parts)
@@ -86,7 +86,7 @@ class Encoder:
             if len(inside) > 1 and type(value) is tuple:
                 # Write the parts of all items before the items, so that both form long blocks: for the list of columns
                 # (#a + 1, #b + 2), first both columns, then both literals, then both calls.
-                stack += self._inside(q for _, items in reversed(inside) for q in items)
+                stack += self._unwritten_parts(q for _, items in reversed(inside) for q in items)
             if len(stack) > refs.MAX_SIZE:
                 raise SerializationError("the plan is too large or contains itself")
         return objects[id(root)][0]

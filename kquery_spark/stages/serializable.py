@@ -75,7 +75,7 @@ class Registry:
         for package in _PLAN_PACKAGES:
             _import_all(package)
         for base in _BASES:
-            for cls in _below(base):
+            for cls in _all_subclasses(base):
                 if cls.__module__.partition(".")[0] == _OUR_PACKAGE and is_plan_class(cls):
                     self.add(cls)
         for cls in _ROOTS:
@@ -168,11 +168,11 @@ def _import_all(package: types.ModuleType) -> None:
         importlib.import_module(module.name)
 
 
-def _below(cls: type) -> Iterator[type]:
+def _all_subclasses(cls: type) -> Iterator[type]:
     sub: type
     for sub in cls.__subclasses__():
         yield sub
-        yield from _below(sub)
+        yield from _all_subclasses(sub)
 
 
 def _entry(node: Any) -> object:

@@ -22,9 +22,9 @@ def common_type(left: pa.DataType, right: pa.DataType) -> pa.DataType | None:
     if left == right:
         return left
     if t.NULL in (left, right):
-        return _other(t.NULL, left, right)
+        return _other_type(t.NULL, left, right)
     if t.STRING in (left, right):
-        return _with_string(_other(t.STRING, left, right))
+        return _with_string(_other_type(t.STRING, left, right))
     if t.is_numeric(left) and t.is_numeric(right):
         return numeric_type(left, right)
     for is_kind, common in _NESTED:
@@ -40,7 +40,7 @@ def as_floats(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [t.FLOAT if t.is_integral(dtype) else dtype for dtype in types]
 
 
-def _other(known: pa.DataType, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+def _other_type(known: pa.DataType, left: pa.DataType, right: pa.DataType) -> pa.DataType:
     return right if left == known else left
 
 

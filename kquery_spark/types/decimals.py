@@ -28,25 +28,6 @@ def adjusted(precision: int, scale: int) -> pa.DataType:
     return pa.decimal128(MAX_PRECISION, max(MAX_PRECISION - integer_digits, min(scale, MIN_ADJUSTED_SCALE)))
 
 
-def result_type(op: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
-    """Type of ``left op right`` for two decimals, with Spark's default ``allowPrecisionLoss``.
-
-    ``op`` is one of ``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``, ``pmod``.
-    """
-    p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
-    scale = max(s1, s2)
-    match op:
-        case "add" | "subtract":
-            return adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
-        case "multiply":
-            return adjusted(p1 + p2 + 1, s1 + s2)
-        case "divide":
-            scale = max(MIN_ADJUSTED_SCALE, s1 + p2 + 1)
-            return adjusted(p1 - s1 + s2 + scale, scale)
-        case _:
-            return adjusted(min(p1 - s1, p2 - s2) + scale, scale)
-
-
 def for_integral(dtype: pa.DataType) -> pa.DataType:
     """The decimal that holds every value of an integer type (``int`` -> ``decimal(10,0)``)."""
     return pa.decimal128(_INTEGRAL_DIGITS[dtype], 0)

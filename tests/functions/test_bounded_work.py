@@ -11,7 +11,7 @@ import pytest
 
 import kquery_spark as kq
 from kquery_spark.errors import ExecutionError, SqlError, Unsupported
-from kquery_spark.functions.strings.matching import _like_string
+from kquery_spark.functions.strings.like import _like_string
 from kquery_spark.functions.strings.patterns import translate
 from kquery_spark.physical.expr import Program
 from kquery_spark.run_control import RunCancelled, RunControl

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from tests.conftest import SPARK_VERSION, settings
 
 MODES = {
@@ -174,8 +174,8 @@ def test_a_plan_that_is_not_the_jsons_is_refused(spark, jvm, numbers):
     """Expressions that the JSON leaves out would shift places: the counts below each plan node must agree."""
     plan = spark.sql(f"select i + 1 a, i * 2 b from {numbers}")._jdf.queryExecution().optimizedPlan()
     other = spark.sql(f"select i + 1 a from {numbers}")._jdf.queryExecution().optimizedPlan()
-    facts = FactFetcher(jvm, plan)
-    facts._tree = FactFetcher(jvm, other).parse()
+    facts = Facts(jvm, plan)
+    facts._tree = Facts(jvm, other).parse()
     with pytest.raises(Unsupported, match="not all expressions"):
         facts.eval_mode(*find(facts, "Add"))
 

@@ -95,7 +95,7 @@ def _find_parts(optimized: OptimizedFrame) -> PlannedQuery:
     except Unsupported as error:
         return declined_query(frame, bridge, config, error.reason)
     imported = import_plan(query, query.tree)
-    chosen = choose_parts(imported, query, costs)
+    chosen = choose_parts(imported, query)
     compiled = compile_parts(chosen, config, costs)
     parts, declined = compiled.parts, compiled.declined
     problem = worker_problem(bridge) if parts and config.enabled else None

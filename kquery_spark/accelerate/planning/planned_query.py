@@ -12,7 +12,7 @@ from kquery_spark.accelerate.planning.part import Part
 from kquery_spark.cached_property import cached_property
 from kquery_spark.config.cost import CostModel
 from kquery_spark.config.engine import EngineConfig
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations.catalog_snapshot import CatalogSnapshot
 from kquery_spark.spark_bridge.session.bridge import Bridge
@@ -33,7 +33,7 @@ class PlannedQuery:
     config: EngineConfig
     cost: CostModel
     plan: Any
-    facts: FactFetcher | None
+    facts: Facts | None
     root: CatalystNode | None
     parts: tuple[Part, ...]
     reasons: tuple[tuple[str, str], ...]

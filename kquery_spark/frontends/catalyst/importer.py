@@ -21,7 +21,6 @@ from kquery_spark.frontends.catalyst.expressions.aggregate_functions import COND
 from kquery_spark.frontends.catalyst.file_columns import tracked_rows
 from kquery_spark.frontends.catalyst.nondeterminism import repeated_nondeterminism
 from kquery_spark.frontends.catalyst.plans import PLANS, Context, Handover
-from kquery_spark.frontends.catalyst.plans.context import Relations
 from kquery_spark.frontends.catalyst.required_columns import RequiredColumns
 from kquery_spark.frontends.catalyst.scope import exactly
 from kquery_spark.frontends.catalyst.support import Level, Row
@@ -42,6 +41,7 @@ from kquery_spark.sources.text_format import TIME_PARSER
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from kquery_spark.spark_bridge.session.settings import (
     FORMAT_PREFIXES,
     IGNORE_NULL_FIELDS_SETTING,
@@ -93,7 +93,7 @@ class Importer:
     def __init__(
         self,
         facts: Facts,
-        relations: Relations,
+        relations: RelationReader,
         settings: SessionSettings,
         sources: NodeMap[Source] | None = None,
         functions: PythonFunctions | None = None,

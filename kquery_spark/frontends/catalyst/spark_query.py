@@ -14,7 +14,7 @@ from kquery_spark.frontends.catalyst.importer import Imported, Importer
 from kquery_spark.frontends.catalyst.splits import SplitPlan
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
 from kquery_spark.spark_bridge.relations.catalog_snapshot import SparkPlan
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
@@ -49,7 +49,7 @@ class SparkQuery:
     ) -> SparkQuery:
         """Parse Spark's plan. Raises Unsupported if the plan's JSON cannot be read."""
         settings = session_settings(bridge.conf, bridge.jvm)
-        facts = FactFetcher(bridge.jvm, plan.optimized)
+        facts = Facts(bridge.jvm, plan.optimized)
         tree = SplitPlan(plan.optimized, facts, facts.parse())
         return cls(bridge, config, settings, plan, tree, workers_have_hdfs_client)
 

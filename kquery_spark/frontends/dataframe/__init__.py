@@ -11,9 +11,10 @@ from kquery_spark.frontends.dataframe.column import (
     sql_expr,
     when,
 )
-from kquery_spark.frontends.dataframe.frame import DataFrame, Session
-from kquery_spark.frontends.dataframe.functions import function_names, named_function
+from kquery_spark.frontends.dataframe.frame import DataFrame
+from kquery_spark.frontends.dataframe.functions import named_function
 from kquery_spark.frontends.dataframe.open_plan import OpenPlan
+from kquery_spark.frontends.dataframe.session import Session
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
 
 __all__ = [
@@ -28,7 +29,6 @@ __all__ = [
     "arrow_udf",
     "col",
     "expr",
-    "function_names",
     "lit",
     "named_function",
     "sql_expr",

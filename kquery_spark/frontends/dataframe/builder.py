@@ -125,9 +125,9 @@ class Builder:
 
     def drop(self, *columns: Column | str) -> Self:
         """Remove columns."""
-        return self._without(tuple((c,) if isinstance(c, str) else path_of(c) for c in columns))
+        return self._excluding_columns(tuple((c,) if isinstance(c, str) else path_of(c) for c in columns))
 
-    def _without(self, paths: tuple[tuple[str, ...], ...]) -> Self:
+    def _excluding_columns(self, paths: tuple[tuple[str, ...], ...]) -> Self:
         star = ast.Star(excluded=paths)
         return self._with(q.Query(replace(self._core(), items=(star,))))
 
@@ -281,23 +281,23 @@ class GroupedData(Generic[F]):
 
     def max(self, *columns: str) -> F:
         """The largest value of each column; without names, of all numeric ones."""
-        return self._each("max", columns)
+        return self._aggregate_columns("max", columns)
 
     def min(self, *columns: str) -> F:
         """The smallest value of each column; without names, of all numeric ones."""
-        return self._each("min", columns)
+        return self._aggregate_columns("min", columns)
 
     def sum(self, *columns: str) -> F:
         """The sum of each column; without names, of all numeric ones."""
-        return self._each("sum", columns)
+        return self._aggregate_columns("sum", columns)
 
     def avg(self, *columns: str) -> F:
         """The mean of each column; without names, of all numeric ones."""
-        return self._each("avg", columns)
+        return self._aggregate_columns("avg", columns)
 
     mean = avg
 
-    def _each(self, function: str, columns: tuple[str, ...]) -> F:
+    def _aggregate_columns(self, function: str, columns: tuple[str, ...]) -> F:
         names = columns or self.frame._numeric_columns()
         return self.agg(*(call(function, to_column(n)) for n in names))
 

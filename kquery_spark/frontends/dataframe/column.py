@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from decimal import Decimal
 from typing import Any
 
 from kquery_spark.errors import PlanError, type_name
+from kquery_spark.frontends.dataframe.literals import literal_node, type_text
 from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast.node import rewrite
-from kquery_spark.types import decimals
-
-_INT_RANGE = 2**31
-_LONG_RANGE = 2**63
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,13 +129,13 @@ class Column:
 
     def cast(self, dtype: Any) -> Column:
         """Convert to a type, which is an SQL string (``"decimal(10,2)"``) or one of PySpark's types."""
-        return Column(ast.Cast(self.node, parse_type(_type_text(dtype))))
+        return Column(ast.Cast(self.node, parse_type(type_text(dtype))))
 
     astype = cast
 
     def try_cast(self, dtype: Any) -> Column:
         """Convert, NULL where the value does not fit."""
-        return Column(ast.Cast(self.node, parse_type(_type_text(dtype)), is_try=True))
+        return Column(ast.Cast(self.node, parse_type(type_text(dtype)), is_try=True))
 
     def eqNullSafe(self, other: object) -> Column:
         """Equality in which NULL equals NULL."""
@@ -361,54 +356,9 @@ def lit(value: Any) -> Column:
     """A constant; a Column is returned unchanged."""
     if isinstance(value, Column):
         return value
-    return Column(_literal(value))
-
-
-def _literal(value: Any) -> ast.Expression:
-    match value:
-        case None:
-            return ast.NullLiteral()
-        case bool():
-            return ast.BooleanLiteral(value)
-        case int() if -_LONG_RANGE <= value < _LONG_RANGE:
-            is_int = -_INT_RANGE <= value < _INT_RANGE
-            return ast.IntegerLiteral(value, "int" if is_int else "bigint")
-        case float():
-            return ast.FloatingLiteral(value, "double")
-        case str():
-            return ast.StringLiteral(value)
-        case bytes():
-            return ast.BinaryLiteral(value)
-        case Decimal():
-            return _decimal_literal(value)
-        case dt.datetime():
-            return ast.TypedLiteral("timestamp", value.isoformat(" "))
-        case dt.date():
-            return ast.TypedLiteral("date", value.isoformat())
-        case dt.timedelta():
-            return ast.IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND")
-        case list() | tuple():
-            return ast.Call(("array",), tuple(lit(v).node for v in value))
-    raise PlanError(f"a constant cannot have the type {type_name(value)}")
-
-
-def _type_text(dtype: Any) -> str:
-    """The SQL of a type, given as a string or as a PySpark type."""
-    text = dtype if isinstance(dtype, str) else getattr(dtype, "simpleString", lambda: None)()
-    if not isinstance(text, str):
-        raise PlanError(f"a type is written as in SQL, not given as {type_name(dtype)}")
-    return text
-
-
-def _decimal_literal(value: Decimal) -> ast.Expression:
-    sign, digits, exponent = value.as_tuple()
-    if not isinstance(exponent, int):
-        raise PlanError(f"{value} is not a finite decimal number")
-    if exponent > decimals.MAX_PRECISION:
-        raise PlanError(f"{value} has more than {decimals.MAX_PRECISION} digits")
-    unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
-    literal = ast.DecimalLiteral(unscaled, max(-exponent, 0))
-    return ast.Unary("-", literal) if sign else literal
+    if isinstance(value, list | tuple):
+        return Column(ast.Call(("array",), tuple(lit(v).node for v in value)))
+    return Column(literal_node(value))
 
 
 def when(condition: Column, value: object) -> Column:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any
 
 import pyarrow as pa
 from typing_extensions import Self
@@ -13,6 +13,7 @@ from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe import nulls
 from kquery_spark.frontends.dataframe.builder import Builder, path_of, table_query
 from kquery_spark.frontends.dataframe.column import Column, call, lit, to_quoted
+from kquery_spark.frontends.dataframe.session import Session
 from kquery_spark.frontends.dataframe.text import schema_tree, table_text, vertical_text
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import expressions as ast
@@ -23,40 +24,6 @@ from kquery_spark.kernels.utf8 import replace_malformed_columns
 from kquery_spark.logical import LogicalPlan, format_plan
 from kquery_spark.logical.lineage import lineage, lineages
 from kquery_spark.types.names import is_numeric, spark_name
-
-
-class Session(Protocol):
-    """Resolves and runs the query of a DataFrame; the context provides it."""
-
-    def bind(self, query: q.Query) -> q.Query:
-        """Bind each table of the query to its current plan."""
-
-    def analyze(self, query: q.Query) -> Analyzed:
-        """Resolve names and types."""
-
-    def to_arrow(self, analyzed: Analyzed) -> pa.Table:
-        """Run a query and return an Arrow table."""
-
-    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
-        """Run a query and return its batches as they become available."""
-
-    def to_spark(self, analyzed: Analyzed) -> Any:
-        """Return a lazy Spark DataFrame of a query."""
-
-    def explain(self, analyzed: Analyzed, trace: bool) -> str:
-        """Return the plans and stages of a query as a string."""
-
-    def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
-        """Return the first rows, with every value formatted as in Spark's ``show``."""
-
-    def fold(self, name: str) -> str:
-        """Return the form of a column name in which names are compared, which depends on case sensitivity."""
-
-    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
-        """Register rows in memory as a table whose columns have these origins; return its name."""
-
-    def register(self, name: str, analyzed: Analyzed) -> None:
-        """Register a query as a table."""
 
 
 @dataclass(frozen=True)
@@ -186,7 +153,7 @@ class DataFrame(Builder):
             for c in columns
             if not isinstance(c, str) or fold(c) in known
         )
-        return self._without(paths) if paths else self
+        return self._excluding_columns(paths) if paths else self
 
     def _without_origins(self, columns: Sequence[Column | str]) -> Self:
         """Drop exactly these columns, but not other columns with the same names."""

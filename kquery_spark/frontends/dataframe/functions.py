@@ -9,12 +9,12 @@ from collections.abc import Callable
 from kquery_spark.errors import PlanError
 from kquery_spark.frontends.dataframe.column import Column, SortOrder, flat, lit, to_column
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.aggregate.windows import window_function, window_functions
-from kquery_spark.functions.aggregate_registry import aggregate_functions, has_aggregate
+from kquery_spark.functions.aggregate.windows import window_function
+from kquery_spark.functions.aggregate_registry import aggregate_function, has_aggregate
 from kquery_spark.functions.call_form import ALL_COLUMNS, CallForm, call_form, distinct_function
 from kquery_spark.functions.nested.higher_order import higher_order_function
-from kquery_spark.functions.registry import functions, has_function
-from kquery_spark.functions.special_forms import CastFunction, special_form, special_forms
+from kquery_spark.functions.registry import has_function
+from kquery_spark.functions.special_forms import CastFunction, special_form
 
 _lambdas = itertools.count()
 _ORDERS = {
@@ -61,7 +61,7 @@ def named_function(name: str) -> Callable[..., Column | SortOrder] | None:
         if form.columns_from is not None:
             arguments = (*arguments[: form.columns_from], *flat(arguments[form.columns_from :]))
         nodes = [_node(spelled, form, index, argument) for index, argument in enumerate(arguments)]
-        if spelled == "count" and not nodes:
+        if not nodes and has_aggregate(spelled) and aggregate_function(spelled).takes_star:
             nodes = [ast.Star()]
         if form.trims and len(nodes) == 2:
             # PySpark passes the string first and the characters second; SQL's plain call has the reverse order
@@ -108,11 +108,3 @@ def _order(name: str) -> Callable[..., SortOrder]:
     build.__name__ = name
     build.__doc__ = f"A sort key: ``col(...).{name}()``."
     return build
-
-
-def function_names() -> list[str]:
-    """The names of all functions, sorted."""
-    windows = {w.name for w in window_functions()}
-    forms = (form for form in special_forms() if not isinstance(form, CastFunction))
-    special = {name for form in forms for name in (form.name, *form.aliases)}
-    return sorted({*functions(), *aggregate_functions(), *windows, *special})

@@ -64,11 +64,7 @@ def complete_rows(
     if needed <= 0 or not names:
         return None
     present = [_present(schema.field(n)) for n in names]
-    return _conjunction(present) if needed == len(names) else _count_true(present) >= needed
-
-
-def _conjunction(conditions: Sequence[Column]) -> Column:
-    return reduce(operator.and_, conditions)
+    return reduce(operator.and_, present) if needed == len(names) else _count_true(present) >= needed
 
 
 def _count_true(conditions: Sequence[Column]) -> Column:

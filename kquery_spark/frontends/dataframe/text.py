@@ -119,24 +119,24 @@ def schema_tree(schema: pa.Schema) -> str:
 def _field(name: str, dtype: pa.DataType, nullable: bool, prefix: str) -> list[str]:
     return [
         f"{prefix}-- {name}: {_tree_name(dtype)} (nullable = {_flag(nullable)})",
-        *_inside(dtype, prefix + "    |"),
+        *_nested_fields(dtype, prefix + "    |"),
     ]
 
 
-def _inside(dtype: pa.DataType, prefix: str) -> list[str]:
+def _nested_fields(dtype: pa.DataType, prefix: str) -> list[str]:
     if pt.is_map(dtype):
         item = dtype.item_field
         return [
             f"{prefix}-- key: {_tree_name(dtype.key_type)}",
-            *_inside(dtype.key_type, prefix + "    |"),
+            *_nested_fields(dtype.key_type, prefix + "    |"),
             f"{prefix}-- value: {_tree_name(item.type)} (valueContainsNull = {_flag(item.nullable)})",
-            *_inside(item.type, prefix + "    |"),
+            *_nested_fields(item.type, prefix + "    |"),
         ]
     if pt.is_list(dtype):
         item = dtype.value_field
         return [
             f"{prefix}-- element: {_tree_name(item.type)} (containsNull = {_flag(item.nullable)})",
-            *_inside(item.type, prefix + "    |"),
+            *_nested_fields(item.type, prefix + "    |"),
         ]
     if pt.is_struct(dtype):
         return [line for f in dtype for line in _field(f.name, f.type, f.nullable, prefix)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
+from kquery_spark.functions.aggregate_registry import AggregateFunction, ConstantArgument, register_aggregate
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.registry import (
     CatalystParameters,
@@ -122,7 +122,7 @@ def statistic(
 
 
 def _frame_end(
-    name: str, catalyst: str, over_window: str, aliases: tuple[str, ...] = ()
+    name: str, catalyst: str, over_window: str, aliases: tuple[str, ...] = (), fills_rows: bool = False
 ) -> AggregateFunction:
     """Define FIRST or LAST, the value of the first or last row."""
     return AggregateFunction(
@@ -135,6 +135,7 @@ def _frame_end(
         takes_null_treatment=True,
         over_window=over_window,
         keeps_nulls=True,
+        fills_rows=fills_rows,
         variants=(("ignoreNulls", True, f"{name}_ignore_nulls"),),
     )
 
@@ -179,6 +180,7 @@ register_aggregate(
         coerce=_number,
         aliases=("mean",),
         adds=True,
+        adds_as_doubles=True,
         repeatable=True,
     ),
     AggregateFunction(
@@ -189,11 +191,18 @@ register_aggregate(
         arity=(0, None),
         nullable=False,
         counts=True,
+        takes_star=True,
         repeatable=True,
         calls=CallForm(distinct_names=("countDistinct", "count_distinct")),
     ),
     AggregateFunction(
-        "count_if", accept(t.LONG, t.BOOL), "count_if", ("CountIf",), nullable=False, counts=True
+        "count_if",
+        accept(t.LONG, t.BOOL),
+        "count_if",
+        ("CountIf",),
+        nullable=False,
+        counts=True,
+        counts_true=True,
     ),
     # the arguments are x and, optionally, the maximum relative standard deviation, a constant
     AggregateFunction(
@@ -206,6 +215,8 @@ register_aggregate(
         coerce=lambda types: [types[0], *[t.DOUBLE for _ in types[1:]]],
         duplicate_free=True,
         over_windows=False,
+        constants=(1,),
+        constant=ConstantArgument.RELATIVE_ERROR,
         counts=True,
         calls=CallForm(shape=(2, "approx_count_distinct({0})")),
     ),
@@ -226,7 +237,7 @@ register_aggregate(
     AggregateFunction("bit_and", _integer, "bit_and", ("BitAndAgg",), duplicate_free=True),
     AggregateFunction("bit_or", _integer, "bit_or", ("BitOrAgg",), duplicate_free=True),
     AggregateFunction("bit_xor", _integer, "bit_xor", ("BitXorAgg",)),
-    _frame_end("first", "First", "first_value", aliases=("any_value",)),
+    _frame_end("first", "First", "first_value", aliases=("any_value",), fills_rows=True),
     _ignoring_nulls("first", "first_value", aliases=("any_value_ignore_nulls",)),
     _frame_end("last", "Last", "last_value"),
     _ignoring_nulls("last", "last_value"),

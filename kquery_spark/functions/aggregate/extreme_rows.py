@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError
 from kquery_spark.functions.aggregate.basics import ordered_result
-from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
+from kquery_spark.functions.aggregate_registry import AggregateFunction, ConstantArgument, register_aggregate
 from kquery_spark.functions.call_form import TWO_COLUMNS, CallForm
 from kquery_spark.kernels.compiled import HEAP_LOOPS
 from kquery_spark.types import names as t
@@ -62,6 +62,7 @@ def _values_by(
         keeps_nulls=True,
         over_windows=False,
         constants=(2,),
+        constant=ConstantArgument.NUMBER_OF_VALUES,
         variants=variants,
         internal=True,
         loops=HEAP_LOOPS,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError
-from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
+from kquery_spark.functions.aggregate_registry import AggregateFunction, ConstantArgument, register_aggregate
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.types import names as t
 
@@ -50,6 +50,7 @@ register_aggregate(
         coerce=_strings,
         ordered=True,
         constants=(1,),
+        constant=ConstantArgument.DELIMITER,
         calls=CallForm(adds=(1, ", NULL")),
         aliases=("string_agg",),
     ),

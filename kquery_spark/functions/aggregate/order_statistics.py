@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.aggregate.basics import DOUBLES, double_result, ordered_result
-from kquery_spark.functions.aggregate_registry import AggregateFunction, register_aggregate
+from kquery_spark.functions.aggregate_registry import AggregateFunction, ConstantArgument, register_aggregate
 from kquery_spark.functions.call_form import CallForm
 from kquery_spark.functions.registry import CatalystParameters, VersionChange
 from kquery_spark.types import names as t
@@ -68,6 +68,8 @@ register_aggregate(
         "percentile",
         ("Percentile",),
         coerce=_doubles,
+        constant=ConstantArgument.SHARES,
+        weighted="percentile_weighted",
         calls=CallForm(adds=(2, ", 1")),
         changes=(_INTERPOLATION,),
     ),
@@ -92,7 +94,14 @@ register_aggregate(
     _percentile_function("percentile_disc_descending"),
     # mode_highest is mode(x, true) and WITHIN GROUP (ORDER BY x DESC). Without a direction, Spark returns any of the most
     # frequent values, in the order of its hash map.
-    AggregateFunction("mode", _mode, "mode", ("Mode",), variants=(("reverseOpt", False, "mode_highest"),)),
+    AggregateFunction(
+        "mode",
+        _mode,
+        "mode",
+        ("Mode",),
+        variants=(("reverseOpt", False, "mode_highest"),),
+        calls=CallForm(flag_shapes=("mode() WITHIN GROUP (ORDER BY {0} DESC)", "mode({0})")),
+    ),
     AggregateFunction("mode_highest", _mode, "mode_highest", internal=True),
     AggregateFunction(
         "median", double_result, "median", ("Median",), coerce=DOUBLES, changes=(_INTERPOLATION,)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 
 import pyarrow as pa
 
@@ -13,18 +14,27 @@ from kquery_spark.functions.registry import TypeRule, first_argument_type, fixed
 from kquery_spark.types import names as t
 
 
+class FrameRow(Enum):
+    """A row of the frame."""
+
+    FIRST = "first"
+    LAST = "last"
+    NTH = "nth"
+
+
 @dataclass(frozen=True)
 class WindowFunction:
     """The entry of a window function.
 
     ordered: it needs ORDER BY. framed: it reads its frame (the others read the whole partition).
-    value: it returns a value of its argument. nullable: whether the result can be NULL.
+    value: it returns a value of its argument. row: the row of its frame whose value it returns.
+    nullable: whether the result can be NULL.
     aggregate: the aggregate function that SQL means by the name without a window.
     constant_argument: the index of the argument that must be a constant number.
     frame_text: the frame that Spark prints if the query has none, with ``{offset}`` for the second argument.
     offset_sign: 1 if it reads a later row at a distance, -1 for an earlier row, 0 for functions that do neither.
+    counts_keys: it counts the different sort keys, so that a group can have many rows with a small value.
     cuts_groups: a filter on it needs the first rows of each group only (Catalyst's WindowGroupLimit).
-    counts_rows: its value is greater than the number of rows that sort before the row, as for RANK, but not for DENSE_RANK.
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
     """
 
@@ -35,13 +45,14 @@ class WindowFunction:
     ordered: bool = False
     framed: bool = False
     value: bool = False
+    row: FrameRow | None = None
     nullable: bool = False
     aliases: tuple[str, ...] = ()
     aggregate: str = ""
     constant_argument: int | None = None
     frame_text: str = ""
     cuts_groups: bool = False
-    counts_rows: bool = False
+    counts_keys: bool = False
     offset_sign: int = 0
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
@@ -104,23 +115,31 @@ def _offset(name: str, catalyst: str, sign: int, bound: str) -> WindowFunction:
     )
 
 
-def _frame_end(name: str, aggregate: str) -> WindowFunction:
+def _frame_end(name: str, row: FrameRow, aggregate: str) -> WindowFunction:
     return WindowFunction(
-        name, first_argument_type, (), (1, 1), framed=True, value=True, nullable=True, aggregate=aggregate
+        name,
+        first_argument_type,
+        (),
+        (1, 1),
+        framed=True,
+        value=True,
+        row=row,
+        nullable=True,
+        aggregate=aggregate,
     )
 
 
 _ENTRIES = (
-    replace(_ranking("row_number", t.INT, "RowNumber", ONE_COLUMN, cuts_groups=True), counts_rows=True),
-    replace(_ranking("rank", t.INT, "Rank", cuts_groups=True), counts_rows=True),
-    _ranking("dense_rank", t.INT, "DenseRank", cuts_groups=True),
+    _ranking("row_number", t.INT, "RowNumber", ONE_COLUMN, cuts_groups=True),
+    _ranking("rank", t.INT, "Rank", cuts_groups=True),
+    replace(_ranking("dense_rank", t.INT, "DenseRank", cuts_groups=True), counts_keys=True),
     _ranking("percent_rank", t.DOUBLE, "PercentRank"),
     replace(_ranking("cume_dist", t.DOUBLE, "CumeDist", ONE_COLUMN), frame_text=_RANGE_TO_CURRENT),
     replace(_ranking("ntile", t.INT, "NTile", ONE_COLUMN), arity=(1, 1), constant_argument=0),
     _offset("lag", "Lag", -1, "-{offset} FOLLOWING"),
     _offset("lead", "Lead", 1, "{offset} FOLLOWING"),
-    _frame_end("first_value", "first"),
-    _frame_end("last_value", "last"),
+    _frame_end("first_value", FrameRow.FIRST, "first"),
+    _frame_end("last_value", FrameRow.LAST, "last"),
     WindowFunction(
         "nth_value",
         first_argument_type,
@@ -128,6 +147,7 @@ _ENTRIES = (
         (2, 2),
         framed=True,
         value=True,
+        row=FrameRow.NTH,
         nullable=True,
         constant_argument=1,
     ),

@@ -84,13 +84,9 @@ def _regular_dates(array: pa.Array) -> pa.Array:
     return packed(civil.days_of_dates(year, month, day), t.DATE, mask)
 
 
-def _dates_and_rare(array: pa.Array) -> pa.Array:
-    return _regular_dates(array)
-
-
 @cast_rule("string", "date")
 def _string_date(vector: Vector, context: CallContext) -> Data:
-    return parse(vector, context, _REGULAR_DATE, _dates_and_rare, parse_date)
+    return parse(vector, context, _REGULAR_DATE, _regular_dates, parse_date)
 
 
 _STAMP = re.compile(

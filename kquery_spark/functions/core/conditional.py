@@ -16,7 +16,15 @@ from kquery_spark.functions import casts
 from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, TWO_COLUMNS
 from kquery_spark.functions.core.comparison import coerce_comparison, compare
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
-from kquery_spark.functions.registry import CallContext, EvalMode, Function, Nullability, accept, register
+from kquery_spark.functions.registry import (
+    Branching,
+    CallContext,
+    EvalMode,
+    Function,
+    Nullability,
+    accept,
+    register,
+)
 from kquery_spark.kernels.elements import is_array
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.kernels.text import if_else
@@ -161,6 +169,7 @@ register(
         encoded=True,
         coerce=coerce_comparison,
         lazy=True,
+        branching=Branching.FIRST_PRESENT,
         calls=ALL_COLUMNS,
         invalid_utf8=InvalidUtf8.BYTES,
     ),
@@ -198,6 +207,7 @@ register(
         catalyst=("NaNvl",),
         arity=(2, 2),
         lazy=True,
+        branching=Branching.IF_NAN,
         calls=TWO_COLUMNS,
         coerce=lambda types: (
             [t.FLOAT, t.FLOAT] if list(types) == [t.FLOAT, t.FLOAT] else [t.DOUBLE, t.DOUBLE]

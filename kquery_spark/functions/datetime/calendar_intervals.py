@@ -59,14 +59,14 @@ def _add(args: Sequence[Vector], context: CallContext) -> Data:
     zone = context.tz if args[0].dtype.tz is not None else "UTC"
     if months.any():
         wall = zones.to_local(moved, zone)
-        moved = _at(civil.add_months(wall // DAY_MICROS, months), wall, moved, zone)
+        moved = _same_time_on(civil.add_months(wall // DAY_MICROS, months), wall, moved, zone)
     if days.any():
         wall = zones.to_local(moved, zone)
-        moved = _at(wall // DAY_MICROS + days, wall, moved, zone)
+        moved = _same_time_on(wall // DAY_MICROS + days, wall, moved, zone)
     return packed(civil.add_micros(moved, micros), context.dtype, joint_mask(args, n))
 
 
-def _at(days: Int64s, wall: Int64s, instants: Int64s, zone: str) -> Int64s:
+def _same_time_on(days: Int64s, wall: Int64s, instants: Int64s, zone: str) -> Int64s:
     """The instants on other days with the same time of day."""
     return zones.to_instants_near(civil.timestamp_micros(days, wall % DAY_MICROS), instants, zone)
 

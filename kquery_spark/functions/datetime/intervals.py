@@ -11,7 +11,7 @@ import pyarrow as pa
 from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import FOUR_COLUMNS
 from kquery_spark.functions.core.arguments import joint_mask, numbers
-from kquery_spark.functions.math.arithmetic import as_intervals, interval_overflow
+from kquery_spark.functions.math.overflow import as_intervals, interval_overflow
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,

@@ -192,7 +192,7 @@ def _to_number(unit: int) -> Kernel:
     return run
 
 
-def _at(args: Sequence[Vector], context: CallContext) -> Data:
+def _timestamp_at(args: Sequence[Vector], context: CallContext) -> Data:
     """The timestamp of a date and a time of day, in the time zone of the optional third argument."""
     n = context.num_rows
     mask = joint_mask(args, n)
@@ -300,7 +300,7 @@ register_internal(
     ),
     Function(
         "timestamp_ntz_at",
-        _at,
+        _timestamp_at,
         accept(t.TIMESTAMP_NTZ, t.DATE, t.TIME),
         arity=(2, 2),
         raises=ALWAYS_RAISES,
@@ -309,7 +309,7 @@ register_internal(
     ),
     Function(
         "timestamp_at",
-        _at,
+        _timestamp_at,
         accept(t.timestamp("UTC"), t.DATE, t.TIME, t.STRING),
         arity=(3, 3),
         raises=ALWAYS_RAISES,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -94,9 +94,9 @@ def _date_trunc(args: Sequence[Vector], context: CallContext) -> Data:
     return per_distinct(evaluate, args, context)
 
 
-def can_truncate(function: str, unit: str) -> bool:
-    """Return whether ``trunc`` or ``date_trunc`` knows the unit."""
-    return unit.upper() in _LEVELS or (function == "date_trunc" and unit.upper() in _UNITS)
+def _is_no_unit(value: object, units: Container[str]) -> bool:
+    """True for a literal that is not the name of a unit: the result is NULL, whatever the date or timestamp is."""
+    return value is None or (isinstance(value, str) and value.upper() not in units)
 
 
 def _trunc_micros(micros: Int64s, name: str, tz: str) -> Int64s | None:
@@ -126,6 +126,7 @@ register(
         arity=(2, 2),
         nullable=Nullability.OTHER_REASONS,
         coerce=cast_to(t.DATE, t.STRING),
+        null_for=lambda _, values: _is_no_unit(values[1], _LEVELS),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),
     # children (format, timestamp); timeZoneId is the Call's tz
@@ -137,6 +138,7 @@ register(
         calls=CallForm(columns=(1,)),
         arity=(2, 2),
         nullable=Nullability.OTHER_REASONS,
+        null_for=lambda _, values: _is_no_unit(values[0], {*_LEVELS, *_UNITS}),
         coerce=lambda types: [t.STRING, types[1] if t.is_timestamp(types[1]) else t.timestamp("UTC")],
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

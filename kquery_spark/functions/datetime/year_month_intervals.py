@@ -16,7 +16,7 @@ from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import TWO_COLUMNS
 from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.intervals import interval_counts
-from kquery_spark.functions.math.arithmetic import as_intervals
+from kquery_spark.functions.math.overflow import as_intervals
 from kquery_spark.functions.registry import (
     ALWAYS_RAISES,
     CallContext,
@@ -121,6 +121,7 @@ register_internal(
         _make,
         accept(t.YEAR_MONTH, t.INT, t.INT),
         catalyst=("MakeYMInterval",),
+        makes_months=True,
         arity=(2, 2),
         raises=ALWAYS_RAISES,
         coerce=cast_to(t.INT),

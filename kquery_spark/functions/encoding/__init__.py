@@ -1,1 +1,1 @@
-"""Hashes, encryption, character sets, and encodings of values as strings."""
+"""Hashes, character sets, and encodings of values as strings."""

@@ -17,6 +17,7 @@ from kquery_spark.functions.call_form import ALL_COLUMNS, THREE_COLUMNS, CallFor
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
+    Branching,
     CallContext,
     CatalystParameters,
     EvalMode,
@@ -294,6 +295,7 @@ register(
         coerce=_one_kind,
         foldable=False,
         lazy=True,
+        branching=Branching.NUMBERED,
         calls=ALL_COLUMNS,
         invalid_utf8=InvalidUtf8.BYTES,
     ),

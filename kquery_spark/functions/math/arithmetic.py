@@ -11,9 +11,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import ExecutionError, PlanError, Unsupported
+from kquery_spark.errors import ExecutionError, PlanError
 from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, CallForm
 from kquery_spark.functions.math import decimal_kernels as dk
+from kquery_spark.functions.math.overflow import (
+    checked_intervals,
+    divide_by_zero,
+    interval_overflow,
+    overflow,
+    remainder_by_zero,
+)
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,
@@ -31,88 +38,30 @@ from kquery_spark.types.units import INT64_MAX
 from kquery_spark.types.vector import Data, Vector
 
 
-def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
-    """Spark's error for integer arithmetic past the type's range; ``binary`` for ``+ - *``."""
-    if binary and dtype in (t.BYTE, t.SHORT):
-        return ExecutionError(
-            "BINARY_ARITHMETIC_OVERFLOW", f"The operation caused overflow of {t.spark_name(dtype)}."
-        )
-    name = {t.BYTE: "byte", t.SHORT: "short", t.INT: "integer", t.LONG: "long"}.get(
-        dtype, t.spark_name(dtype)
-    )
-    return ExecutionError(
-        "ARITHMETIC_OVERFLOW",
-        f'{name} overflow. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
-    )
+def _decimal_result(op: str, left: pa.DataType, right: pa.DataType) -> pa.DataType:
+    """Type of ``left op right`` for two decimals, with Spark's default ``allowPrecisionLoss``.
 
-
-def interval_overflow(subclass: str = "") -> ExecutionError:
-    """Spark's error for an interval that is too long; ``subclass``: of the error class, where it has one."""
-    return ExecutionError(
-        f"INTERVAL_ARITHMETIC_OVERFLOW{subclass and '.'}{subclass}",
-        "Integer overflow while operating with intervals.",
-    )
-
-
-def mode_for_types(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
-    """The mode in which a call over arguments of these types runs, given that of the session or of a ``try_`` function.
-
-    Overflow of intervals is an error in every session; a call that gives NULL instead raises Unsupported.
+    ``op`` is one of ``add``, ``subtract``, ``multiply``, ``divide``, ``remainder``, ``pmod``.
     """
-    if not types or not t.is_interval(types[0]):
-        return mode
-    if mode is EvalMode.TRY:
-        raise Unsupported("arithmetic of intervals that gives NULL for what is too long is not supported")
-    return EvalMode.ANSI
-
-
-def as_intervals(counts: pa.Array, dtype: pa.DataType, too_long: ExecutionError) -> pa.Array:
-    """Counts of microseconds or months as intervals; raises ``too_long`` for one that does not fit Spark's type."""
-    try:
-        counts.cast(t.INTERVAL_STORAGE[dtype])
-    except pa.ArrowInvalid:
-        raise too_long from None
-    return counts.view(dtype)
-
-
-def checked_intervals(
-    kernel: Callable[..., pa.Array],
-    intervals: Sequence[Vector],
-    context: CallContext,
-    too_long: ExecutionError,
-) -> pa.Array:
-    """Intervals computed from the counts of others; raises ``too_long`` on overflow."""
-    counts = [vector.array(context.num_rows).view(t.LONG) for vector in intervals]
-    try:
-        result = kernel(*counts)
-    except pa.ArrowInvalid:
-        raise too_long from None
-    return as_intervals(result, context.dtype, too_long)
-
-
-def divide_by_zero() -> ExecutionError:
-    """Spark's error for a zero divisor in ANSI mode."""
-    return ExecutionError(
-        "DIVIDE_BY_ZERO",
-        "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. "
-        'If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
-    )
-
-
-def remainder_by_zero() -> ExecutionError:
-    """Spark's error for a zero divisor of ``%`` in ANSI mode."""
-    return ExecutionError(
-        "REMAINDER_BY_ZERO",
-        "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead. "
-        'If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
-    )
+    p1, s1, p2, s2 = left.precision, left.scale, right.precision, right.scale
+    scale = max(s1, s2)
+    match op:
+        case "add" | "subtract":
+            return decimals.adjusted(max(p1 - s1, p2 - s2) + scale + 1, scale)
+        case "multiply":
+            return decimals.adjusted(p1 + p2 + 1, s1 + s2)
+        case "divide":
+            scale = max(decimals.MIN_ADJUSTED_SCALE, s1 + p2 + 1)
+            return decimals.adjusted(p1 - s1 + s2 + scale, scale)
+        case _:
+            return decimals.adjusted(min(p1 - s1, p2 - s2) + scale, scale)
 
 
 def _result(op: str) -> Callable[[Sequence[pa.DataType]], pa.DataType]:
     def rule(types: Sequence[pa.DataType]) -> pa.DataType:
         left, right = types
         if t.is_decimal(left) and t.is_decimal(right):
-            return decimals.result_type(op, left, right)
+            return _decimal_result(op, left, right)
         if left != right:
             raise PlanError(f"cannot {op} {t.spark_name(left)} and {t.spark_name(right)}")
         if t.is_interval(left) and op in ("add", "subtract"):
@@ -134,9 +83,7 @@ def coerce_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
             pair = [a, decimals.for_integral(b)]
             return pair[::-1] if swap else pair
     common = common_type(left, right)
-    if common == t.NULL:
-        common = t.DOUBLE
-    if common == t.STRING:
+    if common in (t.NULL, t.STRING):
         common = t.DOUBLE
     return types if common is None else [common, common]
 
@@ -151,7 +98,7 @@ def _coerce_divide(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 def _divide_result(types: Sequence[pa.DataType]) -> pa.DataType:
     left, right = types
     if t.is_decimal(left) and t.is_decimal(right):
-        return decimals.result_type("divide", left, right)
+        return _decimal_result("divide", left, right)
     if left == right == t.DOUBLE:
         return t.DOUBLE
     raise PlanError(f"cannot divide {t.spark_name(left)} by {t.spark_name(right)}")
@@ -184,10 +131,7 @@ def _try_int(
     """Rows that overflow become NULL: the wrapped result is right exactly where the float64 one is near it."""
     a, b = left.array(context.num_rows), right.array(context.num_rows)
     wrapped = wrapping(a, b)
-    wide = wrapping(
-        a.cast(pa.decimal256(19, 0)),
-        b.cast(pa.decimal256(19, 0)),
-    )
+    wide = wrapping(a.cast(pa.decimal256(19, 0)), b.cast(pa.decimal256(19, 0)))
     same_value = pc.equal(wrapped.cast(pa.decimal128(19, 0)).cast(wide.type), wide)
     return pc.if_else(same_value, wrapped, pa.scalar(None, wrapped.type))
 

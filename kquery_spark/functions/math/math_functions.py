@@ -1,6 +1,6 @@
-"""Functions of doubles, bit operations, and Catalyst's own helpers around decimals and floats.
+"""Functions of doubles.
 
-Roots, logarithms, exponentials, inverse trigonometry, rounding and bit operations are exact; powers, sines and hyperbolic
+Roots, logarithms, exponentials and inverse trigonometry are exact; powers, sines and hyperbolic
 functions agree with Java's within the last digit or two (Java itself promises no more of most of them).
 """
 
@@ -16,21 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import PlanError, Unsupported
-from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, UPPER, CallForm
-from kquery_spark.functions.core.arguments import joint_mask, numbers
-from kquery_spark.functions.math import decimal_kernels as dk
+from kquery_spark.errors import Unsupported
+from kquery_spark.functions.call_form import ONE_COLUMN, TWO_COLUMNS, UPPER
+from kquery_spark.functions.core.arguments import joint_mask
 from kquery_spark.functions.registry import (
-    ANSI_RAISES,
     CallContext,
     Function,
     Nullability,
-    Operator,
     accept,
     cast_to,
-    first_argument_type,
     register,
-    register_internal,
 )
 from kquery_spark.kernels import fdlibm
 from kquery_spark.types import names as t
@@ -86,7 +81,7 @@ def _sign(values: Doubles) -> Doubles:
     return np.where(values == 0, values, np.sign(values))
 
 
-def _above(limit: float) -> Callable[[Doubles], Any]:
+def _is_above(limit: float) -> Callable[[Doubles], Any]:
     return lambda x: ~(x <= limit)
 
 
@@ -150,7 +145,7 @@ _UPPER_PAIR = replace(UPPER, columns=(0, 1))
 def _log(args: Sequence[Vector], context: CallContext) -> Data:
     """``log(x)`` or ``log(base, x)``."""
     if len(args) == 1:
-        return _unary(fdlibm.log, _above(0.0))(args, context)
+        return _unary(fdlibm.log, _is_above(0.0))(args, context)
     return _binary(lambda b, x: fdlibm.log(x) / fdlibm.log(b), _both_positive)(args, context)
 
 
@@ -172,8 +167,8 @@ register(
     _entry(
         "signum", _unary(_sign), "Signum", calls=UPPER, aliases=("sign",), alias_calls=(("sign", ONE_COLUMN),)
     ),
-    _entry("ln", _unary(fdlibm.log, _above(0.0)), "Log"),
-    *(_entry(n, _unary(f, _above(limit)), c, calls=UPPER) for n, c, f, limit in _LOGS),
+    _entry("ln", _unary(fdlibm.log, _is_above(0.0)), "Log"),
+    *(_entry(n, _unary(f, _is_above(limit)), c, calls=UPPER) for n, c, f, limit in _LOGS),
     # Catalyst's Logarithm has (base, value); log(x) has Euler's number as the base there
     Function(
         "log",
@@ -223,200 +218,5 @@ register(
     ),
     Function(
         "e", _constant(math.e), lambda types: t.DOUBLE, arity=(0, 0), nullable=Nullability.NEVER, calls=UPPER
-    ),
-)
-
-
-# --- integers and bits ----------------------------------------------------------------------------
-
-_FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)
-
-
-def _factorial(args: Sequence[Vector], context: CallContext) -> Data:
-    values = numbers(args[0], context.num_rows)
-    outside = (values < 0) | (values > 20)
-    mask = joint_mask(args, context.num_rows)
-    return pa.array(
-        _FACTORIALS[np.where(outside, 0, values)], mask=outside if mask is None else mask | outside
-    )
-
-
-def _bits(kernel: Any) -> Any:
-    return lambda args, context: kernel(*(a.data for a in args))
-
-
-def _shift(op: str) -> Any:
-    """Java's shifts: only the low 5 (int) or 6 (bigint) bits of the distance count."""
-
-    def run(args: Sequence[Vector], context: CallContext) -> Data:
-        n = context.num_rows
-        bits = context.dtype.bit_width
-        values = numbers(args[0], n)
-        distance = numbers(args[1], n) & (bits - 1)
-        if op == "unsigned":
-            unsigned = values.astype(f"int{bits}").view(f"uint{bits}") >> distance.astype(f"uint{bits}")
-            result = unsigned.view(f"int{bits}")
-        elif op == "left":
-            result = (
-                (values.view(np.uint64) << distance.astype(np.uint64)).view(np.int64).astype(f"int{bits}")
-            )
-        else:
-            result = (values >> distance).astype(f"int{bits}")
-        return pa.array(result, context.dtype, mask=joint_mask(args, n))
-
-    return run
-
-
-_ONES = np.array([bin(i).count("1") for i in range(256)], np.int32)
-
-
-def _bit_count(args: Sequence[Vector], context: CallContext) -> Data:
-    array = args[0].array(context.num_rows)
-    if array.type == t.BOOL:
-        return array.cast(t.INT)
-    words = np.ascontiguousarray(numbers(args[0], context.num_rows)).view(np.uint8).reshape(-1, 8)
-    return pa.array(_ONES[words].sum(axis=1, dtype=np.int32), mask=joint_mask(args, context.num_rows))
-
-
-def _one_integral(types: Sequence[pa.DataType]) -> pa.DataType:
-    if any(dtype != types[0] or not t.is_integral(dtype) for dtype in types):
-        raise PlanError(
-            f"bit operations need integers of one type, not {', '.join(map(t.spark_name, types))}"
-        )
-    return types[0]
-
-
-def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    order = (t.BYTE, t.SHORT, t.INT, t.LONG)
-    known = [order.index(dtype) if dtype in order else 3 for dtype in types]
-    return [order[max(known)]] * len(types)
-
-
-_SHIFTED = accept(first_argument_type, lambda dtype: dtype in (t.INT, t.LONG), t.INT)
-
-
-def _coerce_shift(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return [t.LONG if types[0] == t.LONG else t.INT, t.INT]
-
-
-def _bitwise(name: str, kernel: Any, catalyst: str, symbol: str) -> Function:
-    count = 1 if name == "bitnot" else 2
-    return Function(
-        name,
-        _bits(kernel),
-        _one_integral,
-        catalyst=(catalyst,),
-        arity=(count, count),
-        coerce=_coerce_integral,
-        operator=Operator(symbol),
-    )
-
-
-def _shifting(name: str, op: str, catalyst: str, symbol: str) -> Function:
-    return Function(
-        name,
-        _shift(op),
-        _SHIFTED,
-        catalyst=(catalyst,),
-        arity=(2, 2),
-        coerce=_coerce_shift,
-        operator=Operator(symbol),
-    )
-
-
-register(
-    Function(
-        "factorial",
-        _factorial,
-        accept(t.LONG, t.INT),
-        catalyst=("Factorial",),
-        nullable=Nullability.OTHER_REASONS,
-        coerce=cast_to(t.INT),
-    ),
-)
-register_internal(
-    _bitwise("bitand", pc.bit_wise_and, "BitwiseAnd", "&"),
-    _bitwise("bitor", pc.bit_wise_or, "BitwiseOr", "|"),
-    _bitwise("bitxor", pc.bit_wise_xor, "BitwiseXor", "^"),
-    _bitwise("bitnot", pc.bit_wise_not, "BitwiseNot", "~"),
-)
-register(
-    _shifting("shiftleft", "left", "ShiftLeft", "<<"),
-    _shifting("shiftright", "right", "ShiftRight", ">>"),
-    _shifting("shiftrightunsigned", "unsigned", "ShiftRightUnsigned", ">>>"),
-    Function(
-        "bit_count",
-        _bit_count,
-        accept(t.INT, lambda dtype: dtype == t.BOOL or t.is_integral(dtype)),
-        catalyst=("BitwiseCount",),
-    ),
-)
-
-
-# --- Catalyst's helpers ---------------------------------------------------------------------------
-
-
-def _make_decimal(args: Sequence[Vector], context: CallContext) -> Data:
-    return dk.check_range(args[0].data, context)
-
-
-def _type_from_importer(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("make_decimal needs its type from the importer")
-
-
-def _identity(args: Sequence[Vector], context: CallContext) -> Data:
-    return args[0].data
-
-
-def _normalize(args: Sequence[Vector], context: CallContext) -> Data:
-    """One NaN and no negative zero."""
-    data = args[0].array(context.num_rows)
-    return pc.add(data, pa.scalar(0.0, data.type))
-
-
-def _strings_to_doubles(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return [t.DOUBLE] if types[0] == t.STRING else types
-
-
-_FRACTIONAL = accept(first_argument_type, t.is_fractional)
-
-register_internal(
-    # MakeDecimal(child, precision, scale, nullOnOverflow): Call.of("make_decimal", child, dtype=decimal(precision, scale)),
-    # mode TRY where nullOnOverflow. CheckOverflow(child, dataType, nullOnOverflow) is a Cast between decimals instead.
-    Function(
-        "make_decimal",
-        _make_decimal,
-        _type_from_importer,
-        catalyst=("MakeDecimal",),
-        raises=ANSI_RAISES,
-        encoded=True,
-    ),
-    Function(
-        "known_not_null",
-        _identity,
-        first_argument_type,
-        catalyst=("KnownNotNull",),
-        nullable=Nullability.NEVER,
-        encoded=True,
-    ),
-    Function(
-        "known_normalized",
-        _identity,
-        first_argument_type,
-        catalyst=("KnownFloatingPointNormalized",),
-        encoded=True,
-    ),
-    Function("normalize_nan_and_zero", _normalize, _FRACTIONAL, catalyst=("NormalizeNaNAndZero",)),
-)
-register(
-    Function(
-        "positive",
-        _identity,
-        first_argument_type,
-        catalyst=("UnaryPositive",),
-        encoded=True,
-        coerce=_strings_to_doubles,
-        operator=Operator(spellings=("+",)),
-        calls=CallForm(shape=(1, "(+ {0})")),
     ),
 )

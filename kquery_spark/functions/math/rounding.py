@@ -15,7 +15,7 @@ from kquery_spark.errors import ExecutionError, PlanError, Unsupported
 from kquery_spark.functions.call_form import ONE_COLUMN, UPPER, CallForm
 from kquery_spark.functions.casts.floats import CONTEXT, exact_decimal, round_scaled
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.math.arithmetic import overflow
+from kquery_spark.functions.math.overflow import overflow
 from kquery_spark.functions.registry import (
     COLUMN,
     CallContext,

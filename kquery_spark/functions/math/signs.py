@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, PlanError
-from kquery_spark.functions.math.arithmetic import checked_intervals, interval_overflow, overflow
+from kquery_spark.functions.math.overflow import checked_intervals, interval_overflow, overflow
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
     CallContext,

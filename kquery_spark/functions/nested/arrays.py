@@ -238,7 +238,7 @@ def _entries_type(types: Sequence[pa.DataType]) -> pa.DataType:
     return pa.list_(pa.field("element", pa.struct(pair), False))
 
 
-def _whole(dtype: pa.DataType) -> bool:
+def _is_int(dtype: pa.DataType) -> bool:
     return bool(dtype == t.INT)
 
 
@@ -295,7 +295,7 @@ register(
     Function(
         "slice",
         _slice,
-        array_rule("slice", first_argument_type, is_array, _whole, _whole),
+        array_rule("slice", first_argument_type, is_array, _is_int, _is_int),
         catalyst=("Slice",),
         arity=(3, 3),
         calls=THREE_COLUMNS,
@@ -322,7 +322,7 @@ register(
     Function(
         "array_repeat",
         _repeat,
-        array_rule("array_repeat", lambda types: pa.list_(types[0]), lambda dtype: dtype != t.NULL, _whole),
+        array_rule("array_repeat", lambda types: pa.list_(types[0]), lambda dtype: dtype != t.NULL, _is_int),
         catalyst=("ArrayRepeat",),
         arity=(2, 2),
         calls=TWO_COLUMNS,

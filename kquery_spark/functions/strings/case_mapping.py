@@ -10,7 +10,15 @@ import pyarrow.compute as pc
 from kquery_spark.errors import Unsupported
 from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
-from kquery_spark.functions.registry import CallContext, Function, VersionChange, accept, cast_to, register
+from kquery_spark.functions.registry import (
+    CallContext,
+    Function,
+    Simplification,
+    VersionChange,
+    accept,
+    cast_to,
+    register,
+)
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -93,6 +101,7 @@ register(
         _upper,
         _RULE,
         catalyst=("Upper",),
+        simplification=Simplification.CASE_CHANGE,
         coerce=cast_to(t.STRING),
         aliases=("ucase",),
         invalid_utf8=InvalidUtf8.VALIDATED,
@@ -102,6 +111,7 @@ register(
         _lower,
         _RULE,
         catalyst=("Lower",),
+        simplification=Simplification.CASE_CHANGE,
         coerce=cast_to(t.STRING),
         aliases=("lcase",),
         invalid_utf8=InvalidUtf8.VALIDATED,

@@ -78,7 +78,7 @@ def _boolean(directive: Directive, array: pa.Array, context: CallContext) -> pa.
     return _fit_to_width(directive, pc.if_else(is_true, "true", "false"), context)
 
 
-def _whole(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
+def _whole_numbers(directive: Directive, array: pa.Array, context: CallContext) -> pa.Array:
     """``%d``."""
     if not set(directive.flags) - {"-"}:
         return _fit_to_width(directive, array.cast(t.STRING), context)
@@ -170,7 +170,7 @@ def _fit_to_width(directive: Directive, strings: pa.Array, context: CallContext)
 _RENDERERS: dict[str, Callable[[Directive, pa.Array, CallContext], pa.Array]] = {
     "s": _text,
     "b": _boolean,
-    "d": _whole,
+    "d": _whole_numbers,
     "x": _hexadecimal,
     "X": _hexadecimal,
     "f": _decimals,

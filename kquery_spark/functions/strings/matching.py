@@ -1,9 +1,8 @@
-"""LIKE, ILIKE, RLIKE, SPLIT and the regular expression functions, on patterns that are constants of the plan."""
+"""RLIKE, SPLIT and the regular expression functions, on patterns that are constants of the plan."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,7 +12,6 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.functions.call_form import CallForm
-from kquery_spark.functions.core.distinct import per_distinct
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.registry import (
     ANSI_RAISES,
@@ -21,12 +19,10 @@ from kquery_spark.functions.registry import (
     CallContext,
     Function,
     Kernel,
-    VersionChange,
     accept,
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.case_mapping import lower
 from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY
 from kquery_spark.functions.strings.patterns import Pattern, translate
 from kquery_spark.kernels import substrings
@@ -35,136 +31,6 @@ from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Vector
-
-
-def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
-    return ExecutionError(
-        f"INVALID_FORMAT.{kind}",
-        f"The format is invalid: {pattern!r}. The escape character is not allowed to {what}.",
-    )
-
-
-@functools.lru_cache(maxsize=512)
-def _like_tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
-    """Split a LIKE pattern into tokens: None for ``%``, ``""`` for ``_``, and the longest possible literals."""
-    tokens: list[str | None] = []
-    literal = ""
-
-    def flush() -> None:
-        nonlocal literal
-        if literal:
-            tokens.append(literal)
-            literal = ""
-
-    at = 0
-    while at < len(pattern):
-        character = pattern[at]
-        if character == escape:
-            if at + 1 == len(pattern):
-                raise _bad_escape(pattern, "ESC_AT_THE_END", "end with")
-            following = pattern[at + 1]
-            if following not in ("_", "%", escape):
-                raise _bad_escape(pattern, "ESC_IN_THE_MIDDLE", f"precede {following!r}")
-            literal += following
-            at += 2
-            continue
-        if character in "%_":
-            flush()
-            tokens.append(None if character == "%" else "")
-        else:
-            literal += character
-        at += 1
-    flush()
-    return tuple(tokens)
-
-
-def _like_regex(tokens: tuple[str | None, ...]) -> str:
-    parts = [".*" if p is None else "." if p == "" else _escape_for_re2(p) for p in tokens]
-    return rf"(?s)\A{''.join(parts)}\z"
-
-
-@functools.lru_cache(maxsize=512)
-def _like_segments(pattern: str, escape: str) -> tuple[tuple[re.Pattern[str], int], ...]:
-    """Return the segments between the ``%`` of a LIKE pattern with their widths in characters.
-
-    A segment has no repetitions, so matching it never backtracks.
-    """
-    segments: list[list[str | None]] = [[]]
-    for token in _like_tokens(pattern, escape):
-        if token is None:
-            segments.append([])
-        else:
-            segments[-1] += [None] if token == "" else [re.escape(c) for c in token]
-    return tuple(
-        (re.compile("".join("." if c is None else c for c in segment), re.DOTALL), len(segment))
-        for segment in segments
-    )
-
-
-def _like_string(value: str, pattern: str, escape: str) -> bool:
-    """Match one string with a LIKE pattern in linear passes.
-
-    The first and the last segment are anchored at the ends. Each segment between them takes its leftmost match, which leaves
-    the most room for the following ones. A single regular expression for ``%a%a%a%b`` would try all combinations of
-    positions.
-    """
-    (first, _), *middle = _like_segments(pattern, escape)
-    if not middle:
-        return first.fullmatch(value) is not None
-    last, width = middle.pop()
-    match = first.match(value)
-    for segment, _ in middle:
-        if match is None:
-            return False
-        match = segment.search(value, match.end())
-    start = len(value) - width
-    return match is not None and start >= match.end() and last.match(value, start) is not None
-
-
-def _escape_for_re2(text: str) -> str:
-    return "".join("\\" + c if c in r"\.[]{}()*+?^$|" else c for c in text)
-
-
-def _like_literal(data: Data, pattern: str, escape: str) -> Data:
-    tokens = _like_tokens(pattern, escape)
-    match tokens:
-        case ():
-            return pc.equal(data, "")
-        case (None,):
-            return pc.if_else(pc.is_valid(data), True, pa.scalar(None, t.BOOL))
-        case (str(text),) if text:
-            return pc.equal(data, text)
-        case (str(text), None) if text:
-            return pc.starts_with(data, text)
-        case (None, str(text)) if text:
-            return pc.ends_with(data, text)
-        case (None, str(text), None) if text:
-            return substrings.contains(data, text)
-    return substrings.matches(data, _like_regex(tokens), [text for text in tokens if text])
-
-
-def _like(args: Sequence[Vector], context: CallContext) -> Data:
-    text, pattern = args[0], args[1]
-    escape = args[2].data.as_py() if len(args) > 2 else "\\"
-    if pattern.is_scalar and pattern.data.is_valid:
-        array = text.array(context.num_rows)
-        if array.null_count == len(array):
-            return pa.nulls(len(array), t.BOOL)
-        return _like_literal(array, pattern.data.as_py(), escape)
-
-    return per_distinct(lambda value, form: _like_string(value, form, escape), args[:2], context)
-
-
-def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
-    lowered = [
-        Vector(t.STRING, lower(a.array(context.num_rows), context)) if not a.is_scalar else a
-        for a in args[:2]
-    ]
-    if args[1].is_scalar and args[1].data.is_valid:
-        lowered[1] = Vector(t.STRING, lower(args[1].array(1), context)[0])
-    if args[0].is_scalar:
-        lowered[0] = Vector(t.STRING, lower(args[0].array(context.num_rows), context))
-    return _like([*lowered, *args[2:]], context)
 
 
 def literal_value(vector: Vector, what: str) -> Any:
@@ -332,72 +198,13 @@ def constants_check(
     return check
 
 
-def _check_like(values: Sequence[object]) -> None:
-    if len(values) > 2:
-        check_literal(values[2], "The escape character of LIKE")
-
-
-def _is_valid_like_literal(types: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Return whether a LIKE pattern is a literal (or NULL) with valid escapes, so that LIKE cannot raise."""
-    pattern, escape = values[1], values[2] if len(values) > 2 else "\\"
-    if not isinstance(pattern, str) or not isinstance(escape, str):
-        return pattern is None
-    try:
-        _like_tokens(pattern, escape)
-    except ExecutionError:
-        return False
-    return True
-
-
 def _check_rlike(values: Sequence[object]) -> None:
     check_literal(values[1], "The pattern of RLIKE")
     if isinstance(values[1], str):
         translate(values[1])
 
 
-def _may_have_wide_character(_: Sequence[pa.DataType], values: Sequence[object]) -> bool:
-    """Return whether a LIKE pattern is not a literal, or has a character that is a surrogate pair in UTF-16."""
-    return values[1] is not None and not (
-        isinstance(values[1], str) and max(values[1], default="") <= "\uffff"
-    )
-
-
-_LIKE: dict[str, Any] = {
-    "raises": ANSI_RAISES,
-    "safe_for": _is_valid_like_literal,
-    "check_values": _check_like,
-}
-_LIKE["changes"] = (
-    VersionChange(
-        "treats a character above U+FFFF in a LIKE pattern as two",
-        _may_have_wide_character,
-        since=(4, 2),
-        patches=((3, 5, 9), (4, 0, 4), (4, 1, 2)),
-    ),
-)
-
 register(
-    # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'
-    pattern_function(
-        _like,
-        "like",
-        (2, 3),
-        "Like",
-        **_LIKE,
-        selectivity=TEXT_MATCH_SELECTIVITY,
-        calls=CallForm(columns=(0, 1), shape=(2, "{0} LIKE {1}")),
-        invalid_utf8=InvalidUtf8.REPLACED,
-    ),
-    # Catalyst turns ILIKE into Like(Lower(s), lower(pattern))
-    pattern_function(
-        _ilike,
-        "ilike",
-        (2, 3),
-        "ILike",
-        **_LIKE,
-        calls=CallForm(columns=(0, 1), shape=(3, "ilike({0}, {1})")),
-        invalid_utf8=InvalidUtf8.VALIDATED,
-    ),
     pattern_function(
         _rlike,
         "rlike",

@@ -103,6 +103,7 @@ register_internal(
         _variant_get,
         depends_on_values,  # the type is the caller's
         arity=(_ARGUMENTS, _ARGUMENTS + 1),
+        reads_path=True,
         nullable=Nullability.OTHER_REASONS,
         raises=ALWAYS_RAISES,
         loops=VARIANT_LOOPS,

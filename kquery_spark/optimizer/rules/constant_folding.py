@@ -8,7 +8,7 @@ from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, HigherOrder, InList, Literal, transform
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant, is_deterministic, is_null_literal
-from kquery_spark.functions.datetime.truncation import can_truncate
+from kquery_spark.functions.registry import Branching, Constructor, Simplification
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.logical import LogicalPlan, transform_plan
 from kquery_spark.logical.plan import rewrite_expressions
@@ -50,21 +50,20 @@ def _fold(expr: Expr) -> Expr:
             return Literal(None, expr.dtype)
         if expr.logic in (Logic.IS_NULL, Logic.IS_NOT_NULL) and not expr.args[0].nullable:
             return Literal(expr.logic is Logic.IS_NOT_NULL, t.BOOL)
-        match expr.function:
-            case "upper" | "lower":
+        if expr.entry.branching is Branching.NUMBERED:
+            return _fold_elt(expr, expr.args[0])
+        if expr.entry.null_for is not None:
+            is_null = expr.entry.null_for([arg.dtype for arg in expr.args], expr.literals)
+            return Literal(None, expr.dtype) if is_null else expr
+        match expr.entry.simplification:
+            case Simplification.CASE_CHANGE:
                 return _fold_case_change(expr, expr.args[0])
-            case "elt":
-                return _fold_elt(expr, expr.args[0])
-            case "date_trunc":
-                return _fold_truncation(expr, expr.args[0])
-            case "get_struct_field" | "get_array_item":
-                return _fold_extraction(expr)
-            case "get_map_value":
+            case Simplification.ELEMENT:
+                return _fold_element(expr)
+            case Simplification.MAP_VALUE:
                 return _fold_map_value(expr, *expr.args)
-            case "size":
+            case Simplification.SIZE:
                 return _fold_size(expr, expr.args[0])
-            case "trunc":
-                return _fold_truncation(expr, expr.args[1])
     return _evaluate_if_constant(expr) if isinstance(expr, Call | Cast | Case | InList) else expr
 
 
@@ -81,10 +80,8 @@ def _evaluate_if_constant(expr: Expr) -> Expr:
 
 def _fold_case_change(expr: Call, string: Expr) -> Expr:
     """Drop the inner one of two nested changes of case."""
-    match string:
-        case Call(function="upper" | "lower"):
-            return replace(expr, args=string.args)
-    return expr
+    is_case_change = isinstance(string, Call) and string.entry.simplification is Simplification.CASE_CHANGE
+    return replace(expr, args=string.children) if is_case_change else expr
 
 
 def _fold_elt(expr: Call, index: Expr) -> Expr:
@@ -101,15 +98,15 @@ def _has_equal_branches(case: Case, otherwise: Expr) -> bool:
     return is_deterministic(case) and all(value == otherwise for _, value in case.branches)
 
 
-def _fold_extraction(expr: Call) -> Expr:
+def _fold_element(expr: Call) -> Expr:
     """Return ``x`` for ``named_struct('a', x, 'b', y).a`` and ``array(x, y)[0]``; Spark does not evaluate ``y``."""
     whole, ordinal = expr.args
     if not isinstance(whole, Call) or not isinstance(ordinal, Literal) or ordinal.value is None:
         return expr
-    match whole.function:
-        case "named_struct":
+    match whole.entry.builds:
+        case Constructor.STRUCT:
             parts = whole.args[1::2]
-        case "array":
+        case Constructor.ARRAY:
             parts = whole.args
         case _:
             return expr
@@ -122,7 +119,7 @@ def _fold_map_value(expr: Call, whole: Expr, key: Expr) -> Expr:
 
     As in Spark, the map is not built then, so duplicate or NULL keys raise no error.
     """
-    if not isinstance(whole, Call) or whole.function != "map":
+    if not isinstance(whole, Call) or whole.entry.builds is not Constructor.MAP:
         return expr
     keys, values = whole.args[::2], whole.args[1::2]
     if not keys or any(k.dtype != key.dtype for k in keys) or any(v.dtype != expr.dtype for v in values):
@@ -132,19 +129,12 @@ def _fold_map_value(expr: Call, whole: Expr, key: Expr) -> Expr:
 
 def _fold_size(expr: Call, whole: Expr) -> Expr:
     """Return 2 for ``size(map(a, x, b, y))``. As in Spark, duplicate or NULL keys raise no error then."""
-    if not isinstance(whole, Call) or whole.function != "map":
+    if not isinstance(whole, Call) or whole.entry.builds is not Constructor.MAP:
         return expr
     # Spark does this only for expressions that it knows never to raise: columns, literals and very few functions.
     if not all(isinstance(arg, Column | Literal) for arg in whole.args):
         return expr
     return Literal(len(whole.args) // 2, expr.dtype)
-
-
-def _fold_truncation(expr: Call, unit: Expr) -> Expr:
-    """Return NULL if the constant unit of ``trunc`` or ``date_trunc`` is unknown; Spark ignores the operand then."""
-    if not isinstance(unit, Literal) or (unit.value is not None and can_truncate(expr.function, unit.value)):
-        return expr
-    return Literal(None, expr.dtype)
 
 
 def _fold_connective(expr: Call) -> Expr:

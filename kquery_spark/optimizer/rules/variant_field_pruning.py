@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.expr import Call, Column, Expr, Literal
+from kquery_spark.functions.registry import Function
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.functions.variant.paths import parse_variant_path
 from kquery_spark.logical import Aggregate, Filter, LogicalPlan, Projection, Scan
@@ -69,7 +70,7 @@ def _fields_read(expr: Expr, column: str) -> RequiredFields:
             return None if name == column else frozenset()
         case Call(logic=Logic.IS_NULL | Logic.IS_NOT_NULL, args=(Column(),)):
             return frozenset()
-        case Call(function="variant_get", args=(Column(name=name), path, *_)) if name == column:
+        case Call(entry=Function(reads_path=True), args=(Column(name=name), path, *_)) if name == column:
             return _first_field(path)
     return _union([_fields_read(child, column) for child in expr.children])
 

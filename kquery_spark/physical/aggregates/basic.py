@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from typing_extensions import override
 
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.math.arithmetic import as_intervals, overflow
+from kquery_spark.functions.math.overflow import as_intervals, overflow
 from kquery_spark.functions.registry import CallContext, EvalMode
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, Reduction, register_accumulator

@@ -124,7 +124,7 @@ class FirstRowsFilter(RuntimeFilter):
         if ranks is None:
             return np.ones(num_rows, np.bool_)
         valid = validity(key.data)
-        hits = self._before(ranks, valid)
+        hits = self._rows_before(ranks, valid)
         if self.rows is None or np.count_nonzero(hits) <= self.rows:
             return hits
         rows = np.flatnonzero(hits)
@@ -135,7 +135,7 @@ class FirstRowsFilter(RuntimeFilter):
             rows = rows[ranks[rows] <= np.partition(some, self.rows - 1)[self.rows - 1]]
         return self._first(ranks, valid, rows, self.rows)
 
-    def _before(self, ranks: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
+    def _rows_before(self, ranks: Int64s, valid: npt.NDArray[np.bool_] | None) -> npt.NDArray[np.bool_]:
         """Return a mask of the rows that are before the known position, or, with ``ties``, at it."""
         if self.kth_row.position is None:
             return np.ones(len(ranks), np.bool_)

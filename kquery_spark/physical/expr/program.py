@@ -26,7 +26,7 @@ from kquery_spark.functions import casts, user
 from kquery_spark.functions.calling import call
 from kquery_spark.functions.core.conditional import to_one_type
 from kquery_spark.functions.math import decimal_kernels as dk
-from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.functions.registry import Branching, CallContext, EvalMode
 from kquery_spark.functions.sql_form import Logic
 from kquery_spark.kernels.text import if_else
 from kquery_spark.physical.expr import lambdas
@@ -112,12 +112,12 @@ class Program:
         if expr.entry.operator.connective:
             return self._connective(expr)
         if expr.entry.lazy and any(map(can_raise, expr.args[1:])):
-            match expr.function:
-                case "coalesce":
+            match expr.entry.branching:
+                case Branching.FIRST_PRESENT:
                     return self._coalesce(expr)
-                case "nanvl":
+                case Branching.IF_NAN:
                     return self._nanvl(expr)
-                case "elt":
+                case Branching.NUMBERED:
                     return self._elt(expr)
         return self._eager_call(expr)
 

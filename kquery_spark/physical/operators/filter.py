@@ -71,13 +71,13 @@ def keep(batch: Batch, condition: Vector, metrics: Metrics | None = None) -> Bat
     if count == 0:
         way, passing = "none", batch.slice(0, 0)
     elif count < batch.num_rows:
-        way, passing = _some(batch, condition.data, count)
+        way, passing = _selected_rows(batch, condition.data, count)
     if metrics is not None:
         metrics.add(f"filter_{way}", 1)
     return passing
 
 
-def _some(batch: Batch, mask: pa.Array, count: int) -> tuple[str, Batch]:
+def _selected_rows(batch: Batch, mask: pa.Array, count: int) -> tuple[str, Batch]:
     if count < batch.num_rows * _MAX_INDEXED_SELECTIVITY:
         flags = (pc.fill_null(mask, False) if mask.null_count else mask).to_numpy(zero_copy_only=False)
         return "indices", batch.take(pa.array(np.flatnonzero(flags)))

@@ -77,7 +77,7 @@ def framed_states(call: WindowCall, args: Sequence[Vector], low: Int64s, high: I
     n = len(low)
     entry = aggregate_function(call.function)
     if entry.counts:
-        return [Vector(t.LONG, _counts(entry.name, args, low, high, n))]
+        return [Vector(t.LONG, _counts(entry.counts_true, args, low, high, n))]
     states: list[Vector] | None = None
     if entry.adds:
         state = accumulator_of(call).state_types([args[0].dtype], call.dtype)[0]
@@ -97,7 +97,8 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
     In such a case, Spark returns NULL or an error, but the engine adds rows in another order. The check is conservative: it
     compares the sum of the magnitudes of a frame with the limit of the type.
     """
-    if not aggregate_function(call.function).adds or not len(low):
+    entry = aggregate_function(call.function)
+    if not entry.adds or not len(low):
         return
     vector = Vector(args[0].dtype, args[0].physical(len(low)))
     if pa.types.is_decimal(vector.dtype):
@@ -106,7 +107,7 @@ def _check_sums(call: WindowCall, args: Sequence[Vector], low: Int64s, high: Int
             return  # the sum would need 10 ** 19 rows to overflow
         sizes = np.abs(decimal_words(vector.data)[:, 1].astype(np.float64)) * 2.0**64 + 2.0**64
     elif t.is_interval(vector.dtype) or (
-        call.function == "sum" and vector.dtype == t.LONG and call.mode is not EvalMode.LEGACY
+        not entry.adds_as_doubles and vector.dtype == t.LONG and call.mode is not EvalMode.LEGACY
     ):
         limit = 2.0 ** (t.INTERVAL_STORAGE.get(vector.dtype, t.LONG).bit_width - 1)
         sizes = np.abs(slots(vector.data).astype(np.float64))
@@ -144,11 +145,11 @@ def context_of(call: WindowCall, n: int) -> CallContext:
     return CallContext(call.dtype, call.mode, num_rows=n)
 
 
-def _counts(name: str, args: Sequence[Vector], low: Int64s, high: Int64s, n: int) -> Data:
+def _counts(counts_true: bool, args: Sequence[Vector], low: Int64s, high: Int64s, n: int) -> Data:
     flags = np.ones(n, np.bool_)
     for arg in args:
         data = arg.physical(n)
-        if name == "count_if":
+        if counts_true:
             flags = pc.fill_null(data, False).to_numpy(zero_copy_only=False)
         elif data.null_count:
             flags = flags & pc.is_valid(data).to_numpy(zero_copy_only=False)

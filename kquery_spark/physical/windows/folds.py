@@ -63,7 +63,7 @@ class Fold:
         self._states.append(self._accumulate.update(args, groups, context_of(self.call, n)))
 
     @cached_property
-    def _before(self) -> list[States]:
+    def _states_up_to(self) -> list[States]:
         """Entry i has the merged state of the pieces 0 to i."""
         done = [self._states[0]]
         for states in self._states[1:]:
@@ -71,7 +71,7 @@ class Fold:
         return done
 
     @cached_property
-    def _after(self) -> list[States]:
+    def _states_from(self) -> list[States]:
         """Entry i has the merged state of the pieces from i to the last one."""
         done = [self._states[-1]]
         for states in self._states[-2::-1]:
@@ -81,9 +81,9 @@ class Fold:
     def between(self, low: int, high: int) -> States:
         """Return the merged state of the pieces ``low:high``, which are at least one."""
         if low == 0:
-            return self._before[high - 1]
+            return self._states_up_to[high - 1]
         if high == len(self._states):
-            return self._after[low]
+            return self._states_from[low]
         if (low, high) not in self._between:
             self._between = {(low, high): self._merged(self._states[low:high])}
         return self._between[low, high]

@@ -86,7 +86,7 @@ def _keys_and_targets(
     integers = as_integers(vector)
     if integers is None or dtype == t.BOOL:
         raise Unsupported(f"a RANGE frame with an offset over {t.spark_name(dtype)} is not supported")
-    by = _whole(offset, dtype)
+    by = _whole_offset(offset, dtype)
     values = np.asarray(dk.as_int64(integers))
     if not ascending:
         by = -by
@@ -123,7 +123,7 @@ def _float_keys_and_targets(vector: Vector, by: float) -> tuple[Int64s, Int64s]:
     return reduce.float_order(vector.data), reduce.float_order(pa.array(moved))
 
 
-def _whole(offset: Literal, dtype: pa.DataType) -> int:
+def _whole_offset(offset: Literal, dtype: pa.DataType) -> int:
     if t.is_decimal(dtype):
         if not t.is_decimal(offset.dtype) or offset.dtype.scale != dtype.scale:
             raise Unsupported("the offset of a RANGE frame over decimals must have their scale")

@@ -10,18 +10,19 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import ExecutionError, Unsupported
 from kquery_spark.expr import Frame, Literal, SortKey, WindowCall
-from kquery_spark.functions.aggregate.windows import window_function
+from kquery_spark.functions.aggregate.windows import FrameRow, window_function
 from kquery_spark.functions.aggregate_registry import aggregate_function
 from kquery_spark.physical.windows import aggregates
 from kquery_spark.physical.windows.frames import frame_rows
 from kquery_spark.physical.windows.segments import Segments
 from kquery_spark.physical.windows.sliding import prefix_counts
-from kquery_spark.types import names as t
 from kquery_spark.types.batch import concat_arrays
 from kquery_spark.types.sizes import reserve_gather
 from kquery_spark.types.vector import Int64s, Vector
 
-Ranking = Callable[[Segments], np.ndarray]
+Ranking = Callable[..., np.ndarray]
+"""Takes the segments and the constant argument, if the function has one."""
+
 _RANKING: dict[str, Ranking] = {}
 
 
@@ -49,14 +50,14 @@ class Windowed:
         """Return one value per row. args: the argument columns of the arranged rows."""
         ranking = _RANKING.get(call.function)
         if ranking is not None:
-            return Vector(call.dtype, pa.array(ranking(self._segments)))
-        if call.function == "ntile":
-            return Vector(t.INT, pa.array(self._ntile(_whole(call, 0)).astype(np.int32)))
+            constants = [_constant_number(call, index) for index in range(len(call.args))]
+            return Vector(call.dtype, pa.array(ranking(self._segments, *constants)))
         if call.entry is not None and call.entry.is_offset:
             return self._shifted(call, args, call.entry.offset_sign)
         name, ignore_nulls = frame_end_of(call)
-        if window_function(name) is not None:
-            return self._nth(call, name, ignore_nulls, args)
+        entry = window_function(name)
+        if entry is not None and entry.row is not None:
+            return self._row_of_frame(call, entry.row, ignore_nulls, args)
         if ignore_nulls:
             raise Unsupported(f"IGNORE NULLS with {call.function} is not supported")
         if call.frame.whole:
@@ -69,23 +70,10 @@ class Windowed:
             row_ranges = self._frames[frame] = frame_rows(frame, self._segments, self._order)
         return row_ranges
 
-    def _ntile(self, buckets: int) -> Int64s:
-        if buckets <= 0:
-            raise ExecutionError(
-                "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
-                f"ntile needs a positive number of buckets, not {buckets}.",
-            )
-        size = self._segments.end - self._segments.start
-        row = self._segments.rows - self._segments.start
-        # The first ``more`` buckets have one row more than the others: 7 rows in 3 buckets have the sizes 3, 2, 2.
-        each, more = size // buckets, size % buckets
-        long = more * (each + 1)
-        return np.where(row < long, row // (each + 1), more + (row - long) // np.maximum(each, 1)) + 1
-
     def _shifted(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
         """Compute lag or lead: the value of the row at a fixed distance, or the default outside of the partition."""
         s, n = self._segments, self._segments.num_rows
-        by = _whole(call, 1) if len(call.args) > 1 else 1
+        by = _constant_number(call, 1) if len(call.args) > 1 else 1
         by = max(-n - 1, min(n + 1, sign * by))
         data = args[0].physical(n)
         skips_nulls = call.ignore_nulls and by and data.null_count
@@ -97,7 +85,9 @@ class Windowed:
         both = Vector(call.dtype, concat_arrays(call.dtype, [data, args[2].physical(n)]))
         return Vector(call.dtype, both.data.take(pa.array(np.where(outside, n + s.rows, target))))
 
-    def _nth(self, call: WindowCall, name: str, ignore_nulls: bool, args: Sequence[Vector]) -> Vector:
+    def _row_of_frame(
+        self, call: WindowCall, row: FrameRow, ignore_nulls: bool, args: Sequence[Vector]
+    ) -> Vector:
         """Compute first_value, last_value or nth_value: the value of one row of the frame; NULL if it does not exist.
 
         A second argument of first_value and last_value is a FILTER. If only some rows count (FILTER, IGNORE NULLS), the
@@ -106,16 +96,16 @@ class Windowed:
         low, high = self._frame(call.frame)
         n = self._segments.num_rows
         data = args[0].physical(n)
-        chosen = args[1].physical(n) if name != "nth_value" and len(args) == 2 else None
+        chosen = args[1].physical(n) if row is not FrameRow.NTH and len(args) == 2 else None
         counted = _counted_rows(data, ignore_nulls, chosen)
         places: Int64s | None = None
         if counted is not None:
             places, before = np.flatnonzero(counted), prefix_counts(counted)
             low, high = before[low], before[high]
-        if name == "last_value":
+        if row is FrameRow.LAST:
             target = high - 1
         else:
-            target = low + (_nth_of(call) if name == "nth_value" else 0)
+            target = low + (_nth_of(call) if row is FrameRow.NTH else 0)
         outside = (target >= high) | (target < low)
         rows = np.where(outside, 0, target)
         if places is not None:
@@ -150,7 +140,7 @@ def _counted_rows(data: pa.Array, ignore_nulls: bool, chosen: pa.Array | None) -
 
 
 def _nth_of(call: WindowCall) -> int:
-    nth = _whole(call, 1)
+    nth = _constant_number(call, 1)
     if nth <= 0:
         raise ExecutionError(
             "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE", f"nth_value counts from 1, {nth} is out of range."
@@ -158,7 +148,7 @@ def _nth_of(call: WindowCall) -> int:
     return nth - 1
 
 
-def _whole(call: WindowCall, index: int) -> int:
+def _constant_number(call: WindowCall, index: int) -> int:
     value = call.args[index]
     if not isinstance(value, Literal) or not isinstance(value.value, int):
         raise Unsupported(f"{call.function} needs a literal whole number, not {value}")
@@ -198,6 +188,21 @@ def _percent_rank(s: Segments) -> np.ndarray:
 @_ranks("cume_dist")
 def _cume_dist(s: Segments) -> np.ndarray:
     return np.asarray((s.peer_end - s.start) / (s.end - s.start), np.float64)
+
+
+@_ranks("ntile")
+def _ntile(s: Segments, buckets: int) -> np.ndarray:
+    if buckets <= 0:
+        raise ExecutionError(
+            "DATATYPE_MISMATCH.VALUE_OUT_OF_RANGE",
+            f"ntile needs a positive number of buckets, not {buckets}.",
+        )
+    size, row = s.end - s.start, s.rows - s.start
+    # The first ``more`` buckets have one row more than the others: 7 rows in 3 buckets have the sizes 3, 2, 2.
+    each, more = size // buckets, size % buckets
+    long = more * (each + 1)
+    ranks = np.where(row < long, row // (each + 1), more + (row - long) // np.maximum(each, 1)) + 1
+    return ranks.astype(np.int32)
 
 
 def rank_of(function: str, segments: Segments) -> np.ndarray:

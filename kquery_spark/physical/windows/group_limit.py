@@ -26,7 +26,7 @@ class GroupLimit:
     ) -> tuple[Int64s, Segments]:
         """Return the rows within the limit, sorted by partition and order, and their segments, as ``arrange`` does."""
         entry = window_function(self.function)
-        leading = self.rows if entry is not None and entry.counts_rows else None
+        leading = None if entry is None or entry.counts_keys else self.rows
         rows, segments = arrange(partition, order, num_rows, leading)
         mask = rank_of(self.function, segments) <= self.rows
         return rows[mask], segments.of_first_rows(mask)

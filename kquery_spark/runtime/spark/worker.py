@@ -210,7 +210,7 @@ class StageRun:
         else:
             (name,) = stage.inputs
             schema = _schema_of(stage, name)
-            reader = _once(Batch.from_arrow(b, schema) for b in batches)
+            reader = _single_use(Batch.from_arrow(b, schema) for b in batches)
             yield from self._emit(TaskContext(config=config, inputs={name: reader}))
 
     def _stage_inputs(self, batches: Iterator[pa.RecordBatch]) -> dict[str, Callable[[], Iterator[Batch]]]:
@@ -221,7 +221,7 @@ class StageRun:
             (name,) = self.rows.sources
             schema = _schema_of(stage, name)
             stream = (decode_payload(p, schema) for b in batches for p in _payloads(b))
-            return {name: _once(stream)}
+            return {name: _single_use(stream)}
         by_tag: dict[int, list[pa.Buffer]] = {tag: [] for tag in self.rows.sources.values()}
         for batch in batches:
             for tag, payload in zip(batch.column(0).to_pylist(), _payloads(batch), strict=True):
@@ -306,7 +306,7 @@ def _decoder(payloads: list[pa.Buffer], schema: pa.Schema, times: int) -> Callab
     return read
 
 
-def _once(stream: Iterable[Batch]) -> Callable[[], Iterator[Batch]]:
+def _single_use(stream: Iterable[Batch]) -> Callable[[], Iterator[Batch]]:
     return lambda: iter(stream)
 
 

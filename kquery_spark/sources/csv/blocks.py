@@ -20,6 +20,7 @@ import pyarrow.csv as pa_csv
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.text import if_else
 from kquery_spark.sources.csv.fields import cut
+from kquery_spark.sources.csv.odd_lines import odd_lines
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.types import names as t
@@ -174,7 +175,7 @@ def _read_columns(
     table = _read_csv(block, options, width, types, quoted)
     if table is None:
         return None
-    columns = dict(zip(types, map(_whole, table.columns), strict=True))
+    columns = dict(zip(types, map(_one_array, table.columns), strict=True))
     # Arrow reads "inf" and "nan" in any spelling as numbers; Spark has its own words for them.
     return columns if all(t.is_string(a.type) or _finite(a) for a in columns.values()) else None
 
@@ -214,7 +215,7 @@ def _finite(array: pa.Array) -> bool:
     return pc.all(pc.is_finite(array)).as_py() is not False
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return (
         column.chunk(0)
         if column.num_chunks == 1
@@ -245,9 +246,7 @@ def _by_lines(
 ) -> TextColumns:
     starts, ends = _lines(block, options)
     selected = column_indexes if len(column_indexes) < columns else None
-    odd = _odd_lines(
-        np.frombuffer(block, np.uint8), starts, ends, options, width, quote, selected is not None
-    )
+    odd = odd_lines(np.frombuffer(block, np.uint8), starts, ends, options, width, quote, selected is not None)
     regular = np.flatnonzero(~odd)
     parts: list[list[pa.Array]] = []
     uneven = np.full(len(starts), width != columns)
@@ -260,24 +259,24 @@ def _by_lines(
             regular = regular[:0]
         else:
             parts.append([_trimmed(a, options) for a in regular_columns])
-    odd_lines = np.flatnonzero(odd)
-    if len(odd_lines) or not parts:
-        lines = (block[starts[i] : ends[i]] for i in odd_lines)
+    odd_numbers = np.flatnonzero(odd)
+    if len(odd_numbers) or not parts:
+        lines = (block[starts[i] : ends[i]] for i in odd_numbers)
         arrays, widths = tokenized(lines, options, column_indexes, selected)
         parts.append(arrays)
-        uneven[odd_lines] = widths != columns
-    merged = _in_line_order(parts, regular, odd_lines)
+        uneven[odd_numbers] = widths != columns
+    merged = _in_line_order(parts, regular, odd_numbers)
     return TextColumns(tuple(merged), len(starts), uneven if uneven.any() else None)
 
 
-def _in_line_order(parts: list[list[pa.Array]], regular: Positions, odd_lines: Positions) -> list[pa.Array]:
+def _in_line_order(parts: list[list[pa.Array]], regular: Positions, odd: Positions) -> list[pa.Array]:
     """Merge the columns of the regular and of the odd lines into the order of the lines."""
     merged = [pa.concat_arrays(arrays) for arrays in zip(*parts, strict=True)]
     if len(parts) == 1:
         return merged
-    rows = len(regular) + len(odd_lines)
+    rows = len(regular) + len(odd)
     order = np.empty(rows, np.int64)
-    order[np.concatenate([regular, odd_lines])] = np.arange(rows)
+    order[np.concatenate([regular, odd])] = np.arange(rows)
     return [a.take(pa.array(order)) for a in merged]
 
 
@@ -319,102 +318,6 @@ def _regular_lines(block: bytes, starts: Positions, ends: Positions, odd: Bools)
     last = np.concatenate([breaks - 1, [len(starts) - 1]])
     runs = [block[starts[a] : ends[b]] for a, b in zip(first, last, strict=True)]
     return b"\n".join([*runs, b""])
-
-
-def _odd_lines(
-    raw: npt.NDArray[np.uint8],
-    starts: Positions,
-    ends: Positions,
-    options: CsvOptions,
-    width: int,
-    quote: int,
-    pruned: bool,
-) -> Bools:
-    """Return which lines Arrow and Spark might read differently. pruned: whether some columns are not read."""
-    odd = np.zeros(len(starts), np.bool_)
-    if not len(starts):
-        return odd
-    at = np.flatnonzero(raw == quote)
-    if len(at):
-        # Lines cover every byte except line ends, blank lines and comments; the quotes in these are ignored here.
-        line = np.searchsorted(starts, at, side="right") - 1
-        inside = (line >= 0) & (at < ends[np.maximum(line, 0)])
-        at, line = at[inside], line[inside]
-    separators = np.flatnonzero(raw == ord(options.delimiter))
-    if len(at):
-        odd = _lines_of_odd_quotes(raw, starts, ends, at, line, options, pruned)
-        # Delimiters between an opening and its closing quote belong to the value.
-        separators = (
-            _outside(separators, at, starts)
-            if odd.any()
-            else separators[np.searchsorted(at, separators) % 2 == 0]
-        )
-    counts = np.searchsorted(separators, ends) - np.searchsorted(separators, starts)
-    odd |= counts != width - 1
-    return odd
-
-
-def _lines_of_odd_quotes(
-    raw: npt.NDArray[np.uint8],
-    starts: Positions,
-    ends: Positions,
-    at: Positions,
-    line: Positions,
-    options: CsvOptions,
-    pruned: bool,
-) -> Bools:
-    """Return the lines with quotes that Arrow and Spark might read differently.
-
-    at: the positions of the quotes. line: the line of each quote.
-    """
-    delimiter, quote = ord(options.delimiter), ord(options.quote)
-    odd = np.zeros(len(starts), np.bool_)
-    first = np.searchsorted(at, starts)
-    ordinal = np.arange(len(at)) - first[line]
-    opening = ordinal % 2 == 0
-    before, after = raw[np.maximum(at - 1, 0)], raw[np.minimum(at + 1, len(raw) - 1)]
-    clean_open = (at == starts[line]) | (before == delimiter)
-    clean_close = (at + 1 == ends[line]) | (after == delimiter)
-    if options.doubles_quotes:
-        # A doubled quote is a closing quote with an opening one right behind it.
-        clean_open |= (before == quote) & (ordinal > 0)
-        clean_close |= after == quote
-    odd[line[~np.where(opening, clean_open, clean_close)]] = True
-    odd[line[opening & (np.append(line[1:], -1) != line)]] = True
-    if options.trims:
-        odd[line] = True
-    if options.distinguishes_empty_values(pruned):
-        empty = opening[:-1] & (at[1:] == at[:-1] + 1)
-        odd[line[:-1][empty]] = True
-    if options.doubles_quotes:
-        # The tokenizer reads an empty value next to a doubled quote.
-        tripled = (at[2:] == at[:-2] + 2) if len(at) > 2 else np.zeros(0, np.bool_)
-        odd[line[: len(tripled)][tripled]] = True
-    else:
-        odd[_lines_with_escapes(raw, starts, line, ord(options.escape))] = True
-    return odd
-
-
-def _lines_with_escapes(
-    raw: npt.NDArray[np.uint8], starts: Positions, quoted_lines: Positions, escape: int
-) -> Positions:
-    """Return those of the lines with quotes that also have an escape character."""
-    escapes = np.flatnonzero(raw == escape)
-    if not len(escapes):
-        return escapes
-    has_quote = np.zeros(len(starts), np.bool_)
-    has_quote[quoted_lines] = True
-    owner = np.maximum(np.searchsorted(starts, escapes, side="right") - 1, 0)
-    lines: Positions = owner[has_quote[owner]]
-    return lines
-
-
-def _outside(separators: Positions, at: Positions, starts: Positions) -> Positions:
-    """Return the delimiters outside of quotes. Quotes are counted from the start of each line."""
-    owner = np.maximum(np.searchsorted(starts, separators, side="right") - 1, 0)
-    before = np.searchsorted(at, separators) - np.searchsorted(at, starts)[owner]
-    outside: Positions = separators[before % 2 == 0]
-    return outside
 
 
 __all__ = ["TextColumns", "count_rows", "text_columns", "tokenized"]

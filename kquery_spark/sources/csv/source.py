@@ -180,7 +180,7 @@ def csv_source(
     options: Spark's (``header``, ``sep``, ``quote``, ``escape``, ``nullValue``, ``mode``, ``multiLine`` ...).
     """
     parsed = replace(csv_options(options, tz), names=names, case_sensitive=case_sensitive)
-    files, fields = partitioned_files(paths, tz, infer=True)
+    files, fields = partitioned_files(paths, tz)
     if schema is None:
         with naming_file(", ".join(map(str, paths))):
             schema = _described(files, parsed, tz)

@@ -66,7 +66,7 @@ def _by_rules(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa.A
     matches = pc.fill_null(pc.match_substring_regex(column, regular), True)
     values = if_else(matches, column, pa.scalar(None, t.STRING)).cast(dtype)
     odd = pc.invert(matches)
-    return pc.replace_with_mask(values, odd, _each(column.filter(odd), slow, dtype))
+    return pc.replace_with_mask(values, odd, _parse_distinct(column.filter(odd), slow, dtype))
 
 
 def quick_cast(column: pa.Array, dtype: pa.DataType) -> pa.Array | None:
@@ -101,7 +101,7 @@ def _has(view: memoryview, byte: bytes) -> bool:
     )
 
 
-def _each(strings: pa.Array, parse: Parse, dtype: pa.DataType) -> pa.Array:
+def _parse_distinct(strings: pa.Array, parse: Parse, dtype: pa.DataType) -> pa.Array:
     """Parse every distinct string once."""
     if not len(strings):
         return pa.array([], dtype)
@@ -303,7 +303,7 @@ def _timestamps(column: pa.Array, dtype: pa.DataType, options: CsvOptions) -> pa
     values = pa.nulls(len(column), dtype)
     if known.null_count < len(known):
         values = _timestamps(known, dtype, options)
-    parsed = _each(column.filter(odd), guarded, pa.int64())
+    parsed = _parse_distinct(column.filter(odd), guarded, pa.int64())
     return pc.replace_with_mask(values, odd, parsed.view(dtype))
 
 

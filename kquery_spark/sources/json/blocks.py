@@ -204,7 +204,7 @@ class _Reader:
             return False
         columns, good = [], np.ones(len(line_indexes), np.bool_)
         for column, dtype in zip(table.columns, self.schema.types, strict=False):
-            array = _whole(column)
+            array = _one_array(column)
             values = _finished(array, dtype, self.options)
             if values is None or (t.is_nested(dtype) and values.null_count != array.null_count):
                 return False
@@ -295,7 +295,7 @@ class _Reader:
         return Rows(tuple(columns), len(owners), good[order])
 
 
-def _whole(column: pa.ChunkedArray) -> pa.Array:
+def _one_array(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 

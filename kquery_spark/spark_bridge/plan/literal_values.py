@@ -70,13 +70,9 @@ def scalar(value: Any, arrow: pa.DataType) -> pa.Scalar:
         # Java prints the shortest string that parses to the float; parsed as a double, it must be rounded to float again.
         return pa.scalar(_float32(value), arrow)
     if pa.types.is_nested(arrow):
-        return _nested(value, arrow)
+        # Through arrays of internal values, so that the leaves of a list, struct or map are converted like others.
+        return array_of_values([value], arrow)[0]
     return pa.scalar(value, arrow)
-
-
-def _nested(value: Any, arrow: pa.DataType) -> pa.Scalar:
-    """Convert a list, struct or map through arrays of internal values, so that its leaves are converted like others."""
-    return array_of_values([value], arrow)[0]
 
 
 def array_of_values(values: list[Any], arrow: pa.DataType) -> pa.Array:

@@ -7,7 +7,7 @@ from functools import reduce
 from typing import Any
 
 from kquery_spark.spark_bridge.jvm.calls import Jvm
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 
 _PLANS = "org.apache.spark.sql.catalyst.plans.logical."
@@ -19,7 +19,7 @@ _AGGREGATE_FIELDS = 3  # the number of fields in all releases; later ones also h
 class PlanBuilder:
     """Builds JVM nodes from the nodes and expressions of one plan; ``facts`` looks up their JVM objects."""
 
-    def __init__(self, jvm: Jvm, facts: FactFetcher) -> None:
+    def __init__(self, jvm: Jvm, facts: Facts) -> None:
         self._jvm = jvm
         self._facts = facts
 
@@ -45,15 +45,6 @@ class PlanBuilder:
     def is_deterministic(self, node: CatalystNode) -> bool:
         """Return whether Spark considers an expression deterministic."""
         return bool(self._facts.jvm_object(node).deterministic())
-
-    def merged(self, call: CatalystNode, value: Any) -> Any:
-        """The aggregate that merges partial results of a call: min, max or sum; for counts, 0 if there are none."""
-        jvm, function = self._jvm, self._facts.jvm_object(call).aggregateFunction()
-        if call.children[0].cls != "Count":
-            return function.withNewChildren(jvm.sequence([value])).toAggregateExpression()
-        total = jvm.new(f"{_EXPRESSIONS}aggregate.Sum", value).toAggregateExpression()
-        zero = jvm.call(f"{_EXPRESSIONS}Literal$", "default", jvm.data_type("long"))
-        return jvm.new(f"{_EXPRESSIONS}Coalesce", jvm.sequence([total, zero]))
 
     def filter(self, terms: Sequence[Any], child: Any) -> Any:
         """A Filter that evaluates the terms in this order."""

@@ -10,20 +10,19 @@ from __future__ import annotations
 import functools
 import json
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol, TypeVar, cast
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, cast
 
 import pyarrow as pa
-from typing_extensions import override
 
 from kquery_spark.cached_property import cached_property
 from kquery_spark.errors import KQueryError, Unsupported
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.case_json import replace_case
 from kquery_spark.spark_bridge.plan.expected_rows import UNKNOWN_ROWS, expected_rows
+from kquery_spark.spark_bridge.plan.internal_values import few_elements, internal_value
 from kquery_spark.spark_bridge.plan.literal_values import from_text
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode, parse_expression, parse_plan
-from kquery_spark.spark_bridge.plan.spark_types import is_year_month
 from kquery_spark.spark_bridge.session.zone_rules import follow_zone
 
 EvalModeName = Literal["ANSI", "TRY", "LEGACY"]
@@ -36,7 +35,6 @@ _CONTEXT_PREFIX = "NumericEvalContext("
 _ENUM = "scala.Enumeration$Value toString"
 _DATA_TYPE = "org.apache.spark.sql.types.DataType"
 _DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
-_MAX_CONSTANT_ELEMENTS = 1000
 
 # Classes with an evaluation mode, and the common superclass through which the modes of all of them are read at once.
 _FAMILIES: dict[str, str] = {
@@ -47,64 +45,6 @@ _FAMILIES: dict[str, str] = {
     ("Add", "Subtract", "Multiply", "Divide", "IntegralDivide", "Remainder", "Pmod"),
     f"{_EXPRESSIONS}BinaryArithmetic",
 )
-
-
-class Facts(Protocol):
-    """Facts about a plan's nodes that are not in its JSON. All methods raise Unsupported if a fact cannot be read."""
-
-    def eval_mode(self, node: CatalystNode) -> EvalModeName:
-        """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
-
-    def allows_precision_loss(self, node: CatalystNode) -> bool:
-        """True if decimal arithmetic may lose decimal places; also in releases that use a session setting instead."""
-
-    def follow_zone(self, name: str) -> None:
-        """Make the engine use the rules of Spark's JVM for a time zone."""
-
-    def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
-        """The internal values of an InSet over values of this type, None for NULL."""
-
-    def writes_nulls(self, node: CatalystNode) -> bool:
-        """Return whether TO_JSON writes NULL fields, as it does for columns with a default; node: its evaluator."""
-
-    def escape_char(self, node: CatalystNode) -> str:
-        """The escape character of Like (or ILike)."""
-
-    def patterns(self, node: CatalystNode) -> list[str | None]:
-        """The patterns of LikeAll, LikeAny and their negations."""
-
-    def literal_value(self, node: CatalystNode) -> Any:
-        """The internal value of a Literal."""
-
-    def has_options(self, node: CatalystNode) -> bool:
-        """Return whether the options of JsonToStructs (or another class with ``options``) are not empty."""
-
-    def options(self, node: CatalystNode) -> dict[str, str]:
-        """The options of CsvToStructs (or another class with ``options``)."""
-
-    def integers(self, node: CatalystNode, field: str) -> list[int]:
-        """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
-
-    def strings(self, node: CatalystNode, field: str) -> list[str]:
-        """A field that is a ``Seq[String]``, which the JSON prints as one truncated string."""
-
-    def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
-        """A field that is a ``Seq`` of internal values of a type, None for NULL."""
-
-    def output(self, node: CatalystNode) -> list[CatalystNode]:
-        """Return the output attributes of a plan node, for nodes whose constructor does not contain them."""
-
-    def data_type(self, node: CatalystNode) -> Any:
-        """The JSON of the type of an expression whose own JSON does not contain it."""
-
-    def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
-        """The projections of an Expand, which the JSON contains only if they are Scala lists."""
-
-    def rows(self, node: CatalystNode) -> float:
-        """Estimate the number of rows of a plan node from Spark's statistics."""
-
-    def jvm_object(self, node: CatalystNode) -> Any:
-        """Return the py4j object of a node: a relation to inspect, or a subtree that Spark runs."""
 
 
 class _PlanIndex:
@@ -147,9 +87,10 @@ def _declines_on_error(method: _F) -> _F:
     return cast(_F, fetch)
 
 
-class FactFetcher(Facts):
-    """Reads facts of a plan from the JVM object whose JSON was parsed.
+class Facts:
+    """Reads facts about a plan's nodes from the JVM object whose JSON was parsed.
 
+    All methods that read a fact raise Unsupported if it cannot be read.
     It must be the same object, because each call of ``optimizedPlan`` may create a new plan with other expression ids.
     """
 
@@ -170,20 +111,20 @@ class FactFetcher(Facts):
         return self._tree
 
     @_declines_on_error
-    @override
     def eval_mode(self, node: CatalystNode) -> EvalModeName:
+        """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
         mode = self._eval_context(node).partition(",")[0]
         if mode in ("ANSI", "TRY", "LEGACY"):
             return cast(EvalModeName, mode)
         raise Unsupported(f"the evaluation mode {mode!r} of {node.cls} is not known")
 
     @_declines_on_error
-    @override
     def allows_precision_loss(self, node: CatalystNode) -> bool:
+        """True if decimal arithmetic may lose decimal places; also in releases that use a session setting instead."""
         return self._eval_context(node).partition(",")[2] != "false"
 
-    @override
     def follow_zone(self, name: str) -> None:
+        """Make the engine use the rules of Spark's JVM for a time zone."""
         follow_zone(self._jvm, name)
 
     def _eval_context(self, node: CatalystNode) -> str:
@@ -213,8 +154,8 @@ class FactFetcher(Facts):
         return context.removeprefix(_CONTEXT_PREFIX).removesuffix(")")
 
     @_declines_on_error
-    @override
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
+        """The internal values of an InSet over values of this type, None for NULL."""
         if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
             raise Unsupported(f"a long IN list of type {arrow} is not supported")
         values = self.jvm_object(node).hset().toIndexedSeq()
@@ -226,49 +167,49 @@ class FactFetcher(Facts):
         return [*internal, None] if has_null else internal
 
     @_declines_on_error
-    @override
     def writes_nulls(self, node: CatalystNode) -> bool:
+        """Return whether TO_JSON writes NULL fields, as it does for columns with a default; node: its evaluator."""
         schema = self.jvm_object(node).value().inputSchema()
         return _DEFAULT in self._jvm.text(schema, _DATA_TYPE, "json")
 
     @_declines_on_error
-    @override
     def escape_char(self, node: CatalystNode) -> str:
+        """The escape character of Like (or ILike)."""
         return str(self.jvm_object(node).escapeChar())
 
     @_declines_on_error
-    @override
     def patterns(self, node: CatalystNode) -> list[str | None]:
-        return [_internal(value, "string") for value in _check_few_elements(self.jvm_object(node).patterns())]
+        """The patterns of LikeAll, LikeAny and their negations."""
+        return [internal_value(value, "string") for value in few_elements(self.jvm_object(node).patterns())]
 
     @_declines_on_error
-    @override
     def literal_value(self, node: CatalystNode) -> Any:
-        return _internal(self.jvm_object(node).value(), node["dataType"])
+        """The internal value of a Literal."""
+        return internal_value(self.jvm_object(node).value(), node["dataType"])
 
     @_declines_on_error
-    @override
     def has_options(self, node: CatalystNode) -> bool:
+        """Return whether the options of JsonToStructs (or another class with ``options``) are not empty."""
         return not self.jvm_object(node).options().isEmpty()
 
     @_declines_on_error
-    @override
     def options(self, node: CatalystNode) -> dict[str, str]:
+        """The options of CsvToStructs (or another class with ``options``)."""
         return self._jvm.java_map(self.jvm_object(node).options())
 
     @_declines_on_error
-    @override
     def integers(self, node: CatalystNode, field: str) -> list[int]:
+        """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
         return [int(text) for text in self._jvm.strings(getattr(self.jvm_object(node), field)())]
 
     @_declines_on_error
-    @override
     def strings(self, node: CatalystNode, field: str) -> list[str]:
+        """A field that is a ``Seq[String]``, which the JSON prints as one truncated string."""
         return self._jvm.strings(getattr(self.jvm_object(node), field)())
 
     @_declines_on_error
-    @override
     def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
+        """A field that is a ``Seq`` of internal values of a type, None for NULL."""
         values = getattr(self.jvm_object(node), field)()
         strings = self._jvm.strings(values)
         has_null = bool(values.contains(None))
@@ -277,18 +218,18 @@ class FactFetcher(Facts):
         return [None if has_null and text == "null" else from_text(text, arrow) for text in strings]
 
     @_declines_on_error
-    @override
     def output(self, node: CatalystNode) -> list[CatalystNode]:
+        """Return the output attributes of a plan node, for nodes whose constructor does not contain them."""
         return parsed_expressions(self.jvm_object(node).output().toIndexedSeq(), self._jvm)
 
     @_declines_on_error
-    @override
     def data_type(self, node: CatalystNode) -> Any:
+        """The JSON of the type of an expression whose own JSON does not contain it."""
         return json.loads(self.jvm_object(node).dataType().json())
 
     @_declines_on_error
-    @override
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
+        """The projections of an Expand, which the JSON contains only if they are Scala lists."""
         rows = self.jvm_object(node).projections()
         expressions = iter(
             parsed_expressions(
@@ -298,8 +239,8 @@ class FactFetcher(Facts):
         widths = [int(n) for n in self._jvm.strings(self._jvm.map_sequence(rows, _length(self._jvm)))]
         return [[next(expressions) for _ in range(width)] for width in widths]
 
-    @override
     def rows(self, node: CatalystNode) -> float:
+        """Estimate the number of rows of a plan node from Spark's statistics."""
         rows = self._rows.get(node)
         if rows is None:
             try:
@@ -310,8 +251,8 @@ class FactFetcher(Facts):
         return rows
 
     @_declines_on_error
-    @override
     def jvm_object(self, node: CatalystNode) -> Any:
+        """Return the py4j object of a node: a relation to inspect, or a subtree that Spark runs."""
         if not node.path:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         prefix = self._prefix(node)
@@ -370,87 +311,3 @@ def _context_getter(jvm: Jvm, family: str) -> Any:
     if jvm.has_method(family, "evalContext"):
         return jvm.getter(family, "evalContext", f"{_CONTEXT} toString")
     return jvm.getter(family, "evalMode", _ENUM)
-
-
-def _check_few_elements(sequence: Any) -> Sequence[Any]:
-    count = sequence.length()
-    if count > _MAX_CONSTANT_ELEMENTS:
-        raise Unsupported(f"a constant of {count} elements is not supported")
-    return [sequence.apply(i) for i in range(count)]
-
-
-def _internal(value: Any, spark: Any) -> Any:
-    """Convert a Catalyst value to a Python value: UTF-8 strings, decimals, and arrays, maps and rows by their elements."""
-    if value is None or isinstance(value, (bool, int, float)):
-        return value
-    if isinstance(value, (bytes, bytearray)):
-        return bytes(value)
-    if isinstance(spark, dict):
-        return _internal_nested(value, spark)
-    if spark == "string":
-        try:
-            return bytes(value.getBytes()).decode("utf-8")
-        except UnicodeDecodeError as error:
-            raise Unsupported("a string value is not valid UTF-8") from error
-    if isinstance(spark, str) and spark.startswith("decimal"):
-        return from_text(value.toString(), pa.decimal128(38, 0))
-    raise Unsupported(f"a constant of type {spark} cannot be read")
-
-
-def _internal_nested(value: Any, spark: dict[str, Any]) -> Any:
-    # ``get`` requires Spark's DataType objects; the typed getters of SpecializedGetters do not.
-    kind = spark["type"]
-    if kind == "array":
-        return [internal_element(value, i, spark["elementType"]) for i in range(_size(value))]
-    if kind == "map":
-        keys, items = value.keyArray(), value.valueArray()
-        return [
-            (internal_element(keys, i, spark["keyType"]), internal_element(items, i, spark["valueType"]))
-            for i in range(_size(keys))
-        ]
-    if kind == "struct":
-        return [internal_element(value, i, field["type"]) for i, field in enumerate(spark["fields"])]
-    raise Unsupported(f"a constant of type {kind} cannot be read")
-
-
-def _size(array: Any) -> int:
-    count: int = array.numElements()
-    if count > _MAX_CONSTANT_ELEMENTS:
-        raise Unsupported(f"a constant of {count} elements is not supported")
-    return count
-
-
-_GETTERS = {
-    "boolean": "getBoolean",
-    "byte": "getByte",
-    "short": "getShort",
-    "integer": "getInt",
-    "date": "getInt",
-    "long": "getLong",
-    "timestamp": "getLong",
-    "timestamp_ntz": "getLong",
-    "float": "getFloat",
-    "double": "getDouble",
-    "string": "getUTF8String",
-    "binary": "getBinary",
-    "array": "getArray",
-    "map": "getMap",
-}
-
-
-def internal_element(owner: Any, i: int, spark: Any) -> Any:
-    """The Python value of an element of a Catalyst row or array."""
-    if owner.isNullAt(i):
-        return None
-    kind = spark["type"] if isinstance(spark, dict) else spark
-    if kind == "struct":
-        return _internal(owner.getStruct(i, len(spark["fields"])), spark)
-    if kind.startswith("decimal"):
-        precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
-        return _internal(owner.getDecimal(i, int(precision), int(scale)), kind)
-    if kind.startswith("interval "):
-        return owner.getInt(i) if is_year_month(kind) else owner.getLong(i)
-    getter = _GETTERS.get(kind)
-    if getter is None:
-        raise Unsupported(f"a constant of type {kind} cannot be read")
-    return _internal(getattr(owner, getter)(i), spark)

@@ -30,7 +30,7 @@ from kquery_spark.spark_bridge.python.kinds import (
     kind_of,
     type_over_windows,
 )
-from kquery_spark.spark_bridge.python.pickled_values import PICKLED, Pickling, has_maps, is_picklable
+from kquery_spark.spark_bridge.python.pickled_values import PICKLED, Pickling, is_picklable
 from kquery_spark.spark_bridge.python.streams import counts_groups
 from kquery_spark.spark_bridge.python.table_call import TableCall
 from kquery_spark.spark_bridge.python.table_evaluation import TableEvaluation
@@ -146,7 +146,7 @@ class PythonFunctions:
         is_supported = is_picklable if pickled else _is_transferable_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
-        pickling = self._pickling(results) if pickled else Pickling()
+        pickling = self._pickling if pickled else Pickling()
         evaluation = PythonEvaluation(eval_type, tuple(calls), settings, arguments, results, pickling)
         return _pickled_evaluation(evaluation, 0 if pickled else self._batch_rows)
 
@@ -226,7 +226,7 @@ class PythonFunctions:
         is_supported = is_picklable if pickled else _is_transferable_as_arrow
         _check_types(kind, is_supported, [*arguments.types, *results.types])
         settings = {} if pickled else self._arrow_settings(kind)
-        pickling = self._pickling(results) if pickled else Pickling()
+        pickling = self._pickling if pickled else Pickling()
         evaluation = TableEvaluation(call, settings, arguments, results, pickling, by_row)
         broadcasts = call.call.functions[0].broadcasts
         return pickle.dumps(evaluation), 0 if pickled else self._batch_rows, broadcasts
@@ -258,21 +258,12 @@ class PythonFunctions:
             raise Unsupported(f"{kind.words} is not supported while Arrow's large types are on")
         return dict(self._settings)
 
-    def _pickling(self, results: pa.Schema) -> Pickling:
-        """Read how the session's JVM pickles values; calls the JVM for details of maps only if there are maps."""
+    @property
+    def _pickling(self) -> Pickling:
+        """How the session's JVM pickles values."""
         chooses = (minor_version(self._bridge.jvm.spark_version) or _FIRST_WITH_BYTES) >= _FIRST_WITH_BYTES
         as_bytes = chooses and is_true(self._bridge.conf.getConfString(_BINARY_AS_BYTES))
-        return Pickling(as_bytes, any(map(has_maps, results.types)) and self._oversizes_put_all)
-
-    @cached_property
-    def _oversizes_put_all(self) -> bool:
-        """Find out ``Pickling.oversizes_put_all`` by a test: such a JVM allocates room for 6 entries to put three."""
-        jvm = self._bridge.jvm
-        put, read = jvm.new("java.util.HashMap"), jvm.new("java.util.HashMap")
-        for key in (4, 1, 2):
-            put.put(key, key)
-        read.putAll(put)
-        return str(read.keySet().toString()) == "[1, 2, 4]"
+        return Pickling(as_bytes)
 
     @property
     def _group_batch_rows(self) -> int:

@@ -10,16 +10,14 @@ from typing import Any
 import pyarrow as pa
 from pyspark.sql.types import TimestampNTZType, TimestampType, _create_row
 
-from kquery_spark.errors import KQueryError
 from kquery_spark.kernels.utf8 import replace_malformed
-from kquery_spark.spark_bridge.python.java_maps import argument_order, hashes_of
 from kquery_spark.spark_bridge.python.pickled_values import Pickling
 from kquery_spark.types import names as t
 
 
 @dataclass(frozen=True)
 class PickledArguments:
-    """Converts arguments; raises KQueryError for maps whose conversion depends on details of the JVM."""
+    """Converts arguments."""
 
     pickling: Pickling
 
@@ -32,8 +30,6 @@ class PickledArguments:
     def _values(self, array: pa.Array) -> Sequence[Any]:
         if pa.types.is_struct(array.type):
             return self._structs(array)
-        if pa.types.is_map(array.type):
-            return self._maps(array)
         if pa.types.is_list(array.type):
             return self._lists(array)
         if pa.types.is_timestamp(array.type):
@@ -58,15 +54,6 @@ class PickledArguments:
         elements = self._values(array.values.slice(child.start, child.stop - child.start))
         return [span if span is None else list(elements[span]) for span in spans]
 
-    def _maps(self, array: pa.Array) -> list[Any]:
-        child, spans = _spans(array)
-        keys, items = (
-            part.slice(child.start, child.stop - child.start) for part in (array.keys, array.items)
-        )
-        entries = list(zip(self._values(keys), self._values(items), strict=True))
-        hashes = hashes_of(keys)
-        return [span if span is None else _map(entries[span], hashes[span]) for span in spans]
-
 
 def _times(array: pa.Array) -> list[Any]:
     """Convert timestamps to datetimes without a zone; instants become wall-clock times in the worker's own zone."""
@@ -74,16 +61,8 @@ def _times(array: pa.Array) -> list[Any]:
     return [spark.fromInternal(micros) for micros in array.cast(t.LONG).to_pylist()]
 
 
-def _map(entries: Sequence[tuple[Any, Any]], hashes: Sequence[int]) -> dict[Any, Any]:
-    """Build a dict whose entries are in Java's order."""
-    made = dict(entries[i] for i in argument_order(hashes))
-    if len(made) < len(entries):
-        raise KQueryError("only Spark knows what becomes of a map that has a key twice")
-    return made
-
-
 def _spans(array: pa.Array) -> tuple[slice, list[slice | None]]:
-    """The slice of the child array that all lists or maps use, and the slice of that for each row; None for NULL."""
+    """The slice of the child array that all lists use, and the slice of that for each row; None for NULL."""
     bounds = array.offsets.to_pylist()
     first = bounds[0]
     spans = [

@@ -6,7 +6,7 @@ otherwise the result is NULL. Before that, PySpark's types convert structs to tu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Context, Decimal
 from itertools import chain
@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import KQueryError
-from kquery_spark.spark_bridge.python.java_maps import result_order, value_hash
 from kquery_spark.spark_bridge.python.pickled_values import Pickling
 from kquery_spark.types import names as t
 
@@ -26,13 +25,10 @@ _NONE = type(None)
 _KNOWN = frozenset({_NONE, bool, int, float, str, Decimal})
 _CONTAINERS: tuple[tuple[Any, frozenset[type]], ...] = (
     (pa.types.is_list, frozenset({list, tuple})),
-    (pa.types.is_map, frozenset({dict})),
     (pa.types.is_struct, frozenset({tuple})),
     (pa.types.is_binary, frozenset({bytes, bytearray})),
 )
 """Additional classes that Spark accepts for these types."""
-_KEYS = {t.STRING: str, t.BOOL: bool, t.FLOAT: float, t.DOUBLE: float}
-"""The Python class of map keys by type; for all other types it is int."""
 _INTEGERS = (t.BYTE, t.SHORT, t.INT, t.LONG)
 _FLOATS = (t.FLOAT, t.DOUBLE)
 _DIGITS = Context(prec=200, rounding=ROUND_HALF_UP)
@@ -56,47 +52,13 @@ class PickledResults:
         kept = [value if type(value) in taken else None for value in values]
         if pa.types.is_struct(dtype):
             return self._structs(kept, dtype)
-        return self._maps(kept, dtype) if pa.types.is_map(dtype) else self._lists(kept, dtype)
+        return self._lists(kept, dtype)
 
     def _lists(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
         elements = self._part(
             list(chain.from_iterable(v for v in values if v is not None)), dtype.value_field
         )
         return _with_lengths(values, dtype, elements)
-
-    def _maps(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
-        ordered = [value if value is None else self._ordered(value, dtype.key_type) for value in values]
-        entries = list(chain.from_iterable(value for value in ordered if value is not None))
-        keys = self._keys([key for key, _ in entries], dtype.key_type)
-        items = self._part([item for _, item in entries], dtype.item_field)
-        pairs = pa.StructArray.from_arrays([keys, items], fields=list(dtype.field(0).type))
-        return _with_lengths(ordered, dtype, pairs)
-
-    def _keys(self, values: list[Any], dtype: pa.DataType) -> pa.Array:
-        """Convert map keys; raises KQueryError for keys that Spark truncates, because two keys may become equal."""
-        keys = self.array(values, dtype)
-        if dtype in _INTEGERS or dtype == t.DATE or _is_micros(dtype):
-            numbers = keys.cast(t.INT) if dtype == t.DATE else keys
-            kept = numbers.cast(t.LONG).to_pylist()
-        else:
-            kept = keys.to_pylist()
-        if kept != values:
-            raise KQueryError(
-                f"only Spark knows what becomes of map keys that are no values of {t.spark_name(dtype)}"
-            )
-        return keys
-
-    def _ordered(self, value: Mapping[Any, Any], key_type: pa.DataType) -> list[tuple[Any, Any]]:
-        """The entries of a dictionary in Spark's order."""
-        if not set(map(type, value)) <= {_KEYS.get(key_type, int)}:
-            raise KQueryError("only Spark knows what becomes of map keys of other types than announced")
-        entries = list(value.items())
-        if len(entries) < 2:
-            return entries
-        return [
-            entries[i]
-            for i in result_order([value_hash(key) for key in value], self.pickling.oversizes_put_all)
-        ]
 
     def _structs(self, values: Sequence[Any], dtype: pa.DataType) -> pa.Array:
         nothing = (None,) * dtype.num_fields
@@ -120,7 +82,7 @@ class PickledResults:
 
 
 def _with_lengths(values: Sequence[Any], dtype: pa.DataType, child: pa.Array) -> pa.Array:
-    """Build lists or maps with the lengths of ``values`` (None becomes NULL) from consecutive elements or entries."""
+    """Build lists with the lengths of ``values`` (None becomes NULL) from consecutive elements."""
     lengths = [0, *(0 if value is None else len(value) for value in values)]
     offsets = pa.array(np.cumsum(lengths, dtype=np.int64)).cast(pa.int32())
     is_valid = pa.array([value is not None for value in values], t.BOOL)
@@ -131,16 +93,16 @@ def _with_lengths(values: Sequence[Any], dtype: pa.DataType, child: pa.Array) ->
 
 def _atoms(values: Sequence[Any], dtype: pa.DataType, classes: set[type]) -> pa.Array:
     if dtype == t.BOOL:
-        return pa.array(_only(bool, values, classes), t.BOOL)
+        return pa.array(_values_of_class(bool, values, classes), t.BOOL)
     if dtype in _INTEGERS or pa.types.is_date32(dtype) or _is_micros(dtype):
-        return _integers(_only(int, values, classes), dtype)
+        return _integers(_values_of_class(int, values, classes), dtype)
     if dtype in _FLOATS:
-        return pa.array(_only(float, values, classes), t.DOUBLE).cast(dtype, safe=False)
+        return pa.array(_values_of_class(float, values, classes), t.DOUBLE).cast(dtype, safe=False)
     if dtype == t.STRING:
         return _strings(values, classes)
     if dtype == t.BINARY:
         return pa.array([_binary(value) for value in values], t.BINARY)
-    return pa.array([_rounded(v, dtype) for v in _only(Decimal, values, classes)], dtype)
+    return pa.array([_rounded(v, dtype) for v in _values_of_class(Decimal, values, classes)], dtype)
 
 
 def _binary(value: Any) -> bytes | None:
@@ -150,7 +112,7 @@ def _binary(value: Any) -> bytes | None:
     return bytes(value) if isinstance(value, bytes | bytearray) else None
 
 
-def _only(cls: type, values: Sequence[Any], classes: set[type]) -> Sequence[Any]:
+def _values_of_class(cls: type, values: Sequence[Any], classes: set[type]) -> Sequence[Any]:
     """Replace all values that are not of these classes by None."""
     return values if classes <= {cls, _NONE} else [v if type(v) is cls else None for v in values]
 

@@ -18,8 +18,9 @@ from kquery_spark.sources.file_relation import FileRelation, TableColumns
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge.hadoop.paths import HadoopPaths
 from kquery_spark.spark_bridge.jvm.calls import Jvm
+from kquery_spark.spark_bridge.plan.internal_values import internal_element
 from kquery_spark.spark_bridge.plan.literal_values import array_of_strings, array_of_values
-from kquery_spark.spark_bridge.plan.plan_facts import Facts, internal_element
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_schema, has_coarse_times
 from kquery_spark.spark_bridge.relations import delta
@@ -176,11 +177,11 @@ class RelationReader:
             rows = self._facts.jvm_object(node).data()
             return LocalRows(rows.length(), rows, self._jvm)
         if node.cls == "LogicalRelation":
-            return self._once(self._facts.jvm_object(node).relation(), self._logical)
+            return self._describe_once(self._facts.jvm_object(node).relation(), self._logical)
         if node.cls == CACHE:
-            return self._once(self._facts.jvm_object(node).cacheBuilder(), self._cached)
+            return self._describe_once(self._facts.jvm_object(node).cacheBuilder(), self._cached)
         if node.cls == V2_SCAN:
-            return self._once(self._facts.jvm_object(node).scan(), self._scan)
+            return self._describe_once(self._facts.jvm_object(node).scan(), self._scan)
         return OtherRelation(node.cls, f"{node.cls} is not supported")
 
     def tracks_rows(self, node: CatalystNode) -> bool:
@@ -212,7 +213,7 @@ class RelationReader:
     def _logical(self, source: Any) -> Relation:
         return _logical_relation(source, self._jvm, self._time_zone, self._snapshots)
 
-    def _once(self, source: Any, describe: Callable[[Any], Relation]) -> Relation:
+    def _describe_once(self, source: Any, describe: Callable[[Any], Relation]) -> Relation:
         if self._positions is None:
             self._positions = self._jvm.identity_map()
         index: int | None = self._positions.get(source)

@@ -1,7 +1,5 @@
 """``kq.explain``: text, object, HTML and metrics tell what happens."""
 
-from xml.etree import ElementTree
-
 import pytest
 from pyspark.sql import DataFrame
 
@@ -134,27 +132,31 @@ def test_assert_accelerated(spark, tables):
         spark.conf.unset("spark.kquery.enabled")
 
 
-def test_a_picture_has_the_stages_and_what_they_did(spark, tables):
+def test_a_flowchart_has_the_stages_and_what_they_did(spark, tables):
     before = kq.explain(spark.sql(QUERY))
-    root = ElementTree.fromstring(before.svg())
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    strings = "".join(root.itertext())
+    chart = before.mermaid()
+    assert chart.startswith("flowchart TD\n")
     for stage in before.stages[0]:
-        assert f"{stage.stage_id}" in strings
-        assert stage.output == "result" or stage.output in strings
-    assert " rows  " not in strings
-    assert "prefers-color-scheme" in before.svg()
+        assert f'["{stage.stage_id}: ' in chart
+        assert stage.output == "result" or stage.output.replace("#", "#35;") in chart
+    assert chart.count(" -->") == len(before.stages[0]) - 1
+    assert " rows, " not in chart
     after = kq.explain(spark.sql(QUERY), analyze=True)
-    assert "3 rows  " in "".join(ElementTree.fromstring(after.svg()).itertext())
-    html = after._repr_html_()
-    assert html.count("<svg") == 1
-    assert "prefers-color-scheme" not in html, "the style of one picture would be that of the whole notebook"
+    assert "3 rows, " in after.mermaid()
 
 
-def test_pictures_of_several_parts_of_rows_of_spark_and_of_none(spark, tables):
+def test_flowcharts_of_several_parts_of_rows_of_spark_and_of_none(spark, tables):
     half = repartitioned(spark.sql(QUERY))
-    several = ElementTree.fromstring(kq.explain(half.union(half)).svg())
-    assert "part 2 of 2" in "".join(several.itertext())
+    assert "part 2 of 2" in kq.explain(half.union(half)).mermaid()
     below = spark.table("lineitem").sample(1.0, seed=1).groupBy("l_returnflag").count()
-    assert "rows from Spark" in kq.explain(below).svg()
-    assert "Spark runs all of this query" in kq.explain(spark.range(3).sample(1.0)).svg()
+    assert '["rows from Spark"]' in kq.explain(below).mermaid()
+    assert "Spark runs all of this query" in kq.explain(spark.range(3).sample(1.0)).mermaid()
+
+
+def test_flowcharts_escape_labels(spark, tables):
+    """In Mermaid, quotes would end a box, and angle brackets would be HTML."""
+    frame = spark.sql("SELECT count(*) FROM nation GROUP BY concat('\"<b>', n_name)")
+    boxes = [line for line in kq.explain(frame).mermaid().splitlines() if "[" in line]
+    assert all(line.count('"') == 2 for line in boxes)
+    assert not any("<b>" in line for line in boxes)
+    assert any("#60;b#62;" in line for line in boxes)

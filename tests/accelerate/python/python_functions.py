@@ -61,6 +61,8 @@ NESTED = {
     "kinds": "struct<n:timestamp_ntz,b:binary,d:date>", "bytes": "array<binary>",
     "span": "interval day to second", "spans": "array<interval day to second>",
 }  # fmt: skip
+WITHOUT_MAPS = {name: dtype for name, dtype in NESTED.items() if "map" not in dtype}
+"""The columns that the engine passes to functions that Spark pickles values for."""
 BATCHES_OF_50 = {"spark.sql.execution.arrow.maxRecordsPerBatch": "50"}
 with_arrow_udf = pytest.mark.skipif(SPARK_VERSION < (4, 1), reason="arrow_udf is of 4.1")
 with_names = pytest.mark.skipif(SPARK_VERSION < (4, 0), reason="names of arguments are of 4.0")

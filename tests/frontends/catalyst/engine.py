@@ -17,7 +17,7 @@ from kquery_spark.optimizer import optimize
 from kquery_spark.planner import plan_query
 from kquery_spark.runtime.local import LocalExecutor
 from kquery_spark.spark_bridge.jvm.calls import Jvm
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from kquery_spark.spark_bridge.session.settings import session_settings
@@ -32,7 +32,7 @@ class TakenQuery:
 
     spark: Any
     frame: Any
-    facts: FactFetcher
+    facts: Facts
     importer: Importer
     root: CatalystNode
 
@@ -63,7 +63,7 @@ def take(spark: Any, jvm: Jvm, query: Any) -> TakenQuery:
     """The optimized plan of a query or a DataFrame, ready to be imported."""
     frame = spark.sql(query) if isinstance(query, str) else query
     settings = session_settings(spark._jsparkSession.sessionState().conf(), jvm)
-    facts = FactFetcher(jvm, frame._jdf.queryExecution().optimizedPlan())
+    facts = Facts(jvm, frame._jdf.queryExecution().optimizedPlan())
     importer = Importer(
         facts, RelationReader(facts, jvm, settings.time_zone, spark._jsc.hadoopConfiguration), settings
     )

@@ -7,7 +7,6 @@ from tests.functions.cases import (
     conditional,
     csv,
     dates,
-    encryption,
     json,
     maps,
     moments,
@@ -34,6 +33,5 @@ ALL = [
     *json.CASES,
     *csv.CASES,
     *codings.CASES,
-    *encryption.CASES,
     *variants.CASES,
 ]

@@ -283,13 +283,3 @@ SELECT d div 2 AS r FROM odd
 
 query expect_error(DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE)
 SELECT d div d AS r FROM odd
-
--- of AES: a key of 3 bytes, no whole block, another tag
-query expect_error(INVALID_PARAMETER_VALUE.AES_KEY_LENGTH) context_declines(unknown function aes_encrypt)
-SELECT aes_encrypt(s, s, 'ECB') FROM odd
-
-query expect_error(INVALID_PARAMETER_VALUE.AES_CRYPTO_ERROR) context_declines(unknown function aes_decrypt)
-SELECT aes_decrypt(CAST(s AS BINARY), '0000111122223333', 'ECB') FROM odd
-
-query expect_error(INVALID_PARAMETER_VALUE.AES_CRYPTO_ERROR) context_declines(unknown function aes_decrypt)
-SELECT aes_decrypt(CAST(repeat(s, 20) AS BINARY), '0000111122223333') FROM odd

@@ -11,6 +11,12 @@ SELECT k, percentile_approx(m, 0.5) FROM t GROUP BY k
 query expect_fallback(mode)
 SELECT mode(k) FROM t WHERE k = 1
 
+query expect_fallback(the Java method aesEncrypt) context_declines(unknown function aes_encrypt)
+SELECT hex(aes_encrypt(s, '0000111122223333', 'ECB')) AS v, count(*) FROM t GROUP BY 1
+
+query expect_fallback(the Java method aesDecrypt) context_declines(unknown function aes_decrypt)
+SELECT CAST(aes_decrypt(aes_encrypt(s, '0000111122223333', 'ECB'), '0000111122223333', 'ECB') AS STRING) AS v, count(*) FROM t GROUP BY 1
+
 -- MinSparkVersion: 4.0
 query expect_fallback(the Java method getSentences) context_declines(unknown function sentences)
 SELECT k, sentences(CAST(sum(id) AS STRING)) FROM t GROUP BY k

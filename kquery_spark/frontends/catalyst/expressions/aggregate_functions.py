@@ -129,9 +129,9 @@ def _percentile(function: CatalystNode, entry: AggregateFunction, translate: Tra
     args = (_double(value, translate), share)
     for weight in weights:
         if not (isinstance(weight, Literal) and weight.value == 1):
-            if entry.name != "percentile":
+            if not entry.weighted:
                 raise Unsupported(f"{entry.name} with a frequency is not supported")
-            return aggregate_function("percentile_weighted"), (*args, weight)
+            return aggregate_function(entry.weighted), (*args, weight)
     return entry, args
 
 

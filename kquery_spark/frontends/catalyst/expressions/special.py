@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.months import month_count
 from kquery_spark.frontends.catalyst.expressions.parameters import check_parameters
 from kquery_spark.frontends.catalyst.expressions.translator import EXPRESSIONS, Translator, check_loops
 from kquery_spark.frontends.catalyst.scope import same_type
-from kquery_spark.functions.math.arithmetic import mode_for_types
+from kquery_spark.functions.math.overflow import mode_for_types
 from kquery_spark.functions.registry import (
     COLUMN,
     EvalMode,

@@ -13,7 +13,7 @@ from kquery_spark.frontends.catalyst.expressions.parameters import check_paramet
 from kquery_spark.frontends.catalyst.support import Table
 from kquery_spark.frontends.catalyst.versions import ChangedCall
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.math.arithmetic import mode_for_types
+from kquery_spark.functions.math.overflow import mode_for_types
 from kquery_spark.functions.registry import EvalMode, Function, for_catalyst
 from kquery_spark.kernels.compiled import CompiledLoops
 from kquery_spark.spark_bridge.plan.plan_facts import Facts

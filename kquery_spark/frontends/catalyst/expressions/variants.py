@@ -48,7 +48,7 @@ def cast_of_variant(child: Expr, target: pa.DataType, node: CatalystNode, transl
         raise Unsupported(f"a variant as {t.spark_name(target)} is not supported")
     mode = EvalMode.TRY if translate.eval_mode(node) is EvalMode.TRY else EvalMode.ANSI
     args: tuple[Expr, ...] = (child, Literal(_WHOLE, t.STRING))
-    if isinstance(child, Call) and child.function == "variant_get":
+    if isinstance(child, Call) and child.entry.reads_path:
         args = (*child.args, Literal(True, t.BOOL))
     return _get(args, target, mode, translate.zone(node))
 

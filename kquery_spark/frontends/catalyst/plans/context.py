@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 import pyarrow as pa
 
@@ -21,46 +20,12 @@ from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Input
 from kquery_spark.logical.node_map import NodeMap
 from kquery_spark.sources.base import Source
-from kquery_spark.sources.file_relation import FileRelation
 from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.python.functions import PythonFunctions
-from kquery_spark.spark_bridge.relations.leaves import Relation
-from kquery_spark.spark_bridge.session.hybrid_zones import HybridZones
+from kquery_spark.spark_bridge.relations.leaves import RelationReader
 from kquery_spark.spark_bridge.session.settings import SessionSettings
-
-
-class Relations(Protocol):
-    """Describes the leaves of a plan; ``RelationReader`` implements it."""
-
-    @property
-    def zones(self) -> HybridZones:
-        """The rebase rules of time zones, for values of the hybrid calendar."""
-
-    def read(self, node: CatalystNode) -> Relation:
-        """Describe the relation that a leaf of the plan reads."""
-
-    def tracks_rows(self, node: CatalystNode) -> bool:
-        """Return whether the ``_metadata`` of a leaf with files has row ids (row tracking)."""
-
-    @property
-    def parallelism(self) -> int:
-        """The number of tasks that run at once."""
-
-    def with_files(
-        self, relation: FileRelation, key: Hashable, positions: Callable[[], Sequence[int]]
-    ) -> FileRelation:
-        """A relation with a subset of its files; always the same object. ``positions`` is called once per key."""
-
-    def with_file_columns(self, relation: FileRelation, whole_bytes: int) -> FileRelation:
-        """A relation with metadata columns of its files; always the same object.
-
-        whole_bytes: Spark reads a file of up to this size in one piece.
-        """
-
-    def path(self, path: str) -> str:
-        """Translate Hadoop's path of a file to the engine's; raises Unsupported if the engine cannot read it."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +65,7 @@ class Context:
     def __init__(
         self,
         facts: Facts,
-        relations: Relations,
+        relations: RelationReader,
         settings: SessionSettings,
         sources: NodeMap[Source],
         required: RequiredColumns,

@@ -209,7 +209,7 @@ def _file(relation: FileRelation, listed: ListedFile, path_of: Callable[[str], s
     """Convert a listed file to a DataFile; the time in a table format's log is not used, as it may not be the file's."""
     path = path_of(listed.path)
     modified = modified_ms(path) if relation.from_log else listed.modified_ms
-    return DataFile(path, listed.size, modified, tuple(map(_value, listed.partition)), stamp_of(path))
+    return DataFile(path, listed.size, modified, tuple(map(plain_value, listed.partition)), stamp_of(path))
 
 
 def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) -> None:
@@ -220,10 +220,6 @@ def _check_ignored_files(options: Mapping[str, str], settings: SessionSettings) 
             raise Unsupported(f"files are not supported while {setting} is true")
         if given is not None and given.lower() != "false":
             raise Unsupported(f"files with the option {option} are not supported")
-
-
-def _value(value: pa.Scalar) -> object:
-    return plain_value(value)
 
 
 def _table_name(relation: FileRelation) -> str:

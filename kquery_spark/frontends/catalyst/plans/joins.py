@@ -37,7 +37,7 @@ def join(node: CatalystNode, context: Context) -> PlanScope:
     kind, exists = _kind(node["joinType"])
     left, right = context.subtree_or_handover(node.children[0]), context.subtree_or_handover(node.children[1])
     subqueries = ScalarSubqueries(context)
-    translate = context.translator(_both(left, right), subqueries)
+    translate = context.translator(_columns_of_both_sides(left, right), subqueries)
     condition = node.optional("condition")
     terms = [] if condition is None else [translate(term) for term in conjunct_nodes(condition)]
     output = left.output if kind in (JoinKind.SEMI, JoinKind.ANTI) else (*left.output, *right.output)
@@ -76,7 +76,7 @@ def _kind(join_type: Any) -> tuple[JoinKind, CatalystNode | None]:
     return kind, None
 
 
-def _both(left: PlanScope, right: PlanScope) -> dict[int, Column | None]:
+def _columns_of_both_sides(left: PlanScope, right: PlanScope) -> dict[int, Column | None]:
     """The columns of both sides by expression id; None for an id that occurs on both sides."""
     columns: dict[int, Column | None] = dict(left.columns)
     for expr_id, column in right.columns.items():

@@ -53,7 +53,7 @@ class ScalarSubqueries:
 
     def _plan(self, node: CatalystNode, to_plan: Callable[[CatalystNode], LogicalPlan]) -> LogicalPlan:
         for known, how, plan in self._known:
-            if how == to_plan and _same(known, node):
+            if how == to_plan and _are_equal_trees(known, node):
                 return plan
         plan = to_plan(node)
         if not at_most_one_row(node):
@@ -71,7 +71,7 @@ class ScalarSubqueries:
         translate = self._context.translator(scope.columns)
         struct = node.trees("projectList")[0].children[0]
         named = [
-            Named(translate(value), self._context.names.fresh(_text(name)))
+            Named(translate(value), self._context.names.fresh(str(name.fields.get("value") or "value")))
             for name, value in zip(struct.children[::2], struct.children[1::2], strict=True)
         ]
         return Projection(scope.plan, tuple(named))
@@ -103,11 +103,7 @@ def _is_merged(node: CatalystNode) -> bool:
     return only.cls == "Alias" and only.children[0].cls == "CreateNamedStruct"
 
 
-def _text(node: CatalystNode) -> str:
-    return str(node.fields.get("value") or "value")
-
-
-def _same(a: Any, b: Any) -> bool:
+def _are_equal_trees(a: Any, b: Any) -> bool:
     """Return whether two trees are equal, including expression ids, so that they are the same subquery."""
     if isinstance(a, CatalystNode):
         return isinstance(b, CatalystNode) and _same_node(a, b)
@@ -120,10 +116,10 @@ def _same_node(a: CatalystNode, b: CatalystNode) -> bool:
     return (
         a.qualified == b.qualified
         and a.fields.keys() == b.fields.keys()
-        and all(_same(value, b.fields[key]) for key, value in a.fields.items())
+        and all(_are_equal_trees(value, b.fields[key]) for key, value in a.fields.items())
         and _same_items(a.children, b.children)
     )
 
 
 def _same_items(a: Sequence[Any], b: Sequence[Any]) -> bool:
-    return len(a) == len(b) and all(map(_same, a, b))
+    return len(a) == len(b) and all(map(_are_equal_trees, a, b))

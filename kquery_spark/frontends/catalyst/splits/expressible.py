@@ -10,7 +10,7 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.catalyst.expressions import Translator
 from kquery_spark.frontends.catalyst.expressions.translator import AggregateSink
 from kquery_spark.frontends.catalyst.versions import answered_otherwise, changed_calls
-from kquery_spark.spark_bridge.plan.plan_facts import EvalModeName, Facts
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.plan.spark_types import arrow_type
 from kquery_spark.spark_bridge.session.settings import SessionSettings
@@ -42,20 +42,16 @@ class Expressible:
 
     def declines(self, expression: CatalystNode) -> bool:
         """Return whether the expression, which may contain aggregate functions, falls back to Spark."""
-        return not _is_decided_later(expression) and self.translated(expression) is None
+        return not _is_decided_later(expression) and self._translated(expression) is None
 
     def is_infallible(self, expression: CatalystNode) -> bool:
         """Return whether the engine can evaluate the expression for any row without raising an error."""
         if expression.cls in _REDUNDANT:
             return True
-        expr = None if _is_decided_later(expression) else self.translated(expression)
+        expr = None if _is_decided_later(expression) else self._translated(expression)
         return expr is not None and not can_raise(expr)
 
-    def eval_mode(self, node: CatalystNode) -> EvalModeName:
-        """Return how arithmetic, a cast or an aggregate function treats overflow."""
-        return self._facts.eval_mode(node)
-
-    def translated(self, expression: CatalystNode) -> Expr | None:
+    def _translated(self, expression: CatalystNode) -> Expr | None:
         """Translate an expression, with columns that are named by their ids; None if it falls back to Spark."""
         if any(part.cls in self._otherwise for part in expression.walk_all()):
             return None

@@ -8,16 +8,16 @@ from typing import Any
 from kquery_spark.errors import KQueryError, Unsupported
 
 # the modules that fill the table
-from kquery_spark.frontends.catalyst.splits import aggregates, filters, preaggregation, projections
+from kquery_spark.frontends.catalyst.splits import aggregates, filters, projections
 from kquery_spark.frontends.catalyst.splits.expressible import Expressible
-from kquery_spark.frontends.catalyst.splits.split import PREAGGREGATIONS, SPLITS, Splits
+from kquery_spark.frontends.catalyst.splits.split import SPLITS
 from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.plan.plan_builder import PlanBuilder
-from kquery_spark.spark_bridge.plan.plan_facts import FactFetcher
+from kquery_spark.spark_bridge.plan.plan_facts import Facts
 from kquery_spark.spark_bridge.plan.plan_tree import CatalystNode
 from kquery_spark.spark_bridge.session.settings import SessionSettings
 
-__all__ = ["aggregates", "filters", "preaggregation", "projections"]
+__all__ = ["aggregates", "filters", "projections"]
 
 _MAX_ROUNDS = 4  # an Aggregate has three splits, and the nodes of each split have at most one more
 
@@ -27,7 +27,7 @@ class SplitPlan:
     """A plan as a JVM object, with its facts and its tree."""
 
     plan: Any
-    facts: FactFetcher
+    facts: Facts
     root: CatalystNode
 
 
@@ -42,24 +42,19 @@ def split_plan(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPla
     Raises Unsupported if a node of the plan cannot be found in the JVM, or if a new node cannot be built.
     """
     for _ in range(_MAX_ROUNDS):
-        split = _rewritten(plan, jvm, settings, SPLITS)
+        split = _rewritten(plan, jvm, settings)
         if split is plan:
             break
         plan = split
     return plan
 
 
-def preaggregated(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
-    """Add all preaggregations to a plan; returns the plan itself if there are none."""
-    return _rewritten(plan, jvm, settings, PREAGGREGATIONS)
-
-
-def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings, splits: Splits) -> SplitPlan:
+def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings) -> SplitPlan:
     try:
-        new = _Round(jvm, plan.facts, settings, splits).rewritten(plan.root)
+        new = _Round(jvm, plan.facts, settings).rewritten(plan.root)
         if new is None:
             return plan
-        facts = FactFetcher(jvm, new)
+        facts = Facts(jvm, new)
         return SplitPlan(new, facts, facts.parse())
     except KQueryError:
         raise
@@ -70,8 +65,7 @@ def _rewritten(plan: SplitPlan, jvm: Jvm, settings: SessionSettings, splits: Spl
 class _Round:
     """One pass over a plan from the leaves up, which splits each node at most once."""
 
-    def __init__(self, jvm: Jvm, facts: FactFetcher, settings: SessionSettings, splits: Splits) -> None:
-        self._splits = splits
+    def __init__(self, jvm: Jvm, facts: Facts, settings: SessionSettings) -> None:
         self._expressible = Expressible(facts, settings)
         self._builder = PlanBuilder(jvm, facts)
 
@@ -79,7 +73,7 @@ class _Round:
         """The JVM node that replaces a node; None if neither the node nor any node below it is split."""
         below = [self.rewritten(child) for child in node.children]
         changed = any(child is not None for child in below)
-        splits = self._splits.entries.get(node.cls, ())
+        splits = SPLITS.entries.get(node.cls, ())
         if not changed and not splits:
             return None
         children = [

@@ -30,5 +30,3 @@ class Splits:
 
 
 SPLITS = Splits()
-PREAGGREGATIONS = Splits()
-"""Splits that pay only if groups are few; tried after all others."""

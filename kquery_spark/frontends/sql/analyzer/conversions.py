@@ -14,8 +14,16 @@ from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.sql.analyzer.catalog import SessionFacts
 from kquery_spark.functions import casts
 from kquery_spark.functions.aggregate_registry import AggregateFunction
-from kquery_spark.functions.math.arithmetic import mode_for_types
-from kquery_spark.functions.registry import ArgumentTypeError, Coercion, EvalMode, Function, function
+from kquery_spark.functions.math.overflow import mode_for_types
+from kquery_spark.functions.registry import (
+    ArgumentTypeError,
+    Coercion,
+    Constructor,
+    EvalMode,
+    Function,
+    function,
+)
+from kquery_spark.functions.sql_form import Logic
 from kquery_spark.types import names as t
 from kquery_spark.types.coercion import as_floats, common_type
 
@@ -78,7 +86,7 @@ class Conversions:
         entry = function(name)
         check_arity(entry, len(args))
         if entry.is_comparison and _are_all(t.NULL, args):
-            return Literal(True if entry.name == "eq_null_safe" else None, t.BOOL)
+            return Literal(True if entry.operator.logic is Logic.EQUAL_NULL_SAFE else None, t.BOOL)
         if entry.operator.arithmetic and _are_all(t.STRING, args):
             raise PlanError(
                 f"[DATATYPE_MISMATCH.BINARY_OP_WRONG_TYPE] {entry.name} needs numbers, not strings"
@@ -100,11 +108,11 @@ class Conversions:
     def _session_type(self, call: Call) -> pa.DataType | None:
         """Return the type of a call that depends on the nullability of arguments or on the session's time zone."""
         match call:
-            case Call(function="array", args=[_, *_]):
+            case Call(entry=Function(builds=Constructor.ARRAY), args=[_, *_]):
                 return _array_type(call)
-            case Call(function="named_struct"):
+            case Call(entry=Function(builds=Constructor.STRUCT)):
                 return _struct_type(call)
-            case Call(function="map", args=[_, *_]):
+            case Call(entry=Function(builds=Constructor.MAP), args=[_, *_]):
                 return _map_type(call)
         zone = self.facts.time_zone
         if t.is_timestamp(call.dtype) and call.dtype.tz != zone:

@@ -71,7 +71,7 @@ def _parse_parameters(stream: TokenStream, name: str, pos: int) -> NamedType:
     parameters: tuple[int, ...] = ()
     parameters_pos = stream.token.pos
     if stream.take_op("("):
-        parameters = stream.comma_separated(_parse_length)
+        parameters = stream.comma_separated(lambda tokens: tokens.integer("a number"))
         stream.expect_op(")")
     if name == "decimal":
         return NamedType(name, _decimal_parameters(stream, parameters, parameters_pos), pos=pos)
@@ -87,10 +87,6 @@ def _parse_parameters(stream: TokenStream, name: str, pos: int) -> NamedType:
     ):
         stream.fail("collations other than UTF8_BINARY are not supported", pos)
     return NamedType(name, parameters, pos=pos)
-
-
-def _parse_length(stream: TokenStream) -> int:
-    return stream.integer("a number")
 
 
 def _decimal_parameters(stream: TokenStream, written: tuple[int, ...], pos: int) -> tuple[int, int]:

@@ -104,16 +104,21 @@ def _parse_overlay(parser: Parser) -> e.Expression:
 
 def _parse_position(parser: Parser) -> e.Expression:
     # Elsewhere, IN is a predicate. In POSITION, the operand before IN is read in the value layer, which excludes predicates.
-    call = _parse_keyword_call(parser, "locate", ("IN",), 2)
-    if isinstance(call, e.Call) and call.name == ("locate",):
-        return e.Call(call.name, (*call.arguments, e.IntegerLiteral(1, "int", pos=call.pos)), pos=call.pos)
-    return call
+    start = e.IntegerLiteral(1, "int", pos=parser.token.pos)
+    return _parse_keyword_call(parser, "locate", ("IN",), 2, (start,))
 
 
-def _parse_keyword_call(parser: Parser, function: str, words: tuple[str, ...], at_least: int) -> e.Expression:
+def _parse_keyword_call(
+    parser: Parser,
+    function: str,
+    words: tuple[str, ...],
+    at_least: int,
+    added: tuple[e.Expression, ...] = (),
+) -> e.Expression:
     """Read ``f(a WORD b WORD c)`` as a call of ``function``; with commas instead of words, it is an ordinary call.
 
     words: the keywords between the arguments, in order. at_least: the minimum number of arguments.
+    added: arguments after those that are read.
     """
     inner_words, commas = words_in_parentheses(parser)
     if words[0] not in inner_words or commas:
@@ -128,7 +133,7 @@ def _parse_keyword_call(parser: Parser, function: str, words: tuple[str, ...], a
             break
         arguments.append(parser.value_expression())
     parser.expect_op(")", f" to close {token.upper}")
-    return e.Call((function,), tuple(arguments), pos=token.pos)
+    return e.Call((function,), (*arguments, *added), pos=token.pos)
 
 
 def _parse_unit_function(parser: Parser, function: str) -> e.Expression:

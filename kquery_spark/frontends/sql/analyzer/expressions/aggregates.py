@@ -13,11 +13,14 @@ from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.functions.aggregate.extreme_rows import check_count
 from kquery_spark.functions.aggregate.hyperloglog import precision_for_error
 from kquery_spark.functions.aggregate_registry import (
+    ConstantArgument,
     aggregate_function,
     null_ignoring_variant,
     overload_name,
     takes_null_treatment,
 )
+from kquery_spark.functions.call_form import call_form
+from kquery_spark.functions.registry import Constructor
 from kquery_spark.types import names as t
 
 # Spark's error class for an aggregate function in a clause that does not allow it.
@@ -67,32 +70,39 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
         args = _star_arguments(analyzer, name, node, node.arguments[0])
     else:
         args = analyzer.arguments(node)
-    if name == "count" and not node.distinct and all(_is_known_not_null(a) for a in args):
+    if aggregate_function(name).takes_star and not node.distinct and all(_is_known_not_null(a) for a in args):
         if not args and not node.arguments:
-            analyzer.fail("[WRONG_NUM_ARGS.WITH_SUGGESTION] count needs an argument or *", node)
+            analyzer.fail(f"[WRONG_NUM_ARGS.WITH_SUGGESTION] {name} needs an argument or *", node)
         return name, []
     name, args = _without_flags(analyzer, name, node, args)
     name = overload_name(name, len(args))
     entry = aggregate_function(name)
-    if entry.name == "listagg" and len(args) == 1:
+    if entry.constant is ConstantArgument.DELIMITER and len(args) == 1:
         args.append(Literal(None, t.NULL))
     check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
-    match entry.name, len(args):
-        case "listagg", 2:
-            args[1] = _delimiter(analyzer, args[1], node)
-        case "percentile", 2:
-            args[1] = _percentile_shares(analyzer, args[1], node)
-        case "approx_count_distinct", 2:
-            args[1] = _relative_error(analyzer, args[1], node)
-        case (("max_by_several" | "min_by_several"), 3):
-            args[2] = _number_of_values(analyzer, args[2], node)
+    if entry.constant is not None and entry.constants[0] < len(args):
+        position = entry.constants[0]
+        args[position] = _constant(analyzer, entry.constant, args[position], node)
     return name, args
+
+
+def _constant(analyzer: ExpressionAnalyzer, meaning: ConstantArgument, expr: Expr, node: ast.Call) -> Expr:
+    """Return a checked constant argument."""
+    match meaning:
+        case ConstantArgument.DELIMITER:
+            return _delimiter(analyzer, expr, node)
+        case ConstantArgument.SHARES:
+            return _percentile_shares(analyzer, expr, node)
+        case ConstantArgument.RELATIVE_ERROR:
+            return _relative_error(analyzer, expr, node)
+        case ConstantArgument.NUMBER_OF_VALUES:
+            return _number_of_values(analyzer, expr, node)
 
 
 def _star_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call, star: ast.Star) -> list[Expr]:
     """The arguments of ``count(*)``, which has none, or of ``count(DISTINCT *)``, which are all columns."""
-    if name != "count":
+    if not aggregate_function(name).takes_star:
         analyzer.fail("[INVALID_USAGE_OF_STAR_OR_REGEX] * is an argument of count alone", node)
     if star.qualifier:
         raise Unsupported("count(t.*) is not supported")
@@ -131,7 +141,7 @@ def _without_flags(
         name = ignoring
     elif node.nulls is not None and not takes_null_treatment(name):
         raise Unsupported(f"{name} with RESPECT NULLS is not supported")
-    if name == "mode" and len(args) == 2:
+    if call_form(name).flag_shapes is not None and len(args) == 2:
         args = _without_mode_flag(analyzer, node, args)
     return name, args
 
@@ -185,7 +195,7 @@ def _number_of_values(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) 
 
 def _percentile_shares(analyzer: ExpressionAnalyzer, expr: Expr, node: ast.Call) -> Expr:
     """The constant share of a percentile, or the array of several ones."""
-    if not (isinstance(expr, Call) and expr.function == "array"):
+    if not (isinstance(expr, Call) and expr.entry.builds is Constructor.ARRAY):
         return _percentile_share(analyzer, expr, node)
     if not expr.args:
         raise Unsupported("percentile with an empty array is not supported")

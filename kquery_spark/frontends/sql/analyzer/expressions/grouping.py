@@ -9,13 +9,23 @@ from kquery_spark.frontends.sql.analyzer.grouping import GroupingMark
 from kquery_spark.frontends.sql.ast import expressions as ast
 
 
-@CALLS.handles("grouping", "grouping_id")
-def grouping_call(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
-    """``grouping(key)`` and ``grouping_id(keys)``."""
+@CALLS.handles("grouping")
+def grouping(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """``grouping(key)``."""
+    keys = _keys(analyzer, node)
+    if len(keys) != 1:
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] grouping takes 1 argument, not {len(keys)}")
+    return GroupingMark(keys, False)
+
+
+@CALLS.handles("grouping_id")
+def grouping_id(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+    """``grouping_id(keys)``."""
+    return GroupingMark(_keys(analyzer, node), True)
+
+
+def _keys(analyzer: ExpressionAnalyzer, node: ast.Call) -> tuple[Expr, ...]:
     name = node.name[0].lower()
     if not analyzer.allows_aggregates:
         analyzer.fail(f"[UNSUPPORTED_GROUPING_EXPRESSION] {name} is not allowed in {analyzer.clause}", node)
-    keys = tuple(analyzer.arguments(node))
-    if name == "grouping" and len(keys) != 1:
-        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] grouping takes 1 argument, not {len(keys)}")
-    return GroupingMark(keys, name == "grouping_id")
+    return tuple(analyzer.arguments(node))

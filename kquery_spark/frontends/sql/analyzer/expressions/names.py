@@ -25,7 +25,7 @@ def name(analyzer: ExpressionAnalyzer, node: ast.Name) -> Expr:
     if resolved is None:
         form = special_form(node.parts[0].lower()) if len(node.parts) == 1 else None
         if isinstance(form, SessionValue) and form.name == node.parts[0].lower():
-            return session_value(analyzer, form.name)
+            return session_value(analyzer, form)
         _fail_unknown(analyzer, node)
     value = resolved.value
     for field in resolved.fields:

@@ -19,7 +19,7 @@ def unary(analyzer: ExpressionAnalyzer, node: ast.Unary) -> Expr:
     name = operator_function(node.op, 1)
     if name is None:
         raise Unsupported(f"the operator {node.op} is not supported")
-    if name == "negative" and isinstance(operand, Literal) and operand.dtype == t.NULL:
+    if node.op == "-" and isinstance(operand, Literal) and operand.dtype == t.NULL:
         return Literal(None, t.DOUBLE)
     return analyzer.call(name, operand)
 
@@ -38,8 +38,8 @@ def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
     temporal = typed_arithmetic(analyzer, node.op, left, right)
     if temporal is not None:
         return temporal
-    if name == "concat":
-        return analyzer.call("concat", *_concat_operands(left), *_concat_operands(right))
+    if node.op == "||":
+        return analyzer.call(name, *_operands(name, left), *_operands(name, right))
     try:
         return analyzer.call(name, left, right)
     except Unsupported:
@@ -51,10 +51,9 @@ def binary(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr:
         analyzer.fail(f"[DATATYPE_MISMATCH.BINARY_OP_{kind}] {error}", node)
 
 
-def _concat_operands(operand: Expr) -> tuple[Expr, ...]:
-    """The operands of ``a || b || c`` as one flat call."""
-    is_concat = isinstance(operand, Call) and operand.function == "concat"
-    return tuple(operand.children) if is_concat else (operand,)
+def _operands(name: str, expr: Expr) -> tuple[Expr, ...]:
+    """The operands of an operand that is a call of the same function, so that ``a || b || c`` is one flat call."""
+    return expr.args if isinstance(expr, Call) and expr.function == name else (expr,)
 
 
 @EXPRESSIONS.handles(ast.And, ast.Or)

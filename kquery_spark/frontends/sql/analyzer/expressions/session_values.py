@@ -6,19 +6,20 @@ import datetime as dt
 
 from kquery_spark.expr import Expr, Literal
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
+from kquery_spark.functions.special_forms import Clock, SessionValue
 from kquery_spark.types import names as t
 
 
-def session_value(analyzer: ExpressionAnalyzer, name: str) -> Expr:
-    """The value of the SessionValue called ``name``."""
+def session_value(analyzer: ExpressionAnalyzer, form: SessionValue) -> Expr:
+    """The value of a function that is constant within a query."""
     facts = analyzer.facts
-    if name == "current_timezone":
+    if form.clock is None:
         return Literal(facts.time_zone, t.STRING)
     micros = facts.now_micros
     if micros is None:
         micros = int(dt.datetime.now(dt.timezone.utc).timestamp() * 1_000_000)
     now = Literal(micros, t.timestamp(facts.time_zone))
-    if name == "current_timestamp":
+    if form.clock is Clock.TIMESTAMP:
         return now
-    target = t.DATE if name == "current_date" else t.TIMESTAMP_NTZ
+    target = t.DATE if form.clock is Clock.DATE else t.TIMESTAMP_NTZ
     return analyzer.convert.cast(now, target, implicit=False)

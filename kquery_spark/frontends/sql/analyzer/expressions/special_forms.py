@@ -233,7 +233,7 @@ def special_call(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Exp
         case SessionValue():
             if node.arguments:
                 analyzer.fail(no_such_function(form.name), node)
-            return session_value(analyzer, form.name)
+            return session_value(analyzer, form)
         case CastFunction():
             return _cast_function(analyzer, form.name, node)
         case HigherOrderFunction():

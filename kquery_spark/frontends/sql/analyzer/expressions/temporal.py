@@ -8,6 +8,7 @@ from kquery_spark.errors import PlanError
 from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.functions.registry import function, has_function
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 
@@ -108,8 +109,8 @@ def months_of(analyzer: ExpressionAnalyzer, node: ast.Expression) -> Expr | None
             return _added_months(analyzer, node)
         case ast.Binary(op="*"):
             return _multiplied_months(analyzer, node)
-        case ast.Call(name=(name,)) if name.lower() == "make_ym_interval":
-            return _make_year_month_interval(analyzer, node)
+        case ast.Call(name=(name,)) if has_function(name) and function(name).makes_months:
+            return _make_year_month_interval(analyzer, name, node)
     return None
 
 
@@ -129,13 +130,13 @@ def _multiplied_months(analyzer: ExpressionAnalyzer, node: ast.Binary) -> Expr |
     return None
 
 
-def _make_year_month_interval(analyzer: ExpressionAnalyzer, node: ast.Call) -> Expr:
+def _make_year_month_interval(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> Expr:
     if len(node.arguments) > 2 or node.over is not None:
-        raise PlanError("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] make_ym_interval takes up to 2 arguments")
+        raise PlanError(f"[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] {name} takes up to 2 arguments")
     parts: list[Expr] = [Literal(0, t.INT), Literal(0, t.INT)]
     for index, argument in enumerate(node.arguments):
         parts[index] = analyzer.convert.cast(analyzer.expr(argument), t.INT)
-    return Call.of("make_ym_interval", *parts)  # an interval that is too long is an error in every session
+    return Call.of(name, *parts)  # an interval that is too long is an error in every session
 
 
 def _add_months(analyzer: ExpressionAnalyzer, value: Expr, interval: Expr) -> Expr | None:

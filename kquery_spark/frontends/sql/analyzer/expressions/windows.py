@@ -11,7 +11,7 @@ from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionA
 from kquery_spark.frontends.sql.analyzer.expressions.window_frames import frame_of
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark
 from kquery_spark.frontends.sql.ast import expressions as ast
-from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
+from kquery_spark.functions.aggregate.windows import FrameRow, WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import has_aggregate, window_function_of
 from kquery_spark.types import names as t
 
@@ -100,7 +100,7 @@ def _arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call) -> tuple
 
 def _converted_arguments(analyzer: ExpressionAnalyzer, entry: WindowFunction, args: list[Expr]) -> list[Expr]:
     """The arguments, with constants as numbers, and with the default of LAG and LEAD cast to the value's type."""
-    if entry.name == "nth_value" and len(args) == 3:
+    if entry.row is FrameRow.NTH and len(args) == 3:
         raise Unsupported("nth_value with a third argument is not supported")
     if entry.is_offset and len(args) > 2:
         args[2] = analyzer.convert.cast(args[2], args[0].dtype)

@@ -7,16 +7,14 @@ from collections.abc import Sequence
 from kquery_spark.functions.aggregate.windows import aggregate_of, window_function
 from kquery_spark.functions.call_form import call_form
 
-_MODES = {"true": "mode() WITHIN GROUP (ORDER BY {0} DESC)"}  # the flag is not shown
-
 
 def special_call_text(name: str, arguments: Sequence[str]) -> str | None:
     """Print a call that Spark shows as an operator, or only as its argument; None for other calls."""
-    shape = call_form(name).shape
-    if shape is not None and len(arguments) == shape[0]:
-        return shape[1].format(*arguments)
-    if name == "mode" and len(arguments) == 2:
-        return _MODES.get(arguments[1], "mode({0})").format(arguments[0])
+    form = call_form(name)
+    if form.shape is not None and len(arguments) == form.shape[0]:
+        return form.shape[1].format(*arguments)
+    if form.flag_shapes is not None and len(arguments) == 2:
+        return form.flag_shapes[arguments[1] != "true"].format(arguments[0])  # the flag is not shown
     return None
 
 

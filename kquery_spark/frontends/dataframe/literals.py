@@ -1,0 +1,60 @@
+"""Converts Python values to the literals of SQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import Any
+
+from kquery_spark.errors import PlanError, type_name
+from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.types import decimals
+
+_INT_RANGE = 2**31
+_LONG_RANGE = 2**63
+
+
+def literal_node(value: Any) -> ast.Expression:
+    """Return the syntax tree of a constant; raises PlanError if SQL has no constants of its type."""
+    match value:
+        case None:
+            return ast.NullLiteral()
+        case bool():
+            return ast.BooleanLiteral(value)
+        case int() if -_LONG_RANGE <= value < _LONG_RANGE:
+            is_int = -_INT_RANGE <= value < _INT_RANGE
+            return ast.IntegerLiteral(value, "int" if is_int else "bigint")
+        case float():
+            return ast.FloatingLiteral(value, "double")
+        case str():
+            return ast.StringLiteral(value)
+        case bytes():
+            return ast.BinaryLiteral(value)
+        case Decimal():
+            return _decimal_literal(value)
+        case dt.datetime():
+            return ast.TypedLiteral("timestamp", value.isoformat(" "))
+        case dt.date():
+            return ast.TypedLiteral("date", value.isoformat())
+        case dt.timedelta():
+            return ast.IntervalLiteral(value // dt.timedelta(microseconds=1), "DAY", "SECOND")
+    raise PlanError(f"a constant cannot have the type {type_name(value)}")
+
+
+def _decimal_literal(value: Decimal) -> ast.Expression:
+    sign, digits, exponent = value.as_tuple()
+    if not isinstance(exponent, int):
+        raise PlanError(f"{value} is not a finite decimal number")
+    if exponent > decimals.MAX_PRECISION:
+        raise PlanError(f"{value} has more than {decimals.MAX_PRECISION} digits")
+    unscaled = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
+    literal = ast.DecimalLiteral(unscaled, max(-exponent, 0))
+    return ast.Unary("-", literal) if sign else literal
+
+
+def type_text(dtype: Any) -> str:
+    """The SQL of a type, given as a string or as a PySpark type."""
+    text = dtype if isinstance(dtype, str) else getattr(dtype, "simpleString", lambda: None)()
+    if not isinstance(text, str):
+        raise PlanError(f"a type is written as in SQL, not given as {type_name(dtype)}")
+    return text

@@ -1,0 +1,45 @@
+"""Session: what a DataFrame needs from the context whose tables it reads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from kquery_spark.frontends.sql.analyzer import Analyzed
+from kquery_spark.frontends.sql.ast import queries as q
+
+
+class Session(Protocol):
+    """Resolves and runs the query of a DataFrame; the context provides it."""
+
+    def bind(self, query: q.Query) -> q.Query:
+        """Bind each table of the query to its current plan."""
+
+    def analyze(self, query: q.Query) -> Analyzed:
+        """Resolve names and types."""
+
+    def to_arrow(self, analyzed: Analyzed) -> pa.Table:
+        """Run a query and return an Arrow table."""
+
+    def stream(self, analyzed: Analyzed) -> pa.RecordBatchReader:
+        """Run a query and return its batches as they become available."""
+
+    def to_spark(self, analyzed: Analyzed) -> Any:
+        """Return a lazy Spark DataFrame of a query."""
+
+    def explain(self, analyzed: Analyzed, trace: bool) -> str:
+        """Return the plans and stages of a query as a string."""
+
+    def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
+        """Return the first rows, with every value formatted as in Spark's ``show``."""
+
+    def fold(self, name: str) -> str:
+        """Return the form of a column name in which names are compared, which depends on case sensitivity."""
+
+    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
+        """Register rows in memory as a table whose columns have these origins; return its name."""
+
+    def register(self, name: str, analyzed: Analyzed) -> None:
+        """Register a query as a table."""

@@ -1,0 +1,89 @@
+"""The errors of arithmetic, and intervals that may be too long."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.functions.registry import CallContext, EvalMode
+from kquery_spark.types import names as t
+from kquery_spark.types.vector import Vector
+
+
+def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
+    """Spark's error for integer arithmetic past the type's range; ``binary`` for ``+ - *``."""
+    if binary and dtype in (t.BYTE, t.SHORT):
+        return ExecutionError(
+            "BINARY_ARITHMETIC_OVERFLOW", f"The operation caused overflow of {t.spark_name(dtype)}."
+        )
+    name = {t.BYTE: "byte", t.SHORT: "short", t.INT: "integer", t.LONG: "long"}.get(
+        dtype, t.spark_name(dtype)
+    )
+    return ExecutionError(
+        "ARITHMETIC_OVERFLOW",
+        f'{name} overflow. If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
+    )
+
+
+def interval_overflow(subclass: str = "") -> ExecutionError:
+    """Spark's error for an interval that is too long; ``subclass``: of the error class, where it has one."""
+    return ExecutionError(
+        f"INTERVAL_ARITHMETIC_OVERFLOW{subclass and '.'}{subclass}",
+        "Integer overflow while operating with intervals.",
+    )
+
+
+def mode_for_types(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
+    """The mode in which a call over arguments of these types runs, given that of the session or of a ``try_`` function.
+
+    Overflow of intervals is an error in every session; a call that gives NULL instead raises Unsupported.
+    """
+    if not types or not t.is_interval(types[0]):
+        return mode
+    if mode is EvalMode.TRY:
+        raise Unsupported("arithmetic of intervals that gives NULL for what is too long is not supported")
+    return EvalMode.ANSI
+
+
+def as_intervals(counts: pa.Array, dtype: pa.DataType, too_long: ExecutionError) -> pa.Array:
+    """Counts of microseconds or months as intervals; raises ``too_long`` for one that does not fit Spark's type."""
+    try:
+        counts.cast(t.INTERVAL_STORAGE[dtype])
+    except pa.ArrowInvalid:
+        raise too_long from None
+    return counts.view(dtype)
+
+
+def checked_intervals(
+    kernel: Callable[..., pa.Array],
+    intervals: Sequence[Vector],
+    context: CallContext,
+    too_long: ExecutionError,
+) -> pa.Array:
+    """Intervals computed from the counts of others; raises ``too_long`` on overflow."""
+    counts = [vector.array(context.num_rows).view(t.LONG) for vector in intervals]
+    try:
+        result = kernel(*counts)
+    except pa.ArrowInvalid:
+        raise too_long from None
+    return as_intervals(result, context.dtype, too_long)
+
+
+def divide_by_zero() -> ExecutionError:
+    """Spark's error for a zero divisor in ANSI mode."""
+    return ExecutionError(
+        "DIVIDE_BY_ZERO",
+        "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. "
+        'If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
+    )
+
+
+def remainder_by_zero() -> ExecutionError:
+    """Spark's error for a zero divisor of ``%`` in ANSI mode."""
+    return ExecutionError(
+        "REMAINDER_BY_ZERO",
+        "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead. "
+        'If necessary set "spark.sql.ansi.enabled" to "false" to bypass this error.',
+    )
