@@ -16,7 +16,7 @@ _CALL_SITE = re.compile(r"(?P<action>\S+) at (?P<file>.+):(?P<line>\d+)$")
 _JVM_FILE = re.compile(r"\.(java|scala)$")
 _LOCATION = re.compile(r"Location: \w+ ?(?:\([^)]*\))? ?\[(?P<paths>[^\]]*)")
 _PARTITION = re.compile(r"[^/=]+=[^/]*$")
-_ENGINE_STAGE = re.compile(r"\w*MapInArrow kquery stage-\d+\(")
+_ENGINE_STAGE = re.compile(r"\w*MapInArrow kquery [\w-]+\(")
 _MAX_TABLES = 4
 _NAMELESS = {"Range": "range", "LocalTableScan": "inline rows", "InMemoryTableScan": "cached table"}
 
