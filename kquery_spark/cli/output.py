@@ -12,15 +12,12 @@ from kquery_spark.cli.paths import check_new_directory, path_on_disk
 from kquery_spark.cli.tables import format_of_path
 from kquery_spark.sources.formats import DEFAULT_FORMAT, format_named
 from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
-from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, java_root_cause
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, is_file_error, java_root_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kquery_spark.sources.file_format import Format
-
-# The Java exceptions of file systems: no space, no permission, no connection.
-_FILE_ERRORS = ("java.io.", "java.nio.file.", "org.apache.hadoop.")
 
 
 def output_format(path: str) -> Format:
@@ -97,11 +94,9 @@ class Output:
                     Exit.OUTPUT, f"cannot write {self.path}: {explain_failure(error).message}"
                 ) from error
             except SPARK_ERRORS as error:
-                failure = explain_failure(error)
-                cause = java_root_cause(error)
-                if failure.code is not Exit.QUERY_FAILED or not cause.startswith(_FILE_ERRORS):
+                if explain_failure(error).code is not Exit.QUERY_FAILED or not is_file_error(error):
                     raise
-                raise Failure(Exit.OUTPUT, f"cannot write {self.path}: {cause}") from error
+                raise Failure(Exit.OUTPUT, f"cannot write {self.path}: {java_root_cause(error)}") from error
             self._put_in_place(aside)
         finally:
             self._files.delete(aside, True)
