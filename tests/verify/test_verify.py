@@ -121,6 +121,8 @@ def test_the_first_report_of_an_application_has_the_times_of_warm_runs(spark, ru
     monkeypatch.setattr(module, "_run", lambda frame: replace(real(frame), seconds=next(seconds)))
     report = kq.verify(spark.sql(QUERY))
     assert len(runs) == 4
+    # A DataFrame that has run reuses its shuffle files.
+    assert len({id(frame) for frame in runs}) == 4
     assert (report.ok, report.first_runs) == (True, False)
     assert "; Spark 0.50 s, engine 0.25 s)" in str(report)
     assert not kq.verify(spark.sql(QUERY)).first_runs
