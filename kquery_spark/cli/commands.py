@@ -25,7 +25,7 @@ from kquery_spark.cli.engines import (
 )
 from kquery_spark.cli.failures import Exit, Failure, run
 from kquery_spark.cli.output import Output, check_output
-from kquery_spark.cli.paths import check_new_file
+from kquery_spark.cli.paths import check_new_directory, check_new_file
 from kquery_spark.cli.tables import (
     TableSpec,
     check_tables,
@@ -292,6 +292,8 @@ def fuzz(
     from kquery_spark.spark_bridge.session.bridge import get_bridge
 
     check_new_file(record)
+    if output is not None:
+        check_new_directory(str(output), str(output), overwrite=True)
     seconds = 60.0 if seconds is None and cases is None else seconds
     campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
     spark = own_session("kquery-spark fuzz", log_level)
