@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import ROOT
@@ -45,10 +43,6 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("pyspark", PYSPARK)
 def test_the_first_example_of_the_readme_runs(wheel: Path, tmp_path: Path, pyspark: str) -> None:
     programs = environment(tmp_path / "env", str(wheel), pyspark)
-    trips = tmp_path / "data" / "trips"
-    trips.mkdir(parents=True)
-    rows = {"passenger_count": [1, 2, None, 1] * 1000, "fare_amount": [i / 4 for i in range(4000)]}
-    pq.write_table(pa.table(rows), trips / "trips.parquet")
     example = EXAMPLE.search((ROOT / "README.md").read_text())
     assert example is not None
     script = tmp_path / "example.py"

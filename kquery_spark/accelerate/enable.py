@@ -185,7 +185,6 @@ def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[
     """
     signature = inspect.signature(original)
 
-    @functools.wraps(original)
     def action(self: DataFrame | SparkSession, *args: Any, **kwargs: Any) -> Any:
         options = _options(self)
         if options is None or not _accepts(signature, self, *args, **kwargs):
@@ -194,7 +193,9 @@ def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[
             result = run(self, options, *args, **kwargs)
             return original(self, *args, **kwargs) if result is NotImplemented else result
 
-    return action
+    # Tracebacks, and the names of Spark's stages, contain the name of the code.
+    action.__code__ = action.__code__.replace(co_name=original.__name__)
+    return functools.wraps(original)(action)
 
 
 def _accepts(signature: inspect.Signature, /, *args: Any, **kwargs: Any) -> bool:

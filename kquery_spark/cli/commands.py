@@ -24,10 +24,11 @@ from kquery_spark.cli.engines import (
     strict_option,
 )
 from kquery_spark.cli.failures import Exit, Failure, run
-from kquery_spark.cli.output import Output
+from kquery_spark.cli.output import Output, check_output
+from kquery_spark.cli.paths import check_new_directory, check_new_file
 from kquery_spark.cli.tables import (
     TableSpec,
-    check_formats,
+    check_tables,
     read_sql,
     register_in_spark,
     register_locally,
@@ -61,7 +62,7 @@ def _sql_text(sql: str | None, sql_file: str | None) -> str:
 
 
 def _frame(sql: str, tables: tuple[TableSpec, ...], log_level: str) -> DataFrame:
-    check_formats(tables)
+    check_tables(tables)
     spark = own_session("kquery-spark", log_level)
     register_in_spark(spark, tables)
     check_query(spark, sql)
@@ -108,13 +109,10 @@ def sql(
     """Run a query over files and show or write its result."""
     text = _sql_text(sql, sql_file)
     if engine == LOCAL:
-        if output:
-            raise click.UsageError("--engine local shows its result; --output needs Spark")
-        context = kq.ExecutionContext()
-        register_locally(context, tables)
-        context.sql(text).show(rows, truncate=False)
+        _run_locally(text, tables, output, overwrite, rows)
         return
-    check_formats(tables)
+    check_output(output, overwrite)
+    check_tables(tables)
     spark = own_session("kquery-spark", log_level)
     destination = Output(spark, output, overwrite) if output else None
     register_in_spark(spark, tables)
@@ -124,6 +122,22 @@ def sql(
     else:
         destination.write(result)
         click.echo(f"wrote {output}, engine {engine}")
+
+
+def _run_locally(
+    text: str, tables: tuple[TableSpec, ...], output: str | None, overwrite: bool, rows: int
+) -> None:
+    from kquery_spark.cli.local_output import LocalOutput
+
+    destination = LocalOutput(output, overwrite) if output else None
+    context = kq.ExecutionContext()
+    register_locally(context, tables)
+    result = context.sql(text)
+    if destination is None:
+        result.show(rows, truncate=False)
+    else:
+        destination.write(result)
+        click.echo(f"wrote {output}, engine {LOCAL}")
 
 
 @cli.command()
@@ -189,13 +203,16 @@ def serve(
     log_level: str,
 ) -> None:
     """Serve tables to Arrow Flight and Flight SQL clients (ADBC, kq.connect) until interrupted."""
-    from kquery_spark.cli.service import Address, serve_tables
+    from kquery_spark.cli.service import Address, check_address, serve_tables, service_limits
 
     address = Address(host, port, token_file, tls_certificate, tls_key)
+    limits = service_limits(max_queries, query_seconds, read_ahead_mib)
+    check_address(address)
+    check_tables(tables)
     spark = None if engine == LOCAL else own_session("kquery-spark serve", log_level)
     context = kq.ExecutionContext(spark)
     register_locally(context, tables)
-    serve_tables(context, address, max_queries, query_seconds, read_ahead_mib)
+    serve_tables(context, address, limits)
 
 
 @cli.command(name="run", context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False})
@@ -274,6 +291,9 @@ def fuzz(
     from kquery_spark.progress import progress
     from kquery_spark.spark_bridge.session.bridge import get_bridge
 
+    check_new_file(record)
+    if output is not None:
+        check_new_directory(str(output), str(output), overwrite=True)
     seconds = 60.0 if seconds is None and cases is None else seconds
     campaign = Campaign(seed_list(seeds, seed), seconds, cases, only)
     spark = own_session("kquery-spark fuzz", log_level)
@@ -341,6 +361,8 @@ def qualify(
     from kquery_spark.cli.qualification import qualify_path, write_reports
     from kquery_spark.qualify.text import render_text
 
+    check_new_file(html_file)
+    check_new_file(json_file)
     result = qualify_path(path, tables, log_level)
     click.echo(render_text(result, rows))
     write_reports(result, path, html_file, json_file)

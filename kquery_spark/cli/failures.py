@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException, ParseException
 
 from kquery_spark import errors
 from kquery_spark.spark_bridge.jvm.output import print_by_jvm
-from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, task_error_of
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, java_root_cause, task_error_of
 
 
 class Exit(IntEnum):
@@ -113,7 +113,7 @@ def _spark(error: BaseException) -> Failure:
         return _engine_failure(raised.original_class, raised.message)
     match = _SPARK_ERROR.search(text)
     if match is None:
-        return Failure(Exit.QUERY_FAILED, _one_line(text))
+        return Failure(Exit.QUERY_FAILED, _one_line(java_root_cause(error)))
     condition, message = match.groups()
     default = Exit.BAD_SQL if isinstance(error, (AnalysisException, ParseException)) else Exit.QUERY_FAILED
     code = next((code for start, code in _CONDITIONS if condition.startswith(start)), default)

@@ -8,12 +8,35 @@ from typing import TYPE_CHECKING, Any
 from pyspark.errors import AnalysisException
 
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
+from kquery_spark.cli.paths import check_new_directory, path_on_disk
 from kquery_spark.cli.tables import format_of_path
 from kquery_spark.sources.formats import DEFAULT_FORMAT, format_named
 from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, is_file_error, java_root_cause
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from kquery_spark.sources.file_format import Format
+
+
+def output_format(path: str) -> Format:
+    """Return the format of an output by its extension, or the default format. Raises Failure if it is only read."""
+    name = format_of_path(path)
+    entry = DEFAULT_FORMAT if name is None else format_named(name)
+    if not entry.writable:
+        raise Failure(Exit.OUTPUT, f"cannot write {path}: {entry.title} files are only read")
+    return entry
+
+
+def check_output(path: str | None, overwrite: bool) -> None:
+    """Raise Failure for an output on the local disk that cannot be written, before Spark is started."""
+    if path is None:
+        return
+    output_format(path)
+    local = path_on_disk(path)
+    if local is not None:
+        check_new_directory(local, path, overwrite)
 
 
 class Output:
@@ -32,10 +55,7 @@ class Output:
         self._path, self._files = self._hadoop.path, self._hadoop.system
         self._overwrite = overwrite
         self.path = path
-        name = format_of_path(path)
-        self._format = DEFAULT_FORMAT if name is None else format_named(name)
-        if not self._format.writable:
-            raise Failure(Exit.OUTPUT, f"cannot write {path}: {self._format.title} files are only read")
+        self._format = output_format(path)
         # The nearest existing ancestor must be a directory.
         directory = self._path.getParent()
         while directory is not None and not self._files.exists(directory):
@@ -46,6 +66,20 @@ class Output:
             )
         if self._files.exists(self._path) and not overwrite:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or pass --overwrite")
+        if directory is not None:
+            self._check_writable(directory)
+
+    def _check_writable(self, directory: Any) -> None:
+        """Raise Failure unless a directory can be created in this one."""
+        probe = self._hadoop.child(directory, self._hidden_name("probe"))
+        try:
+            created = self._files.mkdirs(probe)
+        except SPARK_ERRORS as error:
+            raise Failure(Exit.OUTPUT, f"cannot write {self.path}: {java_root_cause(error)}") from error
+        if not created:
+            where = directory.toUri().getPath()
+            raise Failure(Exit.OUTPUT, f"cannot write {self.path}: no directory can be created in {where}")
+        self._files.delete(probe, True)
 
     def write(self, frame: DataFrame) -> None:
         """Write ``frame`` in the format of the path's extension, or in the default format if it has none."""
@@ -59,6 +93,10 @@ class Output:
                 raise Failure(
                     Exit.OUTPUT, f"cannot write {self.path}: {explain_failure(error).message}"
                 ) from error
+            except SPARK_ERRORS as error:
+                if explain_failure(error).code is not Exit.QUERY_FAILED or not is_file_error(error):
+                    raise
+                raise Failure(Exit.OUTPUT, f"cannot write {self.path}: {java_root_cause(error)}") from error
             self._put_in_place(aside)
         finally:
             self._files.delete(aside, True)
@@ -86,5 +124,8 @@ class Output:
             raise Failure(Exit.OUTPUT, f"cannot write {self.path}: renaming {source.getName()} failed")
 
     def _sibling(self, what: str) -> Any:
+        return self._hadoop.sibling(self._hidden_name(what))
+
+    def _hidden_name(self, what: str) -> str:
         # Readers of the parent directory skip names with a leading dot.
-        return self._hadoop.sibling(f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}")
+        return f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}"

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from kquery_spark.cli.engines import own_session
-from kquery_spark.cli.failures import Exit, Failure
-from kquery_spark.cli.tables import TableSpec, check_formats, register_in_spark
+from kquery_spark.cli.paths import cannot_write, missing_path
+from kquery_spark.cli.tables import TableSpec, check_tables, register_in_spark
 from kquery_spark.qualify.html import render_html
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Qualification
@@ -19,13 +19,13 @@ from kquery_spark.qualify.sql_files import qualify_sql, sql_files
 def qualify_path(path: Path, tables: tuple[TableSpec, ...], log_level: str) -> Qualification:
     """Qualify the logs or the SQL files at a path; only SQL files start Spark."""
     if not path.exists():
-        raise Failure(Exit.MISSING_PATH, f"path does not exist: {path}")
+        raise missing_path(str(path))
     files = sql_files(path)
     if not files:
         if tables:
             raise click.UsageError(f"--table is for SQL files, and there are none at {path}")
         return qualify_logs(path)
-    check_formats(tables)
+    check_tables(tables)
     spark = own_session("kquery-spark qualify", log_level)
     register_in_spark(spark, tables)
     return qualify_sql(spark, files)
@@ -43,5 +43,5 @@ def _write(file: Path, text: str) -> None:
     try:
         file.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise Failure(Exit.OUTPUT, f"cannot write {file}: {error.strerror or error}") from None
+        raise cannot_write(str(file), error) from None
     click.echo(f"wrote {file}")

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import importlib
 import ipaddress
 import os
 import signal
 import stat
 import threading
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import click
 
 import kquery_spark as kq
 from kquery_spark.cli.failures import Exit, Failure, reading
+
+if TYPE_CHECKING:
+    from kquery_spark.service import ServiceLimits
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,7 @@ class Address:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{scheme}://{host}:{self.port}"
 
-    @property
+    @cached_property
     def token(self) -> str | None:
         """The bearer token that clients have to send; None if no token is required."""
         if self.token_file is None:
@@ -53,7 +60,7 @@ class Address:
             raise Failure(Exit.USAGE, f"no token in {self.token_file}")
         return token
 
-    @property
+    @cached_property
     def tls(self) -> tuple[bytes, bytes] | None:
         """The contents of the TLS certificate and of its key; None without encryption."""
         if self.tls_certificate is None or self.tls_key is None:
@@ -62,29 +69,28 @@ class Address:
         return _read(self.tls_certificate), _read(self.tls_key)
 
 
-def serve_tables(
-    context: kq.ExecutionContext,
-    address: Address,
-    running_queries: int | None = None,
-    query_seconds: float | None = None,
-    read_ahead_mib: int | None = None,
-) -> None:
-    """Serve until SIGINT or SIGTERM. Running queries are finished first."""
-    try:
-        from kquery_spark.service import QueryService, ServiceLimits
-    except ImportError as error:
-        raise Failure(Exit.USAGE, f"this build of pyarrow has no Flight: {error}") from error
-
-    token, tls = address.token, address.tls
-    limits = ServiceLimits(query_seconds=query_seconds)
+def service_limits(
+    running_queries: int | None, query_seconds: float | None, read_ahead_mib: int | None
+) -> ServiceLimits:
+    """Return the limits of the command line; None selects the default of a limit."""
+    limits: ServiceLimits = _service().ServiceLimits(query_seconds=query_seconds)
     if running_queries is not None:
         limits = replace(limits, running_queries=running_queries)
     if read_ahead_mib is not None:
         limits = replace(limits, read_ahead_bytes=read_ahead_mib << 20)
-    try:
-        service = QueryService(context, address.location, token=token, tls=tls, limits=limits)
-    except OSError as error:
-        raise Failure(Exit.USAGE, f"cannot listen at {address.location}: {error}") from error
+    return limits
+
+
+def check_address(address: Address) -> None:
+    """Raise an error if the service could not listen or a file of the address is unreadable, before Spark is started."""
+    _ = address.token, address.tls
+    _service().check_location(address.location)
+
+
+def serve_tables(context: kq.ExecutionContext, address: Address, limits: ServiceLimits) -> None:
+    """Serve until SIGINT or SIGTERM. Running queries are finished first."""
+    token, tls = address.token, address.tls
+    service = _service().QueryService(context, address.location, token=token, tls=tls, limits=limits)
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -93,6 +99,14 @@ def serve_tables(
     click.echo(f"serving {tables} at {bound_address.location}; Ctrl+C ends it")
     service.serve_until(ended)
     click.echo("ended")
+
+
+def _service() -> ModuleType:
+    """Return the package of the service. Raises Failure if it cannot be imported."""
+    try:
+        return importlib.import_module("kquery_spark.service")
+    except ImportError as error:
+        raise Failure(Exit.USAGE, f"this build of pyarrow has no Flight: {error}") from error
 
 
 def _read(path: str) -> bytes:

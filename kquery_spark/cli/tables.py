@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from kquery_spark.cli.failures import Exit, Failure, reading
+from kquery_spark.cli.paths import local_path, missing_path, path_exists, path_on_disk
 from kquery_spark.sources.formats import FORMATS, format_named
 from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
 
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _NAMES = tuple(entry.name for entry in FORMATS)
 _EXTENSIONS = {ending: entry.name for entry in FORMATS for ending in entry.endings}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
+_SCHEMES = ("file", "hdfs", "viewfs", "dbfs", "maprfs")
+"""File systems whose paths may begin with ``scheme:/``; all others need ``scheme://``."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,20 @@ def parse_table(text: str) -> TableSpec:
     if not name.isidentifier():
         raise ValueError(f"'{name}' cannot be the name of a table: letters, digits and _ only")
     format_, colon, rest = path.partition(":")
-    if colon and format_ in _NAMES:
+    if colon and format_.lower() in _NAMES:
         if not rest:
             raise ValueError(f"'{text}' has no path after '{format_}:'")
-        return TableSpec(name, rest, format_)
+        return TableSpec(name, rest, format_.lower())
+    if colon and format_.isidentifier() and not _is_scheme(format_, rest) and not path_exists(path):
+        raise ValueError(
+            f"unknown format '{format_}' in '{text}'; FORMAT is one of {', '.join(_NAMES)}, "
+            "and a path of another file system begins with SCHEME://"
+        )
     return TableSpec(name, path)
+
+
+def _is_scheme(word: str, rest: str) -> bool:
+    return rest.startswith("//") or word == "file" or (word.lower() in _SCHEMES and rest.startswith("/"))
 
 
 def format_of_path(path: str) -> str | None:
@@ -100,7 +111,7 @@ def table_format(spark: SparkSession, spec: TableSpec) -> str:
     # The format of a directory without an extension is that of its first data file, on any filesystem that Spark knows.
     files = HadoopFiles(spark, spec.path)
     if not files.system.exists(files.path):
-        raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
+        raise missing_path(spec.path)
     for name in files.names_below():
         named = format_of_path(name)
         if named and not name.startswith(("_", ".")):
@@ -122,18 +133,17 @@ def read_table(spark: SparkSession, spec: TableSpec) -> DataFrame:
     return frame
 
 
-def check_formats(specs: tuple[TableSpec, ...]) -> None:
-    """Raise Failure for local files of an unknown format, before Spark is started."""
+def check_tables(specs: tuple[TableSpec, ...]) -> None:
+    """Raise Failure for local files that are missing or of an unknown format, before Spark is started."""
     for spec in specs:
-        path = _local_path(spec)
-        if spec.format or format_of_path(spec.path) or not os.path.exists(path):
+        path = path_on_disk(spec.path)
+        if path is not None and not path_exists(path):
+            raise missing_path(spec.path)
+        path = local_path(spec.path)
+        if spec.format or format_of_path(spec.path) or path is None or not os.path.exists(path):
             continue  # a path that is not local can be in Spark's default file system
         if _format_on_disk(path) is None:
             raise _unknown_format(spec)
-
-
-def _local_path(spec: TableSpec) -> str:
-    return spec.path.removeprefix("file://").removeprefix("file:")
 
 
 def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None:
@@ -145,9 +155,11 @@ def register_in_spark(spark: SparkSession, specs: tuple[TableSpec, ...]) -> None
 def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...]) -> None:
     """Register every table with a context that runs in this process."""
     for spec in specs:
-        path = _local_path(spec)
-        if not os.path.exists(path) and not glob.glob(path):
-            raise Failure(Exit.MISSING_PATH, f"path does not exist: {spec.path}")
+        path = local_path(spec.path)
+        if path is None:  # an object store or HDFS
+            path = spec.path
+        elif not path_exists(path):
+            raise missing_path(spec.path)
         format_ = spec.format or format_of_path(path) or _format_on_disk(path)
         if format_ is None:
             raise _unknown_format(spec)

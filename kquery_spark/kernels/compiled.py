@@ -95,6 +95,15 @@ class CompiledLoops:
             self.load()
         return (directory / _READY).exists()
 
+    @property
+    def absence(self) -> str:
+        """The end of a sentence about loops that are not ready, which says why they are not."""
+        if self.directory is not None:
+            return "are not compiled on this machine yet"
+        if importlib.util.find_spec("numba") is None:
+            return "are compiled by numba, which is not installed"
+        return "are not compiled, because this user has no private cache directory"
+
     def compile_now(self) -> ModuleType | None:
         """Import the kernels, which compiles them unless they are cached; None without a cache directory.
 

@@ -99,6 +99,7 @@ class Application:
 
     Only the queries that run at the current point of the log are in memory, with sums over their tasks. After the last
     query, ``truncated`` is True if the log was cut off, ``other_task_seconds`` is the time of tasks outside of queries,
+    ``engine_reports`` is the number of executions in which the engine showed the operators of a query that it ran,
     ``malformed`` and ``too_long`` are the numbers of skipped events, and ``first_problem`` is a clause that describes the
     first malformed event.
     """
@@ -113,6 +114,7 @@ class Application:
         self.too_long = 0
         self.first_problem = ""
         self.other_task_seconds = 0.0
+        self.engine_reports = 0
         self._running: dict[int, QueryRun] = {}
         self._query_by_stage: dict[int, int] = {}
         self._stages_by_job: dict[int, list[int]] = {}
@@ -157,7 +159,10 @@ class Application:
             raise MalformedEvent(f"query {number} starts while it runs")
         plan = read_plan(child(event, "sparkPlanInfo"))
         if plan.name.startswith(ENGINE_NODE):
-            return  # an execution that the engine itself started for another query, or in the driver
+            self.engine_reports += (
+                1  # the engine's operators of another execution, or of a query in the driver
+            )
+            return
         description = string(event, "description", _MAX_DESCRIPTION_CHARACTERS)
         self._running[number] = QueryRun(number, description, start / 1e3, plan)
 

@@ -17,7 +17,7 @@ from kquery_spark.qualify.application import QueryRun
 from kquery_spark.qualify.factors import FACTORS, SPEED_UP_ERROR, Factor
 from kquery_spark.qualify.judgment import JudgedNode, RunsOn
 from kquery_spark.qualify.operators import STEPS
-from kquery_spark.qualify.plan import PhysicalNode
+from kquery_spark.qualify.ordering import ordering_seconds, output_rows
 
 
 @dataclass(frozen=True)
@@ -60,9 +60,12 @@ def estimate(
     supported = sum(seconds.get(id(node.node), 0.0) for node in engine)
     if not total or not supported or run.seconds is None or run.error:
         return Estimate(supported / total if total else 0.0, Saving(), Saving())
-    expected, low, high = (_saved_share(engine, seconds, total, end) for end in ("expected", "low", "high"))
+    ordering = sum(ordering_seconds(node, run, costs) for node in engine) / total
+    expected, low, high = (
+        max(0.0, _saved_share(engine, seconds, total, end) - ordering) for end in ("expected", "low", "high")
+    )
     sure = [node for node in engine if not node.node.is_cut_off]
-    low = min(low, _saved_share(sure, seconds, total, "low"))
+    low = max(0.0, min(low, _saved_share(sure, seconds, total, "low") - ordering))
     fixed = _fixed_seconds(run, nodes, costs, config)
     cores = max(1.0, _running_tasks(run))
     between = costs.step_seconds * sum(node.kind in STEPS for node in engine)
@@ -116,15 +119,9 @@ def _fixed_seconds(
     for node in nodes:
         for child in node.children:
             if node.runs is RunsOn.ENGINE and child.runs is RunsOn.SPARK:
-                values = _rows(child.node, run) * max(1, len(node.node.column_ids))
+                values = output_rows(child.node, run) * max(1, len(node.node.column_ids))
                 seconds += values * costs.handed_value_seconds / max(1.0, _running_tasks(run))
     return seconds
-
-
-def _rows(node: PhysicalNode, run: QueryRun) -> float:
-    """Return the number of output rows of a node, or of the first node below it that counts its rows."""
-    counted = next((n for n in node.walk() if n.rows_id is not None), None)
-    return 0.0 if counted is None or counted.rows_id is None else run.values.get(counted.rows_id, 0.0)
 
 
 def _running_tasks(run: QueryRun) -> float:

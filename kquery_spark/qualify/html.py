@@ -9,6 +9,9 @@ from kquery_spark.qualify.judgment import RunsOn
 from kquery_spark.qualify.report import Qualification, QueryReport, ReportNode
 from kquery_spark.qualify.text import duration, query_cells, summary
 
+_QUERY_HEADINGS = ("saves", "of", "times as fast", "in the engine", "query")
+_CAUSE_HEADINGS = ("queries", "of tasks", "reason", "operators")
+_NUMBERS = frozenset({"saves", "of", "times as fast", "queries", "of tasks"})
 _STYLE = """
 :root { color-scheme: light dark; --line: #d0d7de; --engine: #1a7f37; --spark: #9a6700; --soft: #59636e; }
 @media (prefers-color-scheme: dark) {
@@ -19,9 +22,19 @@ table { border-collapse: collapse; width: 100%; }
 th, td { border-bottom: 1px solid var(--line); padding: 0.35em 0.6em; text-align: left; vertical-align: top; }
 td.number, th.number { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums; }
 pre { margin: 0.3em 0; line-height: 1.35; overflow-x: auto; }
+p, h1, summary, td.name { overflow-wrap: anywhere; }
 .engine { color: var(--engine); } .Spark { color: var(--spark); }
-.bar { background: var(--line); height: 0.5em; min-width: 6em; } .bar div { background: var(--engine); height: 100%; }
+.bar { background: var(--line); height: 0.5em; min-width: 3em; } .bar div { background: var(--engine); height: 100%; }
 small, .soft { color: var(--soft); }
+@media (max-width: 45em) {
+  body { margin: 1em auto; }
+  table.cards, .cards tbody, .cards tr, .cards td { display: block; }
+  .cards tr.head { display: none; }
+  .cards tr { border-bottom: 1px solid var(--line); padding: 0.5em 0; }
+  .cards td, .cards td.number { border: 0; padding: 0.1em 0; text-align: left; white-space: normal; }
+  .cards td[data-label]::before { content: attr(data-label) ": "; color: var(--soft); }
+  .cards td:empty { display: none; }
+}
 """
 
 
@@ -46,19 +59,31 @@ def render_html(result: Qualification, title: str) -> str:
 
 
 def _queries(result: Qualification) -> Iterator[str]:
-    yield "<table><tr><th class=number>saves</th><th class=number>of</th><th class=number>times as fast</th>"
-    yield "<th>in the engine</th><th>query</th></tr>"
+    yield _table_start(_QUERY_HEADINGS)
     for query in result.by_saving:
-        saved, took, speed, share, name = map(escape, query_cells(query))
-        numbers = "".join(f"<td class=number>{cell}</td>" for cell in (saved, took, speed))
+        *numbers, share, name = map(escape, query_cells(query))
+        cells = [_number(label, cell) for label, cell in zip(_QUERY_HEADINGS, numbers, strict=False)]
         bar = f'<div class=bar><div style="width:{query.engine_share:.0%}"></div></div>'
-        yield f"<tr>{numbers}<td>{share}{bar}</td><td>{_details(name, query)}</td></tr>"
+        cells.append(f'<td data-label="{_QUERY_HEADINGS[3]}">{share}{bar}</td>')
+        yield f"<tr>{''.join(cells)}<td class=name>{_details(name, query)}</td></tr>"
     yield "</table>"
+
+
+def _table_start(headings: tuple[str, ...]) -> str:
+    """Begin a table whose rows a narrow screen shows as cards, with the heading of each number in front of it."""
+    cells = "".join(f"<th{' class=number' if h in _NUMBERS else ''}>{h}</th>" for h in headings)
+    return f"<table class=cards><tr class=head>{cells}</tr>"
+
+
+def _number(label: str, cell: str) -> str:
+    # an empty cell has no label, so that a card leaves it out
+    return f'<td class=number data-label="{label}">{cell}</td>' if cell else "<td class=number></td>"
 
 
 def _details(name: str, query: QueryReport) -> str:
     """Render the name of a query; a click on it unfolds its numbers and its plan."""
     facts = [
+        *([query.detail] if query.detail else []),
         f"{query.application}, query {query.number}",
         f"tasks {duration(query.task_seconds)}, processor {duration(query.cpu_seconds)}",
         f"{query.bytes_read / 1e6:,.1f} MB read, {query.shuffle_bytes / 1e6:,.1f} MB shuffled",
@@ -82,10 +107,10 @@ def _causes(result: Qualification) -> Iterator[str]:
     if not result.causes:
         yield "<p>Nothing.</p>"
         return
-    yield "<table><tr><th class=number>queries</th><th class=number>of tasks</th><th>reason</th><th>operators</th></tr>"
+    yield _table_start(_CAUSE_HEADINGS)
     for cause in result.causes:
-        numbers = (
-            f"<td class=number>{cause.queries:,}</td><td class=number>{duration(cause.task_seconds)}</td>"
-        )
-        yield f"<tr>{numbers}<td>{escape(cause.reason)}</td><td>{escape(', '.join(cause.operators))}</td></tr>"
+        numbers = f"{cause.queries:,}", duration(cause.task_seconds)
+        cells = "".join(_number(label, cell) for label, cell in zip(_CAUSE_HEADINGS, numbers, strict=False))
+        operators = f'<td data-label="operators">{escape(", ".join(cause.operators))}</td>'
+        yield f"<tr>{cells}<td class=name>{escape(cause.reason)}</td>{operators}</tr>"
     yield "</table>"

@@ -15,6 +15,7 @@ from kquery_spark.qualify.event_files import find_logs
 from kquery_spark.qualify.fields import MalformedEvent, printable
 from kquery_spark.qualify.judgment import JudgedNode, judge
 from kquery_spark.qualify.lines import MAX_LINE_BYTES
+from kquery_spark.qualify.names import runs_in_engine, summarize
 from kquery_spark.qualify.report import (
     ApplicationReport,
     Qualification,
@@ -35,14 +36,17 @@ def qualify_logs(
     costs, config = costs or CostModel(), config or EngineConfig()
     applications: list[ApplicationReport] = []
     queries: list[QueryReport] = []
-    left_out = 0
+    left_out = accelerated = 0
     unreadable: list[SourceError] = []
     for log in find_logs(path):
         application = Application(log)
         reports: list[QueryReport] = []
-        without_tasks = too_deep = 0
+        without_tasks = too_deep = in_engine = 0
         try:
             for run in application.queries():
+                if runs_in_engine(run.plan):
+                    in_engine += 1
+                    continue
                 if not run.stages:
                     without_tasks += 1
                     continue
@@ -55,11 +59,17 @@ def qualify_logs(
             continue
         queries += reports
         left_out += without_tasks
+        # The engine reports each query that it ran, unless the session switches that off.
+        accelerated += max(in_engine, application.engine_reports)
         applications.append(_application(application, too_deep))
     if not applications:
         raise unreadable[0]
     return Qualification(
-        tuple(applications), tuple(queries), left_out, tuple(printable(str(error)) for error in unreadable)
+        tuple(applications),
+        tuple(queries),
+        left_out,
+        accelerated,
+        tuple(printable(str(error)) for error in unreadable),
     )
 
 
@@ -124,6 +134,7 @@ def _query(application: Application, run: QueryRun, costs: CostModel, config: En
         result.tasks,
         tuple(_nodes(judged, seconds)),
         run.error.partition("\n")[0],
+        summarize(run.plan),
     )
 
 

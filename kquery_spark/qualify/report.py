@@ -8,6 +8,7 @@ from typing import Any
 
 from kquery_spark.qualify.estimate import Saving
 from kquery_spark.qualify.judgment import RunsOn
+from kquery_spark.qualify.names import query_name
 from kquery_spark.types.str_enum import StrEnum
 
 
@@ -41,7 +42,7 @@ class QueryReport:
 
     seconds: wall-clock time; None if the query never ended or never ran. task_seconds: the run time of all its tasks.
     engine_share: the share of the task time (of the plan's nodes if nothing ran) that the engine would run. wall, tasks: the
-    saved seconds of wall-clock time and of task time.
+    saved seconds of wall-clock time and of task time. summary: the tables and operators of the query.
     """
 
     application: str
@@ -58,6 +59,17 @@ class QueryReport:
     tasks: Saving
     nodes: tuple[ReportNode, ...]
     error: str = ""
+    summary: str = ""
+
+    @property
+    def name(self) -> str:
+        """The description that the user set, or what the query does."""
+        return query_name(self.description, self.summary, self.number)[0]
+
+    @property
+    def detail(self) -> str:
+        """What the query does, if its name does not say it; otherwise the line that ran it, if it is known."""
+        return query_name(self.description, self.summary, self.number)[1]
 
     @property
     def runs_whole(self) -> bool:
@@ -97,13 +109,15 @@ class Cause:
 class Qualification:
     """The result for one path.
 
-    left_out: the number of executions without tasks, mostly commands. unreadable: for each file that could not be read,
-    a sentence that names it.
+    left_out: the number of executions without tasks, mostly commands. accelerated: the number of queries that the engine
+    ran, completely or in part, which are left out, too. unreadable: for each file that could not be read, a sentence that
+    names it.
     """
 
     applications: tuple[ApplicationReport, ...]
     queries: tuple[QueryReport, ...]
     left_out: int = 0
+    accelerated: int = 0
     unreadable: tuple[str, ...] = ()
 
     @property
@@ -158,6 +172,7 @@ class Qualification:
             "saved_seconds": asdict(self.wall),
             "saved_task_seconds": asdict(self.tasks),
             "left_out": self.left_out,
+            "accelerated": self.accelerated,
             "unreadable": self.unreadable,
             "applications": [asdict(application) for application in self.applications],
             "causes": [asdict(cause) for cause in self.causes],
@@ -167,4 +182,4 @@ class Qualification:
 
 def _query_dict(query: QueryReport) -> dict[str, Any]:
     speed_up = {end: query.speed_up(saved) for end, saved in asdict(query.wall).items()}
-    return {**asdict(query), "runs_whole": query.runs_whole, "speed_up": speed_up}
+    return {**asdict(query), "name": query.name, "runs_whole": query.runs_whole, "speed_up": speed_up}

@@ -10,7 +10,7 @@ from kquery_spark.qualify.report import Qualification, QueryOutcome, QueryReport
 _HEADINGS = ("saves", "of", "times as fast", "engine", "query")
 _WIDTHS = (26, 9, 17, 7)
 _HOUR_SECONDS = 3600.0
-_DESCRIPTION_CHARACTERS = 60
+_NAME_CHARACTERS = 90
 
 
 def render_text(result: Qualification, rows: int) -> str:
@@ -35,6 +35,9 @@ def summary(result: Qualification) -> Iterator[str]:
     yield f"{duration(result.task_seconds)} of tasks: the engine should save {_range(result.tasks, result.task_seconds)}"
     if result.left_out:
         yield f"{result.left_out:,} executions without tasks, mostly commands, are left out"
+    if result.accelerated:
+        one = result.accelerated == 1
+        yield f"{_count(result.accelerated, 'query')} already ran in the engine and {'is' if one else 'are'} left out"
     for sentence in result.unreadable:
         yield f"note: not counted: {sentence}"
     for application in result.applications:
@@ -67,16 +70,16 @@ def _queries(result: Qualification, rows: int) -> Iterator[str]:
     yield _row(*_HEADINGS)
     ordered = result.by_saving
     for query in ordered[:rows]:
-        yield _row(*query_cells(query))
+        *cells, name = query_cells(query)
+        detail = f" ({query.detail})" if query.detail else ""
+        yield _row(*cells, _shortened(f"{name}{detail}"))
     if len(ordered) > rows:
         yield f"... and {len(ordered) - rows:,} more (--rows shows them)"
 
 
 def query_cells(query: QueryReport) -> tuple[str, str, str, str, str]:
     """Return the cells of a query's row: saved seconds, run time, speed-up, the engine's share, and the name."""
-    name = " ".join(query.description.split()) or f"query {query.number}"
-    if len(name) > _DESCRIPTION_CHARACTERS:
-        name = f"{name[: _DESCRIPTION_CHARACTERS - 3]}..."
+    name = _shortened(query.name)
     share = f"{query.engine_share:.0%}"
     if query.outcome is QueryOutcome.NOT_RUN:
         return duration(query.wall.expected) if query.wall.expected else "nothing", "", "", share, name
@@ -95,6 +98,10 @@ def query_cells(query: QueryReport) -> tuple[str, str, str, str, str]:
     low, high = query.speed_up(wall.low), query.speed_up(wall.high)
     speed = f"{query.speed_up(wall.expected):.1f} ({low:.1f} to {high:.1f})"
     return saved, duration(query.seconds or 0.0), speed, share, name
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _NAME_CHARACTERS else f"{name[: _NAME_CHARACTERS - 3]}..."
 
 
 def _row(*cells: str) -> str:

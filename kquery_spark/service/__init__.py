@@ -2,6 +2,7 @@
 
 from kquery_spark.service.answers import ServiceLimits
 from kquery_spark.service.client import RemoteContext, connect
+from kquery_spark.service.listening import check_location
 from kquery_spark.service.server import QueryService
 
-__all__ = ["QueryService", "RemoteContext", "ServiceLimits", "connect"]
+__all__ = ["QueryService", "RemoteContext", "ServiceLimits", "check_location", "connect"]

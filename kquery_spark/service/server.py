@@ -13,11 +13,12 @@ from pyarrow import flight
 
 import kquery_spark
 from kquery_spark.context.execution_context import ExecutionContext
-from kquery_spark.errors import PlanError, Unsupported
+from kquery_spark.errors import ConfigError, PlanError, Unsupported
 from kquery_spark.service import flight_sql_pb2 as pb
 from kquery_spark.service.answers import Answers, Query, ServiceLimits
 from kquery_spark.service.failures import as_flight_errors
 from kquery_spark.service.freed_memory import FreedMemory
+from kquery_spark.service.listening import check_location
 from kquery_spark.service.requests import Request, packed, parsed, read_request, unpacked
 
 _RELEASE_POLL_SECONDS = 0.5
@@ -38,7 +39,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
 
     location: ``grpc://HOST:PORT``, with port 0 for any free port; ``grpc+tls://`` with ``tls``, a PEM certificate and its
     key. token: the bearer token that clients must send as ``authorization: Bearer TOKEN``. limits: the load that clients may
-    cause.
+    cause. Raises ConfigError if it cannot listen at the location.
     """
 
     def __init__(
@@ -53,11 +54,16 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         self._tables = context
         self._limits = limits or ServiceLimits()
         self._answers = Answers(self._limits)
-        super().__init__(
-            location,
-            middleware={"token": _TokenCheck(token)} if token else {},
-            tls_certificates=[tls] if tls else None,
-        )
+        check_location(location)
+        try:
+            super().__init__(
+                location,
+                middleware={"token": _TokenCheck(token)} if token else {},
+                tls_certificates=[tls] if tls else None,
+            )
+        except (pa.ArrowException, OSError) as error:
+            cause = "the TLS certificate and its key must be PEM files that belong together" if tls else error
+            raise ConfigError(f"cannot listen at {location}: {cause}") from error
 
     def serve_until(self, ended: threading.Event) -> None:
         """Block until ``ended`` is set, then finish the running queries; call this from the main thread.

@@ -25,7 +25,6 @@ def test_help_names_every_command(capsys):
         (("explain", "SELECT 1", "--file", "x.sql"), "pass the SQL as an argument or with --file, not both"),
         (("sql", "SELECT 1", "--table", "t"), "should be NAME=PATH"),
         (("sql", "SELECT 1", "--engine", "duck"), "'duck' is not one of"),
-        (("sql", "SELECT 1", "--engine", "local", "--output", "x"), "--output needs Spark"),
         (("nonsense",), "No such command"),
         ((), "a command is missing"),
     ],

@@ -44,6 +44,28 @@ def test_sql_writes(shell, tmp_path, spark):
     assert spark.read.csv(str(tmp_path / "r.csv"), header=True).count() == 5
 
 
+def test_the_local_engine_writes_the_format_of_the_ending(shell, tmp_path, spark):
+    for ending in ("csv", "parquet", "json", "orc"):
+        path = tmp_path / f"r.{ending}"
+        code, out, err = shell("sql", "--engine", "local", "--output", path)
+        assert (code, out) == (0, f"wrote {path}, engine local\n"), err
+        assert spark.read.format(ending).load(str(path), header=True).count() == 5
+
+
+def test_both_engines_are_compared_before_the_result_is_shown_or_written(shell, tmp_path):
+    for arguments in ((), ("--output", tmp_path / "r.csv")):
+        code, out, err = shell("sql", "--engine", "both", *arguments)
+        assert code == 0, err
+        assert out.startswith("same as Spark SQL: yes (5 rows, 2 columns; in the order of n_regionkey")
+
+
+def test_an_output_that_spark_cannot_write_is_one_line(shell):
+    code, _, err = shell("sql", "--output", "/proc/r.csv")
+    assert code == 8
+    assert err.startswith("kquery-spark: error: cannot write /proc/r.csv: ")
+    assert "calling o" not in err
+
+
 def test_explain_shows_the_stages(shell):
     code, out, err = shell("explain")
     assert code == 0, err

@@ -66,7 +66,21 @@ def test_an_output_that_cannot_be_written_is_code_8(spark, tmp_path):
     with pytest.raises(Failure, match="is not a directory") as caught:
         Output(spark, str(tmp_path / "file" / "r.parquet"))
     assert caught.value.code is Exit.OUTPUT
+    with pytest.raises(Failure, match="no directory can be created in /proc") as caught:
+        Output(spark, "/proc/r.parquet")
+    assert caught.value.code is Exit.OUTPUT
     for ending, query in (("csv", "SELECT array(1) AS a"), ("parquet", "SELECT 1 AS a, 2 AS a")):
         with pytest.raises(Failure, match="cannot write") as caught:
             Output(spark, str(tmp_path / f"r.{ending}")).write(spark.sql(query))
         assert caught.value.code is Exit.OUTPUT
+
+
+def test_a_disk_that_fails_during_the_write_is_code_8(spark, tmp_path, monkeypatch):
+    output = Output(spark, str(tmp_path / "r"))
+    monkeypatch.setattr(
+        output, "_sibling", lambda _: output._hadoop.child(output._path.getParent(), "/proc/no/r")
+    )
+    with pytest.raises(Failure, match=r"cannot write .*: java\.io\.") as caught:
+        output.write(spark.range(2))
+    assert caught.value.code is Exit.OUTPUT
+    assert "calling o" not in caught.value.message

@@ -76,3 +76,19 @@ def test_an_sql_file_must_be_there_readable_and_say_something(tmp_path):
     with pytest.raises(Failure) as caught:
         read_sql(str(tmp_path / "binary.sql"))
     assert caught.value.code is Exit.UNREADABLE
+
+
+@pytest.mark.parametrize("text", ["c=parqet:ok.csv", "c=parqet:/data/ok.csv", "c=delta:t"])
+def test_an_unknown_format_is_named_with_the_known_ones(text):
+    format_ = text[2:].partition(":")[0]
+    with pytest.raises(ValueError, match=f"unknown format '{format_}'.* parquet, csv, json, orc"):
+        parse_table(text)
+
+
+def test_a_colon_may_be_part_of_a_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a:b.csv").write_text("x\n1\n")
+    assert parse_table("t=a:b.csv") == TableSpec("t", "a:b.csv")
+    assert parse_table("t=file:t.csv") == TableSpec("t", "file:t.csv")
+    assert parse_table("t=dbfs:/t.csv") == TableSpec("t", "dbfs:/t.csv")
+    assert parse_table("t=CSV:t") == TableSpec("t", "t", "csv")

@@ -50,6 +50,20 @@ def test_the_python_of_a_page_runs(spark: SparkSession, taxi_dir: Path, page: Pa
                 spark.conf.set(name, value)
 
 
+def test_the_first_example_of_the_readme_needs_no_data(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = BLOCK.findall((ROOT / "README.md").read_text())[0]
+    assert "data/trips" in example
+    try:
+        exec(compile(example.replace("data/trips", str(tmp_path / "trips")), "README.md", "exec"), {})
+    finally:
+        spark.catalog.dropTempView("tripdata")
+    shown = capsys.readouterr().out
+    assert "|passenger_count|max(fare_amount)|" in shown
+    assert "same as Spark SQL: yes (7 rows, 2 columns; coverage 100%" in shown
+
+
 def test_the_tables_of_settings_are_those_of_the_code() -> None:
     page = (GUIDE / "tuning.md").read_text()
     assert with_tables(page) == page, "python -m kquery_spark.config.settings_page docs/guide/tuning.md"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from packaging.requirements import Requirement
 
 from kquery_spark.kernels import compiled
 from kquery_spark.kernels.compiled import (
@@ -20,6 +25,7 @@ from kquery_spark.kernels.compiled import (
     _cache_directory,
     _claim_compilation,
 )
+from tests.conftest import ROOT
 
 PACKAGE = "kquery_spark.kernels.loops"
 
@@ -55,10 +61,38 @@ context.register_arrow("t", pa.table({"x": [1, 2, 3]}))
 print(context.sql("SELECT sum(x) AS s FROM t").to_arrow()["s"][0])
 """
 _HIDDEN = """
-import importlib.util
+import importlib.abc, importlib.util, sys
 
+class Missing(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("numba", "llvmlite"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
 find = importlib.util.find_spec
 importlib.util.find_spec = lambda name, *more: None if name == "numba" else find(name, *more)
+"""
+_WITHOUT_NUMBA = """
+import json
+import kquery_spark as kq
+from kquery_spark.errors import Unsupported
+from kquery_spark.frontends.catalyst.expressions.translator import require_loops
+from kquery_spark.kernels.compiled import FILE_LOOPS, HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS
+
+context = kq.ExecutionContext()
+context.register_parquet("p", f"{root}/t.parquet")
+context.register_csv("c", f"{root}/t.csv")
+query = "SELECT p.k, count(*) AS n, max(s) AS s, max(get_json_object(s, '$.x')) AS x FROM p JOIN c USING (k) GROUP BY p.k ORDER BY p.k"
+print(json.dumps(context.sql(query).collect()))
+for loops in (FILE_LOOPS, HEAP_LOOPS, JSON_LOOPS, VARIANT_LOOPS):
+    assert not loops.are_ready()
+    try:
+        require_loops(loops, "f")
+    except Unsupported as declined:
+        assert str(declined) == "the loops that f needs are compiled by numba, which is not installed"
+    else:
+        raise AssertionError(loops)
+assert "numba" not in sys.modules
 """
 
 
@@ -98,6 +132,36 @@ def test_queries_run_where_nothing_can_be_kept(tmp_path):
 
 def test_queries_run_without_numba(tmp_path):
     assert run(_HIDDEN + _NEVER, tmp_path) == "6"
+
+
+def test_files_and_json_are_read_without_numba(tmp_path):
+    rows = pa.table({"k": [i % 3 for i in range(3000)], "s": [f'{{"x": {i}}}' for i in range(3000)]})
+    pq.write_table(rows, tmp_path / "t.parquet")
+    (tmp_path / "t.csv").write_text("k\n0\n1\n2\n")
+    code = f"{_HIDDEN}\nroot = {str(tmp_path)!r}\n{_WITHOUT_NUMBA}"
+    result = json.loads(run(code, tmp_path))
+    assert [(row["k"], row["n"], row["s"], row["x"]) for row in result] == [
+        (k, 1000, max(f'{{"x": {i}}}' for i in range(k, 3000, 3)), max(str(i) for i in range(k, 3000, 3)))
+        for k in range(3)
+    ]
+
+
+def test_pip_installs_numba_only_where_it_has_wheels():
+    (numba,) = re.findall(r'"(numba>=[^"]*)"', (ROOT / "pyproject.toml").read_text())
+    marker = Requirement(numba).marker
+    assert marker is not None
+    known = {
+        "platform_machine": "x86_64",
+        "platform_python_implementation": "CPython",
+        "python_version": "3.13",
+    }
+    assert marker.evaluate(known)
+    for other in (
+        {"platform_machine": "ppc64le"},
+        {"platform_python_implementation": "PyPy"},
+        {"python_version": "3.15"},
+    ):
+        assert not marker.evaluate({**known, **other}), other
 
 
 def test_what_does_not_compile_is_left_for_a_day(tmp_path, monkeypatch):

@@ -1,6 +1,8 @@
 """``kq.verify`` finds planted wrong answers, compares order and errors, and reports in words."""
 
 import importlib
+import weakref
+from dataclasses import replace
 
 import pytest
 from pyspark.sql import functions as F
@@ -103,6 +105,43 @@ def test_one_side_raising_is_a_difference(spark, planted):
     report = kq.verify(spark.sql("SELECT sum(100 / (n_nationkey + 3)) AS s FROM nation"))
     assert not report.ok
     assert "Spark returns a result, the engine raises DIVIDE_BY_ZERO" in str(report)
+
+
+@pytest.fixture
+def runs(spark, monkeypatch):
+    """The frames that verify runs, as in a new application."""
+    real, frames = module._run, []
+    monkeypatch.setattr(module, "_warm_contexts", weakref.WeakSet())
+    monkeypatch.setattr(module, "_run", lambda frame: (frames.append(frame), real(frame))[1])
+    return frames
+
+
+def test_the_first_report_of_an_application_has_the_times_of_warm_runs(spark, runs, monkeypatch):
+    real, seconds = module._run, iter((6.0, 1.0, 0.5, 0.25, 0.5, 0.25))
+    monkeypatch.setattr(module, "_run", lambda frame: replace(real(frame), seconds=next(seconds)))
+    report = kq.verify(spark.sql(QUERY))
+    assert len(runs) == 4
+    # A DataFrame that has run reuses its shuffle files.
+    assert len({id(frame) for frame in runs}) == 4
+    assert (report.ok, report.first_runs) == (True, False)
+    assert "; Spark 0.50 s, engine 0.25 s)" in str(report)
+    assert not kq.verify(spark.sql(QUERY)).first_runs
+    assert len(runs) == 6
+
+
+def test_slow_first_runs_are_not_repeated_and_the_report_says_so(spark, runs, monkeypatch):
+    monkeypatch.setattr(module, "_MAX_FIRST_SECONDS", 0.0)
+    report = kq.verify(spark.sql(QUERY))
+    assert len(runs) == 2
+    assert report.first_runs
+    assert "; first runs, with warm-up: Spark " in str(report)
+    assert "first runs" not in str(kq.verify(spark.sql(QUERY)))
+
+
+def test_a_query_that_fails_is_not_repeated(spark, runs):
+    report = kq.verify(spark.sql("SELECT sum(100 / (n_nationkey - 3)) FROM nation"))
+    assert report.error == "DIVIDE_BY_ZERO"
+    assert len(runs) == 2
 
 
 def test_a_query_that_leaves_its_answer_open_says_so(spark, planted):

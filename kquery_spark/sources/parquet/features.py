@@ -23,7 +23,7 @@ SHREDDED_TYPE = Feature(
 )
 SHREDDED_UNCOMPILED = Feature(
     "shredded variants until the engine's loops are compiled",
-    reason="{column} of {file} is a shredded variant, and the loops that read it are not compiled on this machine yet",
+    reason="{column} of {file} is a shredded variant, and the loops that read it {absence}",
 )
 
 FEATURES = (

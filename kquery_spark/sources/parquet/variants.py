@@ -43,7 +43,9 @@ def check_variant(opened: OpenFile, column: str, is_old: bool) -> None:
 def check_compiled(opened: OpenFile, column: str) -> None:
     """Raise Unsupported for a shredded variant as long as the loops that reassemble it are not compiled."""
     if is_shredded(opened.schema.field(column).type) and not VARIANT_LOOPS.are_ready():
-        raise SHREDDED_UNCOMPILED.declined(column=column, file=opened.file.path)
+        raise SHREDDED_UNCOMPILED.declined(
+            column=column, file=opened.file.path, absence=VARIANT_LOOPS.absence
+        )
 
 
 def check_not_shredded(opened: OpenFile, column: str) -> None:

@@ -22,6 +22,10 @@ class HadoopFiles:
         parent = self.path.getParent()
         return self._make(name) if parent is None else self._make(parent, name)
 
+    def child(self, directory: Any, name: str) -> Any:
+        """The path of a file in a directory, which is a path of Hadoop."""
+        return self._make(directory, name)
+
     def names_below(self) -> Iterator[str]:
         """The names of all files in this directory and its subdirectories."""
         files = self.system.listFiles(self.path, True)

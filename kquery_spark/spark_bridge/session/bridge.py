@@ -23,6 +23,7 @@ from kquery_spark.spark_bridge.jvm.calls import Jvm
 from kquery_spark.spark_bridge.session.failures import warn_user
 from kquery_spark.spark_bridge.session.settings import EXCLUDED_RULES_SETTING, session_values
 from kquery_spark.spark_bridge.session.versions import spark_api
+from kquery_spark.spark_bridge.ui.call_sites import name_by_user_code
 
 _SQL_CONF = "org.apache.spark.sql.internal.SQLConf"
 _FOLDING = "constant_folding"
@@ -48,6 +49,7 @@ class Bridge:
     """
 
     def __init__(self, spark: SparkSession) -> None:
+        name_by_user_code()
         self._spark = weakref.ref(spark)
         self.jvm = Jvm(spark.sparkContext._gateway)
         self.api = spark_api(self.jvm.spark_version)

@@ -32,6 +32,11 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """The errors that a Spark action raises; PySpark converts most errors of the JVM, and the others come from py4j."""
 
 _CONDITION = re.compile(r"\[(_?[A-Z][A-Z0-9_]+(?:\.[A-Z0-9_]+)*)\]")
+_FILE_ERRORS = ("java.io.", "java.nio.file.", "org.apache.hadoop.")
+# Where a Java exception begins in the text of an error.
+_CAUSED_BY = re.compile(r"^\s*Caused by: (.*)", re.MULTILINE)
+_LOST_TASK = re.compile(r"Lost task [^\n]*?\([^()]* executor [^()]*\): (.*)")
+_CALL_FAILED = re.compile(r"An error occurred while calling [^\n]*\n: (.*)")
 # Errors of cancelled work, which must not run again.
 _CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
 # Spark's errors for a worker that died, could not start, or wrote bytes that are not an Arrow stream. The worker factory
@@ -61,6 +66,21 @@ def error_class(error: BaseException) -> str | None:
             return condition
     match = _CONDITION.search(str(error))
     return match[1] if match else None
+
+
+def java_root_cause(error: BaseException) -> str:
+    """The innermost Java exception of an error of Spark, as one line: its class and its message.
+
+    Spark reports the exception of a task as a string, behind "Lost task"; others have "Caused by" lines.
+    """
+    text = str(error)
+    causes = _CAUSED_BY.findall(text) or _LOST_TASK.findall(text) or _CALL_FAILED.findall(text)
+    return str(causes[-1]).strip() if causes else text.strip().split("\n")[0]
+
+
+def is_file_error(error: BaseException) -> bool:
+    """True if a file system caused an error: no space, no permission, no connection."""
+    return java_root_cause(error).startswith(_FILE_ERRORS)
 
 
 def query_error(error: BaseException) -> str | None:

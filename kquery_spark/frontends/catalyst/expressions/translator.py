@@ -227,7 +227,7 @@ def check_loops(function: Function | AggregateFunction) -> None:
 def require_loops(loops: CompiledLoops, what: str) -> None:
     """Raise Unsupported if loops are not compiled yet. what: the feature that needs them."""
     if not loops.are_ready():
-        raise Unsupported(f"the loops that {what} needs are not compiled on this machine yet")
+        raise Unsupported(f"the loops that {what} needs {loops.absence}")
 
 
 def _repeats(value: Any, rest: Sequence[CatalystNode]) -> bool:

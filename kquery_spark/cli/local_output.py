@@ -1,0 +1,182 @@
+"""Writes the result of ``--engine local`` without Spark, as files that Spark and the engine read back as the same rows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+import kquery_spark as kq
+from kquery_spark.cli.failures import Exit, Failure
+from kquery_spark.cli.output import output_format
+from kquery_spark.cli.paths import cannot_write, check_new_directory, local_path
+from kquery_spark.errors import Unsupported
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.dataframe import DataFrame
+
+_LINE = "line"
+
+
+class LocalOutput:
+    """The path of a result, a directory like Spark's outputs. It is checked before any work is done.
+
+    The rows are written to a hidden directory next to the path, which is renamed at the end. A query that fails leaves
+    nothing behind and does not change an existing output.
+    """
+
+    def __init__(self, path: str, overwrite: bool = False) -> None:
+        self.path = path
+        self._format = output_format(path)
+        local = local_path(path)
+        if local is None:
+            raise Failure(
+                Exit.OUTPUT,
+                f"cannot write {path}: --engine local writes to the local disk; use --engine kquery for other file systems",
+            )
+        check_new_directory(local, path, overwrite)
+        self._target = Path(os.path.abspath(local))
+        self._overwrite = overwrite
+
+    def write(self, frame: DataFrame) -> None:
+        """Write the rows of a query in the format of the path's extension. Raises Unsupported for types that it lacks."""
+        self._check_columns(frame)
+        write_rows = _WRITERS[self._format.name]
+        aside = self._sibling("new")
+        with self._cleaned(aside):
+            aside.mkdir(parents=True)
+            write_rows(frame, aside / f"part-00000{self._format.endings[0]}")
+            self._put_in_place(aside)
+
+    def _check_columns(self, frame: DataFrame) -> None:
+        title = self._format.title
+        names = frame.columns
+        for i, name in enumerate(names):
+            if name.lower() in (n.lower() for n in names[:i]):
+                raise Failure(
+                    Exit.OUTPUT, f"cannot write {self.path}: two columns of the result are named {name}"
+                )
+        for field in frame.schema:
+            if (reason := _problem(field.type, self._format.name)) is not None:
+                raise Unsupported(f"column {field.name} cannot be written as {title} without Spark: {reason}")
+
+    @contextmanager
+    def _cleaned(self, aside: Path) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise cannot_write(self.path, error) from error
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+    def _put_in_place(self, aside: Path) -> None:
+        old = None
+        if os.path.lexists(self._target):
+            if not self._overwrite:
+                raise Failure(
+                    Exit.OUTPUT, f"output appeared while the query ran: {self.path}; nothing was written"
+                )
+            old = self._sibling("old")
+            self._target.rename(old)
+        try:
+            aside.rename(self._target)
+        except BaseException:
+            if old is not None:
+                old.rename(self._target)
+            raise
+        if old is not None:
+            _remove(old)
+
+    def _sibling(self, what: str) -> Path:
+        # Readers of the parent directory skip names with a leading dot.
+        return self._target.with_name(f".{self._target.name}.{uuid.uuid4().hex[:8]}.{what}")
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink()
+
+
+def _problem(dtype: pa.DataType, format_: str) -> str | None:
+    """Return why values of a type cannot be written so that Spark reads the same type; None if they can."""
+    if format_ == "csv" and (t.is_nested(dtype) or dtype == t.BINARY):
+        return f"the format has no {t.spark_name(dtype)}"
+    if t.has_variants(dtype) or not _is_plain(dtype):
+        return f"{t.spark_name(dtype)} is not supported"
+    if format_ == "orc" and _has_times(dtype):
+        return f"{t.spark_name(dtype)} depends on the time zone of the writer"
+    return None
+
+
+def _is_plain(dtype: pa.DataType) -> bool:
+    if t.is_nested(dtype):
+        return bool(t.parts_of(dtype)) and all(map(_is_plain, t.parts_of(dtype)))
+    return dtype not in (t.NULL, t.TIME) and not t.is_interval(dtype)
+
+
+def _has_times(dtype: pa.DataType) -> bool:
+    return bool(pa.types.is_timestamp(dtype)) or any(map(_has_times, t.parts_of(dtype)))
+
+
+def _write_parquet(frame: DataFrame, file: Path) -> None:
+    with frame.to_reader() as reader, pq.ParquetWriter(file, reader.schema, store_schema=False) as writer:
+        for batch in reader:
+            writer.write_batch(batch)
+
+
+def _write_orc(frame: DataFrame, file: Path) -> None:
+    from pyarrow import orc
+
+    with frame.to_reader() as reader, orc.ORCWriter(str(file), compression="zstd") as writer:
+        writer.write(reader.schema.empty_table())  # so that a result without rows has columns
+        for batch in reader:
+            writer.write(pa.Table.from_batches([batch]))
+
+
+def _write_json(frame: DataFrame, file: Path) -> None:
+    _write_lines(frame.select(kq.to_json(_row(frame)).alias(_LINE)), file)
+
+
+def _write_csv(frame: DataFrame, file: Path) -> None:
+    names = [kq.lit(name).alias(f"c{i}") for i, name in enumerate(frame.columns)]
+    header = (
+        frame.limit(0).aggregate([], [kq.count(kq.lit(1)).alias(_LINE)]).select(kq.to_csv(kq.struct(*names)))
+    )
+    lines = frame.select(kq.to_csv(_row(frame)).alias(_LINE))
+    _write_lines(lines, file, header.to_arrow().column(0)[0].as_py())
+
+
+def _row(frame: DataFrame) -> Any:
+    return kq.struct(*[frame[i] for i in range(len(frame.columns))])
+
+
+def _write_lines(lines: DataFrame, file: Path, header: str | None = None) -> None:
+    with lines.to_reader() as reader, file.open("wb") as output:
+        if header is not None:
+            output.write(f"{header}\n".encode())
+        for batch in reader:
+            # Spark's CSV writer, too, writes no line for a row of one column that is NULL.
+            strings = batch.column(0).drop_null()
+            if len(strings):
+                whole = pa.ListArray.from_arrays([0, len(strings)], strings)
+                output.write(pc.binary_join(whole, "\n")[0].as_buffer())
+                output.write(b"\n")
+
+
+_WRITERS: dict[str, Callable[[DataFrame, Path], None]] = {
+    "parquet": _write_parquet,
+    "csv": _write_csv,
+    "json": _write_json,
+    "orc": _write_orc,
+}

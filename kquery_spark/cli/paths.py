@@ -1,0 +1,76 @@
+"""Checks of local paths, which commands make before Spark starts."""
+
+from __future__ import annotations
+
+import glob
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from kquery_spark.cli.failures import Exit, Failure
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+# With any of these, Spark's default file system may be another one than the local disk.
+_CONFIGURATIONS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS")
+
+
+def local_path(path: str) -> str | None:
+    """Return a path of the local file system without its scheme; None for paths of other file systems."""
+    if path.startswith("file:"):
+        return path.removeprefix("file://").removeprefix("file:")
+    return None if _SCHEME.match(path) else path
+
+
+def path_on_disk(path: str) -> str | None:
+    """Return ``local_path``, or None if Spark may resolve the path in another file system than the local one."""
+    if path.startswith("file:") or not any(os.environ.get(name) for name in _CONFIGURATIONS):
+        return local_path(path)
+    return None
+
+
+def path_exists(path: str) -> bool:
+    """Return whether a local path or glob has any file. Hadoop's globs with braces are taken to have some."""
+    return os.path.exists(path) or bool(glob.glob(path)) or "{" in path
+
+
+def missing_path(path: str) -> Failure:
+    """Return the Failure for a path that does not exist."""
+    return Failure(Exit.MISSING_PATH, f"path does not exist: {path}")
+
+
+def check_new_directory(path: str, shown: str, overwrite: bool) -> None:
+    """Raise Failure unless a directory can be created at a local path. shown: the path as the user wrote it."""
+    if os.path.lexists(path) and not overwrite:
+        raise Failure(Exit.OUTPUT, f"output exists: {shown}; remove it or pass --overwrite")
+    parent = Path(os.path.abspath(path)).parent
+    while not os.path.lexists(parent):
+        parent = parent.parent
+    if not parent.is_dir():
+        raise Failure(Exit.OUTPUT, f"cannot write {shown}: {parent} is not a directory")
+    try:
+        # Permissions do not answer this for read-only mounts, quotas, and virtual file systems.
+        with tempfile.TemporaryDirectory(prefix=f".{os.path.basename(path)}.", dir=parent):
+            pass
+    except OSError as error:
+        raise cannot_write(shown, error, parent) from None
+
+
+def check_new_file(file: Path | None) -> None:
+    """Raise Failure unless a command can write this file at its end. An existing file does not change."""
+    if file is None:
+        return
+    existed = file.exists()
+    try:
+        with file.open("ab"):
+            pass
+        if not existed:
+            file.unlink()
+    except OSError as error:
+        raise cannot_write(str(file), error) from None
+
+
+def cannot_write(shown: str, error: OSError, place: Path | None = None) -> Failure:
+    """Return the Failure for a path that cannot be written. place: the directory that the error is about, if another."""
+    where = "" if place is None else f" in {place}"
+    return Failure(Exit.OUTPUT, f"cannot write {shown}: {error.strerror or error}{where}")
