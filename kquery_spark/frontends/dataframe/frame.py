@@ -46,6 +46,9 @@ class Session(Protocol):
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         """Return the plans and stages of a query as a string."""
 
+    def to_substrait(self, analyzed: Analyzed) -> bytes:
+        """Return a query as the bytes of a Substrait plan."""
+
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
         """Return the first rows, with every value formatted as in Spark's ``show``."""
 
@@ -382,6 +385,13 @@ class DataFrame(Builder):
     def explain(self, trace: bool = False) -> str:
         """Logical plan, optimized plan and stages; ``trace`` adds the plan after each rule."""
         return self._session.explain(self.analyzed, trace)
+
+    def to_substrait(self) -> bytes:
+        """Return the query, not optimized, as the bytes of a Substrait plan; needs the extra ``kquery-spark[substrait]``.
+
+        The plan refers to registered tables by their names. Raises SubstraitError if Substrait cannot express the query.
+        """
+        return self._session.to_substrait(self.analyzed)
 
     def to_spark(self) -> Any:
         """Return the query as a lazy Spark DataFrame; needs an ``ExecutionContext(spark)``."""

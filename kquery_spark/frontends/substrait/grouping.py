@@ -32,7 +32,7 @@ class GroupingReader:
         self._plan = plan
 
     def read(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        """Return the plan of an aggregation. Its output is the keys, the aggregates, and of several groupings their number."""
+        """Return the plan of an aggregation. Its output is the keys, the aggregates, and, with several groupings, their number."""
         child = self._plan.relation(message.input, frame)
         scope = Scope.of_plan(child, frame)
         keys, groupings = self._keys(message, scope)
@@ -82,7 +82,7 @@ class GroupingReader:
             condition = self._plan.expressions.condition(message.filter, scope, "a measure")
         args = () if _counts_rows(entry, request, call.invocation == _DISTINCT) else request.args
         if condition is not None:
-            args = tuple(_without_condition(a, condition) for a in args)
+            args = tuple(without_condition(a, condition) for a in args)
         try:
             aggregate = AggregateCall.of(
                 entry.function,
@@ -142,7 +142,7 @@ def _counts_rows(entry: AggregateMapping, request: Request, distinct: bool) -> b
     return all(isinstance(a, Literal) and a.value is not None for a in request.args)
 
 
-def _without_condition(arg: Expr, condition: Expr) -> Expr:
+def without_condition(arg: Expr, condition: Expr) -> Expr:
     """Return the value of ``CASE WHEN condition THEN value END``, which AggregateCall.of makes of values that can raise."""
     if isinstance(arg, Case) and arg.otherwise is None and len(arg.branches) == 1:
         own, value = arg.branches[0]
