@@ -91,6 +91,15 @@ _ENTRIES = (
     _distribution("std_dev", "stddev_pop", "POPULATION"),
     _distribution("variance", "var_samp", "SAMPLE"),
     _distribution("variance", "var_pop", "POPULATION"),
+    *(
+        AggregateMapping(name, function, m.DATAFUSION, accepts=_check_floats)
+        for name, function in (
+            ("stddev", "stddev_samp"),
+            ("stddev_pop", "stddev_pop"),
+            ("var", "var_samp"),
+            ("var_pop", "var_pop"),
+        )
+    ),
     _window("row_number", result=t.LONG),
     _window("rank", result=t.LONG),
     _window("dense_rank", result=t.LONG),
@@ -112,4 +121,4 @@ def aggregate_mapping(
     return next((e for e in candidates if e.matches(preferences)), None)
 
 
-WRITTEN_AGGREGATES = {entry.function: entry for entry in _ENTRIES}
+WRITTEN_AGGREGATES = {entry.function: entry for entry in _ENTRIES if entry.extensions}

@@ -105,7 +105,7 @@ class ExpressionReader:
         entry = SCALARS.get(name)
         if entry is None:
             raise SubstraitError(f"function {name} is not supported")
-        function.check(entry.extensions)
+        self._plan.extensions.check(function, entry.extensions)
         declared = self.declared_type(message)
         request = self.request(name, message, scope, declared)
         check_arity(name, entry.arity, len(request.args))

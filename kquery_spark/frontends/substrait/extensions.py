@@ -33,16 +33,15 @@ class Declared:
     name: str
     extension: str
 
-    def check(self, extensions: Sequence[str]) -> None:
-        """Raise SubstraitError if the plan means a function of another extension."""
-        if self.extension and self.extension not in extensions:
-            raise SubstraitError(f"function {self.name} of the extension {self.extension} is not supported")
-
 
 class Extensions:
-    """The declarations of a plan."""
+    """The declarations of a plan.
+
+    is_datafusion: whether DataFusion wrote it, some of whose functions and relations are not those of the specification.
+    """
 
     def __init__(self, plan: Message) -> None:
+        self.is_datafusion = plan.version.producer == "datafusion"
         uris = {each.extension_uri_anchor: each.uri for each in _repeated(plan, "extension_uris")}
         urns = _urns(plan)
         self._functions: dict[int, Declared] = {}
@@ -59,6 +58,15 @@ class Extensions:
             extension = _extension_of(function, uris, urns)
             self._functions[function.function_anchor] = Declared(function.name.partition(":")[0], extension)
         self.variations = frozenset(variations)
+
+    def check(self, function: Declared, extensions: Sequence[str]) -> None:
+        """Raise SubstraitError unless a function is of one of the extensions, or the plan does not say its extension."""
+        if function.extension and function.extension not in extensions:
+            raise SubstraitError(
+                f"function {function.name} of the extension {function.extension} is not supported"
+            )
+        if not extensions and not self.is_datafusion:
+            raise SubstraitError(f"function {function.name} is not supported")
 
     def function(self, anchor: int) -> Declared:
         """Return the declaration of the function that a call refers to."""

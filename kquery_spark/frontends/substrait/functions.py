@@ -181,9 +181,11 @@ def _date_part(request: Request) -> Expr:
 
 def _field_of(request: Request, function: str, value: Expr) -> Expr:
     if value.dtype != t.DATE and value.dtype != t.TIMESTAMP_NTZ:
-        raise request.decline(f"a part of {t.spark_name(value.dtype)} is not supported")
+        raise request.decline(f"a field of {t.spark_name(value.dtype)} is not supported")
     if value.dtype == t.DATE and function in ("hour", "minute", "second"):
         raise request.decline("a date has no time")
+    if value.dtype != t.DATE and function not in ("hour", "minute", "second"):
+        value = request.cast(value, t.DATE)
     return request.call(function, value)
 
 
@@ -319,12 +321,20 @@ def _entries() -> list[ScalarMapping]:
     ]
     dates = [
         ScalarMapping("extract", m.DATETIME, _extract, (1, 1)),
-        ScalarMapping("date_part", m.UNDECLARED, _date_part, (2, 2)),
+        ScalarMapping("date_part", m.DATAFUSION, _date_part, (2, 2)),
+    ]
+    datafusion = [
+        ScalarMapping("btrim", m.DATAFUSION, _on_types("trim", _STRINGS, "strings"), (1, 1)),
+        ScalarMapping("character_length", m.DATAFUSION, _on_types("length", _STRINGS, "strings"), (1, 1)),
+        ScalarMapping("str_concat", m.DATAFUSION, _on_types("concat", _STRINGS, "strings"), (2, 2)),
+        ScalarMapping("greatest", m.DATAFUSION, _of_one_type("greatest"), (2, None)),
+        ScalarMapping("least", m.DATAFUSION, _of_one_type("least"), (2, None)),
     ]
     half_up: Behaviors = MappingProxyType({"rounding": ("TIE_AWAY_FROM_ZERO",)})
     numbers = [ScalarMapping("round", m.ROUNDING, _round, (2, 2), half_up, half_up, "round")]
     return [
-        *arithmetic, *division, *doubles, *bits, *comparisons, *of_one_type, *tests, *logic, *strings, *dates, *numbers
+        *arithmetic, *division, *doubles, *bits, *comparisons, *of_one_type, *tests, *logic,
+        *strings, *dates, *datafusion, *numbers
     ]  # fmt: skip
 
 

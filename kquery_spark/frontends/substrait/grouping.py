@@ -32,10 +32,14 @@ class GroupingReader:
         self._plan = plan
 
     def read(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        """Return the plan of an aggregation. Its output is the keys, the aggregates, and, with several groupings, their number."""
+        """Return the plan of an aggregation. Its columns are the keys, the aggregates, and the number of the grouping set."""
         child = self._plan.relation(message.input, frame)
         scope = Scope.of_plan(child, frame)
         keys, groupings = self._keys(message, scope)
+        if len(groupings) > 1 and self._plan.extensions.is_datafusion:
+            raise SubstraitError(
+                "grouping sets of DataFusion are not supported: it refers to their columns in another order than they have"
+            )
         measures = [self._measure(each, scope) for each in message.measures]
         names = _names(message, keys, [call for call, _ in measures], len(groupings) > 1)
         named_keys = [Named(key, name) for key, name in zip(keys, names, strict=False)]
@@ -107,7 +111,7 @@ class GroupingReader:
             options = ", ".join(f"{o} {' or '.join(p)}" for o, p in request.preferences.items())
             kind = "window function" if over_window else "aggregate function"
             raise SubstraitError(f"{kind} {name} {f'with {options} ' if options else ''}is not supported")
-        function.check(entry.extensions)
+        self._plan.extensions.check(function, entry.extensions)
         if request.enums:
             raise request.decline(f"the argument {request.enums[0]} is not supported")
         check_options(name, request.preferences, entry.behaviors(request.mode))

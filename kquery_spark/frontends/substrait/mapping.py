@@ -19,8 +19,8 @@ BOOLEAN = ("functions_boolean",)
 STRING = ("functions_string",)
 DATETIME = ("functions_datetime",)
 ROUNDING = ("functions_rounding", "functions_rounding_decimal")
-UNDECLARED: tuple[str, ...] = ()
-"""For names that DataFusion uses without an extension, and that no standard extension has."""
+DATAFUSION: tuple[str, ...] = ()
+"""For names that DataFusion uses without an extension, and that no standard extension has, or with another meaning."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ Build = Callable[[Request], Expr]
 class ScalarMapping:
     """A function of Substrait.
 
-    extensions: the standard extensions that define it; with none, only calls without an extension are read.
+    extensions: the standard extensions that define it; DATAFUSION: only plans of DataFusion may call it.
     build: makes the engine's expression, or raises PlanError. ansi, legacy: what the engine does, in both modes.
     function: the engine's function that is written as this one; empty: none.
     """

@@ -13,6 +13,7 @@ from kquery_spark.frontends.substrait.expressions import ExpressionReader
 from kquery_spark.frontends.substrait.extensions import Extensions
 from kquery_spark.frontends.substrait.grouping import GroupingReader
 from kquery_spark.frontends.substrait.messages import Message, has_field, kind_of, parse_plan
+from kquery_spark.frontends.substrait.null_claims import NullClaims
 from kquery_spark.frontends.substrait.output_names import hinted_names, unique_names
 from kquery_spark.frontends.substrait.scope import Frame, Scope, Windows, columns_of_plan
 from kquery_spark.frontends.substrait.tables import TableReader
@@ -33,6 +34,7 @@ from kquery_spark.logical import (
     Union,
 )
 from kquery_spark.logical.conditions import split_condition
+from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import fresh_name
 from kquery_spark.types.names import BOOL
 
@@ -75,6 +77,7 @@ class PlanReader:
         self.extensions = Extensions(plan)
         self.types = TypeReader(facts.time_zone, self.extensions.variations)
         self.names = UniqueNames()
+        self.null_claims = NullClaims()
         self.expressions = ExpressionReader(self)
         self.grouping = GroupingReader(self)
         self.windows = WindowReader(self)
@@ -172,6 +175,8 @@ class PlanReader:
         if swapped:
             left, right = right, left
         keys, residual = split_condition(condition, left.schema.names, right.schema.names)
+        if kind is JoinKind.ANTI and self.extensions.is_datafusion:
+            self._check_null_keys(left, right, keys)
         plan: LogicalPlan = Join(left, right, kind, tuple(keys), conjunction(residual))
         if message.HasField("post_join_filter"):
             if kind.only_tests_right:
@@ -181,6 +186,19 @@ class PlanReader:
                 plan, self.expressions.condition(message.post_join_filter, after, "a post_join_filter")
             )
         return plan
+
+    def _check_null_keys(self, left: LogicalPlan, right: LogicalPlan, keys: Sequence[JoinKey]) -> None:
+        """Raise SubstraitError if an anti join of DataFusion may stand for NOT IN with NULLs.
+
+        DataFusion writes NOT IN and NOT EXISTS as the same join, but a NULL on either side of NOT IN excludes rows.
+        """
+        for key in keys:
+            for side, expr in ((left, key.left), (right, key.right)):
+                if not key.null_safe and not self.null_claims.is_never_null(side, expr):
+                    raise SubstraitError(
+                        f"an anti join of DataFusion by {expr}, which may be NULL, is not supported: it stands for "
+                        "NOT IN or for NOT EXISTS, whose rows are different"
+                    )
 
     def _cross(self, message: Message, frame: Frame | None) -> LogicalPlan:
         left, right = self._sides(message, frame)

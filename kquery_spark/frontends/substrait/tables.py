@@ -72,6 +72,8 @@ class TableReader:
         fold = self._plan.facts.fold
         own = {fold(name): name for name in reversed(plan.schema.names)}
         table = plan.table if isinstance(plan, Scan) else "the table"
+        if isinstance(plan, Scan):
+            self._plan.null_claims.add(plan, schema)
         names = []
         for field in schema:
             name = field.name if field.name in plan.column_names else own.get(fold(field.name))

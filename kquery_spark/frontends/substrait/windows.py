@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from kquery_spark.errors import PlanError, SubstraitError, Unsupported
 from kquery_spark.expr import Expr, Frame, FrameUnit, Literal, WindowCall
 from kquery_spark.expr.windows import UP_TO_ROW, WHOLE_PARTITION
@@ -80,7 +82,16 @@ def _arguments(request: Request, entry: WindowFunction | None) -> tuple[Expr, ..
         args.append(Literal(1, t.INT))
     if entry.is_offset and len(args) == 2:
         args.append(Literal(None, args[0].dtype))
+    if entry.is_offset and t.is_integral(args[0].dtype):
+        args[2] = _fitted(args[2], args[0].dtype)
     return tuple(args)
+
+
+def _fitted(default: Expr, dtype: pa.DataType) -> Expr:
+    """Return an integer default of LAG or LEAD as the type of the values, if it fits: DataFusion writes it as i64."""
+    value = default.value if isinstance(default, Literal) else None
+    fits = type(value) is int and -(2 ** (dtype.bit_width - 1)) <= value < 2 ** (dtype.bit_width - 1)
+    return Literal(value, dtype) if fits and t.is_integral(default.dtype) else default
 
 
 def _frame(message: Message, request: Request, entry: WindowFunction | None) -> Frame:
