@@ -32,7 +32,7 @@ class GroupingReader:
         self._plan = plan
 
     def read(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        """Return the plan of an aggregation: its columns are the keys, the aggregates, and the number of the grouping set."""
+        """Return the plan of an aggregation: its columns are keys, aggregates, and the number of the grouping set."""
         child = self._plan.relation(message.input, frame)
         scope = Scope.of_plan(child, frame)
         keys, groupings = self._keys(message, scope)

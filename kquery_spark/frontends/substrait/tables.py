@@ -133,7 +133,8 @@ class TableReader:
             for i, field in enumerate(schema)
         ]
         table = pa.Table.from_arrays(columns, schema=schema)
-        token = repr((schema.to_string(), [[str(v) for v in row] for row in rows]))
+        # the same identity as that of VALUES in SQL, so that plans with equal rows are equal
+        token = repr((schema.to_string(), table.to_pydict()))
         return Scan("values", MemorySource(schema, token, table))
 
     def _constant(self, message: Message) -> Literal:

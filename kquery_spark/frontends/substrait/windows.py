@@ -78,11 +78,7 @@ def _arguments(request: Request, entry: WindowFunction | None) -> tuple[Expr, ..
         ):
             raise request.decline(f"argument {at + 1} must be a literal of 32 bits")
         args[at] = Literal(constant.value, t.INT)
-    elif entry.is_offset:
-        args.append(Literal(1, t.INT))
-    if entry.is_offset and len(args) == 2:
-        args.append(Literal(None, args[0].dtype))
-    if entry.is_offset and t.is_integral(args[0].dtype):
+    if entry.is_offset and len(args) == 3 and t.is_integral(args[0].dtype):
         args[2] = _fitted(args[2], args[0].dtype)
     return tuple(args)
 

@@ -32,7 +32,7 @@ _RETURN_NULL, _THROW = 1, 2
 _EXISTS = 1
 #: Left-deep chains of this number of terms are what readers make of one call with many arguments.
 _MAX_CHAINED_TERMS = 16
-_INTEGER_ARITHMETIC = ("add", "subtract", "multiply", "negative", "abs", "div")
+_INTEGER_ARITHMETIC = ("add", "subtract", "multiply", "negative", "abs")
 
 Options = Mapping[str, str]
 
