@@ -49,7 +49,7 @@ def mutated(chance: random.Random, plans: Sequence[bytes]) -> bytes:
 
     plan, other = Plan.FromString(data), Plan.FromString(chance.choice(plans))
     for _ in range(chance.choice((1, 1, 1, 2, 4))):
-        messages = list(_messages(plan))
+        messages = [m for m in _messages(plan) if m.DESCRIPTOR.fields]
         with contextlib.suppress(ValueError, TypeError, OverflowError, DecodeError, AttributeError):
             _edit(chance, chance.choice(messages), messages, list(_messages(other)))
     return bytes(plan.SerializeToString())
@@ -71,7 +71,8 @@ def _edit(chance: random.Random, message: Any, own: Sequence[Any], others: Seque
             message.ClearField(chance.choice(present).name)
         case 1:
             same = [m for m in (*own, *others) if m.DESCRIPTOR is message.DESCRIPTOR and m is not message]
-            message.CopyFrom(chance.choice(same or [message]))
+            if same:  # parsed from bytes: a message must not be copied into a message within it
+                message.ParseFromString(chance.choice(same).SerializeToString())
         case 2:
             repeated = [f for f in present if f.is_repeated]
             if repeated:
