@@ -121,4 +121,9 @@ def aggregate_mapping(
     return next((e for e in candidates if e.matches(preferences)), None)
 
 
+def fixed_options(name: str) -> list[str]:
+    """Return the options that decide which of several functions a name of Substrait means."""
+    return sorted({option for entry in _ENTRIES if entry.name == name for option in entry.fixed})
+
+
 WRITTEN_AGGREGATES = {entry.function: entry for entry in _ENTRIES if entry.extensions}

@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kquery_spark.errors import PlanError, SubstraitError
+from kquery_spark.errors import PlanError, SubstraitError, Unsupported
 from kquery_spark.expr import AggregateCall, Case, Expr, Literal, Named
 from kquery_spark.expr.properties import can_raise
-from kquery_spark.frontends.substrait.aggregate_functions import AggregateMapping, aggregate_mapping
+from kquery_spark.frontends.substrait.aggregate_functions import (
+    AggregateMapping,
+    aggregate_mapping,
+    fixed_options,
+)
 from kquery_spark.frontends.substrait.mapping import Request, adapt, check_options
 from kquery_spark.frontends.substrait.messages import Message
 from kquery_spark.frontends.substrait.output_names import output_names
@@ -95,7 +99,7 @@ class GroupingReader:
                 condition=condition,
                 mode=request.mode,
             )
-        except PlanError as error:
+        except (PlanError, Unsupported) as error:
             raise SubstraitError(f"function {name}: {error}") from None
         return aggregate, request
 
@@ -108,9 +112,11 @@ class GroupingReader:
         request = reader.request(name, message, scope, reader.declared_type(message))
         entry = aggregate_mapping(name, request.preferences, over_window)
         if entry is None:
-            options = ", ".join(f"{o} {' or '.join(p)}" for o, p in request.preferences.items())
             kind = "window function" if over_window else "aggregate function"
-            raise SubstraitError(f"{kind} {name} {f'with {options} ' if options else ''}is not supported")
+            needs = ", ".join(fixed_options(name))
+            raise SubstraitError(
+                f"{kind} {name} is not supported{f' without the option {needs}' if needs else ''}"
+            )
         self._plan.extensions.check(function, entry.extensions)
         if request.enums:
             raise request.decline(f"the argument {request.enums[0]} is not supported")

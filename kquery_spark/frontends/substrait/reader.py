@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kquery_spark.errors import PlanError, SubstraitError
+from kquery_spark.errors import PlanError, SubstraitError, Unsupported
 from kquery_spark.expr import Expr, Literal, Named
 from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
@@ -122,7 +122,7 @@ class PlanReader:
                 plan = _emitted(plan, inner)
         except (SubstraitError, RecursionError):
             raise
-        except PlanError as error:
+        except (PlanError, Unsupported) as error:
             raise SubstraitError(f"the relation {kind}: {error}") from None
         if len(plan.schema) > _MAX_COLUMNS:
             raise SubstraitError(f"the relation {kind} has more than {_MAX_COLUMNS:,} columns")

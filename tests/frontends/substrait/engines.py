@@ -16,7 +16,9 @@ from benchmarks import tpch
 def datafusion_context(tables: Mapping[str, pa.Table | Path], decimals: bool = True) -> Any:
     """A context of DataFusion with tables of these names. decimals: numbers like 0.5 in SQL are decimals, as in Spark."""
     datafusion = pytest.importorskip("datafusion")
-    config = datafusion.SessionConfig().set("datafusion.sql_parser.parse_float_as_decimal", str(decimals).lower())
+    config = datafusion.SessionConfig().set(
+        "datafusion.sql_parser.parse_float_as_decimal", str(decimals).lower()
+    )
     context = datafusion.SessionContext(config)
     for name, table in tables.items():
         if isinstance(table, Path):

@@ -95,7 +95,9 @@ def _set(chance: random.Random, message: Any, field: Any) -> None:
         return
     value: Any
     if field.type == field.TYPE_STRING:
-        value = chance.choice(("", "t", "u", "add", "equal", "i", "k", "x" * 1000, "\0", "YEAR", "ERROR", "/etc/passwd"))
+        value = chance.choice(
+            ("", "t", "u", "add", "equal", "i", "k", "x" * 1000, "\0", "YEAR", "ERROR", "/etc/passwd")
+        )
     elif field.type == field.TYPE_BYTES:
         value = chance.randbytes(chance.choice((0, 1, 16, 17)))
     elif field.type == field.TYPE_BOOL:
@@ -137,7 +139,10 @@ def outcome(context: kq.ExecutionContext, data: bytes) -> str:
             query = context.substrait_query(data)
             stage = "failed"
             nodes = list(walk_with_subqueries(query.plan))
-            if sum(isinstance(n, Join) for n in nodes) > _MAX_JOINS or sum(isinstance(n, Scan) for n in nodes) > 2 * _MAX_JOINS:
+            if (
+                sum(isinstance(n, Join) for n in nodes) > _MAX_JOINS
+                or sum(isinstance(n, Scan) for n in nodes) > 2 * _MAX_JOINS
+            ):
                 return "not run"
             rows = context.run(query)
             rows.validate(full=True)
@@ -169,13 +174,17 @@ def read_in_children(count: int, seed: int) -> tuple[Counter[str], list[str]]:
     number = 0
     while number < count:
         receiver, sender = multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.get_context("spawn").Process(target=_send, args=(sender, number, count, seed), daemon=True)
+        child = multiprocessing.get_context("spawn").Process(
+            target=_send, args=(sender, number, count, seed), daemon=True
+        )
         child.start()
         sender.close()
         patience = START_SECONDS
         while number < count:
             try:
-                ended = receiver.recv()[1] if receiver.poll(patience) else f"finding: no end after {patience} s"
+                ended = (
+                    receiver.recv()[1] if receiver.poll(patience) else f"finding: no end after {patience} s"
+                )
             except EOFError:
                 child.join()
                 ended = f"finding: the child ended with {child.exitcode}"

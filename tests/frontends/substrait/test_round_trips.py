@@ -55,7 +55,9 @@ def test_what_substrait_cannot_express_is_named(sql):
 def test_legacy_mode_declares_that_sums_wrap_around():
     legacy, ansi = queries.context(ansi=False), queries.context()
     written = legacy.sql("SELECT l + 1 AS n FROM t").to_substrait()
-    with pytest.raises(SubstraitError, match="function add with overflow SILENT is not supported; the engine has ERROR"):
+    with pytest.raises(
+        SubstraitError, match="function add with overflow SILENT is not supported; the engine has ERROR"
+    ):
         ansi.substrait(written)
     with pytest.raises(SubstraitError, match="outside of ANSI mode cannot be written"):
         legacy.sql("SELECT CAST(s AS int) FROM t").to_substrait()
@@ -113,7 +115,9 @@ def test_large_tables_without_a_name_are_not_written_into_a_plan():
     frame = context.table("big")
     frame.to_substrait()
     context.register_arrow("big", queries.U)
-    with pytest.raises(SubstraitError, match="of more than 10,000 rows cannot be written as Substrait; register it"):
+    with pytest.raises(
+        SubstraitError, match="of more than 10,000 rows cannot be written as Substrait; register it"
+    ):
         frame.to_substrait()
 
 
