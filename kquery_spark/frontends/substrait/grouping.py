@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.reader import PlanReader
 
 _DISTINCT = 2
+_MAX_GROUPINGS = 4096
+"""As many as a CUBE of 12 keys has."""
 _WHOLE_PHASES = (0, 3)
 """AGGREGATION_PHASE_UNSPECIFIED, which DataFusion writes, and INITIAL_TO_RESULT."""
 
@@ -40,6 +42,8 @@ class GroupingReader:
         child = self._plan.relation(message.input, frame)
         scope = Scope.of_plan(child, frame)
         keys, groupings = self._keys(message, scope)
+        if len(groupings) > _MAX_GROUPINGS:
+            raise SubstraitError(f"more than {_MAX_GROUPINGS:,} grouping sets are not supported")
         if len(groupings) > 1 and self._plan.extensions.is_datafusion:
             raise SubstraitError(
                 "grouping sets of DataFusion are not supported: it refers to their columns in another order than they have"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kquery_spark.frontends.substrait.messages import Message
-from kquery_spark.logical.plan import fresh_name
 
 
 def hinted_names(message: Message, count: int) -> list[str] | None:
@@ -23,9 +22,13 @@ def output_names(message: Message, stems: Sequence[str]) -> list[str]:
 
 def unique_names(stems: Sequence[str]) -> list[str]:
     """Return the names, with a number at the end of those that are used before."""
-    used_names: set[str] = set()
-    names = []
+    counts: dict[str, int] = {}
+    names: dict[str, None] = {}
     for stem in stems:
-        names.append(fresh_name(stem, used_names))
-        used_names.add(names[-1])
-    return names
+        name, count = stem, counts.get(stem, 1)
+        while name in names:
+            count += 1
+            name = f"{stem}_{count}"
+        counts[stem] = count
+        names[name] = None
+    return list(names)

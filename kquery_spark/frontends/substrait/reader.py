@@ -52,7 +52,8 @@ _JOINS = {
 _SET_OPERATIONS = {1: (SetKind.EXCEPT, False), 7: (SetKind.EXCEPT, True), 4: (SetKind.INTERSECT, False)}
 _SET_OPERATIONS[8] = (SetKind.INTERSECT, True)
 _INTERSECTION_PRIMARY, _UNION_DISTINCT, _UNION_ALL = 3, 5, 6
-_MAX_COLUMNS = 10_000
+MAX_COLUMNS = 10_000
+"""Columns of a relation."""
 _ALL_ROWS = -1
 
 
@@ -124,8 +125,8 @@ class PlanReader:
             raise
         except (PlanError, Unsupported) as error:
             raise SubstraitError(f"the relation {kind}: {error}") from None
-        if len(plan.schema) > _MAX_COLUMNS:
-            raise SubstraitError(f"the relation {kind} has more than {_MAX_COLUMNS:,} columns")
+        if len(plan.schema) > MAX_COLUMNS:
+            raise SubstraitError(f"the relation {kind} has more than {MAX_COLUMNS:,} columns")
         return plan
 
     def _filter(self, message: Message, frame: Frame | None) -> LogicalPlan:
@@ -277,6 +278,8 @@ def _mapping(message: Message, width: int) -> Sequence[int] | None:
     if not message.HasField("common") or message.common.WhichOneof("emit_kind") != "emit":
         return None
     mapping = list(message.common.emit.output_mapping)
+    if len(mapping) > MAX_COLUMNS:
+        raise SubstraitError(f"a relation that emits more than {MAX_COLUMNS:,} columns is not supported")
     for position in mapping:
         if not 0 <= position < width:
             raise SubstraitError(f"a relation emits column {position} of {width}")

@@ -319,7 +319,7 @@ def test_urns_are_read_although_the_package_may_not_know_them(context):
 
     standard = with_urn(b"extension:io.substrait:functions_arithmetic")
     assert rows_of(context.substrait(standard).to_arrow()) == rows_of(context.sql(ADD).to_arrow())
-    with pytest.raises(SubstraitError, match="function add of the extension extension:com.example:math"):
+    with pytest.raises(SubstraitError, match=r"function add of the extension extension:com.example:math"):
         context.substrait(with_urn(b"extension:com.example:math"))
 
 

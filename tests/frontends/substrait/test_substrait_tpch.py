@@ -92,7 +92,7 @@ def test_acero_says_what_it_lacks_for_every_query(number, context, tpch_dir):
     import pyarrow.parquet as pq
 
     tables = {name: pq.read_table(path) for name, path in tpch_files(tpch_dir).items()}
-    with pytest.raises(pa.ArrowNotImplementedError, match="relation|function|expression"):
+    with pytest.raises(pa.ArrowNotImplementedError, match=r"relation|function|expression"):
         acero_rows(tables, context.sql(tpch.query(number)).to_substrait())
 
 
