@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from google.protobuf.message import DecodeError
+
 from kquery_spark.errors import SubstraitError
 from kquery_spark.frontends.substrait.messages import (
     DECLARATION_URN,
@@ -42,7 +44,7 @@ class Extensions:
 
     def __init__(self, plan: Message) -> None:
         self.is_datafusion = plan.version.producer == "datafusion"
-        uris = {each.extension_uri_anchor: each.uri for each in _repeated(plan, "extension_uris")}
+        uris = {each.extension_uri_anchor: each.uri for each in plan.extension_uris}
         urns = _urns(plan)
         self._functions: dict[int, Declared] = {}
         variations = []
@@ -76,37 +78,29 @@ class Extensions:
         return declared
 
 
-def _repeated(message: Message, name: str) -> Sequence[Message]:
-    return getattr(message, name) if name in message.DESCRIPTOR.fields_by_name else ()
-
-
 def _urns(plan: Message) -> dict[int, str]:
-    """Return the URNs of a plan, also if the package's release does not know them."""
-    known = {each.extension_urn_anchor: each.urn for each in _repeated(plan, "extension_urns")}
+    """Return the URNs of a plan, which replaced URIs in later versions of the specification."""
+    urns: dict[int, str] = {}
     for number, data in unknown_fields(plan):
         if number == PLAN_URNS and isinstance(data, bytes):
             # The messages of URNs and URIs have the same fields.
             entry = proto().SimpleExtensionURI()
-            entry.ParseFromString(data)
-            known[entry.extension_uri_anchor] = entry.uri
-    return known
+            try:
+                entry.ParseFromString(data)
+            except DecodeError:
+                raise SubstraitError("the plan declares an extension that is malformed") from None
+            urns[entry.extension_uri_anchor] = entry.uri
+    return urns
 
 
 def _extension_of(function: Message, uris: dict[int, str], urns: dict[int, str]) -> str:
     """Return the standard extension of a declaration; empty if the declaration does not say one."""
-    fields = function.DESCRIPTOR.fields_by_name
-    references = []
-    if "extension_urn_reference" in fields:
-        references.append((function.extension_urn_reference, urns))
-    for number, data in unknown_fields(function):
-        if number == DECLARATION_URN:
-            references.append((data, urns))
-    if "extension_uri_reference" in fields:
-        references.append((function.extension_uri_reference, uris))
+    references = [(data, urns) for number, data in unknown_fields(function) if number == DECLARATION_URN]
+    references.append((function.extension_uri_reference, uris))
     for reference, locations in references:
         if reference in locations:
             return _standard_name(locations[reference])
-    dangling = [r for r, _ in references if r not in (0, _NO_REFERENCE)]
+    dangling = [reference for reference, _ in references if reference not in (0, _NO_REFERENCE)]
     if dangling:
         raise SubstraitError(
             f"function {function.name} is of extension {dangling[0]}, which the plan does not declare"

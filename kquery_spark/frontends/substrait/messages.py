@@ -14,7 +14,7 @@ from kquery_spark.errors import SubstraitError
 #: A message of Substrait. The package's type information depends on its release, so messages have no static types here.
 Message = Any
 
-#: The fields with URNs of extensions. They are read even if the release of ``substrait`` does not know them.
+#: The fields with URNs of extensions, which are read although the package does not know them.
 PLAN_URNS, DECLARATION_URN = 8, 4
 _DECLARATIONS = frozenset({"ExtensionFunction", "ExtensionType", "ExtensionTypeVariation"})
 
@@ -28,6 +28,10 @@ def proto() -> Any:
         raise SubstraitError(
             "Substrait plans need the package substrait: pip install 'kquery-spark[substrait]'"
         ) from None
+    if "extension_uris" not in substrait.proto.Plan.DESCRIPTOR.fields_by_name:
+        raise SubstraitError(
+            "this release of the package substrait lacks fields of plans; pip install 'kquery-spark[substrait]'"
+        )
     return substrait.proto
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kquery_spark.frontends.substrait.extensions import STANDARD_URI, STANDARD_URN
+from kquery_spark.frontends.substrait.extensions import STANDARD_URI
 from kquery_spark.frontends.substrait.messages import Message
 from kquery_spark.types import names as t
 
@@ -25,18 +25,13 @@ class WrittenFunctions:
         return self._functions.setdefault((name, extension), len(self._functions) + 1)
 
     def declare(self, plan: Message) -> None:
-        """Add the declarations to a plan, by URIs or, in releases of the package that have replaced them, by URNs."""
-        has_uris = "extension_uris" in plan.DESCRIPTOR.fields_by_name
+        """Add the declarations to a plan."""
         for extension, anchor in self._extensions.items():
-            if has_uris:
-                plan.extension_uris.add(extension_uri_anchor=anchor, uri=f"{STANDARD_URI}{extension}.yaml")
-            else:
-                plan.extension_urns.add(extension_urn_anchor=anchor, urn=f"{STANDARD_URN}{extension}")
+            plan.extension_uris.add(extension_uri_anchor=anchor, uri=f"{STANDARD_URI}{extension}.yaml")
         for (name, extension), anchor in self._functions.items():
             function = plan.extensions.add().extension_function
             function.function_anchor, function.name = anchor, name
-            reference = "extension_uri_reference" if has_uris else "extension_urn_reference"
-            setattr(function, reference, self._extensions[extension])
+            function.extension_uri_reference = self._extensions[extension]
 
 
 def _extension_for(extensions: Sequence[str], types: Sequence[pa.DataType]) -> str:

@@ -133,3 +133,20 @@ def test_without_the_package_the_error_says_what_to_install(monkeypatch):
             kq.plan_from_substrait(b"")
     finally:
         messages.proto.cache_clear()
+
+
+def test_later_releases_of_the_package_are_named(monkeypatch):
+    import substrait.proto
+
+    from kquery_spark.frontends.substrait import messages
+
+    class Plan:
+        DESCRIPTOR = substrait.proto.Rel.DESCRIPTOR  # without URIs
+
+    messages.proto.cache_clear()
+    monkeypatch.setattr(substrait.proto, "Plan", Plan)
+    try:
+        with pytest.raises(SubstraitError, match="this release of the package substrait lacks fields"):
+            kq.plan_from_substrait(b"")
+    finally:
+        messages.proto.cache_clear()

@@ -301,8 +301,8 @@ def test_integer_division_truncates_and_raises_for_zero(context):
         read(context, zero)
 
 
-def test_urns_are_read_although_the_package_may_not_know_them(context):
-    """Field 8 of a plan has URNs, and field 4 of a declaration refers to one; older releases of the package lack both."""
+def test_urns_are_read_although_the_package_does_not_know_them(context):
+    """Field 8 of a plan has URNs, and field 4 of a declaration refers to one."""
     plan = parsed(context, ADD)
     plan.ClearField("extension_uris")
     plan.extensions[0].extension_function.ClearField("extension_uri_reference")
