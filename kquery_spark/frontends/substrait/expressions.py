@@ -13,7 +13,7 @@ from kquery_spark.expr.properties import chain
 from kquery_spark.frontends.substrait.functions import SCALARS
 from kquery_spark.frontends.substrait.literals import read_literal
 from kquery_spark.frontends.substrait.mapping import Request, adapt, check_arity, check_options, same_type
-from kquery_spark.frontends.substrait.messages import Message, has_field, kind_of
+from kquery_spark.frontends.substrait.messages import Message, kind_of
 from kquery_spark.frontends.substrait.scope import Frame, Scope
 from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.functions.registry import EvalMode
@@ -95,7 +95,7 @@ class ExpressionReader:
 
     def declared_type(self, message: Message) -> pa.DataType | None:
         """Return the type that a call says it returns; None if it does not say it, which DataFusion omits often."""
-        if not has_field(message, "output_type") or message.output_type.WhichOneof("kind") is None:
+        if not message.HasField("output_type") or message.output_type.WhichOneof("kind") is None:
             return None
         return self._plan.types.read(message.output_type)[0]
 

@@ -49,7 +49,7 @@ def parse_plan(data: bytes) -> Message:
 
 
 def _check_known(message: Message) -> None:
-    """Raise SubstraitError if a message has fields that the package does not know, because they may change its meaning."""
+    """Raise SubstraitError for fields that the package does not know and for enhancements: both may change the meaning."""
     name = message.DESCRIPTOR.name
     for number, _ in unknown_fields(message):
         is_urn = (name == "Plan" and number == PLAN_URNS) or (
@@ -59,6 +59,10 @@ def _check_known(message: Message) -> None:
             raise SubstraitError(
                 f"{name} has field {number}, which this release of the package substrait does not know"
             )
+    if name == "AdvancedExtension" and message.HasField("enhancement"):
+        raise SubstraitError(
+            f"the enhancement {message.enhancement.type_url or 'without a name'} is not supported"
+        )
     for inner in submessages(message):
         _check_known(inner)
 
@@ -90,8 +94,3 @@ def kind_of(message: Message, oneof: str, what: str) -> str:
             f"{what} without content, or of a kind that this release of substrait does not know"
         )
     return str(kind)
-
-
-def has_field(message: Message, name: str) -> bool:
-    """Return whether the release of the package has a field of this name, and it is set in the message."""
-    return name in message.DESCRIPTOR.fields_by_name and message.HasField(name)

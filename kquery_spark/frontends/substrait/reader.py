@@ -12,7 +12,7 @@ from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, Sessi
 from kquery_spark.frontends.substrait.expressions import ExpressionReader
 from kquery_spark.frontends.substrait.extensions import Extensions
 from kquery_spark.frontends.substrait.grouping import GroupingReader
-from kquery_spark.frontends.substrait.messages import Message, has_field, kind_of, parse_plan
+from kquery_spark.frontends.substrait.messages import Message, kind_of, parse_plan
 from kquery_spark.frontends.substrait.null_claims import NullClaims
 from kquery_spark.frontends.substrait.output_names import hinted_names, unique_names
 from kquery_spark.frontends.substrait.scope import Frame, Scope, Windows, columns_of_plan
@@ -115,8 +115,6 @@ class PlanReader:
         if reader is None:
             raise SubstraitError(f"the relation {kind} is not supported")
         inner = getattr(message, kind)
-        if has_field(inner, "advanced_extension") and inner.advanced_extension.HasField("enhancement"):
-            raise SubstraitError(f"an enhancement of the relation {kind} is not supported")
         try:
             plan = reader(inner, frame)
             if kind != "project":

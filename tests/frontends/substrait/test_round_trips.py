@@ -63,6 +63,21 @@ def test_legacy_mode_declares_that_sums_wrap_around():
         legacy.sql("SELECT CAST(s AS int) FROM t").to_substrait()
 
 
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_timestamps_are_shown_in_the_time_zone_of_the_context(zone):
+    moments = pa.array([1_700_000_000_000_000, None, 0], pa.timestamp("us", tz="UTC"))
+    context = kq.ExecutionContext(time_zone=zone)
+    context.register_arrow("moments", pa.table({"at": moments}))
+    frame = context.sql(
+        "SELECT at, CAST(at AS string), CAST(at AS date) FROM moments WHERE at > TIMESTAMP '1969-01-01'"
+    )
+    read = context.substrait_query(frame.to_substrait())
+    assert read.plan == frame.plan
+    assert context.run(read).equals(frame.to_arrow())
+    with pytest.raises(SubstraitError, match="hour of timestamp cannot be written"):
+        context.sql("SELECT hour(at) FROM moments").to_substrait()
+
+
 def test_plans_of_files_run_without_a_table(tmp_path):
     path = tmp_path / "t.parquet"
     pq.write_table(queries.T, path)
