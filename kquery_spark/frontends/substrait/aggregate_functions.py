@@ -13,7 +13,7 @@ from kquery_spark.frontends.substrait.mapping import Behaviors, Request
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import names as t
 
-_GENERIC = ("functions_aggregate_generic",)
+_COUNTS = ("functions_aggregate_generic", "functions_aggregate_decimal_output")
 _OVERFLOW: Behaviors = MappingProxyType({"overflow": ("ERROR",)})
 _WRAPS: Behaviors = MappingProxyType({"overflow": ("SILENT",)})
 #: The count of rows cannot overflow.
@@ -80,7 +80,7 @@ def _window(name: str, function: str = "", result: pa.DataType | None = None) ->
 
 
 _ENTRIES = (
-    AggregateMapping("count", "count", _GENERIC, _COUNT, _COUNT),
+    AggregateMapping("count", "count", _COUNTS, _COUNT, _COUNT),
     AggregateMapping("sum", "sum", m.ARITHMETIC, _OVERFLOW, _WRAPS, accepts=_check_sum),
     AggregateMapping("avg", "avg", m.ARITHMETIC, _OVERFLOW, _NONE, accepts=_check_avg),
     AggregateMapping("min", "min", (*m.ARITHMETIC, *m.DATETIME)),

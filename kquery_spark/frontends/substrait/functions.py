@@ -51,7 +51,8 @@ def _arithmetic(function: str) -> Build:
             raise request.decline(
                 "decimals that overflow are NULL outside of ANSI mode, which no option says"
             )
-        return request.call(function, *request.args)
+        is_integral = all(t.is_integral(a.dtype) for a in request.args)
+        return request.call(function, *(same_type(request, request.args) if is_integral else request.args))
 
     return build
 
@@ -168,7 +169,8 @@ def _extract(request: Request) -> Expr:
     function, indexed = _COMPONENTS.get(component, ("", False))
     if not function or indexing != (["ONE"] if indexed else []):
         raise request.decline(f"{' '.join(request.enums) or 'a call without a component'} is not supported")
-    return request.cast(_field_of(request, function, request.args[0]), t.LONG)
+    value = _field_of(request, function, request.args[0])
+    return value if request.declared == value.dtype else request.cast(value, t.LONG)
 
 
 def _date_part(request: Request) -> Expr:

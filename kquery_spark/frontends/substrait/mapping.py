@@ -97,16 +97,27 @@ def check_arity(name: str, arity: tuple[int, int | None], count: int) -> None:
 
 
 def same_type(request: Request, args: Sequence[Expr]) -> list[Expr]:
-    """Return arguments that Substrait requires to be of one type. Decimals of several types become the wider type."""
+    """Return arguments that Substrait requires to be of one type.
+
+    Some producers mix integers, or decimals, of several types; they become the type that has room for all of them.
+    """
     types = {a.dtype for a in args}
     if len(types) == 1:
         return list(args)
+    if all(map(t.is_integral, types)):
+        widest = max(types, key=lambda dtype: dtype.bit_width)
+        return [_widened(request, a, widest) for a in args]
     if not all(map(t.is_decimal, types)):
         raise request.decline(
             f"its arguments are of different types: {', '.join(sorted(map(t.spark_name, types)))}"
         )
     common = _exact_common(request, [a.dtype for a in args])
     return [request.cast(a, common) for a in args]
+
+
+def _widened(request: Request, arg: Expr, dtype: pa.DataType) -> Expr:
+    """Return an integer as a wider type."""
+    return Literal(arg.value, dtype) if isinstance(arg, Literal) else request.cast(arg, dtype)
 
 
 def _exact_common(request: Request, types: Sequence[pa.DataType]) -> pa.DataType:
@@ -141,6 +152,8 @@ def _is_wider(own: pa.DataType, other: pa.DataType) -> bool:
     """Return whether a cast to the other type changes no value."""
     if t.is_integral(own) and t.is_integral(other):
         return bool(own.bit_width < other.bit_width)
+    if t.is_integral(own) and t.is_decimal(other):
+        return bool(other.precision - other.scale >= decimals.for_integral(own).precision)
     if t.is_decimal(own) and t.is_decimal(other):
         return bool(other.scale >= own.scale and other.precision - other.scale >= own.precision - own.scale)
     return False

@@ -20,7 +20,7 @@ from kquery_spark.frontends.substrait.types import is_same_type
 from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
-from kquery_spark.sources.memory import MemorySource, one_row_source
+from kquery_spark.sources.memory import local_source, one_row_source
 from kquery_spark.types.names import spark_name
 
 if TYPE_CHECKING:
@@ -133,9 +133,7 @@ class TableReader:
             for i, field in enumerate(schema)
         ]
         table = pa.Table.from_arrays(columns, schema=schema)
-        # the same identity as that of VALUES in SQL, so that plans with equal rows are equal
-        token = repr((schema.to_string(), table.to_pydict()))
-        return Scan("values", MemorySource(schema, token, table))
+        return Scan("values", local_source(table))
 
     def _constant(self, message: Message) -> Literal:
         expr = self._plan.expressions.read(message, Scope(()))
