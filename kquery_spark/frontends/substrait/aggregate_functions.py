@@ -113,6 +113,11 @@ _ENTRIES = (
 )
 
 
+def entries() -> tuple[AggregateMapping, ...]:
+    """Return all functions over groups or windows."""
+    return _ENTRIES
+
+
 def aggregate_mapping(
     name: str, preferences: Mapping[str, Sequence[str]], over_window: bool
 ) -> AggregateMapping | None:
