@@ -48,6 +48,17 @@ def test_a_plan_that_another_context_wrote(connection):
         assert cursor.fetchall() == [(4,), (3,), (1,)]
 
 
+def test_a_client_context_runs_plans_over_the_tables_of_the_service(place, context):
+    plan = plan_of(context, "SELECT id, name FROM employee JOIN states ON state = code WHERE salary > 11000")
+    with kq.connect(place) as remote:
+        frame = kq.plan_from_substrait(plan, remote)
+        assert sorted(frame.to_arrow().to_pylist(), key=str) == [
+            {"id": 1, "name": "California"},
+            {"id": 3, "name": "Colorado"},
+        ]
+        assert remote.sql("SELECT id FROM employee").to_substrait()
+
+
 def test_plans_must_not_read_files_of_the_service(connection, tmp_path):
     import pyarrow.parquet as pq
 

@@ -170,8 +170,6 @@ def _select(plan: LogicalPlan, names: Sequence[str]) -> LogicalPlan:
     """Return the columns of these names."""
     if plan.schema.names == list(names):
         return plan
-    if isinstance(plan, Scan) and plan.projection is None and not plan.filters:
-        return Scan(plan.table, plan.source, tuple(names), (), plan.files_pruned, plan.cached)
     return Projection(plan, tuple(Named(plan.column(n), n) for n in names))
 
 
