@@ -59,7 +59,7 @@ def _messages(message: Any) -> Iterator[Any]:
     yield message
     for field, value in message.ListFields():
         if field.message_type is not None:
-            for each in value if field.is_repeated else [value]:
+            for each in [value] if hasattr(value, "DESCRIPTOR") else value:
                 yield from _messages(each)
 
 
@@ -74,7 +74,7 @@ def _edit(chance: random.Random, message: Any, own: Sequence[Any], others: Seque
             if same:  # parsed from bytes: a message must not be copied into a message within it
                 message.ParseFromString(chance.choice(same).SerializeToString())
         case 2:
-            repeated = [f for f in present if f.is_repeated]
+            repeated = [f for f in present if _is_repeated(f)]
             if repeated:
                 values = getattr(message, chance.choice(repeated).name)
                 if chance.randrange(2):
@@ -87,11 +87,16 @@ def _edit(chance: random.Random, message: Any, own: Sequence[Any], others: Seque
             _set(chance, message, chance.choice(fields))
 
 
+def _is_repeated(field: Any) -> bool:
+    """Releases of protobuf before 6.31 have labels instead."""
+    return bool(field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)
+
+
 def _set(chance: random.Random, message: Any, field: Any) -> None:
     number = chance.choice((chance.choice(_INTERESTING), chance.randrange(12)))
     if field.message_type is not None:
         inner = getattr(message, field.name)
-        inner.add() if field.is_repeated else inner.SetInParent()
+        inner.add() if _is_repeated(field) else inner.SetInParent()
         return
     value: Any
     if field.type == field.TYPE_STRING:
@@ -106,7 +111,7 @@ def _set(chance: random.Random, message: Any, field: Any) -> None:
         value = chance.choice((0.0, -0.0, 1e308, float("nan"), float("inf")))
     else:
         value = number
-    if field.is_repeated:
+    if _is_repeated(field):
         getattr(message, field.name).append(value)
     else:
         setattr(message, field.name, value)

@@ -30,7 +30,7 @@ def first(message: Any, kind: str) -> Any:
         return message
     for field, value in message.ListFields():
         if field.message_type is not None:
-            for each in value if field.is_repeated else [value]:
+            for each in [value] if hasattr(value, "DESCRIPTOR") else value:
                 found = first(each, kind)
                 if found is not None:
                     return found
