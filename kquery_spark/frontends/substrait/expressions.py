@@ -152,11 +152,27 @@ class ExpressionReader:
 
     def _if_then(self, message: Message, scope: Scope) -> Expr:
         otherwise = self.read(getattr(message, "else"), scope) if message.HasField("else") else None
+        if self._plan.extensions.is_datafusion and message.ifs and not message.ifs[0].HasField("then"):
+            return self._simple_case(message, scope, otherwise)
         branches = [
             (self.condition(getattr(each, "if"), scope, "if_then"), self.read(each.then, scope))
             for each in message.ifs
         ]
         return self._case("if_then", branches, otherwise)
+
+    def _simple_case(self, message: Message, scope: Scope, otherwise: Expr | None) -> Expr:
+        """Read CASE value WHEN, which DataFusion writes with the value as a first condition without a result."""
+        value = self.read(getattr(message.ifs[0], "if"), scope)
+        branches = []
+        for each in message.ifs[1:]:
+            branches.append(
+                (self._equal(value, self.read(getattr(each, "if"), scope)), self.read(each.then, scope))
+            )
+        return self._case("if_then", branches, otherwise)
+
+    def _equal(self, left: Expr, right: Expr) -> Expr:
+        request = Request("equal", (left, right), self._facts.mode, self._facts.time_zone)
+        return built("equal", lambda: request.call("eq", *same_type(request, request.args)))
 
     def _switch(self, message: Message, scope: Scope) -> Expr:
         value = self.read(message.match, scope)
@@ -164,8 +180,7 @@ class ExpressionReader:
         branches = []
         for each in message.ifs:
             literal = read_literal(getattr(each, "if"), self._plan.types)
-            request = Request("switch", (value, literal), self._facts.mode, self._facts.time_zone)
-            condition = built("switch", lambda r=request: r.call("eq", *same_type(r, r.args)))  # type: ignore[misc]
+            condition = self._equal(value, literal)
             branches.append((condition, self.read(each.then, scope)))
         return self._case("switch", branches, otherwise)
 

@@ -234,8 +234,6 @@ class PlanReader:
         plan = windows.computed_over(child)
         if mapping is None and windows.groups and exprs == list(columns_of_plan(plan)):
             return plan
-        if not positions:
-            raise SubstraitError("a projection without columns is not supported")
         chosen = [exprs[i] for i in positions]
         stems = hints or unique_names([e.default_alias or f"expr_{i + 1}" for i, e in enumerate(chosen)])
         return Projection(plan, tuple(map(Named, chosen, stems)))
@@ -289,8 +287,6 @@ def _emitted(plan: LogicalPlan, message: Message) -> LogicalPlan:
     mapping = _mapping(message, len(plan.schema))
     if mapping is None:
         return plan
-    if not mapping:
-        raise SubstraitError("a relation that emits no column is not supported")
     names = [plan.schema.names[position] for position in mapping]
     hints = hinted_names(message, len(names)) or unique_names(names)
     return Projection(plan, tuple(Named(plan.column(n), h) for n, h in zip(names, hints, strict=True)))

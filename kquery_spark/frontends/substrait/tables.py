@@ -17,7 +17,7 @@ from kquery_spark.frontends.substrait.literals import read_literal
 from kquery_spark.frontends.substrait.messages import Message, kind_of
 from kquery_spark.frontends.substrait.scope import Frame, Scope, columns_of_plan
 from kquery_spark.frontends.substrait.types import is_same_type
-from kquery_spark.logical import Filter, LogicalPlan, Projection, Scan
+from kquery_spark.logical import Filter, Limit, LogicalPlan, Projection, Scan
 from kquery_spark.sources.file_format import PathsRead
 from kquery_spark.sources.formats import format_named
 from kquery_spark.sources.memory import local_source, one_row_source
@@ -122,8 +122,10 @@ class TableReader:
             )
         if not schema.names and len(rows) == 1 and not rows[0]:
             return Scan("one_row", one_row_source(), ())
+        if not schema.names and not rows:
+            return Limit(Scan("one_row", one_row_source(), ()), 0)
         if not schema.names:
-            raise SubstraitError("a virtual table without columns must have one row")
+            raise SubstraitError("a virtual table without columns must have no row or one")
         for row in rows:
             _check_row(row, schema)
         columns = [

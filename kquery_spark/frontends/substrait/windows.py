@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from kquery_spark.errors import PlanError, SubstraitError, Unsupported
-from kquery_spark.expr import Expr, Frame, FrameUnit, Literal, WindowCall
+from kquery_spark.expr import Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
+from kquery_spark.expr.properties import is_constant
 from kquery_spark.expr.windows import UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.frontends.substrait.mapping import Request, adapt
 from kquery_spark.frontends.substrait.messages import Message
@@ -38,7 +39,8 @@ class WindowReader:
         name, mapping, request = self._plan.grouping.call(message, inner, over_window=True)
         if message.invocation == _DISTINCT:
             raise request.decline("DISTINCT over a window is not supported")
-        partition = tuple(self._plan.expressions.read(each, inner) for each in message.partitions)
+        keys = [self._plan.expressions.read(each, inner) for each in message.partitions]
+        partition = tuple(key for key in keys if not is_constant(key))
         order = self._plan.expressions.sort_keys(message.sorts, inner)
         try:
             entry = window_function(mapping.function)
@@ -48,6 +50,8 @@ class WindowReader:
             ):
                 args = ()
             frame = _frame(message, request, entry)
+            if self._plan.extensions.is_datafusion and (entry is None or entry.framed):
+                _check_times(frame, order, request)
             call = WindowCall.of(mapping.function, *args, frame=frame, mode=request.mode)
             if entry is not None and entry.ordered and not order:
                 raise request.decline("it needs a sort in its window")
@@ -97,7 +101,11 @@ def _frame(message: Message, request: Request, entry: WindowFunction | None) -> 
     unit = _UNITS.get(message.bounds_type)
     lower, upper = _bound(message, "lower_bound", request), _bound(message, "upper_bound", request)
     if lower is None and upper is None:
-        return WHOLE_PARTITION
+        return (
+            Frame(FrameUnit.RANGE, None, None)
+            if unit is FrameUnit.RANGE and message.sorts
+            else WHOLE_PARTITION
+        )
     if unit is None:
         raise request.decline("a frame must be of ROWS or of RANGE")
     if unit is FrameUnit.RANGE and any(b is not None and b.value for b in (lower, upper)):
@@ -111,13 +119,24 @@ def _frame(message: Message, request: Request, entry: WindowFunction | None) -> 
     return Frame(unit, lower, upper)
 
 
+def _check_times(frame: Frame, order: tuple[SortKey, ...], request: Request) -> None:
+    """Raise SubstraitError if a frame of DataFusion may have had an interval, which it writes as unbounded."""
+    if frame.unit is FrameUnit.RANGE and any(pa.types.is_temporal(key.expr.dtype) for key in order):
+        raise request.decline(
+            "a RANGE frame of DataFusion over dates or timestamps is not supported: it writes frames with intervals as "
+            "unbounded; write a frame of ROWS"
+        )
+
+
 def _bound(message: Message, field: str, request: Request) -> Literal | None:
     """Return the distance of a bound to the current row; None for an unbounded one, which is the default."""
     if not message.HasField(field):
         return None
     bound = getattr(message, field)
     kind = bound.WhichOneof("kind")
-    if kind in (None, "unbounded"):
+    if kind is None:
+        raise request.decline("a bound of its frame is without content")
+    if kind == "unbounded":
         return None
     if kind == "current_row":
         return Literal(0, t.INT)

@@ -164,8 +164,7 @@ class PlanWriter:
         for i, expr in enumerate(exprs):
             project.expressions.append(self.expressions.write(expr, scope))
             project.common.emit.output_mapping.append(width + i)
-        if not exprs:
-            raise SubstraitError("a projection without columns cannot be written as Substrait")
+        project.common.emit.SetInParent()
         project.common.hint.output_names.extend(names)
         return message
 

@@ -50,6 +50,12 @@ select i, lag(i) over (order by l), lead(i,2,0) over (order by l), first_value(i
 select i, ntile(2) over (order by l), percent_rank() over (order by l), cume_dist() over (order by l) from t
 select * from (select i, row_number() over (order by l desc) r from t) where r<=2
 select 1, 'a', 1.5, true
+select case g when 'a' then 1 when 'b' then 2 end, case i when 1 then 'x' else 'y' end from t
+select count(1) from t, u where t.i = u.k
+select count(*) from t where 1=0
+select count(*) from t group by 'x'
+select sum(l) over (order by day rows between 1 preceding and current row), min(day) over (partition by b) from t
+select u.k, a.c from u left join lateral (select count(*) c from t where t.i=u.k) a on true
 select * from (values (1,'a'),(2,null)) q(a,b)
 select i from t order by s asc nulls first, i desc nulls last limit 2
 select f+f, f/2, sum(f) over () from t
@@ -57,6 +63,10 @@ with q as (select g, sum(l) q from t group by g) select a.g, a.q from q a join q
 """.strip().splitlines()
 
 DECLINED = {
+    "select sum(l) over (order by day range between interval '1' day preceding and current row) from t": "writes frames with intervals as unbounded",
+    "select row_number() over () from t": "function row_number: it needs a sort in its window",
+    "select sum(l) over (order by i range between 1 preceding and 1 following) from t": "a RANGE frame with an offset",
+    "select cast(day as timestamp) from t": "precision_timestamp of precision 9 is not supported",
     "select i from t where i not in (select k from u)": "an anti join of DataFusion by #i, which may be NULL",
     "select i from t where not exists (select 1 from u where u.k=t.i)": "an anti join of DataFusion by #i, which may be NULL",
     "select g, b, sum(l) from t group by rollup(g,b)": "grouping sets of DataFusion are not supported",

@@ -148,7 +148,7 @@ DECLINED: dict[str, tuple[str, Any, str]] = {
     "a type in a variation": (ADD, lambda plan: setattr(first(plan, "NamedStruct").struct.types[0].i32, "type_variation_reference", 1), "the type i32 in variation 1"),
     "a type that Spark does not have": (ADD, lambda plan: first(plan, "NamedStruct").struct.types[0].uuid.SetInParent(), "the type uuid is not supported"),
     "a column that is emitted and missing": (ADD, assigned("Emit", output_mapping=[40]), "emits column 40 of 12"),
-    "no column": (ADD, assigned("Emit", output_mapping=[]), "without columns"),
+    "no column but a name": (ADD, assigned("Emit", output_mapping=[]), "more names than columns"),
     "an enhancement": (ADD, lambda plan: first(plan, "ProjectRel").advanced_extension.enhancement.SetInParent(), "the enhancement without a name is not supported"),
     "an enhancement of the plan": (ADD, lambda plan: setattr(plan.advanced_extensions.enhancement, "type_url", "type/x"), "the enhancement type/x is not supported"),
     "a join of an unknown type": (JOIN, assigned("JoinRel", type=7), "the join type 7 is not supported"),
