@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from kquery_spark.config.spark_settings import configure
     from kquery_spark.context.execution_context import ExecutionContext
     from kquery_spark.context.open_plans import plan, sql_plan
+    from kquery_spark.context.substrait_plans import plan_from_substrait
     from kquery_spark.frontends.catalyst.importer import support_table
     from kquery_spark.frontends.dataframe import Window, arrow_udf, col, lit, sql_expr, when
     from kquery_spark.service import QueryService, connect
@@ -48,6 +49,7 @@ _LAZY = {
     "on_query": "kquery_spark.accelerate.observers",
     "sql_expr": "kquery_spark.frontends.dataframe",
     "plan": "kquery_spark.context.open_plans",
+    "plan_from_substrait": "kquery_spark.context.substrait_plans",
     "sql_plan": "kquery_spark.context.open_plans",
     "when": "kquery_spark.frontends.dataframe",
     "kquery_plan": "kquery_spark.accelerate.api",
@@ -75,6 +77,7 @@ __all__ = [
     "lit",
     "on_query",
     "plan",
+    "plan_from_substrait",
     "sql_expr",
     "sql_plan",
     "support_table",

@@ -78,6 +78,13 @@ class SqlError(PlanError):
         super().__init__(text)
 
 
+class SubstraitError(PlanError):
+    """A Substrait plan is malformed, or it asks for something that the engine cannot do exactly as it says.
+
+    The message names the relation, the function, or the type.
+    """
+
+
 class ExecutionError(KQueryError):
     """An error the query itself causes on its data, with Spark's error class (``DIVIDE_BY_ZERO`` ...).
 

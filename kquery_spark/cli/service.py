@@ -9,7 +9,6 @@ import signal
 import stat
 import threading
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -17,6 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 import kquery_spark as kq
+from kquery_spark.cached_property import cached_property
 from kquery_spark.cli.failures import Exit, Failure, reading
 
 if TYPE_CHECKING:

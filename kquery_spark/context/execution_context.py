@@ -26,7 +26,7 @@ from kquery_spark.context.tables import (
 )
 from kquery_spark.errors import ConfigError, KQueryError, PlanError, Unsupported, type_name
 from kquery_spark.frontends.dataframe import DataFrame
-from kquery_spark.frontends.dataframe.builder import table_query
+from kquery_spark.frontends.dataframe.builder import resolved_query, table_query
 from kquery_spark.frontends.dataframe.functions import is_function
 from kquery_spark.frontends.dataframe.user_functions import ArrowUdf, arrow_udf
 from kquery_spark.frontends.sql import parse_query
@@ -211,6 +211,20 @@ class ExecutionContext:
         if not isinstance(text, str):
             raise PlanError(f"sql takes the text of a query, not {type_name(text)}")
         return DataFrame(parse_query(text), self._session(text))
+
+    def substrait(self, plan: bytes) -> DataFrame:
+        """Return the query of a Substrait plan over the tables of this context; needs the extra ``kquery-spark[substrait]``.
+
+        Raises SubstraitError if the plan is malformed, or if the engine cannot do exactly what it says.
+        """
+        return DataFrame(resolved_query(self.substrait_query(plan)), self._session(""))
+
+    def substrait_query(self, plan: bytes, reads_files: bool = True) -> Analyzed:
+        """Return the resolved query of a Substrait plan. reads_files: whether the plan may read files by their paths."""
+        from kquery_spark.frontends.substrait.reader import read_plan
+
+        with limited_depth():
+            return read_plan(plan, self._catalog(), self._facts, reads_files)
 
     # --- for services, which run the queries of other users --------------------------------------------------------------
 

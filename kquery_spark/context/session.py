@@ -143,6 +143,13 @@ class ContextSession(Session):
         self._catalog.add(name, analyzed.plan)
 
     @override
+    def to_substrait(self, analyzed: Analyzed) -> bytes:
+        from kquery_spark.frontends.substrait.writer import write_plan
+
+        with limited_depth():
+            return write_plan(analyzed, self._catalog, self._facts)
+
+    @override
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         return self._context.explain(analyzed, trace)
 

@@ -33,12 +33,18 @@ def storage(dtype: pa.DataType) -> pa.DataType:
 
 
 def vector_literal(vector: Vector) -> Literal:
-    """A scalar vector as a literal."""
+    """A scalar vector as a literal; raises Unsupported for dates within nested values that Python's calendar lacks."""
     scalar = vector.plain()
     if not scalar.is_valid:
         return Literal(None, vector.dtype)
-    value = scalar.value if pa.types.is_temporal(vector.dtype) else scalar.as_py()
-    return Literal(value, vector.dtype)
+    if pa.types.is_temporal(vector.dtype):
+        return Literal(scalar.value, vector.dtype)
+    try:
+        return Literal(scalar.as_py(), vector.dtype)
+    except (OverflowError, ValueError):
+        raise Unsupported(
+            f"a constant {t.spark_name(vector.dtype)} with a date or time after the year 9999 is not supported"
+        ) from None
 
 
 def evaluate_constant(expr: Expr) -> Literal:

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kquery_spark/service/flight_sql.proto\x12\x14kquery_spark.service\"*\n\x0b\x43ommandPlan\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\r\n\x05names\x18\x02 \x03(\t\"V\n\x15\x43ommandStatementQuery\x12\r\n\x05query\x18\x01 \x01(\t\x12\x1b\n\x0etransaction_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x11\n\x0f_transaction_id\"0\n\x14TicketStatementQuery\x12\x18\n\x10statement_handle\x18\x01 \x01(\x0c\"B\n\x1d\x43ommandPreparedStatementQuery\x12!\n\x19prepared_statement_handle\x18\x01 \x01(\x0c\"e\n$ActionCreatePreparedStatementRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x1b\n\x0etransaction_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x11\n\x0f_transaction_id\"z\n#ActionCreatePreparedStatementResult\x12!\n\x19prepared_statement_handle\x18\x01 \x01(\x0c\x12\x16\n\x0e\x64\x61taset_schema\x18\x02 \x01(\x0c\x12\x18\n\x10parameter_schema\x18\x03 \x01(\x0c\"!\n\x11\x43ommandGetSqlInfo\x12\x0c\n\x04info\x18\x01 \x03(\r\"{\n\x13\x43ommandGetDbSchemas\x12\x14\n\x07\x63\x61talog\x18\x01 \x01(\tH\x00\x88\x01\x01\x12%\n\x18\x64\x62_schema_filter_pattern\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\n\n\x08_catalogB\x1b\n\x19_db_schema_filter_pattern\"\xeb\x01\n\x10\x43ommandGetTables\x12\x14\n\x07\x63\x61talog\x18\x01 \x01(\tH\x00\x88\x01\x01\x12%\n\x18\x64\x62_schema_filter_pattern\x18\x02 \x01(\tH\x01\x88\x01\x01\x12&\n\x19table_name_filter_pattern\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x13\n\x0btable_types\x18\x04 \x03(\t\x12\x16\n\x0einclude_schema\x18\x05 \x01(\x08\x42\n\n\x08_catalogB\x1b\n\x19_db_schema_filter_patternB\x1c\n\x1a_table_name_filter_patternb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kquery_spark/service/flight_sql.proto\x12\x14kquery_spark.service\"*\n\x0b\x43ommandPlan\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\r\n\x05names\x18\x02 \x03(\t\"V\n\x15\x43ommandStatementQuery\x12\r\n\x05query\x18\x01 \x01(\t\x12\x1b\n\x0etransaction_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x11\n\x0f_transaction_id\".\n\rSubstraitPlan\x12\x0c\n\x04plan\x18\x01 \x01(\x0c\x12\x0f\n\x07version\x18\x02 \x01(\t\"\x82\x01\n\x1d\x43ommandStatementSubstraitPlan\x12\x31\n\x04plan\x18\x01 \x01(\x0b\x32#.kquery_spark.service.SubstraitPlan\x12\x1b\n\x0etransaction_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x11\n\x0f_transaction_id\"0\n\x14TicketStatementQuery\x12\x18\n\x10statement_handle\x18\x01 \x01(\x0c\"B\n\x1d\x43ommandPreparedStatementQuery\x12!\n\x19prepared_statement_handle\x18\x01 \x01(\x0c\"e\n$ActionCreatePreparedStatementRequest\x12\r\n\x05query\x18\x01 \x01(\t\x12\x1b\n\x0etransaction_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x11\n\x0f_transaction_id\"\x8d\x01\n(ActionCreatePreparedSubstraitPlanRequest\x12\x31\n\x04plan\x18\x01 \x01(\x0b\x32#.kquery_spark.service.SubstraitPlan\x12\x1b\n\x0etransaction_id\x18\x02 \x01(\x0cH\x00\x88\x01\x01\x42\x11\n\x0f_transaction_id\"z\n#ActionCreatePreparedStatementResult\x12!\n\x19prepared_statement_handle\x18\x01 \x01(\x0c\x12\x16\n\x0e\x64\x61taset_schema\x18\x02 \x01(\x0c\x12\x18\n\x10parameter_schema\x18\x03 \x01(\x0c\"!\n\x11\x43ommandGetSqlInfo\x12\x0c\n\x04info\x18\x01 \x03(\r\"{\n\x13\x43ommandGetDbSchemas\x12\x14\n\x07\x63\x61talog\x18\x01 \x01(\tH\x00\x88\x01\x01\x12%\n\x18\x64\x62_schema_filter_pattern\x18\x02 \x01(\tH\x01\x88\x01\x01\x42\n\n\x08_catalogB\x1b\n\x19_db_schema_filter_pattern\"\xeb\x01\n\x10\x43ommandGetTables\x12\x14\n\x07\x63\x61talog\x18\x01 \x01(\tH\x00\x88\x01\x01\x12%\n\x18\x64\x62_schema_filter_pattern\x18\x02 \x01(\tH\x01\x88\x01\x01\x12&\n\x19table_name_filter_pattern\x18\x03 \x01(\tH\x02\x88\x01\x01\x12\x13\n\x0btable_types\x18\x04 \x03(\t\x12\x16\n\x0einclude_schema\x18\x05 \x01(\x08\x42\n\n\x08_catalogB\x1b\n\x19_db_schema_filter_patternB\x1c\n\x1a_table_name_filter_patternb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -25,18 +25,24 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_COMMANDPLAN']._serialized_end=105
   _globals['_COMMANDSTATEMENTQUERY']._serialized_start=107
   _globals['_COMMANDSTATEMENTQUERY']._serialized_end=193
-  _globals['_TICKETSTATEMENTQUERY']._serialized_start=195
-  _globals['_TICKETSTATEMENTQUERY']._serialized_end=243
-  _globals['_COMMANDPREPAREDSTATEMENTQUERY']._serialized_start=245
-  _globals['_COMMANDPREPAREDSTATEMENTQUERY']._serialized_end=311
-  _globals['_ACTIONCREATEPREPAREDSTATEMENTREQUEST']._serialized_start=313
-  _globals['_ACTIONCREATEPREPAREDSTATEMENTREQUEST']._serialized_end=414
-  _globals['_ACTIONCREATEPREPAREDSTATEMENTRESULT']._serialized_start=416
-  _globals['_ACTIONCREATEPREPAREDSTATEMENTRESULT']._serialized_end=538
-  _globals['_COMMANDGETSQLINFO']._serialized_start=540
-  _globals['_COMMANDGETSQLINFO']._serialized_end=573
-  _globals['_COMMANDGETDBSCHEMAS']._serialized_start=575
-  _globals['_COMMANDGETDBSCHEMAS']._serialized_end=698
-  _globals['_COMMANDGETTABLES']._serialized_start=701
-  _globals['_COMMANDGETTABLES']._serialized_end=936
+  _globals['_SUBSTRAITPLAN']._serialized_start=195
+  _globals['_SUBSTRAITPLAN']._serialized_end=241
+  _globals['_COMMANDSTATEMENTSUBSTRAITPLAN']._serialized_start=244
+  _globals['_COMMANDSTATEMENTSUBSTRAITPLAN']._serialized_end=374
+  _globals['_TICKETSTATEMENTQUERY']._serialized_start=376
+  _globals['_TICKETSTATEMENTQUERY']._serialized_end=424
+  _globals['_COMMANDPREPAREDSTATEMENTQUERY']._serialized_start=426
+  _globals['_COMMANDPREPAREDSTATEMENTQUERY']._serialized_end=492
+  _globals['_ACTIONCREATEPREPAREDSTATEMENTREQUEST']._serialized_start=494
+  _globals['_ACTIONCREATEPREPAREDSTATEMENTREQUEST']._serialized_end=595
+  _globals['_ACTIONCREATEPREPAREDSUBSTRAITPLANREQUEST']._serialized_start=598
+  _globals['_ACTIONCREATEPREPAREDSUBSTRAITPLANREQUEST']._serialized_end=739
+  _globals['_ACTIONCREATEPREPAREDSTATEMENTRESULT']._serialized_start=741
+  _globals['_ACTIONCREATEPREPAREDSTATEMENTRESULT']._serialized_end=863
+  _globals['_COMMANDGETSQLINFO']._serialized_start=865
+  _globals['_COMMANDGETSQLINFO']._serialized_end=898
+  _globals['_COMMANDGETDBSCHEMAS']._serialized_start=900
+  _globals['_COMMANDGETDBSCHEMAS']._serialized_end=1023
+  _globals['_COMMANDGETTABLES']._serialized_start=1026
+  _globals['_COMMANDGETTABLES']._serialized_end=1261
 # @@protoc_insertion_point(module_scope)

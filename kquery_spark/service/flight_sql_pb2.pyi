@@ -1,7 +1,7 @@
 from google.protobuf.internal import containers as _containers
 from google.protobuf import descriptor as _descriptor
 from google.protobuf import message as _message
-from typing import ClassVar as _ClassVar, Iterable as _Iterable, Optional as _Optional
+from typing import ClassVar as _ClassVar, Iterable as _Iterable, Mapping as _Mapping, Optional as _Optional, Union as _Union
 
 DESCRIPTOR: _descriptor.FileDescriptor
 
@@ -20,6 +20,22 @@ class CommandStatementQuery(_message.Message):
     query: str
     transaction_id: bytes
     def __init__(self, query: _Optional[str] = ..., transaction_id: _Optional[bytes] = ...) -> None: ...
+
+class SubstraitPlan(_message.Message):
+    __slots__ = ("plan", "version")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    VERSION_FIELD_NUMBER: _ClassVar[int]
+    plan: bytes
+    version: str
+    def __init__(self, plan: _Optional[bytes] = ..., version: _Optional[str] = ...) -> None: ...
+
+class CommandStatementSubstraitPlan(_message.Message):
+    __slots__ = ("plan", "transaction_id")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_ID_FIELD_NUMBER: _ClassVar[int]
+    plan: SubstraitPlan
+    transaction_id: bytes
+    def __init__(self, plan: _Optional[_Union[SubstraitPlan, _Mapping]] = ..., transaction_id: _Optional[bytes] = ...) -> None: ...
 
 class TicketStatementQuery(_message.Message):
     __slots__ = ("statement_handle",)
@@ -40,6 +56,14 @@ class ActionCreatePreparedStatementRequest(_message.Message):
     query: str
     transaction_id: bytes
     def __init__(self, query: _Optional[str] = ..., transaction_id: _Optional[bytes] = ...) -> None: ...
+
+class ActionCreatePreparedSubstraitPlanRequest(_message.Message):
+    __slots__ = ("plan", "transaction_id")
+    PLAN_FIELD_NUMBER: _ClassVar[int]
+    TRANSACTION_ID_FIELD_NUMBER: _ClassVar[int]
+    plan: SubstraitPlan
+    transaction_id: bytes
+    def __init__(self, plan: _Optional[_Union[SubstraitPlan, _Mapping]] = ..., transaction_id: _Optional[bytes] = ...) -> None: ...
 
 class ActionCreatePreparedStatementResult(_message.Message):
     __slots__ = ("prepared_statement_handle", "dataset_schema", "parameter_schema")

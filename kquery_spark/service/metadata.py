@@ -7,6 +7,7 @@ prefix.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 import pyarrow as pa
@@ -27,7 +28,7 @@ _FACTS: dict[int, str | bool | int] = {
     2: pa.__version__,
     3: True,  # read only
     4: True,  # SQL
-    5: False,  # Substrait
+    5: find_spec("substrait") is not None,  # Substrait
     8: 0,  # no transactions
     9: False,  # no separate call that cancels a query
     504: "`",  # the quote character of identifiers

@@ -1,4 +1,4 @@
-"""Decodes client requests from commands and tickets: SQL, a plan, or one of Flight SQL's metadata commands.
+"""Decodes client requests from commands and tickets: SQL, a plan (of this engine or of Substrait), or a metadata command.
 
 The bytes of a request contain all that is needed to answer it, so the service has no state between two calls.
 """
@@ -102,6 +102,38 @@ class SqlRequest(Request):
     @override
     def explain(self, context: ExecutionContext, trace: bool) -> str:
         return context.sql(self.sql).explain(trace)
+
+
+@dataclass(frozen=True)
+class SubstraitRequest(Request):
+    """A Substrait plan over the tables of the service. It must not read files."""
+
+    plan: bytes
+
+    @property
+    @override
+    def ticket(self) -> bytes:
+        message = pb.CommandStatementSubstraitPlan(plan=pb.SubstraitPlan(plan=self.plan))
+        return packed("CommandStatementSubstraitPlan", message)
+
+    def resolved(self, context: ExecutionContext) -> Analyzed:
+        """Return the resolved query; raises SubstraitError if the engine cannot do exactly what the plan says."""
+        return context.substrait_query(self.plan, reads_files=False)
+
+    @override
+    def schema(self, context: ExecutionContext) -> pa.Schema:
+        query = self.resolved(context)
+        return pa.schema([f.with_name(n) for f, n in zip(query.plan.schema, query.names, strict=True)])
+
+    @override
+    def answer(
+        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
+    ) -> pa.RecordBatchReader:
+        return context.stream(self.resolved(context), stop, budget)
+
+    @override
+    def explain(self, context: ExecutionContext, trace: bool) -> str:
+        return context.explain(self.resolved(context), trace)
 
 
 @dataclass(frozen=True)
@@ -227,6 +259,8 @@ def read_request(data: bytes) -> Request:
             raise PlanError("a command must be SQL in UTF-8, a Flight SQL command, or a plan") from None
     if kind == "CommandStatementQuery":
         return SqlRequest(parsed(pb.CommandStatementQuery, value).query)
+    if kind == "CommandStatementSubstraitPlan":
+        return SubstraitRequest(parsed(pb.CommandStatementSubstraitPlan, value).plan.plan)
     if kind == "TicketStatementQuery":
         return read_request(parsed(pb.TicketStatementQuery, value).statement_handle)
     if kind == "CommandPreparedStatementQuery":

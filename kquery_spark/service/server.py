@@ -19,7 +19,15 @@ from kquery_spark.service.answers import Answers, Query, ServiceLimits
 from kquery_spark.service.failures import as_flight_errors
 from kquery_spark.service.freed_memory import FreedMemory
 from kquery_spark.service.listening import check_location
-from kquery_spark.service.requests import Request, packed, parsed, read_request, unpacked
+from kquery_spark.service.requests import (
+    Request,
+    SqlRequest,
+    SubstraitRequest,
+    packed,
+    parsed,
+    read_request,
+    unpacked,
+)
 
 _RELEASE_POLL_SECONDS = 0.5
 _ACTIONS = {
@@ -27,6 +35,7 @@ _ACTIONS = {
     "explain": "Return the plans and stages of a plan or of SQL.",
     "trace": "Like explain, with the change that each optimizer rule made.",
     "CreatePreparedStatement": "Flight SQL: check a query and return its columns.",
+    "CreatePreparedSubstraitPlan": "Flight SQL: check a Substrait plan and return its columns.",
     "ClosePreparedStatement": "Flight SQL: does nothing, because the service has no state.",
 }
 
@@ -134,12 +143,11 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
             return [flight.Result(self._read(body).explain(self._tables, kind == "trace").encode())]
         if kind == "CreatePreparedStatement":
             sql = parsed(pb.ActionCreatePreparedStatementRequest, unpacked(body)[1]).query
-            result = pb.ActionCreatePreparedStatementResult(
-                prepared_statement_handle=sql.encode(),
-                dataset_schema=self._tables.sql(sql).schema.serialize().to_pybytes(),
-                parameter_schema=pa.schema([]).serialize().to_pybytes(),
-            )
-            return [flight.Result(packed("ActionCreatePreparedStatementResult", result))]
+            return [_prepared(sql.encode(), SqlRequest(sql).schema(self._tables))]
+        if kind == "CreatePreparedSubstraitPlan":
+            message = parsed(pb.ActionCreatePreparedSubstraitPlanRequest, unpacked(body)[1])
+            request = SubstraitRequest(message.plan.plan)
+            return [_prepared(request.ticket, request.schema(self._tables))]
         if kind == "ClosePreparedStatement":
             return []
         raise Unsupported(f"unknown action {kind}; the actions are {', '.join(_ACTIONS)}")
@@ -189,3 +197,13 @@ class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
             raise flight.FlightUnauthenticatedError(
                 "this service requires a bearer token; send the header authorization: Bearer TOKEN"
             )
+
+
+def _prepared(handle: bytes, schema: pa.Schema) -> flight.Result:
+    """Return the answer to a request to prepare a query: its handle, and its columns. It has no parameters."""
+    result = pb.ActionCreatePreparedStatementResult(
+        prepared_statement_handle=handle,
+        dataset_schema=schema.serialize().to_pybytes(),
+        parameter_schema=pa.schema([]).serialize().to_pybytes(),
+    )
+    return flight.Result(packed("ActionCreatePreparedStatementResult", result))

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ import pyarrow.parquet as pq
 from google.protobuf.any_pb2 import Any as AnyMessage
 from pyarrow import flight
 
+from kquery_spark.context.execution_context import ExecutionContext
 from kquery_spark.expr import AggregateCall, Call, Cast, Column, HigherOrder, InList, Literal, Named, SortKey
 from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.logical import Aggregate, Filter, Join, JoinKind, Limit, LogicalPlan, Projection, Scan, Sort
@@ -163,9 +165,26 @@ def _plan_tickets() -> list[bytes]:
     return [PlanRequest(Analyzed(plan, tuple(plan.schema.names))).ticket for plan in _plans()]
 
 
+def _substrait() -> list[bytes]:
+    """Requests with Substrait plans; none without the package."""
+    if find_spec("substrait") is None:
+        return []
+    context = ExecutionContext()
+    context.register_arrow("items", ROWS)
+    plans = [pb.SubstraitPlan(plan=context.sql(sql).to_substrait()) for sql in SQL[1:3]]
+    return [
+        *(packed("CommandStatementSubstraitPlan", pb.CommandStatementSubstraitPlan(plan=p)) for p in plans),
+        packed(
+            "ActionCreatePreparedSubstraitPlanRequest",
+            pb.ActionCreatePreparedSubstraitPlanRequest(plan=plans[0]),
+        ),
+    ]
+
+
 def _flight_sql() -> list[bytes]:
     sql = SQL[0]
     return [
+        *_substrait(),
         packed("CommandStatementQuery", pb.CommandStatementQuery(query=sql)),
         packed("TicketStatementQuery", pb.TicketStatementQuery(statement_handle=sql.encode())),
         packed("CommandPreparedStatementQuery", pb.CommandPreparedStatementQuery(prepared_statement_handle=sql.encode())),
@@ -341,6 +360,7 @@ class Attack:
             "explain",
             "trace",
             "CreatePreparedStatement",
+            "CreatePreparedSubstraitPlan",
             "ClosePreparedStatement",
             "",
             "x" * 5000,

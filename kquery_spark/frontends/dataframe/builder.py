@@ -19,6 +19,7 @@ from kquery_spark.frontends.dataframe.column import (
     sort_items,
     to_column,
 )
+from kquery_spark.frontends.sql.analyzer import Analyzed
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as rel
@@ -43,6 +44,13 @@ _HOW = {
 def table_query(name: str) -> q.Query:
     """``SELECT * FROM name``."""
     return _select((ast.Star(),), rel.Table((name,)))
+
+
+def resolved_query(analyzed: Analyzed) -> q.Query:
+    """A query that returns the rows of a resolved one, under its names."""
+    columns = zip(analyzed.plan.schema.names, analyzed.names, strict=True)
+    items = tuple(ast.Aliased(ast.Name((own,)), name) for own, name in columns)
+    return _select(items, rel.Table(("plan",), bound=analyzed.plan))
 
 
 def _select(items: tuple[ast.Expression, ...], relation: rel.Relation, **clauses: Any) -> q.Query:

@@ -350,6 +350,13 @@ class DataFrame(Builder):
         """Logical plan, optimized plan and stages; ``trace`` adds the plan after each rule."""
         return self._session.explain(self.analyzed, trace)
 
+    def to_substrait(self) -> bytes:
+        """Return the query, not optimized, as the bytes of a Substrait plan; needs the extra ``kquery-spark[substrait]``.
+
+        The plan refers to registered tables by their names. Raises SubstraitError if Substrait cannot express the query.
+        """
+        return self._session.to_substrait(self.analyzed)
+
     def to_spark(self) -> Any:
         """Return the query as a lazy Spark DataFrame; needs an ``ExecutionContext(spark)``."""
         return self._session.to_spark(self.analyzed)

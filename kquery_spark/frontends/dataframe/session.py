@@ -32,6 +32,9 @@ class Session(Protocol):
     def explain(self, analyzed: Analyzed, trace: bool) -> str:
         """Return the plans and stages of a query as a string."""
 
+    def to_substrait(self, analyzed: Analyzed) -> bytes:
+        """Return a query as the bytes of a Substrait plan."""
+
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
         """Return the first rows, with every value formatted as in Spark's ``show``."""
 

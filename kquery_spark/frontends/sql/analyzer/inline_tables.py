@@ -18,7 +18,7 @@ from kquery_spark.frontends.sql.analyzer.scope import Scope
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.logical import LogicalPlan, Scan
-from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.memory import MemorySource, local_source
 from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def values_table(queries: QueryAnalyzer, node: r.Values, outer: OuterRow | None)
         fields.append(pa.field(f"col{index + 1}", dtype, any(c.value is None for c in constants)))
     schema = pa.schema(fields)
     table = pa.Table.from_arrays(arrays, schema=schema)
-    return _memory_scan("values", table, repr((schema.to_string(), table.to_pydict())))
+    return Scan("values", local_source(table))
 
 
 def _common_values(queries: QueryAnalyzer, node: r.Values, values: Sequence[Expr], index: int) -> list[Expr]:
@@ -99,7 +99,7 @@ def function_table(queries: QueryAnalyzer, node: r.TableFunction) -> LogicalPlan
         queries.fail(f"range of more than {_MAX_RANGE_ROWS} rows is not supported", node)
     column = pa.array(np.arange(start, start + count * step, step, dtype=np.int64)[:count])
     table = pa.Table.from_arrays([column], schema=pa.schema([pa.field("id", t.LONG, False)]))
-    return _memory_scan("range", table, f"range({start},{end},{step})")
+    return Scan("range", MemorySource(table.schema, f"range({start},{end},{step})", table))
 
 
 def _range_numbers(queries: QueryAnalyzer, node: r.TableFunction) -> list[int]:
@@ -114,8 +114,3 @@ def _range_numbers(queries: QueryAnalyzer, node: r.TableFunction) -> list[int]:
     if not 1 <= len(numbers) <= 4:
         queries.fail("[WRONG_NUM_ARGS.WITHOUT_SUGGESTION] range takes 1 to 4 numbers", node)
     return numbers
-
-
-def _memory_scan(name: str, table: pa.Table, identity: str) -> LogicalPlan:
-    """A scan of constant rows. identity: a token, so that equal rows have equal plans."""
-    return Scan(name, MemorySource(table.schema, identity, table))

@@ -1,0 +1,1 @@
+"""The Substrait frontend: plans that other engines exchange, in and out, by the optional package ``substrait``."""

@@ -1,0 +1,263 @@
+"""Reads the expressions of plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, SubstraitError, Unsupported
+from kquery_spark.expr import Case, Cast, Expr, InList, Literal, SortKey
+from kquery_spark.expr.properties import chain
+from kquery_spark.frontends.substrait.functions import SCALARS
+from kquery_spark.frontends.substrait.literals import read_literal
+from kquery_spark.frontends.substrait.mapping import Request, adapt, check_arity, check_options, same_type
+from kquery_spark.frontends.substrait.messages import Message, kind_of
+from kquery_spark.frontends.substrait.scope import Frame, Scope
+from kquery_spark.functions.casts.table import check_cast
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.substrait.reader import PlanReader
+
+_ORDERS = {1: (True, True), 2: (True, False), 3: (False, True), 4: (False, False)}
+"""For each SortDirection: whether it is ascending, and whether NULLs are first."""
+_RETURN_NULL = 1
+_EXISTS = 1
+
+
+class ExpressionReader:
+    """Reads expressions of one plan."""
+
+    def __init__(self, plan: PlanReader) -> None:
+        self._plan = plan
+        self._facts = plan.facts
+        self._readers: dict[str, Callable[[Message, Scope], Expr]] = {
+            "literal": lambda message, _: read_literal(message, plan.types),
+            "selection": self._selection,
+            "scalar_function": self._scalar,
+            "window_function": self._window,
+            "if_then": self._if_then,
+            "switch_expression": self._switch,
+            "singular_or_list": self._in_list,
+            "cast": self._cast,
+            "subquery": self._subquery,
+        }
+
+    def read(self, message: Message, scope: Scope) -> Expr:
+        """Return the expression of a message."""
+        kind = kind_of(message, "rex_type", "an expression")
+        reader = self._readers.get(kind)
+        if reader is None:
+            raise SubstraitError(f"the expression {kind} is not supported")
+        return reader(getattr(message, kind), scope)
+
+    def condition(self, message: Message, scope: Scope, what: str) -> Expr:
+        """Return an expression that has to be boolean."""
+        expr = self.read(message, scope)
+        if expr.dtype != t.BOOL:
+            raise SubstraitError(f"the condition of {what} is {t.spark_name(expr.dtype)}, not boolean")
+        return expr
+
+    def sort_keys(self, fields: Sequence[Message], scope: Scope) -> tuple[SortKey, ...]:
+        """Return the keys of sort fields."""
+        keys = []
+        for each in fields:
+            order = _ORDERS.get(each.direction) if each.WhichOneof("sort_kind") == "direction" else None
+            if order is None:
+                raise SubstraitError(
+                    "a sort field must have a direction: ascending or descending, NULLs first or last"
+                )
+            keys.append(SortKey(self.read(each.expr, scope), *order))
+        return tuple(keys)
+
+    def request(self, name: str, message: Message, scope: Scope, declared: pa.DataType | None) -> Request:
+        """Return a call's arguments and options. message: a call of any kind of function."""
+        if message.DESCRIPTOR.fields_by_name.get("args") is not None and message.args:
+            raise SubstraitError(
+                f"function {name} has its arguments in args, which Substrait has replaced by arguments"
+            )
+        args, enums = [], []
+        for each in message.arguments:
+            kind = kind_of(each, "arg_type", f"an argument of {name}")
+            if kind == "type":
+                raise SubstraitError(f"function {name}: arguments that are types are not supported")
+            if kind == "enum":
+                enums.append(getattr(each, kind))
+            else:
+                args.append(self.read(each.value, scope))
+        preferences = {o.name: tuple(o.preference) for o in message.options}
+        facts = self._facts
+        return Request(name, tuple(args), facts.mode, facts.time_zone, tuple(enums), preferences, declared)
+
+    def declared_type(self, message: Message) -> pa.DataType | None:
+        """Return the type that a call says it returns; None if it does not say it, which DataFusion omits often."""
+        if not message.HasField("output_type") or message.output_type.WhichOneof("kind") is None:
+            return None
+        return self._plan.types.read(message.output_type)[0]
+
+    def _scalar(self, message: Message, scope: Scope) -> Expr:
+        function = self._plan.extensions.function(message.function_reference)
+        name = function.name
+        entry = SCALARS.get(name)
+        if entry is None:
+            raise SubstraitError(f"function {name} is not supported")
+        self._plan.extensions.check(function, entry.extensions)
+        declared = self.declared_type(message)
+        request = self.request(name, message, scope, declared)
+        check_arity(name, entry.arity, len(request.args))
+        if request.enums and name != "extract":
+            raise SubstraitError(f"function {name} with the argument {request.enums[0]} is not supported")
+        check_options(name, request.preferences, entry.behaviors(request.mode))
+        expr = built(name, lambda: entry.build(request))
+        return adapt(name, expr, declared, request.mode, request.time_zone)
+
+    def _window(self, message: Message, scope: Scope) -> Expr:
+        return self._plan.windows.read(message, scope)
+
+    def _selection(self, message: Message, scope: Scope) -> Expr:
+        if message.WhichOneof("reference_type") != "direct_reference":
+            raise SubstraitError("a field reference that is not direct is not supported")
+        segment = message.direct_reference
+        root = message.WhichOneof("root_type")
+        if root == "expression":
+            base = self.read(message.expression, scope)
+        else:
+            field = _struct_field(segment)
+            if root == "outer_reference":
+                steps = message.outer_reference.steps_out
+                if steps < 1:
+                    raise SubstraitError("an outer reference must be at least one step out")
+                base = scope.outer(steps, field.field)
+            else:
+                base = scope.column(field.field)
+            if not field.HasField("child"):
+                return base
+            segment = field.child
+        return self._fields_within(base, segment)
+
+    def _fields_within(self, base: Expr, segment: Message) -> Expr:
+        request = Request("a field reference", (base,), self._facts.mode, self._facts.time_zone)
+        while True:
+            field = _struct_field(segment)
+            if not pa.types.is_struct(base.dtype) or not 0 <= field.field < base.dtype.num_fields:
+                raise SubstraitError(f"{t.spark_name(base.dtype)} has no field {field.field}")
+            base = request.call("get_struct_field", base, Literal(field.field, t.INT))
+            if not field.HasField("child"):
+                return base
+            segment = field.child
+
+    def _if_then(self, message: Message, scope: Scope) -> Expr:
+        otherwise = self.read(getattr(message, "else"), scope) if message.HasField("else") else None
+        if self._plan.extensions.is_datafusion and message.ifs and not message.ifs[0].HasField("then"):
+            return self._simple_case(message, scope, otherwise)
+        branches = [
+            (self.condition(getattr(each, "if"), scope, "if_then"), self.read(each.then, scope))
+            for each in message.ifs
+        ]
+        return self._case("if_then", branches, otherwise)
+
+    def _simple_case(self, message: Message, scope: Scope, otherwise: Expr | None) -> Expr:
+        """Read CASE value WHEN, which DataFusion writes with the value as a first condition without a result."""
+        value = self.read(getattr(message.ifs[0], "if"), scope)
+        branches = []
+        for each in message.ifs[1:]:
+            branches.append(
+                (self._equal(value, self.read(getattr(each, "if"), scope)), self.read(each.then, scope))
+            )
+        return self._case("if_then", branches, otherwise)
+
+    def _equal(self, left: Expr, right: Expr) -> Expr:
+        request = Request("equal", (left, right), self._facts.mode, self._facts.time_zone)
+        return built("equal", lambda: request.call("eq", *same_type(request, request.args)))
+
+    def _switch(self, message: Message, scope: Scope) -> Expr:
+        value = self.read(message.match, scope)
+        otherwise = self.read(getattr(message, "else"), scope) if message.HasField("else") else None
+        branches = []
+        for each in message.ifs:
+            literal = read_literal(getattr(each, "if"), self._plan.types)
+            condition = self._equal(value, literal)
+            branches.append((condition, self.read(each.then, scope)))
+        return self._case("switch", branches, otherwise)
+
+    def _case(self, name: str, branches: list[tuple[Expr, Expr]], otherwise: Expr | None) -> Expr:
+        if not branches:
+            raise SubstraitError(f"{name} without branches")
+        values = [value for _, value in branches] + ([] if otherwise is None else [otherwise])
+        request = Request(name, tuple(values), self._facts.mode, self._facts.time_zone)
+        values = same_type(request, values)
+        pairs = tuple((condition, value) for (condition, _), value in zip(branches, values, strict=False))
+        return Case(pairs, None if otherwise is None else values[-1])
+
+    def _in_list(self, message: Message, scope: Scope) -> Expr:
+        value = self.read(message.value, scope)
+        options = [self.read(each, scope) for each in message.options]
+        if not options:
+            raise SubstraitError("singular_or_list without options")
+        literals = tuple(o for o in options if isinstance(o, Literal) and o.dtype == value.dtype)
+        if len(literals) == len(options):
+            return InList(value, literals)
+        request = Request("singular_or_list", (value,), self._facts.mode, self._facts.time_zone)
+        return chain("or", [request.call("eq", *same_type(request, [value, each])) for each in options])
+
+    def _cast(self, message: Message, scope: Scope) -> Expr:
+        child = self.read(message.input, scope)
+        kind = kind_of(message.type, "kind", "the type of a cast")
+        if kind == "varchar":
+            raise SubstraitError("a cast to varchar is not supported, as Spark does not cut strings")
+        to, _ = self._plan.types.read(message.type)
+        if isinstance(child, Cast) and child.child.dtype == to and _widens(to, child.dtype):
+            return child.child  # an integer in a wider type and back, as calls of char_length are written
+        mode = EvalMode.TRY if message.failure_behavior == _RETURN_NULL else EvalMode.ANSI
+        try:
+            check_cast(child.dtype, to)
+        except Unsupported as error:
+            raise SubstraitError(error.reason) from None
+        return Cast(child, to, mode, self._facts.time_zone)
+
+    def _subquery(self, message: Message, scope: Scope) -> Expr:
+        kind = kind_of(message, "subquery_type", "a subquery")
+        inner = getattr(message, kind)
+        frame = Frame(scope, self._plan.names)
+        match kind:
+            case "scalar":
+                plan = self._plan.relation(inner.input, frame)
+                if len(plan.schema) != 1:
+                    raise SubstraitError(f"a scalar subquery must have one column, not {len(plan.schema)}")
+                return ScalarSubquery(plan, tuple(frame.outer.values()))
+            case "in_predicate":
+                values = tuple(self.read(each, scope) for each in inner.needles)
+                plan = self._plan.relation(inner.haystack, frame)
+                if [v.dtype for v in values] != plan.schema.types or not values:
+                    raise SubstraitError("the two sides of an in_predicate have different types")
+                return InSubquery(plan, tuple(frame.outer.values()), values)
+            case "set_predicate" if inner.predicate_op == _EXISTS:
+                plan = self._plan.relation(inner.tuples, frame)
+                return Exists(plan, tuple(frame.outer.values()))
+        raise SubstraitError(f"the subquery {kind} is not supported")
+
+
+def _struct_field(segment: Message) -> Message:
+    if segment.WhichOneof("reference_type") != "struct_field":
+        raise SubstraitError("a reference to an element of an array or a map is not supported")
+    return segment.struct_field
+
+
+def _widens(narrow: pa.DataType, wide: pa.DataType) -> bool:
+    return t.is_integral(narrow) and t.is_integral(wide) and bool(narrow.bit_width < wide.bit_width)
+
+
+def built(name: str, build: Callable[[], Expr]) -> Expr:
+    """Return what ``build`` returns; its errors name the function."""
+    try:
+        return build()
+    except SubstraitError:
+        raise
+    except Unsupported as error:
+        raise SubstraitError(f"function {name}: {error.reason}") from None
+    except PlanError as error:
+        raise SubstraitError(f"function {name}: {error}") from None

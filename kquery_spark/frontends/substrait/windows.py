@@ -1,0 +1,146 @@
+"""Reads calls over windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, SubstraitError, Unsupported
+from kquery_spark.expr import Expr, Frame, FrameUnit, Literal, SortKey, WindowCall
+from kquery_spark.expr.properties import is_constant
+from kquery_spark.expr.windows import UP_TO_ROW, WHOLE_PARTITION
+from kquery_spark.frontends.substrait.mapping import Request, adapt
+from kquery_spark.frontends.substrait.messages import Message
+from kquery_spark.frontends.substrait.scope import Scope
+from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.substrait.reader import PlanReader
+
+_DISTINCT = 2
+_UNITS = {1: FrameUnit.ROWS, 2: FrameUnit.RANGE}
+_MAX_OFFSET = 2**31 - 1
+
+
+class WindowReader:
+    """Reads window functions in the expressions of projections."""
+
+    def __init__(self, plan: PlanReader) -> None:
+        self._plan = plan
+
+    def read(self, message: Message, scope: Scope) -> Expr:
+        """Return the column of a call, which a Window below the projection computes."""
+        windows = scope.windows
+        if windows is None:
+            raise SubstraitError("a window function that is not in a projection is not supported")
+        inner = Scope(scope.columns, scope.frame)
+        name, mapping, request = self._plan.grouping.call(message, inner, over_window=True)
+        if message.invocation == _DISTINCT:
+            raise request.decline("DISTINCT over a window is not supported")
+        keys = [self._plan.expressions.read(each, inner) for each in message.partitions]
+        partition = tuple(key for key in keys if not is_constant(key))
+        order = self._plan.expressions.sort_keys(message.sorts, inner)
+        try:
+            entry = window_function(mapping.function)
+            args = _arguments(request, entry)
+            if mapping.function == "count" and all(
+                isinstance(a, Literal) and a.value is not None for a in args
+            ):
+                args = ()
+            frame = _frame(message, request, entry)
+            if self._plan.extensions.is_datafusion and (entry is None or entry.framed):
+                _check_times(frame, order, request)
+            call = WindowCall.of(mapping.function, *args, frame=frame, mode=request.mode)
+            if entry is not None and entry.ordered and not order:
+                raise request.decline("it needs a sort in its window")
+        except SubstraitError:
+            raise
+        except Unsupported as error:
+            raise SubstraitError(f"function {name}: {error.reason}") from None
+        except PlanError as error:
+            raise SubstraitError(f"function {name}: {error}") from None
+        column: Expr = windows.column(call, partition, order, scope.name)
+        if mapping.result is not None and request.declared in (None, mapping.result):
+            return request.cast(column, mapping.result)
+        return adapt(name, column, request.declared, request.mode, request.time_zone)
+
+
+def _arguments(request: Request, entry: WindowFunction | None) -> tuple[Expr, ...]:
+    """Return the arguments; the offset of LAG and LEAD, and the number of NTILE, are literals of 32 bits in the engine."""
+    if entry is None or entry.constant_argument is None:
+        return request.args
+    args = list(request.args)
+    at = entry.constant_argument
+    if at < len(args):
+        constant = args[at]
+        if (
+            not isinstance(constant, Literal)
+            or type(constant.value) is not int
+            or abs(constant.value) > _MAX_OFFSET
+        ):
+            raise request.decline(f"argument {at + 1} must be a literal of 32 bits")
+        args[at] = Literal(constant.value, t.INT)
+    if entry.is_offset and len(args) == 3 and t.is_integral(args[0].dtype):
+        args[2] = _fitted(args[2], args[0].dtype)
+    return tuple(args)
+
+
+def _fitted(default: Expr, dtype: pa.DataType) -> Expr:
+    """Return an integer default of LAG or LEAD as the type of the values, if it fits: DataFusion writes it as i64."""
+    value = default.value if isinstance(default, Literal) else None
+    fits = type(value) is int and -(2 ** (dtype.bit_width - 1)) <= value < 2 ** (dtype.bit_width - 1)
+    return Literal(value, dtype) if fits and t.is_integral(default.dtype) else default
+
+
+def _frame(message: Message, request: Request, entry: WindowFunction | None) -> Frame:
+    """Return the frame of a call. Functions that do not read a frame have always the same."""
+    if entry is not None and not entry.framed:
+        return WHOLE_PARTITION if entry.is_offset else UP_TO_ROW
+    unit = _UNITS.get(message.bounds_type)
+    lower, upper = _bound(message, "lower_bound", request), _bound(message, "upper_bound", request)
+    if lower is None and upper is None:
+        return (
+            Frame(FrameUnit.RANGE, None, None)
+            if unit is FrameUnit.RANGE and message.sorts
+            else WHOLE_PARTITION
+        )
+    if unit is None:
+        raise request.decline("a frame must be of ROWS or of RANGE")
+    if unit is FrameUnit.RANGE and any(b is not None and b.value for b in (lower, upper)):
+        raise request.decline(
+            "a RANGE frame with an offset is not supported, as Substrait does not say its type"
+        )
+    if unit is FrameUnit.RANGE and not message.sorts:
+        raise request.decline("a RANGE frame needs a sort")
+    if lower is not None and upper is not None and lower.value > upper.value:
+        raise request.decline("the frame starts after its end")
+    return Frame(unit, lower, upper)
+
+
+def _check_times(frame: Frame, order: tuple[SortKey, ...], request: Request) -> None:
+    """Raise SubstraitError if a frame of DataFusion may have had an interval, which it writes as unbounded."""
+    if frame.unit is FrameUnit.RANGE and any(pa.types.is_temporal(key.expr.dtype) for key in order):
+        raise request.decline(
+            "a RANGE frame of DataFusion over dates or timestamps is not supported: it writes frames with intervals as "
+            "unbounded; write a frame of ROWS"
+        )
+
+
+def _bound(message: Message, field: str, request: Request) -> Literal | None:
+    """Return the distance of a bound to the current row; None for an unbounded one, which is the default."""
+    if not message.HasField(field):
+        return None
+    bound = getattr(message, field)
+    kind = bound.WhichOneof("kind")
+    if kind is None:
+        raise request.decline("a bound of its frame is without content")
+    if kind == "unbounded":
+        return None
+    if kind == "current_row":
+        return Literal(0, t.INT)
+    offset = getattr(bound, kind).offset
+    if not 0 <= offset <= _MAX_OFFSET:
+        raise request.decline(f"a frame with the offset {offset} is not supported")
+    return Literal(-offset if kind == "preceding" else offset, t.INT)

@@ -1,0 +1,318 @@
+"""Writes expressions as messages of Substrait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from kquery_spark.errors import KQueryError, SubstraitError
+from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, SortKey
+from kquery_spark.expr.constants import evaluate_constant
+from kquery_spark.expr.properties import is_constant
+from kquery_spark.frontends.substrait.functions import COMPONENT_OF, SCALARS, WRITTEN_SCALARS
+from kquery_spark.frontends.substrait.literals import write_literal
+from kquery_spark.frontends.substrait.mapping import Request, ScalarMapping
+from kquery_spark.frontends.substrait.messages import Message, proto
+from kquery_spark.frontends.substrait.types import write_type
+from kquery_spark.frontends.substrait.write_scope import OuterRow, WriteScope
+from kquery_spark.functions import casts
+from kquery_spark.functions.registry import EvalMode
+from kquery_spark.functions.sql_form import Logic
+from kquery_spark.logical.subqueries import Exists, InSubquery, OuterColumn, ScalarSubquery, Subquery
+from kquery_spark.types import names as t
+
+if TYPE_CHECKING:
+    from kquery_spark.frontends.substrait.writer import PlanWriter
+
+_DIRECTIONS = {(True, True): 1, (True, False): 2, (False, True): 3, (False, False): 4}
+_RETURN_NULL, _THROW = 1, 2
+_EXISTS = 1
+#: Left-deep chains of this number of terms are what readers make of one call with many arguments.
+_MAX_CHAINED_TERMS = 16
+_INTEGER_ARITHMETIC = ("add", "subtract", "multiply", "negative", "abs")
+
+Options = Mapping[str, str]
+
+
+class ExpressionWriter:
+    """Writes expressions of one plan."""
+
+    def __init__(self, plan: PlanWriter) -> None:
+        self._plan = plan
+
+    def write(self, expr: Expr, scope: WriteScope, steps: int = 0) -> Message:
+        """Return the message of an expression. steps: the number of subqueries between it and the scope of its columns."""
+        match expr:
+            case Literal():
+                return proto().Expression(literal=write_literal(expr))
+            case Column():
+                return _reference(scope.position(expr), steps)
+            case OuterColumn():
+                value, outer_scope = scope.value(expr)
+                return self.write(value, outer_scope, steps + 1)
+            case Call():
+                return self._call(expr, scope, steps)
+            case Cast():
+                return self._cast(expr, scope, steps)
+            case Case():
+                return self._case(expr, scope, steps)
+            case InList():
+                message = proto().Expression()
+                message.singular_or_list.value.CopyFrom(self.write(expr.child, scope, steps))
+                for value in expr.values:
+                    message.singular_or_list.options.append(self.write(value, scope))
+                return message
+            case Subquery() if steps == 0:
+                return self._subquery(expr, scope)
+        raise SubstraitError(f"{expr} cannot be written as Substrait")
+
+    def sort_fields(self, keys: Sequence[SortKey], scope: WriteScope) -> list[Message]:
+        """Return the messages of sort keys."""
+        return [
+            proto().SortField(
+                expr=self.write(key.expr, scope), direction=_DIRECTIONS[key.ascending, key.nulls_first]
+            )
+            for key in keys
+        ]
+
+    def function_call(
+        self,
+        message: Message,
+        name: str,
+        extensions: Sequence[str],
+        args: Sequence[Message],
+        types: Sequence[pa.DataType],
+        result: tuple[pa.DataType, bool],
+        options: Options | None = None,
+    ) -> None:
+        """Fill in a call of any kind of function. types: of the arguments. result: the type and whether it can be NULL."""
+        message.function_reference = self._plan.functions.anchor(name, extensions, types)
+        message.output_type.CopyFrom(write_type(*result))
+        for arg in args:
+            message.arguments.add().value.CopyFrom(arg)
+        for option, value in (options or {}).items():
+            message.options.add(name=option, preference=[value])
+
+    def _call(self, call: Call, scope: WriteScope, steps: int) -> Message:
+        if call.function == "get_struct_field":
+            return self._field(call, scope, steps)
+        if call.logic in (Logic.AND, Logic.OR):
+            return self._connective(call, scope, steps)
+        if call.function in COMPONENT_OF:
+            return self._extract(call, scope, steps)
+        entry = _entry_for(call)
+        if entry is not None:
+            options = self._options(call, entry)
+            if entry.function == "length":
+                return self._char_length(call, entry, scope, steps)
+            if self._reads_back(call, entry, options):
+                return self._scalar(call, entry, scope, steps, options)
+        if is_constant(call):
+            return proto().Expression(literal=write_literal(_value(call)))
+        raise SubstraitError(
+            f"function {call.function} cannot be written as Substrait, which has no function with the same results: {call}"
+        )
+
+    def _options(self, call: Call, entry: ScalarMapping) -> Options:
+        """Return the options that say what Spark does where engines disagree."""
+        ansi = call.mode is EvalMode.ANSI
+        types = [a.dtype for a in call.args]
+        if entry.function == "concat":
+            return {"null_handling": "ACCEPT_NULLS"}
+        if entry.function == "substring" and _is_negative(call.args[1]):
+            return {"negative_start": "WRAP_FROM_END"}
+        options: dict[str, str] = {}
+        if call.function in _INTEGER_ARITHMETIC and t.is_integral(types[0]):
+            options["overflow"] = "ERROR" if ansi else "SILENT"
+        if call.function in ("divide", "div"):
+            options["on_division_by_zero"] = "ERROR" if ansi else "NULL"
+        return options
+
+    def _reads_back(self, call: Call, entry: ScalarMapping, options: Options) -> bool:
+        """Return whether the reader makes the same call of it."""
+        facts = self._plan.facts
+        preferences = {name: (value,) for name, value in options.items()}
+        request = Request(
+            entry.name, call.args, facts.mode, facts.time_zone, preferences=preferences, declared=call.type
+        )
+        low, high = entry.arity
+        if not low <= len(call.args) <= (len(call.args) if high is None else high):
+            return False
+        try:
+            read = entry.build(request)
+        except KQueryError:
+            return False
+        if not isinstance(read, Call):
+            return False
+        same_mode = call.mode if not call.entry.raises else read.mode
+        return replace(read, tz=call.tz, mode=same_mode) == call
+
+    def _scalar(
+        self, call: Call, entry: ScalarMapping, scope: WriteScope, steps: int, options: Options
+    ) -> Message:
+        args = [self.write(a, scope, steps) for a in call.args]
+        message = proto().Expression()
+        types = [a.dtype for a in call.args]
+        result = (call.type, call.nullable)
+        self.function_call(
+            message.scalar_function, entry.name, entry.extensions, args, types, result, options
+        )
+        return message
+
+    def _connective(self, call: Call, scope: WriteScope, steps: int) -> Message:
+        """Write a left-deep chain of AND or OR as one call, so that long conditions are not nested deeply."""
+        terms: list[Expr] = []
+        left: Expr = call
+        while isinstance(left, Call) and left.logic is call.logic and len(terms) < _MAX_CHAINED_TERMS - 2:
+            terms.insert(0, left.args[1])
+            left = left.args[0]
+        terms.insert(0, left)
+        entry = WRITTEN_SCALARS[call.function]
+        message = proto().Expression()
+        self.function_call(
+            message.scalar_function,
+            entry.name,
+            entry.extensions,
+            [self.write(term, scope, steps) for term in terms],
+            [term.dtype for term in terms],
+            (call.type, call.nullable),
+        )
+        return message
+
+    def _char_length(self, call: Call, entry: ScalarMapping, scope: WriteScope, steps: int) -> Message:
+        if call.args[0].dtype != t.STRING:
+            raise SubstraitError(
+                f"the length of {t.spark_name(call.args[0].dtype)} cannot be written as Substrait"
+            )
+        message = proto().Expression()
+        args = [self.write(call.args[0], scope, steps)]
+        result = (t.LONG, call.nullable)
+        self.function_call(message.scalar_function, entry.name, entry.extensions, args, [t.STRING], result)
+        return cast_to(message, call.type, call.nullable)
+
+    def _extract(self, call: Call, scope: WriteScope, steps: int) -> Message:
+        """Write a field of a date or timestamp, which is a bigint in Substrait."""
+        (value,) = call.args
+        if value.dtype != t.DATE and value.dtype != t.TIMESTAMP_NTZ:
+            raise SubstraitError(
+                f"{call.function} of {t.spark_name(value.dtype)} cannot be written as Substrait"
+            )
+        component, indexed = COMPONENT_OF[call.function]
+        entry = SCALARS["extract"]
+        message = proto().Expression()
+        function = message.scalar_function
+        function.arguments.add().enum = component
+        if indexed:
+            function.arguments.add().enum = "ONE"
+        args = [self.write(value, scope, steps)]
+        self.function_call(
+            function, entry.name, entry.extensions, args, [value.dtype], (t.LONG, call.nullable)
+        )
+        return cast_to(message, call.type, call.nullable)
+
+    def _field(self, call: Call, scope: WriteScope, steps: int) -> Message:
+        """Write a field of a struct as a reference."""
+        base, index = call.args
+        path = [index]
+        while isinstance(base, Call) and base.function == "get_struct_field":
+            path.insert(0, base.args[1])
+            base = base.args[0]
+        message = proto().Expression()
+        selection = message.selection
+        if isinstance(base, Column):
+            selection.CopyFrom(_reference(scope.position(base), steps).selection)
+            field = selection.direct_reference.struct_field
+        else:
+            selection.expression.CopyFrom(self.write(base, scope, steps))
+            field = None
+        for each in path:
+            if not isinstance(each, Literal):
+                raise SubstraitError(f"{call} cannot be written as Substrait")
+            field = selection.direct_reference.struct_field if field is None else field.child.struct_field
+            field.field = each.value
+        return message
+
+    def _cast(self, expr: Cast, scope: WriteScope, steps: int) -> Message:
+        source = expr.child.dtype
+        facts = self._plan.facts
+        depends_on_zone = t.is_timestamp(source) != t.is_timestamp(expr.to)
+        if depends_on_zone and expr.tz != facts.time_zone:
+            raise SubstraitError(f"{expr} in the time zone {expr.tz} cannot be written as Substrait")
+        is_exact = not casts.can_raise(source, expr.to, EvalMode.ANSI)
+        if expr.mode is EvalMode.LEGACY and not is_exact:
+            raise SubstraitError(
+                f"{expr} outside of ANSI mode cannot be written as Substrait, whose casts raise an error or return NULL"
+            )
+        message = cast_to(self.write(expr.child, scope, steps), expr.to, expr.nullable)
+        if expr.mode is EvalMode.TRY:
+            message.cast.failure_behavior = _RETURN_NULL
+        return message
+
+    def _case(self, expr: Case, scope: WriteScope, steps: int) -> Message:
+        message = proto().Expression()
+        for condition, value in expr.branches:
+            branch = message.if_then.ifs.add()
+            getattr(branch, "if").CopyFrom(self.write(condition, scope, steps))
+            branch.then.CopyFrom(self.write(value, scope, steps))
+        if expr.otherwise is not None:
+            getattr(message.if_then, "else").CopyFrom(self.write(expr.otherwise, scope, steps))
+        return message
+
+    def _subquery(self, expr: Subquery, scope: WriteScope) -> Message:
+        plan = self._plan.relation(expr.plan, OuterRow.of_subquery(scope, expr.outer))
+        message = proto().Expression()
+        subquery = message.subquery
+        match expr:
+            case ScalarSubquery():
+                subquery.scalar.input.CopyFrom(plan)
+            case Exists():
+                subquery.set_predicate.predicate_op = _EXISTS
+                subquery.set_predicate.tuples.CopyFrom(plan)
+            case InSubquery():
+                subquery.in_predicate.haystack.CopyFrom(plan)
+                for value in expr.values:
+                    subquery.in_predicate.needles.append(self.write(value, scope))
+            case _:
+                raise SubstraitError(f"{type(expr).__name__} cannot be written as Substrait")
+        return message
+
+
+def _entry_for(call: Call) -> ScalarMapping | None:
+    """Return the function that a call is written as; None if there is none."""
+    if call.function == "div" and call.args[0].dtype == t.LONG:
+        return WRITTEN_SCALARS["divide"]
+    return WRITTEN_SCALARS.get(call.function)
+
+
+def _value(call: Call) -> Literal:
+    try:
+        literal = evaluate_constant(call)
+    except KQueryError as error:
+        raise SubstraitError(f"{call} cannot be written as Substrait: {error}") from None
+    return replace(literal, type=call.type)
+
+
+def _is_negative(expr: Expr) -> bool:
+    return isinstance(expr, Literal) and type(expr.value) is int and expr.value < 0
+
+
+def _reference(position: int, steps: int) -> Message:
+    message = proto().Expression()
+    message.selection.direct_reference.struct_field.field = position
+    if steps:
+        message.selection.outer_reference.steps_out = steps
+    else:
+        message.selection.root_reference.SetInParent()
+    return message
+
+
+def cast_to(inner: Message, dtype: pa.DataType, nullable: bool) -> Message:
+    """Return a cast of a message, in which a value that does not fit is an error."""
+    message = proto().Expression()
+    message.cast.input.CopyFrom(inner)
+    message.cast.type.CopyFrom(write_type(dtype, nullable))
+    message.cast.failure_behavior = _THROW
+    return message

@@ -1,0 +1,301 @@
+"""Writes logical plans as plans of Substrait."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from kquery_spark.errors import PlanError, SubstraitError
+from kquery_spark.expr import Call, Expr, Literal
+from kquery_spark.expr.constants import vector_literal
+from kquery_spark.expr.properties import conjunction, is_deterministic
+from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
+from kquery_spark.frontends.substrait.literals import write_literal
+from kquery_spark.frontends.substrait.messages import Message, proto
+from kquery_spark.frontends.substrait.types import depth_first_names, write_schema
+from kquery_spark.frontends.substrait.write_calls import CallWriter
+from kquery_spark.frontends.substrait.write_expressions import ExpressionWriter
+from kquery_spark.frontends.substrait.write_scope import OuterRow, WriteScope
+from kquery_spark.frontends.substrait.written_functions import WrittenFunctions
+from kquery_spark.logical import (
+    Aggregate,
+    Expand,
+    Filter,
+    Join,
+    JoinKind,
+    Limit,
+    LogicalPlan,
+    Projection,
+    Scan,
+    SetKind,
+    SetOperation,
+    Sort,
+    Union,
+    Window,
+    walk_plan,
+)
+from kquery_spark.sources.memory import MemorySource
+from kquery_spark.sources.parquet.calendar import CORRECTED_ALL
+from kquery_spark.sources.parquet.source import ParquetSource
+from kquery_spark.types.vector import Vector
+
+#: The version of Substrait's specification that written plans follow.
+_MINOR_VERSION = 74
+_JOIN_TYPES = {
+    JoinKind.INNER: 1,
+    JoinKind.FULL: 2,
+    JoinKind.LEFT: 3,
+    JoinKind.RIGHT: 4,
+    JoinKind.SEMI: 5,
+    JoinKind.ANTI: 6,
+}
+_SET_OPERATIONS = {
+    (SetKind.EXCEPT, False): 1,
+    (SetKind.EXCEPT, True): 7,
+    (SetKind.INTERSECT, False): 4,
+    (SetKind.INTERSECT, True): 8,
+}
+_UNION_ALL = 6
+_ALL_ROWS = -1
+_MAX_ROWS = 10_000
+"""Rows of a table without a name that a plan may contain."""
+
+
+def write_plan(query: Analyzed, catalog: Catalog, facts: SessionFacts) -> bytes:
+    """Return a query as the bytes of a Substrait ``Plan``.
+
+    catalog: the tables that the plan refers to by name. Raises SubstraitError if Substrait cannot express the query
+    so that its answer is the same.
+    """
+    writer = PlanWriter(catalog, facts)
+    try:
+        root = writer.relation(query.plan, None)
+    except RecursionError:
+        raise SubstraitError("the query is nested too deeply") from None
+    plan = proto().Plan()
+    plan.version.minor_number, plan.version.producer = _MINOR_VERSION, "kquery_spark"
+    writer.functions.declare(plan)
+    relation = plan.relations.add().root
+    relation.input.CopyFrom(root)
+    for name, field in zip(query.names, query.plan.schema, strict=True):
+        relation.names.extend(depth_first_names(field.with_name(name)))
+    data: bytes = plan.SerializeToString(deterministic=True)
+    return data
+
+
+class PlanWriter:
+    """Writes the relations of one plan."""
+
+    def __init__(self, catalog: Catalog, facts: SessionFacts) -> None:
+        self._catalog = catalog
+        self.facts = facts
+        self.functions = WrittenFunctions()
+        self.expressions = ExpressionWriter(self)
+        self._calls = CallWriter(self)
+        self._writers: dict[type[LogicalPlan], Callable[..., Message]] = {
+            Scan: self._scan,
+            Filter: self._filter,
+            Projection: self._projection,
+            Limit: self._limit,
+            Sort: self._sort,
+            Join: self._join,
+            Aggregate: self._aggregate,
+            Window: self._window,
+            Union: self._union,
+            SetOperation: self._set_operation,
+            Expand: self._expand,
+        }
+
+    def relation(self, plan: LogicalPlan, outer: OuterRow | None) -> Message:
+        """Return the relation of a plan. outer: the row of the query that the plan is a subquery of."""
+        write = self._writers.get(type(plan))
+        if write is None:
+            raise SubstraitError(f"Substrait has no relation for {plan.label()}")
+        message: Message = write(plan, outer)
+        return message
+
+    def _scan(self, plan: Scan, outer: OuterRow | None) -> Message:
+        message = proto().Rel()
+        read = message.read
+        if plan.projection == () and isinstance(plan.source, MemorySource) and not plan.filters:
+            _write_no_columns(read, plan.source)
+            return message
+        read.base_schema.CopyFrom(write_schema(plan.source.schema))
+        named = self._catalog.table((plan.table,))
+        if isinstance(named, Scan) and named.source == plan.source:
+            read.named_table.names.append(plan.table)
+        elif isinstance(plan.source, MemorySource):
+            _write_rows(read, plan.source)
+        elif isinstance(plan.source, ParquetSource):
+            _write_files(read, plan.source)
+        else:
+            raise SubstraitError(
+                f"{plan.table} is not a registered table, so a Substrait plan cannot refer to it"
+            )
+        scope = WriteScope({name: i for i, name in enumerate(plan.source.schema.names)}, outer)
+        condition = conjunction(list(plan.filters))
+        if condition is not None:
+            read.filter.CopyFrom(self.expressions.write(condition, scope))
+        if plan.projection is not None:
+            if not plan.projection:
+                raise SubstraitError(f"a read of no column of {plan.table} cannot be written as Substrait")
+            for name in plan.projection:
+                read.projection.select.struct_items.add(field=scope.positions[name])
+        return message
+
+    def _filter(self, plan: Filter, outer: OuterRow | None) -> Message:
+        message = proto().Rel()
+        message.filter.input.CopyFrom(self.relation(plan.child, outer))
+        scope = WriteScope.of_plans([plan.child], outer)
+        message.filter.condition.CopyFrom(self.expressions.write(plan.condition, scope))
+        return message
+
+    def _projection(self, plan: Projection, outer: OuterRow | None) -> Message:
+        return self._project(plan.child, [e.expr for e in plan.exprs], plan.schema.names, outer)
+
+    def _project(
+        self, child: LogicalPlan, exprs: Sequence[Expr], names: Sequence[str], outer: OuterRow | None
+    ) -> Message:
+        message = proto().Rel()
+        project = message.project
+        project.input.CopyFrom(self.relation(child, outer))
+        scope, width = WriteScope.of_plans([child], outer), len(child.schema)
+        for i, expr in enumerate(exprs):
+            project.expressions.append(self.expressions.write(expr, scope))
+            project.common.emit.output_mapping.append(width + i)
+        project.common.emit.SetInParent()
+        project.common.hint.output_names.extend(names)
+        return message
+
+    def _limit(self, plan: Limit, outer: OuterRow | None) -> Message:
+        message = proto().Rel()
+        message.fetch.input.CopyFrom(self.relation(plan.child, outer))
+        # The fields of earlier versions, which all readers know: Acero ignores the expressions that replaced them.
+        message.fetch.offset = plan.offset
+        message.fetch.count = _ALL_ROWS if plan.count is None else plan.count
+        return message
+
+    def _sort(self, plan: Sort, outer: OuterRow | None) -> Message:
+        message = proto().Rel()
+        message.sort.input.CopyFrom(self.relation(plan.child, outer))
+        message.sort.sorts.extend(
+            self.expressions.sort_fields(plan.keys, WriteScope.of_plans([plan.child], outer))
+        )
+        return message
+
+    def _join(self, plan: Join, outer: OuterRow | None) -> Message:
+        kind = _JOIN_TYPES.get(plan.kind)
+        if kind is None or plan.null_aware:
+            raise SubstraitError(f"Substrait has no relation for {plan.label()}")
+        message = proto().Rel()
+        if plan.kind is JoinKind.INNER and plan.matches_all_pairs:
+            message.cross.left.CopyFrom(self.relation(plan.left, outer))
+            message.cross.right.CopyFrom(self.relation(plan.right, outer))
+            return message
+        join = message.join
+        join.left.CopyFrom(self.relation(plan.left, outer))
+        join.right.CopyFrom(self.relation(plan.right, outer))
+        join.type = kind
+        mode = self.facts.mode
+        terms: list[Expr] = [
+            Call.of("eq_null_safe" if key.null_safe else "eq", key.left, key.right, mode=mode)
+            for key in plan.keys
+        ]
+        condition = conjunction(terms + ([] if plan.condition is None else [plan.condition]))
+        scope = WriteScope.of_plans([plan.left, plan.right], outer)
+        condition = Literal(True, pa.bool_()) if condition is None else condition
+        join.expression.CopyFrom(self.expressions.write(condition, scope))
+        return message
+
+    def _aggregate(self, plan: Aggregate, outer: OuterRow | None) -> Message:
+        message = proto().Rel()
+        aggregate = message.aggregate
+        aggregate.input.CopyFrom(self.relation(plan.child, outer))
+        scope = WriteScope.of_plans([plan.child], outer)
+        grouping = aggregate.groupings.add()
+        for i, key in enumerate(plan.keys):
+            written = self.expressions.write(key.expr, scope)
+            aggregate.grouping_expressions.append(written)
+            # the form of earlier versions of the specification, too
+            grouping.grouping_expressions.append(written)
+            grouping.expression_references.append(i)
+        for named in plan.aggregates:
+            aggregate.measures.append(self._calls.measure(named.expr, scope))
+        aggregate.common.direct.SetInParent()
+        aggregate.common.hint.output_names.extend(plan.schema.names)
+        return message
+
+    def _window(self, plan: Window, outer: OuterRow | None) -> Message:
+        """Write a projection of all columns of the child and the window functions."""
+        message = proto().Rel()
+        project = message.project
+        project.input.CopyFrom(self.relation(plan.child, outer))
+        scope = WriteScope.of_plans([plan.child], outer)
+        for named in plan.calls:
+            project.expressions.append(self._calls.window(named.expr, plan, scope))
+        project.common.direct.SetInParent()
+        project.common.hint.output_names.extend(plan.schema.names)
+        return message
+
+    def _union(self, plan: Union, outer: OuterRow | None) -> Message:
+        return _set(_UNION_ALL, [self.relation(each, outer) for each in plan.inputs])
+
+    def _set_operation(self, plan: SetOperation, outer: OuterRow | None) -> Message:
+        sides = [self.relation(plan.left, outer), self.relation(plan.right, outer)]
+        return _set(_SET_OPERATIONS[plan.kind, plan.all], sides)
+
+    def _expand(self, plan: Expand, outer: OuterRow | None) -> Message:
+        """Write the union of one projection for each row that an input row becomes."""
+        for node in walk_plan(plan.child):
+            if isinstance(node, Limit) or not all(map(is_deterministic, node.expressions)):
+                raise SubstraitError(
+                    "grouping sets over rows that may differ between two reads cannot be written as Substrait"
+                )
+        copies = [self._project(plan.child, exprs, plan.names, outer) for exprs in plan.projections]
+        return copies[0] if len(copies) == 1 else _set(_UNION_ALL, copies)
+
+
+def _set(operation: int, inputs: Sequence[Message]) -> Message:
+    message = proto().Rel()
+    message.set.op = operation
+    message.set.inputs.extend(inputs)
+    return message
+
+
+def _write_no_columns(read: Message, source: MemorySource) -> None:
+    """Write the one row of a SELECT without FROM."""
+    if source.row_count() != 1:
+        raise SubstraitError("rows without columns cannot be written as Substrait")
+    read.base_schema.CopyFrom(write_schema(pa.schema([])))
+    read.virtual_table.values.add()
+
+
+def _write_rows(read: Message, source: MemorySource) -> None:
+    if source.table.num_rows > _MAX_ROWS:
+        raise SubstraitError(
+            f"a table in memory of more than {_MAX_ROWS:,} rows cannot be written as Substrait; register it under a name"
+        )
+    columns = [
+        [write_literal(_literal(value, field)) for chunk in source.table.column(i).chunks for value in chunk]
+        for i, field in enumerate(source.schema)
+    ]
+    for row in zip(*columns, strict=True):
+        read.virtual_table.values.add().fields.extend(row)
+    if not source.table.num_rows:
+        read.virtual_table.SetInParent()
+
+
+def _literal(value: pa.Scalar, field: pa.Field) -> Literal:
+    try:
+        return vector_literal(Vector(field.type, value))
+    except (PlanError, AttributeError, pa.ArrowException) as error:
+        raise SubstraitError(f"a value of column {field.name} cannot be written as Substrait") from error
+
+
+def _write_files(read: Message, source: ParquetSource) -> None:
+    if source.partition_columns or source.defaults or source.rebase != CORRECTED_ALL:
+        raise SubstraitError("partitioned files cannot be written as Substrait; register them as a table")
+    for file in source.files:
+        item = read.local_files.items.add(uri_file=file.path)
+        item.parquet.SetInParent()

@@ -1,0 +1,224 @@
+"""Mutated plans: each ends in rows or in an error of this package, never in a crash or an endless loop.
+
+``python -m tests.frontends.substrait.mutated_plans 100000 --seed 1`` reads that many in child processes, and runs those that
+are still plans. The test suite reads a few hundred in its own process.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import multiprocessing
+import random
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+from google.protobuf.message import DecodeError
+
+import kquery_spark as kq
+from kquery_spark.logical import Join, Scan
+from kquery_spark.logical.subqueries import walk_with_subqueries
+from tests.frontends.substrait import queries
+from tests.stages.mutations import BYTES
+
+WALL_SECONDS = 60  # for one plan, on a busy machine
+START_SECONDS = 300  # for the imports of a child
+_MAX_JOINS = 3  # of a plan that runs: the rows of a cross join multiply
+_INTERESTING = (0, 1, 2, 3, 15, 127, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, -1, -(2**31), -(2**63))
+
+
+def corpus() -> list[bytes]:
+    """Valid plans with everything that the reader knows."""
+    context = queries.context()
+    return [context.sql(sql).to_substrait() for sql in (*queries.QUERIES, *queries.REWRITTEN)]
+
+
+def mutated(chance: random.Random, plans: Sequence[bytes]) -> bytes:
+    """One mutation of a plan, or several: of its bytes, or of the fields of its messages."""
+    data = chance.choice(plans)
+    if chance.random() < 0.3:
+        mutation = chance.choice(BYTES)
+        return mutation(chance, data, plans)
+    from substrait.proto import Plan
+
+    plan, other = Plan.FromString(data), Plan.FromString(chance.choice(plans))
+    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+        messages = [m for m in _messages(plan) if m.DESCRIPTOR.fields]
+        with contextlib.suppress(ValueError, TypeError, OverflowError, DecodeError, AttributeError):
+            _edit(chance, chance.choice(messages), messages, list(_messages(other)))
+    return bytes(plan.SerializeToString())
+
+
+def _messages(message: Any) -> Iterator[Any]:
+    yield message
+    for field, value in message.ListFields():
+        if field.message_type is not None:
+            for each in [value] if hasattr(value, "DESCRIPTOR") else value:
+                yield from _messages(each)
+
+
+def _edit(chance: random.Random, message: Any, own: Sequence[Any], others: Sequence[Any]) -> None:
+    fields = message.DESCRIPTOR.fields
+    present = [field for field, _ in message.ListFields()]
+    match chance.randrange(6):
+        case 0 if present:
+            message.ClearField(chance.choice(present).name)
+        case 1:
+            same = [m for m in (*own, *others) if m.DESCRIPTOR is message.DESCRIPTOR and m is not message]
+            if same:  # parsed from bytes: a message must not be copied into a message within it
+                message.ParseFromString(chance.choice(same).SerializeToString())
+        case 2:
+            repeated = [f for f in present if _is_repeated(f)]
+            if repeated:
+                values = getattr(message, chance.choice(repeated).name)
+                if chance.randrange(2):
+                    del values[chance.randrange(len(values))]
+                else:
+                    values.append(chance.choice(list(values)))
+        case 3:
+            _set(chance, message, chance.choice(present or fields))
+        case _:
+            _set(chance, message, chance.choice(fields))
+
+
+def _is_repeated(field: Any) -> bool:
+    """Releases of protobuf before 6.31 have labels instead."""
+    return bool(field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)
+
+
+def _set(chance: random.Random, message: Any, field: Any) -> None:
+    number = chance.choice((chance.choice(_INTERESTING), chance.randrange(12)))
+    if field.message_type is not None:
+        inner = getattr(message, field.name)
+        inner.add() if _is_repeated(field) else inner.SetInParent()
+        return
+    value: Any
+    if field.type == field.TYPE_STRING:
+        value = chance.choice(
+            ("", "t", "u", "add", "equal", "i", "k", "x" * 1000, "\0", "YEAR", "ERROR", "/etc/passwd")
+        )
+    elif field.type == field.TYPE_BYTES:
+        value = chance.randbytes(chance.choice((0, 1, 16, 17)))
+    elif field.type == field.TYPE_BOOL:
+        value = bool(chance.randrange(2))
+    elif field.type in (field.TYPE_FLOAT, field.TYPE_DOUBLE):
+        value = chance.choice((0.0, -0.0, 1e308, float("nan"), float("inf")))
+    else:
+        value = number
+    if _is_repeated(field):
+        getattr(message, field.name).append(value)
+    else:
+        setattr(message, field.name, value)
+
+
+@contextlib.contextmanager
+def _time_limit(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError in the main thread after some seconds."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def late(*_: object) -> None:
+        raise TimeoutError(f"more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def outcome(context: kq.ExecutionContext, data: bytes) -> str:
+    """How a plan ends: "declined", "failed" when it ran, "rows" or "not run"; other strings are findings."""
+    stage = "declined"
+    try:
+        with _time_limit(WALL_SECONDS):
+            query = context.substrait_query(data)
+            stage = "failed"
+            nodes = list(walk_with_subqueries(query.plan))
+            if (
+                sum(isinstance(n, Join) for n in nodes) > _MAX_JOINS
+                or sum(isinstance(n, Scan) for n in nodes) > 2 * _MAX_JOINS
+            ):
+                return "not run"
+            rows = context.run(query)
+            rows.validate(full=True)
+            if rows.schema.types != query.plan.schema.types:
+                return f"finding: columns {rows.schema} for {query.plan.schema}"
+            return "rows"
+    except kq.KQueryError:
+        return stage
+    except BaseException as error:
+        return f"finding: {stage}: {type(error).__name__}: {error!s:.300}"
+
+
+def read_mutated(start: int, count: int, seed: int) -> Iterator[tuple[int, str]]:
+    """The number of each plan, and how it ends. A plan depends only on the seed and its number."""
+    plans, context = corpus(), queries.context()
+    for number in range(start, count):
+        yield number, outcome(context, mutated(random.Random(f"{seed} {number}"), plans))
+
+
+def _send(sender: Connection, start: int, count: int, seed: int) -> None:
+    for each in read_mutated(start, count, seed):
+        sender.send(each)
+
+
+def read_in_children(count: int, seed: int) -> tuple[Counter[str], list[str]]:
+    """The outcomes and the findings. A plan that kills its child, or does not end, is a finding, too."""
+    outcomes: Counter[str] = Counter()
+    findings: list[str] = []
+    number = 0
+    while number < count:
+        receiver, sender = multiprocessing.Pipe(duplex=False)
+        child = multiprocessing.get_context("spawn").Process(
+            target=_send, args=(sender, number, count, seed), daemon=True
+        )
+        child.start()
+        sender.close()
+        patience = START_SECONDS
+        while number < count:
+            try:
+                ended = (
+                    receiver.recv()[1] if receiver.poll(patience) else f"finding: no end after {patience} s"
+                )
+            except EOFError:
+                child.join()
+                ended = f"finding: the child ended with {child.exitcode}"
+            outcomes[ended.partition(":")[0]] += 1
+            if ended.startswith("finding"):
+                findings.append(f"seed {seed} plan {number}: {ended}")
+            number += 1
+            patience = 2 * WALL_SECONDS
+            if not child.is_alive() or "no end" in ended:
+                break
+        child.kill()
+        child.join()
+        receiver.close()
+    return outcomes, findings
+
+
+def main() -> None:
+    """Read as many plans as the command line says; exit code 1 for findings."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("count", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    start = time.monotonic()
+    outcomes, findings = read_in_children(options.count, options.seed)
+    counts = ", ".join(f"{n:,} {kind}" for kind, n in outcomes.most_common())
+    print(f"{sum(outcomes.values()):,} plans: {counts}; {time.monotonic() - start:.0f} s")
+    print("\n".join(findings[:50]))
+    sys.exit(bool(findings))
+
+
+if __name__ == "__main__":
+    main()
