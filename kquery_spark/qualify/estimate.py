@@ -17,7 +17,7 @@ from kquery_spark.qualify.application import QueryRun
 from kquery_spark.qualify.factors import FACTORS, SPEED_UP_ERROR, Factor
 from kquery_spark.qualify.judgment import JudgedNode, RunsOn
 from kquery_spark.qualify.operators import STEPS
-from kquery_spark.qualify.ordering import ordering_seconds, output_rows
+from kquery_spark.qualify.wide_windows import output_rows, wide_row_seconds
 
 
 @dataclass(frozen=True)
@@ -60,12 +60,12 @@ def estimate(
     supported = sum(seconds.get(id(node.node), 0.0) for node in engine)
     if not total or not supported or run.seconds is None or run.error:
         return Estimate(supported / total if total else 0.0, Saving(), Saving())
-    ordering = sum(ordering_seconds(node, run, costs) for node in engine) / total
+    copying = sum(wide_row_seconds(node, run, costs) for node in engine) / total
     expected, low, high = (
-        max(0.0, _saved_share(engine, seconds, total, end) - ordering) for end in ("expected", "low", "high")
+        max(0.0, _saved_share(engine, seconds, total, end) - copying) for end in ("expected", "low", "high")
     )
     sure = [node for node in engine if not node.node.is_cut_off]
-    low = max(0.0, min(low, _saved_share(sure, seconds, total, "low") - ordering))
+    low = max(0.0, min(low, _saved_share(sure, seconds, total, "low") - copying))
     fixed = _fixed_seconds(run, nodes, costs, config)
     cores = max(1.0, _running_tasks(run))
     between = costs.step_seconds * sum(node.kind in STEPS for node in engine)
