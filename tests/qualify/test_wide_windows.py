@@ -70,7 +70,9 @@ def test_wider_rows_save_less_and_at_last_nothing():
     shuffled = PhysicalNode("Exchange", metrics={"data size": 1, "shuffle records written": 2})
     scan = PhysicalNode("Scan parquet", "FileScan parquet", metrics={"number of output rows": 2})
     window = PhysicalNode(
-        "Window", f"Window [row_number() AS n#9], [k#8], [{KEYS}]", (replace(shuffled, children=(scan,)),)
+        "Window",
+        "Window [row_number() AS n#9], [k#8], [c#0 ASC NULLS FIRST]",
+        (replace(shuffled, children=(scan,)),),
     )
 
     def saved(row_bytes: int) -> float:
