@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 from kquery_spark.errors import PlanError, SubstraitError
 from kquery_spark.expr import AggregateCall, Expr, Frame, FrameUnit, Literal, WindowCall
 from kquery_spark.frontends.substrait.aggregate_functions import WRITTEN_AGGREGATES, AggregateMapping
-from kquery_spark.frontends.substrait.grouping import without_condition
-from kquery_spark.frontends.substrait.mapping import Request
+from kquery_spark.frontends.substrait.aggregates import without_condition
+from kquery_spark.frontends.substrait.enums import (
+    FRAME_UNITS,
+    INVOCATION_ALL,
+    INVOCATION_DISTINCT,
+    PHASE_INITIAL_TO_RESULT,
+)
+from kquery_spark.frontends.substrait.mapping import CallRequest
 from kquery_spark.frontends.substrait.messages import Message, proto
 from kquery_spark.frontends.substrait.write_expressions import cast_to
 from kquery_spark.frontends.substrait.write_scope import WriteScope
@@ -19,9 +25,7 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.writer import PlanWriter
 
-_ALL, _DISTINCT = 1, 2
-_WHOLE = 3
-_UNITS = {FrameUnit.ROWS: 1, FrameUnit.RANGE: 2}
+_UNITS = {unit: number for number, unit in FRAME_UNITS.items()}
 
 
 class CallWriter:
@@ -40,7 +44,7 @@ class CallWriter:
         entry = self._entry(call, args)
         message = proto().AggregateRel.Measure()
         self._fill(message.measure, call, entry, args, scope)
-        message.measure.invocation = _DISTINCT if call.distinct else _ALL
+        message.measure.invocation = INVOCATION_DISTINCT if call.distinct else INVOCATION_ALL
         if call.condition is not None:
             message.filter.CopyFrom(self._plan.expressions.write(call.condition, scope))
         return message
@@ -58,7 +62,7 @@ class CallWriter:
         message = proto().Expression()
         function = message.window_function
         self._fill(function, call, entry, call.args, scope)
-        function.invocation = _ALL
+        function.invocation = INVOCATION_ALL
         function.partitions.extend(expressions.write(p, scope) for p in node.partition)
         function.sorts.extend(expressions.sort_fields(node.order, scope))
         _write_frame(function, call.frame)
@@ -71,15 +75,15 @@ class CallWriter:
             raise SubstraitError(
                 f"function {call.function} cannot be written as Substrait, which has no function with the same results"
             )
-        if call.mode is not facts.mode and entry.over_groups:
+        if call.mode is not facts.mode and entry.is_aggregate:
             raise SubstraitError(
                 f"function {call.function} in {call.mode} mode cannot be written as Substrait"
             )
-        if entry.over_groups and args:
-            preferences = {name: (value,) for name, value in entry.fixed.items()}
+        if entry.is_aggregate and args:
+            preferences = {name: (value,) for name, value in entry.required_options.items()}
             try:
-                entry.accepts(
-                    Request(entry.name, args, call.mode, facts.time_zone, (), preferences, call.type)
+                entry.check_call(
+                    CallRequest(entry.name, args, call.mode, facts.time_zone, (), preferences, call.type)
                 )
             except PlanError as error:
                 raise SubstraitError(f"{error}, so it cannot be written as Substrait") from None
@@ -95,7 +99,7 @@ class CallWriter:
         args: tuple[Expr, ...],
         scope: WriteScope,
     ) -> None:
-        options = dict(entry.fixed)
+        options = dict(entry.required_options)
         if entry.function == "sum" and args[0].dtype == t.LONG:
             options["overflow"] = "ERROR" if call.mode is EvalMode.ANSI else "SILENT"
         written = [self._plan.expressions.write(a, scope) for a in args]
@@ -104,7 +108,7 @@ class CallWriter:
         self._plan.expressions.function_call(
             message, entry.name, entry.extensions, written, types, result, options
         )
-        message.phase = _WHOLE
+        message.phase = PHASE_INITIAL_TO_RESULT
 
 
 def _write_frame(message: Message, frame: Frame) -> None:

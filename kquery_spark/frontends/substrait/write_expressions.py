@@ -12,9 +12,15 @@ from kquery_spark.errors import KQueryError, SubstraitError
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, SortKey
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant
+from kquery_spark.frontends.substrait.enums import (
+    CAST_RETURN_NULL,
+    CAST_THROW_EXCEPTION,
+    PREDICATE_EXISTS,
+    SORT_DIRECTIONS,
+)
 from kquery_spark.frontends.substrait.functions import COMPONENT_OF, SCALARS, WRITTEN_SCALARS
 from kquery_spark.frontends.substrait.literals import write_literal
-from kquery_spark.frontends.substrait.mapping import Request, ScalarMapping
+from kquery_spark.frontends.substrait.mapping import CallRequest, ScalarMapping
 from kquery_spark.frontends.substrait.messages import Message, proto
 from kquery_spark.frontends.substrait.types import write_type
 from kquery_spark.frontends.substrait.write_scope import OuterRow, WriteScope
@@ -27,9 +33,7 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.writer import PlanWriter
 
-_DIRECTIONS = {(True, True): 1, (True, False): 2, (False, True): 3, (False, False): 4}
-_RETURN_NULL, _THROW = 1, 2
-_EXISTS = 1
+_DIRECTIONS = {order: number for number, order in SORT_DIRECTIONS.items()}
 #: Left-deep chains of this number of terms are what readers make of one call with many arguments.
 _MAX_CHAINED_TERMS = 16
 _INTEGER_ARITHMETIC = ("add", "subtract", "multiply", "negative", "abs")
@@ -135,7 +139,7 @@ class ExpressionWriter:
         """Return whether the reader makes the same call of it."""
         facts = self._plan.facts
         preferences = {name: (value,) for name, value in options.items()}
-        request = Request(
+        request = CallRequest(
             entry.name, call.args, facts.mode, facts.time_zone, preferences=preferences, declared=call.type
         )
         low, high = entry.arity
@@ -248,7 +252,7 @@ class ExpressionWriter:
             )
         message = cast_to(self.write(expr.child, scope, steps), expr.to, expr.nullable)
         if expr.mode is EvalMode.TRY:
-            message.cast.failure_behavior = _RETURN_NULL
+            message.cast.failure_behavior = CAST_RETURN_NULL
         return message
 
     def _case(self, expr: Case, scope: WriteScope, steps: int) -> Message:
@@ -269,7 +273,7 @@ class ExpressionWriter:
             case ScalarSubquery():
                 subquery.scalar.input.CopyFrom(plan)
             case Exists():
-                subquery.set_predicate.predicate_op = _EXISTS
+                subquery.set_predicate.predicate_op = PREDICATE_EXISTS
                 subquery.set_predicate.tuples.CopyFrom(plan)
             case InSubquery():
                 subquery.in_predicate.haystack.CopyFrom(plan)
@@ -314,5 +318,5 @@ def cast_to(inner: Message, dtype: pa.DataType, nullable: bool) -> Message:
     message = proto().Expression()
     message.cast.input.CopyFrom(inner)
     message.cast.type.CopyFrom(write_type(dtype, nullable))
-    message.cast.failure_behavior = _THROW
+    message.cast.failure_behavior = CAST_THROW_EXCEPTION
     return message

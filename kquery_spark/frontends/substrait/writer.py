@@ -11,6 +11,7 @@ from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.expr.constants import vector_literal
 from kquery_spark.expr.properties import conjunction, is_deterministic
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
+from kquery_spark.frontends.substrait.enums import ALL_ROWS, JOIN_TYPES, SET_OPERATIONS, UNION_ALL
 from kquery_spark.frontends.substrait.literals import write_literal
 from kquery_spark.frontends.substrait.messages import Message, proto
 from kquery_spark.frontends.substrait.types import depth_first_names, write_schema
@@ -28,7 +29,6 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Scan,
-    SetKind,
     SetOperation,
     Sort,
     Union,
@@ -42,22 +42,8 @@ from kquery_spark.types.vector import Vector
 
 #: The version of Substrait's specification that written plans follow.
 _MINOR_VERSION = 74
-_JOIN_TYPES = {
-    JoinKind.INNER: 1,
-    JoinKind.FULL: 2,
-    JoinKind.LEFT: 3,
-    JoinKind.RIGHT: 4,
-    JoinKind.SEMI: 5,
-    JoinKind.ANTI: 6,
-}
-_SET_OPERATIONS = {
-    (SetKind.EXCEPT, False): 1,
-    (SetKind.EXCEPT, True): 7,
-    (SetKind.INTERSECT, False): 4,
-    (SetKind.INTERSECT, True): 8,
-}
-_UNION_ALL = 6
-_ALL_ROWS = -1
+_JOIN_TYPES = {kind: number for number, (_, kind, is_swapped) in JOIN_TYPES.items() if not is_swapped}
+_SET_OPERATIONS = {operation: number for number, operation in SET_OPERATIONS.items()}
 _MAX_ROWS = 10_000
 """Rows of a table without a name that a plan may contain."""
 
@@ -173,7 +159,7 @@ class PlanWriter:
         message.fetch.input.CopyFrom(self.relation(plan.child, outer))
         # The fields of earlier versions, which all readers know: Acero ignores the expressions that replaced them.
         message.fetch.offset = plan.offset
-        message.fetch.count = _ALL_ROWS if plan.count is None else plan.count
+        message.fetch.count = ALL_ROWS if plan.count is None else plan.count
         return message
 
     def _sort(self, plan: Sort, outer: OuterRow | None) -> Message:
@@ -239,7 +225,7 @@ class PlanWriter:
         return message
 
     def _union(self, plan: Union, outer: OuterRow | None) -> Message:
-        return _set(_UNION_ALL, [self.relation(each, outer) for each in plan.inputs])
+        return _set(UNION_ALL, [self.relation(each, outer) for each in plan.inputs])
 
     def _set_operation(self, plan: SetOperation, outer: OuterRow | None) -> Message:
         sides = [self.relation(plan.left, outer), self.relation(plan.right, outer)]
@@ -253,7 +239,7 @@ class PlanWriter:
                     "grouping sets over rows that may differ between two reads cannot be written as Substrait"
                 )
         copies = [self._project(plan.child, exprs, plan.names, outer) for exprs in plan.projections]
-        return copies[0] if len(copies) == 1 else _set(_UNION_ALL, copies)
+        return copies[0] if len(copies) == 1 else _set(UNION_ALL, copies)
 
 
 def _set(operation: int, inputs: Sequence[Message]) -> Message:

@@ -64,7 +64,7 @@ with q as (select g, sum(l) q from t group by g) select a.g, a.q from q a join q
 
 DECLINED = {
     "select sum(l) over (order by day range between interval '1' day preceding and current row) from t": "writes frames with intervals as unbounded",
-    "select row_number() over () from t": "function row_number: it needs a sort in its window",
+    "select row_number() over () from t": "function row_number: its window must have sort fields",
     "select sum(l) over (order by i range between 1 preceding and 1 following) from t": "a RANGE frame with an offset",
     "select cast(day as timestamp) from t": "precision_timestamp of precision 9 is not supported",
     "select i from t where i not in (select k from u)": "an anti join of DataFusion by #i, which may be NULL",

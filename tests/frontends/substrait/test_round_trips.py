@@ -116,7 +116,7 @@ def test_plan_is_read_from_a_file_with_tables_of_all_kinds(tmp_path):
         (Path("/missing/plan"), None, "cannot read the plan /missing/plan"),
         (b"", [1], "tables is an ExecutionContext or a dict of tables by name, not list"),
         (b"\xff\xff", None, "these bytes are not a Substrait plan"),
-        (b"", None, "the plan has 0 relations; a query is one"),
+        (b"", None, "the plan has 0 relations; it must have exactly one"),
     ],
 )
 def test_wrong_arguments_are_named(plan, tables, message):

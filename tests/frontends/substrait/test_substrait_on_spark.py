@@ -45,7 +45,7 @@ def test_the_guide_lists_all_functions():
     aggregates = aggregate_functions.entries()
     assert listed == [
         {e.name for e in scalars if e.extensions},
-        {e.name for e in aggregates if e.extensions and e.over_groups},
-        {e.name for e in aggregates if not e.over_groups},
+        {e.name for e in aggregates if e.extensions and e.is_aggregate},
+        {e.name for e in aggregates if not e.is_aggregate},
         {e.name for e in (*scalars, *aggregates) if not e.extensions},
     ]
