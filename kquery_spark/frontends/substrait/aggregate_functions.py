@@ -29,7 +29,8 @@ class AggregateMapping:
     function: the engine's function. extensions, ansi, legacy: as in ScalarMapping. required_options: options that a call
     must have, with the values that mean this function: Substrait has one ``std_dev`` for samples and populations.
     check_call: raises PlanError for a call that the engine's function does not compute. is_aggregate: whether it
-    can be called without a window. result: the type that Substrait says the function returns, if the engine's function returns another one.
+    can be called without a window.
+    result: the type that Substrait says the function returns, if the engine's function returns another one.
     """
 
     name: str

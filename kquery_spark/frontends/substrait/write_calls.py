@@ -1,4 +1,4 @@
-"""Writes calls of aggregate functions and window functions."""
+"""Writes the calls of aggregate functions and window functions."""
 
 from __future__ import annotations
 
@@ -29,46 +29,47 @@ _UNITS = {unit: number for number, unit in FRAME_UNITS.items()}
 
 
 class CallWriter:
-    """Writes the calls of Aggregate and Window nodes of one plan."""
+    """Writes the calls in the Aggregate and Window nodes of one plan."""
 
     def __init__(self, plan: PlanWriter) -> None:
         self._plan = plan
 
     def measure(self, call: Expr, scope: WriteScope) -> Message:
-        """Return the message of an aggregate call."""
+        """Return the measure of an aggregate call."""
         if not isinstance(call, AggregateCall):
             raise SubstraitError(f"{call} is not an aggregate function")
         args = call.args
         if call.condition is not None:
             args = tuple(without_condition(a, call.condition) for a in args)
-        entry = self._entry(call, args)
+        entry = self._checked_mapping(call, args)
         message = proto().AggregateRel.Measure()
-        self._fill(message.measure, call, entry, args, scope)
+        self._write_call(message.measure, call, entry, args, scope)
         message.measure.invocation = INVOCATION_DISTINCT if call.distinct else INVOCATION_ALL
         if call.condition is not None:
             message.filter.CopyFrom(self._plan.expressions.write(call.condition, scope))
         return message
 
     def window(self, call: Expr, node: Window, scope: WriteScope) -> Message:
-        """Return the expression of a call over the window of a node."""
+        """Return the expression of a window call. node: the Window node that has its keys."""
         if not isinstance(call, WindowCall):
             raise SubstraitError(f"{call} is not a window function")
         if call.ignore_nulls:
             raise SubstraitError(f"{call.function} with IGNORE NULLS cannot be written as Substrait")
         if call.entry is not None and call.entry.is_frame_end and len(call.args) > 1:
             raise SubstraitError(f"{call.function} with FILTER over a window cannot be written as Substrait")
-        entry = self._entry(call, call.args)
+        entry = self._checked_mapping(call, call.args)
         expressions = self._plan.expressions
         message = proto().Expression()
         function = message.window_function
-        self._fill(function, call, entry, call.args, scope)
+        self._write_call(function, call, entry, call.args, scope)
         function.invocation = INVOCATION_ALL
         function.partitions.extend(expressions.write(p, scope) for p in node.partition)
         function.sorts.extend(expressions.sort_fields(node.order, scope))
         _write_frame(function, call.frame)
         return message if entry.result is None else cast_to(message, call.type, call.nullable)
 
-    def _entry(self, call: AggregateCall | WindowCall, args: tuple[Expr, ...]) -> AggregateMapping:
+    def _checked_mapping(self, call: AggregateCall | WindowCall, args: tuple[Expr, ...]) -> AggregateMapping:
+        """Return the mapping of a call; raises SubstraitError if Substrait's function has other results than the call."""
         entry = WRITTEN_AGGREGATES.get(call.function)
         facts = self._plan.facts
         if entry is None:
@@ -91,7 +92,7 @@ class CallWriter:
             raise SubstraitError("count of several columns cannot be written as Substrait")
         return entry
 
-    def _fill(
+    def _write_call(
         self,
         message: Message,
         call: AggregateCall | WindowCall,
@@ -99,6 +100,7 @@ class CallWriter:
         args: tuple[Expr, ...],
         scope: WriteScope,
     ) -> None:
+        """Fill in what aggregate calls and window calls have in common. message: AggregateFunction or WindowFunction."""
         options = dict(entry.required_options)
         if entry.function == "sum" and args[0].dtype == t.LONG:
             options["overflow"] = "ERROR" if call.mode is EvalMode.ANSI else "SILENT"
