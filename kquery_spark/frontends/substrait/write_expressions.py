@@ -18,10 +18,11 @@ from kquery_spark.frontends.substrait.enums import (
     PREDICATE_EXISTS,
     SORT_DIRECTIONS,
 )
-from kquery_spark.frontends.substrait.functions import COMPONENT_OF, SCALARS, WRITTEN_SCALARS
+from kquery_spark.frontends.substrait.functions import SCALARS, WRITTEN_SCALARS
 from kquery_spark.frontends.substrait.literals import write_literal
 from kquery_spark.frontends.substrait.mapping import CallRequest, ScalarMapping
 from kquery_spark.frontends.substrait.messages import Message, proto
+from kquery_spark.frontends.substrait.scalar_builders import COMPONENT_OF
 from kquery_spark.frontends.substrait.types import write_type
 from kquery_spark.frontends.substrait.write_scope import OuterRow, WriteScope
 from kquery_spark.functions import casts
