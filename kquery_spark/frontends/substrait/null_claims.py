@@ -19,9 +19,9 @@ class NullClaims:
         self._claims: dict[tuple[str, str], bool] = {}
 
     def add(self, scan: Scan, schema: pa.Schema) -> None:
-        """Add the schema that a plan has for a table. A column is nullable if any read of it says so."""
+        """Add the schema that a plan has for a table. A column is nullable if any read of it says so, in any case of letters."""
         for field in schema:
-            key = (scan.table, field.name)
+            key = (scan.table, field.name.lower())
             self._claims[key] = self._claims.get(key, True) and not field.nullable
 
     def is_never_null(self, plan: LogicalPlan, expr: Expr) -> bool:
@@ -33,7 +33,7 @@ class NullClaims:
         name = expr.name
         match plan:
             case Scan():
-                return self._claims.get((plan.table, name), False)
+                return self._claims.get((plan.table, name.lower()), False)
             case Projection():
                 return self.is_never_null(plan.child, plan.definitions[name])
             case Filter() | Sort() | Limit():

@@ -44,7 +44,7 @@ from kquery_spark.logical import (
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import fresh_name
-from kquery_spark.types.names import BOOL
+from kquery_spark.types.names import BOOL, is_integral
 
 MAX_COLUMNS = 10_000
 """The maximum number of columns of a relation: a short plan could otherwise multiply its columns in each relation."""
@@ -144,7 +144,8 @@ class PlanReader:
         value: Any = getattr(message, kind)
         if kind.endswith("_expr"):
             expr = self.expressions.read(value, Scope(()))
-            if not isinstance(expr, Literal) or (expr.value is not None and type(expr.value) is not int):
+            is_number = isinstance(expr, Literal) and (expr.value is None or is_integral(expr.dtype))
+            if not isinstance(expr, Literal) or not is_number:
                 raise SubstraitError(f"the {name} of a fetch relation must be a literal number of rows")
             value = expr.value
         if value is not None and value < 0 and not (name == "count" and value == ALL_ROWS):
