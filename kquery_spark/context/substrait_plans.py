@@ -1,4 +1,4 @@
-"""``kq.plan_from_substrait()``: a plan of another engine as a DataFrame."""
+"""``kq.plan_from_substrait()``, which reads a Substrait plan of another engine as a DataFrame."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ from kquery_spark.frontends.dataframe import DataFrame
 def plan_from_substrait(
     plan: bytes | str | Path, tables: ExecutionContext | Mapping[str, Any] | None = None
 ) -> DataFrame:
-    """Return the query of a Substrait plan, which runs with Spark's answer; needs the extra ``kquery-spark[substrait]``.
+    """Return the query of a Substrait plan as a DataFrame, which runs with Spark's semantics.
 
-    plan: the bytes of the plan, or the path of a file with them. tables: a context with the plan's tables, or for each name
-    an Arrow table, any object with an Arrow stream, or the path of Parquet files. Raises SubstraitError if the plan is
-    malformed, or if the engine cannot do exactly what it says.
+    Needs the extra ``kquery-spark[substrait]``.
+
+    plan: the bytes of the plan, or the path of a file that contains them. tables: a context with the tables that the plan
+    refers to, or a dict from their names to Arrow tables, objects with an Arrow stream, or paths of Parquet files. Raises
+    SubstraitError if the plan is malformed, or if the engine cannot do exactly what it says.
     """
-    return _context(tables).substrait(_bytes(plan))
+    return _context_of(tables).substrait(_plan_bytes(plan))
 
 
-def _bytes(plan: bytes | str | Path) -> bytes:
+def _plan_bytes(plan: bytes | str | Path) -> bytes:
     if isinstance(plan, bytes | bytearray | memoryview):
         return bytes(plan)
     if not isinstance(plan, str | Path):
@@ -36,11 +38,13 @@ def _bytes(plan: bytes | str | Path) -> bytes:
         raise SourceError(f"cannot read the plan {plan}: {error.strerror}") from None
 
 
-def _context(tables: ExecutionContext | Mapping[str, Any] | None) -> ExecutionContext:
+def _context_of(tables: ExecutionContext | Mapping[str, Any] | None) -> ExecutionContext:
     if isinstance(tables, ExecutionContext):
         return tables
     if tables is not None and not isinstance(tables, Mapping):
-        raise PlanError(f"tables is an ExecutionContext or a dict of tables by name, not {type_name(tables)}")
+        raise PlanError(
+            f"tables must be an ExecutionContext or a dict of tables by name, not {type_name(tables)}"
+        )
     context = ExecutionContext()
     for name, table in (tables or {}).items():
         if isinstance(table, str | Path):

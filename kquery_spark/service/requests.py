@@ -1,6 +1,6 @@
-"""Decodes client requests from commands and tickets: SQL, a plan (of this engine or of Substrait), or a metadata command.
+"""Decodes client requests from commands and tickets: SQL, a plan of this engine, a Substrait plan, or a metadata command.
 
-The bytes of a request contain all that is needed to answer it, so the service has no state between two calls.
+The bytes of a request contain all that is needed to answer it, so the service keeps no state between two calls.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from kquery_spark.sources.remote import RemoteTable
 from kquery_spark.stages.graph import Stage, StageGraph
 from kquery_spark.stages.serialization import ReadLimits, from_bytes, to_bytes
 
-# Client plans must not contain Python functions, file sources, or physical plans: these would run arbitrary code, read any
-# file of this machine, or bypass planning.
+# Plans of clients must not contain Python functions, file sources, or physical plans: these would run arbitrary code,
+# read any file of this machine, or bypass planning.
 _FORBIDDEN_CLASSES = (UserCall, Source, PhysicalPlan, Stage, StageGraph, EngineConfig)
 _CLIENT_SOURCES = (MemorySource, RemoteTable)
 
@@ -43,7 +43,7 @@ def _is_allowed(cls: type) -> bool:
     return cls in _CLIENT_SOURCES or not (calls_python or issubclass(cls, _FORBIDDEN_CLASSES))
 
 
-CLIENT_PLANS = ReadLimits(
+_CLIENT_PLAN_LIMITS = ReadLimits(
     size=500_000,
     total=5_000_000,
     allows=_is_allowed,
@@ -57,14 +57,14 @@ M = TypeVar("M", bound=Message)
 
 
 class Request(Protocol):
-    """A decoded request; ``ticket`` encodes it again."""
+    """A decoded request. Its ``ticket`` encodes it, so that a later call can answer it."""
 
     @property
     def ticket(self) -> bytes:
         """The encoded request, which ``read_request`` decodes."""
 
     def schema(self, context: ExecutionContext) -> pa.Schema:
-        """Return the columns of the answer without running the query."""
+        """Return the schema of the answer without running the query."""
 
     def answer(
         self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
@@ -106,7 +106,7 @@ class SqlRequest(Request):
 
 @dataclass(frozen=True)
 class SubstraitRequest(Request):
-    """A Substrait plan over the tables of the service. It must not read files."""
+    """A Substrait plan over the tables of the service. It must not read files, as clients must not choose paths here."""
 
     plan: bytes
 
@@ -156,7 +156,7 @@ class PlanRequest(Request):
 
         def with_service_tables(node: LogicalPlan) -> LogicalPlan:
             if isinstance(node, Input):
-                raise PlanError(f"the plan has an open input, {node.name}; only whole plans can be sent")
+                raise PlanError(f"the plan has the open input {node.name}; only complete plans can be sent")
             if not isinstance(node, Scan):
                 return node
             if isinstance(node.source, MemorySource):
@@ -164,7 +164,7 @@ class PlanRequest(Request):
             if not isinstance(node.source, RemoteTable):
                 raise PlanError(
                     f"the plan reads {node.table} from a source of the client; "
-                    "only tables of the service and rows can be sent"
+                    "plans can read only tables of the service, and rows that are in the plan"
                 )
             return _service_table(context, node, node.source)
 
@@ -195,7 +195,7 @@ def _checked_rows(context: ExecutionContext, scan: Scan, source: MemorySource) -
     """
     for field, column in zip(source.table.schema, source.table.columns, strict=True):
         if column.null_count and not field.nullable:
-            raise PlanError(f"column {field.name} of {scan.table} is NOT NULL and has NULLs")
+            raise PlanError(f"column {field.name} of {scan.table} is declared NOT NULL but contains NULLs")
     return replace(scan, source=memory_source(source.table, context.facts.time_zone))
 
 
@@ -210,7 +210,7 @@ def _service_table(context: ExecutionContext, scan: Scan, source: RemoteTable) -
             f"{source.table} has other columns than it had when the client connected; connect again"
         )
     if scan.projection is not None or scan.filters:
-        raise PlanError("send plans before they are optimized; the service optimizes them")
+        raise PlanError("the plan is optimized already; send the plan that the optimizer has not changed")
     return plan
 
 
@@ -245,7 +245,7 @@ class MetadataRequest(Request):
 
 
 def packed(kind: str, message: Message, protocol: str = _FLIGHT_SQL) -> bytes:
-    """Encode a message together with its kind. protocol: the prefix of the type URL."""
+    """Encode a message as an Any message. kind: its name. protocol: the prefix of its type URL."""
     return AnyMessage(type_url=protocol + kind, value=message.SerializeToString()).SerializeToString()
 
 
@@ -267,7 +267,7 @@ def read_request(data: bytes) -> Request:
         return read_request(parsed(pb.CommandPreparedStatementQuery, value).prepared_statement_handle)
     if kind == "CommandPlan":
         message = parsed(pb.CommandPlan, value)
-        plan = from_bytes(message.plan, LogicalPlan, CLIENT_PLANS)
+        plan = from_bytes(message.plan, LogicalPlan, _CLIENT_PLAN_LIMITS)
         if len(message.names) != len(plan.schema):
             raise SerializationError(f"{len(message.names)} names for {len(plan.schema)} columns")
         return PlanRequest(Analyzed(plan, tuple(message.names)))
@@ -277,7 +277,7 @@ def read_request(data: bytes) -> Request:
 
 
 def unpacked(data: bytes) -> tuple[str, bytes]:
-    """Split bytes into the kind and the encoded message.
+    """Decode an Any message; return its kind, and the bytes of the message in it.
 
     The kind is "" if the bytes are neither a Flight SQL message nor one of the service's own.
     """
@@ -293,7 +293,7 @@ def unpacked(data: bytes) -> tuple[str, bytes]:
 
 
 def parsed(kind: type[M], data: bytes) -> M:
-    """Decode a message of a kind; raises SerializationError if the bytes are not such a message."""
+    """Decode a message of a class; raises SerializationError if the bytes are not one."""
     message = kind()
     try:
         message.ParseFromString(data)

@@ -1,4 +1,4 @@
-"""QueryService runs queries of Flight and Flight SQL clients over the tables of an ExecutionContext."""
+"""QueryService: an Arrow Flight and Flight SQL server that runs queries over the tables of an ExecutionContext."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ from kquery_spark.service.requests import (
 )
 
 _RELEASE_POLL_SECONDS = 0.5
+#: The name and description of each action, as ``list_actions`` returns them.
 _ACTIONS = {
     "session": "Return the settings that decide the meaning of queries, as JSON.",
-    "explain": "Return the plans and stages of a plan or of SQL.",
+    "explain": "Explain SQL or a plan: return its plans and its stages.",
     "trace": "Like explain, with the change that each optimizer rule made.",
     "CreatePreparedStatement": "Flight SQL: check a query and return its columns.",
     "CreatePreparedSubstraitPlan": "Flight SQL: check a Substrait plan and return its columns.",
@@ -43,12 +44,13 @@ _ACTIONS = {
 class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.flight has no types
     """Serves a context until ``shutdown``; every query reads the current state of the tables.
 
-    Clients send SQL as the command of a descriptor or as a ticket, Flight SQL commands (as ADBC does), or plans
-    (``kq.connect``). Results are Arrow record batches. ``port`` is the port in use.
+    Clients send SQL as the command of a descriptor or as a ticket, Flight SQL commands (as ADBC does), Substrait plans, or
+    plans of this engine (``kq.connect``). Results are Arrow record batches. ``port`` is the port in use.
 
-    location: ``grpc://HOST:PORT``, with port 0 for any free port; ``grpc+tls://`` with ``tls``, a PEM certificate and its
-    key. token: the bearer token that clients must send as ``authorization: Bearer TOKEN``. limits: the load that clients may
-    cause. Raises ConfigError if it cannot listen at the location.
+    location: ``grpc://HOST:PORT``, with port 0 for any free port; ``grpc+tls://HOST:PORT`` with ``tls``. token: the bearer
+    token that clients must send as ``authorization: Bearer TOKEN``; None to accept all clients. tls: a PEM certificate and
+    its private key. limits: the load that clients may cause. Raises ConfigError if the service cannot listen at the
+    location.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         tls: tuple[bytes, bytes] | None = None,
         limits: ServiceLimits | None = None,
     ) -> None:
-        self._tables = context
+        self._tables = context  # in the methods of Flight, ``context`` is the one of the call
         self._limits = limits or ServiceLimits()
         self._answers = Answers(self._limits)
         check_location(location)
@@ -77,7 +79,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     def serve_until(self, ended: threading.Event) -> None:
         """Block until ``ended`` is set, then finish the running queries; call this from the main thread.
 
-        Unlike ``serve``, this also returns the memory of ended queries to the system.
+        Unlike ``serve``, this also returns the memory of finished queries to the operating system.
         """
         freed = FreedMemory()
         while not ended.wait(_RELEASE_POLL_SECONDS):
@@ -91,12 +93,12 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
                 yield self._info(flight.FlightDescriptor.for_path(name))
 
     def get_flight_info(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.FlightInfo:
-        """Return the columns of an answer and its ticket. The query runs when the client sends the ticket to ``do_get``."""
+        """Return the schema of an answer and its ticket. The query runs when the client sends the ticket to ``do_get``."""
         with as_flight_errors():
             return self._answers.plan(_query(context), lambda: self._info(descriptor))
 
     def get_schema(self, context: Any, descriptor: flight.FlightDescriptor) -> flight.SchemaResult:
-        """Return the columns of an answer."""
+        """Return the schema of an answer."""
         with as_flight_errors():
             return self._answers.plan(
                 _query(context),
@@ -111,6 +113,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
                 query,
                 lambda: self._read(ticket.ticket).answer(self._tables, query.stop, self._answers.budget),
             )
+        # Errors while the batches are computed are translated in _batches, because the generator runs after this method.
         return flight.GeneratorStream(answer.schema, self._batches(answer, query))
 
     def do_put(self, context: Any, descriptor: Any, reader: Any, writer: Any) -> NoReturn:
@@ -127,9 +130,9 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
         with as_flight_errors():
             self._check_size(action.body.size)
             kind, body = action.type, action.body.to_pybytes()
-            return iter(self._answers.plan(_query(context), lambda: self._act(kind, body)))
+            return iter(self._answers.plan(_query(context), lambda: self._run_action(kind, body)))
 
-    def _act(self, kind: str, body: bytes) -> list[flight.Result]:
+    def _run_action(self, kind: str, body: bytes) -> list[flight.Result]:
         if kind == "session":
             facts = self._tables.facts
             session_facts = {
@@ -169,7 +172,7 @@ class QueryService(flight.FlightServerBase):  # type: ignore[misc]  # pyarrow.fl
     def _check_size(self, size: int) -> None:
         if size > self._limits.request_bytes:
             raise PlanError(
-                f"a request of {size} bytes is too large; this service accepts {self._limits.request_bytes}"
+                f"a request of {size:,} bytes is too large; this service accepts {self._limits.request_bytes:,} bytes"
             )
 
 
@@ -178,6 +181,7 @@ def _query(context: Any) -> Query:
 
 
 def _command(descriptor: flight.FlightDescriptor) -> bytes:
+    """Return the command of a descriptor. A path, as in the entries of ``list_flights``, means all rows of a table."""
     if descriptor.descriptor_type == flight.DescriptorType.CMD:
         return bytes(descriptor.command)
     if len(descriptor.path) != 1:
@@ -187,12 +191,15 @@ def _command(descriptor: flight.FlightDescriptor) -> bytes:
 
 
 class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
+    """Requires the bearer token in every call."""
+
     def __init__(self, token: str) -> None:
         self._expected = f"Bearer {token}".encode()
 
     def start_call(self, info: Any, headers: Mapping[str, Sequence[Any]]) -> None:
-        """Reject calls without the token."""
+        """Raise FlightUnauthenticatedError for a call without the token."""
         received = [v.encode() if isinstance(v, str) else v for v in headers.get("authorization", ())]
+        # compare_digest takes the same time for all wrong tokens of one length.
         if not any(hmac.compare_digest(self._expected, v) for v in received):
             raise flight.FlightUnauthenticatedError(
                 "this service requires a bearer token; send the header authorization: Bearer TOKEN"
@@ -200,7 +207,7 @@ class _TokenCheck(flight.ServerMiddlewareFactory):  # type: ignore[misc]
 
 
 def _prepared(handle: bytes, schema: pa.Schema) -> flight.Result:
-    """Return the answer to a request to prepare a query: its handle, and its columns. It has no parameters."""
+    """Return the result of CreatePreparedStatement: the handle of the query, and its schema. Queries have no parameters."""
     result = pb.ActionCreatePreparedStatementResult(
         prepared_statement_handle=handle,
         dataset_schema=schema.serialize().to_pybytes(),

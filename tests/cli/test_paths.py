@@ -129,14 +129,14 @@ def test_a_busy_port_is_said_before_spark_starts(early, table, engine):
         port = busy.getsockname()[1]
         code, error = early("serve", "--table", table, "--engine", engine, "--port", port)
     assert code == Exit.USAGE
-    assert f"another process listens on port {port}; choose another port, or 0 for a free one" in error
+    assert f"another process listens on port {port}; choose another port, or 0 for any free port" in error
 
 
 @pytest.mark.parametrize(
     ("host", "reason"),
     [
         ("203.0.113.77", "is not an address of this machine"),
-        ("no.such.invalid", "no address is known for host"),
+        ("no.such.invalid", "cannot be resolved"),
     ],
 )
 def test_a_wrong_host_is_named(early, table, tmp_path, host, reason):

@@ -189,7 +189,7 @@ def test_plans_that_state_wrong_types_are_refused(context: kq.ExecutionContext, 
 def test_rows_that_are_null_against_their_schema_are_refused(context: kq.ExecutionContext):
     table = pa.Table.from_arrays([pa.array([1, None])], schema=pa.schema([pa.field("x", LONG, False)]))
     request = read_request(PlanRequest(Analyzed(Scan("rows", memory_source(table)), ("x",))).ticket)
-    with pytest.raises(PlanError, match="NOT NULL and has NULLs"):
+    with pytest.raises(PlanError, match="declared NOT NULL but contains NULLs"):
         request.answer(context, Stop())
 
 

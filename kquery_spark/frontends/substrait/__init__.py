@@ -1,1 +1,1 @@
-"""The Substrait frontend: plans that other engines exchange, in and out, by the optional package ``substrait``."""
+"""The Substrait frontend: reads the plans of other engines, and writes plans for them. Needs the package ``substrait``."""

@@ -1,4 +1,4 @@
-"""Reads the expressions of plans."""
+"""Reads the expressions of Substrait plans."""
 
 from __future__ import annotations
 
@@ -7,14 +7,22 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError, SubstraitError, Unsupported
+from kquery_spark.errors import SubstraitError, Unsupported
 from kquery_spark.expr import Case, Cast, Expr, InList, Literal, SortKey
 from kquery_spark.expr.properties import chain
+from kquery_spark.frontends.substrait.enums import CAST_RETURN_NULL, PREDICATE_EXISTS, SORT_DIRECTIONS
 from kquery_spark.frontends.substrait.functions import SCALARS
 from kquery_spark.frontends.substrait.literals import read_literal
-from kquery_spark.frontends.substrait.mapping import Request, adapt, check_arity, check_options, same_type
+from kquery_spark.frontends.substrait.mapping import (
+    CallRequest,
+    cast_to_common_type,
+    cast_to_declared,
+    check_arity,
+    check_options,
+    function_errors,
+)
 from kquery_spark.frontends.substrait.messages import Message, kind_of
-from kquery_spark.frontends.substrait.scope import Frame, Scope
+from kquery_spark.frontends.substrait.scope import OuterQuery, Scope
 from kquery_spark.functions.casts.table import check_cast
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.logical.subqueries import Exists, InSubquery, ScalarSubquery
@@ -23,14 +31,9 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.reader import PlanReader
 
-_ORDERS = {1: (True, True), 2: (True, False), 3: (False, True), 4: (False, False)}
-"""For each SortDirection: whether it is ascending, and whether NULLs are first."""
-_RETURN_NULL = 1
-_EXISTS = 1
-
 
 class ExpressionReader:
-    """Reads expressions of one plan."""
+    """Reads the expressions of one plan."""
 
     def __init__(self, plan: PlanReader) -> None:
         self._plan = plan
@@ -56,7 +59,7 @@ class ExpressionReader:
         return reader(getattr(message, kind), scope)
 
     def condition(self, message: Message, scope: Scope, what: str) -> Expr:
-        """Return an expression that has to be boolean."""
+        """Return a boolean expression; raises SubstraitError for other types. what: a name for its place in the plan."""
         expr = self.read(message, scope)
         if expr.dtype != t.BOOL:
             raise SubstraitError(f"the condition of {what} is {t.spark_name(expr.dtype)}, not boolean")
@@ -66,7 +69,9 @@ class ExpressionReader:
         """Return the keys of sort fields."""
         keys = []
         for each in fields:
-            order = _ORDERS.get(each.direction) if each.WhichOneof("sort_kind") == "direction" else None
+            order = (
+                SORT_DIRECTIONS.get(each.direction) if each.WhichOneof("sort_kind") == "direction" else None
+            )
             if order is None:
                 raise SubstraitError(
                     "a sort field must have a direction: ascending or descending, NULLs first or last"
@@ -74,11 +79,11 @@ class ExpressionReader:
             keys.append(SortKey(self.read(each.expr, scope), *order))
         return tuple(keys)
 
-    def request(self, name: str, message: Message, scope: Scope, declared: pa.DataType | None) -> Request:
-        """Return a call's arguments and options. message: a call of any kind of function."""
+    def request(self, name: str, message: Message, scope: Scope, declared: pa.DataType | None) -> CallRequest:
+        """Return the arguments and options of a call. message: a call of a scalar, aggregate or window function."""
         if message.DESCRIPTOR.fields_by_name.get("args") is not None and message.args:
             raise SubstraitError(
-                f"function {name} has its arguments in args, which Substrait has replaced by arguments"
+                f"function {name} has its arguments in the old field args; they must be in the field arguments"
             )
         args, enums = [], []
         for each in message.arguments:
@@ -91,15 +96,22 @@ class ExpressionReader:
                 args.append(self.read(each.value, scope))
         preferences = {o.name: tuple(o.preference) for o in message.options}
         facts = self._facts
-        return Request(name, tuple(args), facts.mode, facts.time_zone, tuple(enums), preferences, declared)
+        return CallRequest(
+            name, tuple(args), facts.mode, facts.time_zone, tuple(enums), preferences, declared
+        )
 
     def declared_type(self, message: Message) -> pa.DataType | None:
-        """Return the type that a call says it returns; None if it does not say it, which DataFusion omits often."""
+        """Return the type that a call says it returns; None if it does not say it, as often in plans of DataFusion."""
         if not message.HasField("output_type") or message.output_type.WhichOneof("kind") is None:
             return None
         return self._plan.types.read(message.output_type)[0]
 
     def _scalar(self, message: Message, scope: Scope) -> Expr:
+        """Read a call of a scalar function.
+
+        The checks come first, so that the builders of the functions can rely on the number of arguments and on options that
+        the engine implements.
+        """
         function = self._plan.extensions.function(message.function_reference)
         name = function.name
         entry = SCALARS.get(name)
@@ -112,15 +124,21 @@ class ExpressionReader:
         if request.enums and name != "extract":
             raise SubstraitError(f"function {name} with the argument {request.enums[0]} is not supported")
         check_options(name, request.preferences, entry.behaviors(request.mode))
-        expr = built(name, lambda: entry.build(request))
-        return adapt(name, expr, declared, request.mode, request.time_zone)
+        with function_errors(name):
+            expr = entry.build(request)
+        return cast_to_declared(name, expr, declared, request.mode, request.time_zone)
 
     def _window(self, message: Message, scope: Scope) -> Expr:
         return self._plan.windows.read(message, scope)
 
     def _selection(self, message: Message, scope: Scope) -> Expr:
+        """Read a field reference.
+
+        The first segment is a column of the scope, or of an outer query. The segments below it are fields of structs.
+        A reference whose root is an expression has only fields of structs.
+        """
         if message.WhichOneof("reference_type") != "direct_reference":
-            raise SubstraitError("a field reference that is not direct is not supported")
+            raise SubstraitError("a masked field reference is not supported; references must be direct")
         segment = message.direct_reference
         root = message.WhichOneof("root_type")
         if root == "expression":
@@ -131,7 +149,7 @@ class ExpressionReader:
                 steps = message.outer_reference.steps_out
                 if steps < 1:
                     raise SubstraitError("an outer reference must be at least one step out")
-                base = scope.outer(steps, field.field)
+                base = scope.outer_column(steps, field.field)
             else:
                 base = scope.column(field.field)
             if not field.HasField("child"):
@@ -140,7 +158,8 @@ class ExpressionReader:
         return self._fields_within(base, segment)
 
     def _fields_within(self, base: Expr, segment: Message) -> Expr:
-        request = Request("a field reference", (base,), self._facts.mode, self._facts.time_zone)
+        """Return the field of a struct that a chain of segments refers to."""
+        request = CallRequest("a field reference", (base,), self._facts.mode, self._facts.time_zone)
         while True:
             field = _struct_field(segment)
             if not pa.types.is_struct(base.dtype) or not 0 <= field.field < base.dtype.num_fields:
@@ -161,7 +180,7 @@ class ExpressionReader:
         return self._case("if_then", branches, otherwise)
 
     def _simple_case(self, message: Message, scope: Scope, otherwise: Expr | None) -> Expr:
-        """Read CASE value WHEN, which DataFusion writes with the value as a first condition without a result."""
+        """Read ``CASE value WHEN ...`` of DataFusion: its first branch has the value as the condition, and no result."""
         value = self.read(getattr(message.ifs[0], "if"), scope)
         branches = []
         for each in message.ifs[1:]:
@@ -171,8 +190,9 @@ class ExpressionReader:
         return self._case("if_then", branches, otherwise)
 
     def _equal(self, left: Expr, right: Expr) -> Expr:
-        request = Request("equal", (left, right), self._facts.mode, self._facts.time_zone)
-        return built("equal", lambda: request.call("eq", *same_type(request, request.args)))
+        request = CallRequest("equal", (left, right), self._facts.mode, self._facts.time_zone)
+        with function_errors("equal"):
+            return request.call("eq", *cast_to_common_type(request, request.args))
 
     def _switch(self, message: Message, scope: Scope) -> Expr:
         value = self.read(message.match, scope)
@@ -185,11 +205,12 @@ class ExpressionReader:
         return self._case("switch", branches, otherwise)
 
     def _case(self, name: str, branches: list[tuple[Expr, Expr]], otherwise: Expr | None) -> Expr:
+        """Return a CASE of (condition, value) pairs; casts the values to their common type."""
         if not branches:
-            raise SubstraitError(f"{name} without branches")
+            raise SubstraitError(f"{name} must have branches")
         values = [value for _, value in branches] + ([] if otherwise is None else [otherwise])
-        request = Request(name, tuple(values), self._facts.mode, self._facts.time_zone)
-        values = same_type(request, values)
+        request = CallRequest(name, tuple(values), self._facts.mode, self._facts.time_zone)
+        values = cast_to_common_type(request, values)
         pairs = tuple((condition, value) for (condition, _), value in zip(branches, values, strict=False))
         return Case(pairs, None if otherwise is None else values[-1])
 
@@ -197,22 +218,29 @@ class ExpressionReader:
         value = self.read(message.value, scope)
         options = [self.read(each, scope) for each in message.options]
         if not options:
-            raise SubstraitError("singular_or_list without options")
+            raise SubstraitError("singular_or_list must have options")
+        # IN takes literals of the type of the value; everything else is a chain of equalities.
         literals = tuple(o for o in options if isinstance(o, Literal) and o.dtype == value.dtype)
         if len(literals) == len(options):
             return InList(value, literals)
-        request = Request("singular_or_list", (value,), self._facts.mode, self._facts.time_zone)
-        return chain("or", [request.call("eq", *same_type(request, [value, each])) for each in options])
+        request = CallRequest("singular_or_list", (value,), self._facts.mode, self._facts.time_zone)
+        return chain(
+            "or", [request.call("eq", *cast_to_common_type(request, [value, each])) for each in options]
+        )
 
     def _cast(self, message: Message, scope: Scope) -> Expr:
         child = self.read(message.input, scope)
         kind = kind_of(message.type, "kind", "the type of a cast")
         if kind == "varchar":
-            raise SubstraitError("a cast to varchar is not supported, as Spark does not cut strings")
+            raise SubstraitError(
+                "a cast to varchar is not supported, because Spark does not truncate strings"
+            )
         to, _ = self._plan.types.read(message.type)
         if isinstance(child, Cast) and child.child.dtype == to and _widens(to, child.dtype):
-            return child.child  # an integer in a wider type and back, as calls of char_length are written
-        mode = EvalMode.TRY if message.failure_behavior == _RETURN_NULL else EvalMode.ANSI
+            # An integer is cast to a wider type and back. The writer does this to functions such as char_length, which
+            # return an int in the engine and i64 in Substrait; without the casts, the plan is equal to the original.
+            return child.child
+        mode = EvalMode.TRY if message.failure_behavior == CAST_RETURN_NULL else EvalMode.ANSI
         try:
             check_cast(child.dtype, to)
         except Unsupported as error:
@@ -222,22 +250,22 @@ class ExpressionReader:
     def _subquery(self, message: Message, scope: Scope) -> Expr:
         kind = kind_of(message, "subquery_type", "a subquery")
         inner = getattr(message, kind)
-        frame = Frame(scope, self._plan.names)
+        outer = OuterQuery(scope, self._plan.names)
         match kind:
             case "scalar":
-                plan = self._plan.relation(inner.input, frame)
+                plan = self._plan.relation(inner.input, outer)
                 if len(plan.schema) != 1:
                     raise SubstraitError(f"a scalar subquery must have one column, not {len(plan.schema)}")
-                return ScalarSubquery(plan, tuple(frame.outer.values()))
+                return ScalarSubquery(plan, tuple(outer.values.values()))
             case "in_predicate":
                 values = tuple(self.read(each, scope) for each in inner.needles)
-                plan = self._plan.relation(inner.haystack, frame)
+                plan = self._plan.relation(inner.haystack, outer)
                 if [v.dtype for v in values] != plan.schema.types or not values:
                     raise SubstraitError("the two sides of an in_predicate have different types")
-                return InSubquery(plan, tuple(frame.outer.values()), values)
-            case "set_predicate" if inner.predicate_op == _EXISTS:
-                plan = self._plan.relation(inner.tuples, frame)
-                return Exists(plan, tuple(frame.outer.values()))
+                return InSubquery(plan, tuple(outer.values.values()), values)
+            case "set_predicate" if inner.predicate_op == PREDICATE_EXISTS:
+                plan = self._plan.relation(inner.tuples, outer)
+                return Exists(plan, tuple(outer.values.values()))
         raise SubstraitError(f"the subquery {kind} is not supported")
 
 
@@ -249,15 +277,3 @@ def _struct_field(segment: Message) -> Message:
 
 def _widens(narrow: pa.DataType, wide: pa.DataType) -> bool:
     return t.is_integral(narrow) and t.is_integral(wide) and bool(narrow.bit_width < wide.bit_width)
-
-
-def built(name: str, build: Callable[[], Expr]) -> Expr:
-    """Return what ``build`` returns; its errors name the function."""
-    try:
-        return build()
-    except SubstraitError:
-        raise
-    except Unsupported as error:
-        raise SubstraitError(f"function {name}: {error.reason}") from None
-    except PlanError as error:
-        raise SubstraitError(f"function {name}: {error}") from None

@@ -1,4 +1,4 @@
-"""The functions that a plan declares, by the numbers that its calls refer to."""
+"""The functions and type variations that a plan declares; calls and types refer to them by anchors (numbers)."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _STANDARD_PREFIXES = (STANDARD_URI, STANDARD_URN, "/")
 
 
 @dataclass(frozen=True)
-class Declared:
+class DeclaredFunction:
     """A function that a plan declares.
 
-    name: without the types of its arguments. extension: the name of the standard extension that defines it; empty if
-    the plan does not say it.
+    name: without the types of its arguments, which producers may append (``add:i32_i32``). extension: the name of the
+    standard extension that defines it, or the URI or URN of another extension; "" if the plan does not name one.
     """
 
     name: str
@@ -39,14 +39,15 @@ class Declared:
 class Extensions:
     """The declarations of a plan.
 
-    is_datafusion: whether DataFusion wrote it, some of whose functions and relations are not those of the specification.
+    is_datafusion: whether DataFusion wrote the plan; some of its functions and relations differ from the specification.
+    variations: the anchors of the type variations that the plan declares.
     """
 
     def __init__(self, plan: Message) -> None:
         self.is_datafusion = plan.version.producer == "datafusion"
         uris = {each.extension_uri_anchor: each.uri for each in plan.extension_uris}
         urns = _urns(plan)
-        self._functions: dict[int, Declared] = {}
+        self._functions: dict[int, DeclaredFunction] = {}
         variations = []
         for each in plan.extensions:
             kind = each.WhichOneof("mapping_type")
@@ -58,11 +59,17 @@ class Extensions:
             if function.function_anchor in self._functions:
                 raise SubstraitError(f"the plan declares function {function.function_anchor} twice")
             extension = _extension_of(function, uris, urns)
-            self._functions[function.function_anchor] = Declared(function.name.partition(":")[0], extension)
+            self._functions[function.function_anchor] = DeclaredFunction(
+                function.name.partition(":")[0], extension
+            )
         self.variations = frozenset(variations)
 
-    def check(self, function: Declared, extensions: Sequence[str]) -> None:
-        """Raise SubstraitError unless a function is of one of the extensions, or the plan does not say its extension."""
+    def check(self, function: DeclaredFunction, extensions: Sequence[str]) -> None:
+        """Raise SubstraitError unless a function is in one of the extensions.
+
+        A function without an extension passes, too, because DataFusion writes functions like that. With no ``extensions``
+        (``mapping.DATAFUSION``), the function must be in a plan of DataFusion, without an extension.
+        """
         if function.extension and function.extension not in extensions:
             raise SubstraitError(
                 f"function {function.name} of the extension {function.extension} is not supported"
@@ -70,8 +77,8 @@ class Extensions:
         if not extensions and not self.is_datafusion:
             raise SubstraitError(f"function {function.name} is not supported")
 
-    def function(self, anchor: int) -> Declared:
-        """Return the declaration of the function that a call refers to."""
+    def function(self, anchor: int) -> DeclaredFunction:
+        """Return the function that a call refers to; raises SubstraitError if the plan does not declare it."""
         declared = self._functions.get(anchor)
         if declared is None:
             raise SubstraitError(f"a call refers to function {anchor}, which the plan does not declare")
@@ -94,16 +101,17 @@ def _urns(plan: Message) -> dict[int, str]:
 
 
 def _extension_of(function: Message, uris: dict[int, str], urns: dict[int, str]) -> str:
-    """Return the standard extension of a declaration; empty if the declaration does not say one."""
+    """Return the extension that a declaration refers to (see DeclaredFunction); "" if it refers to none."""
+    # Later versions of the specification refer to a URN in a field that the package does not know. It has precedence.
     references = [(data, urns) for number, data in unknown_fields(function) if number == DECLARATION_URN]
     references.append((function.extension_uri_reference, uris))
     for reference, locations in references:
         if reference in locations:
             return _standard_name(locations[reference])
-    dangling = [reference for reference, _ in references if reference not in (0, _NO_REFERENCE)]
-    if dangling:
+    undeclared = [reference for reference, _ in references if reference not in (0, _NO_REFERENCE)]
+    if undeclared:
         raise SubstraitError(
-            f"function {function.name} is of extension {dangling[0]}, which the plan does not declare"
+            f"function {function.name} is of extension {undeclared[0]}, which the plan does not declare"
         )
     return ""
 

@@ -20,7 +20,7 @@ from kquery_spark.frontends.substrait.types import (
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 
-_PLAIN = {
+_SIMPLE = {
     "boolean": t.BOOL,
     "i8": t.BYTE,
     "i16": t.SHORT,
@@ -33,21 +33,23 @@ _PLAIN = {
     "date": t.DATE,
     "timestamp": t.TIMESTAMP_NTZ,
 }
-_FIELDS = {dtype: name for name, dtype in _PLAIN.items() if name != "timestamp"}
+_SIMPLE_NAMES = {dtype: name for name, dtype in _SIMPLE.items() if name != "timestamp"}
 _INTEGERS = ("i8", "i16", "i32", "i64")
 _UNSIGNED = 1
-"""DataFusion's variation of integers without a sign."""
+"""The type variation of unsigned integers in plans of DataFusion, which does not declare it."""
 _MONTHS_PER_YEAR = 12
-_EXACT = Context(prec=40)
+_EXACT = Context(prec=40)  # more digits than any decimal has, so scaleb never rounds
 
 
 def read_literal(message: Message, types: TypeReader) -> Literal:
-    """Return a literal; raises SubstraitError if the engine has no literals of its type, or its value does not fit."""
+    """Return a literal; raises SubstraitError if its type is not supported, or its value does not fit the type."""
     kind = kind_of(message, "literal_type", "a literal")
     if kind == "null":
         dtype, _ = types.read(message.null)
         return _checked(Literal(None, dtype), kind)
     variation = message.type_variation_reference
+    # A variation that the plan declares can be anything. One that it does not declare is DataFusion's: an unsigned integer,
+    # or the layout of a string, which does not matter for a value.
     if variation in types.declared:
         raise SubstraitError(f"a literal of the type {kind} in variation {variation} is not supported")
     if variation == _UNSIGNED and kind in _INTEGERS:
@@ -58,14 +60,15 @@ def read_literal(message: Message, types: TypeReader) -> Literal:
 
 
 def _unsigned(value: int) -> Literal:
+    """Return the bigint of an unsigned integer. The field of the message is signed, so values from 2**63 on are negative."""
     if value < 0:
-        raise SubstraitError(f"the literal {value % 2**64} without a sign does not fit a bigint")
+        raise SubstraitError(f"the unsigned literal {value % 2**64} does not fit a bigint")
     return Literal(value, t.LONG)
 
 
 def _literal(kind: str, value: Message, types: TypeReader) -> Literal:
-    if kind in _PLAIN:
-        return Literal(value, _PLAIN[kind])
+    if kind in _SIMPLE:
+        return Literal(value, _SIMPLE[kind])
     match kind:
         case "var_char":
             return Literal(value.value, t.STRING)
@@ -93,16 +96,18 @@ def _literal(kind: str, value: Message, types: TypeReader) -> Literal:
 
 
 def _interval_micros(value: Message) -> int:
-    form = value.WhichOneof("precision_mode")
-    if form == "precision":
+    """Return the microseconds of an interval; earlier versions of the specification have a field for them."""
+    field = value.WhichOneof("precision_mode")
+    if field == "precision":
         check_precision("interval_day", value.precision)
         fraction = value.subseconds
     else:
-        fraction = value.microseconds if form == "microseconds" else value.subseconds
+        fraction = value.microseconds if field == "microseconds" else value.subseconds
     return int(value.days * DAY_MICROS + value.seconds * 1_000_000 + fraction)
 
 
 def _checked(literal: Literal, kind: str) -> Literal:
+    """Return a literal; raises SubstraitError unless the engine can represent it."""
     if not t.is_spark_type(literal.type):
         raise SubstraitError(f"a literal of the type {kind} is not supported")
     try:
@@ -121,8 +126,8 @@ def write_literal(literal: Literal) -> Message:
     if value is None:
         message.nullable = True
         message.null.CopyFrom(write_type(dtype, True))
-    elif dtype in _FIELDS:
-        setattr(message, _FIELDS[dtype], value)
+    elif dtype in _SIMPLE_NAMES:
+        setattr(message, _SIMPLE_NAMES[dtype], value)
     elif t.is_decimal(dtype):
         digits = int(Decimal(value).scaleb(dtype.scale, _EXACT))
         message.decimal.value = digits.to_bytes(16, "little", signed=True)
@@ -135,8 +140,8 @@ def write_literal(literal: Literal) -> Message:
         message.interval_year_to_month.years = years
         message.interval_year_to_month.months = value - years * _MONTHS_PER_YEAR
     elif dtype == t.DAY_TIME:
-        days, rest = divmod(value, DAY_MICROS)
-        seconds, micros = divmod(rest, 1_000_000)
+        days, micros_of_day = divmod(value, DAY_MICROS)
+        seconds, micros = divmod(micros_of_day, 1_000_000)
         inner = message.interval_day_to_second
         inner.days, inner.seconds, inner.precision, inner.subseconds = days, seconds, MICROSECONDS, micros
     else:

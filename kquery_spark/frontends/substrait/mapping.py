@@ -1,13 +1,14 @@
-"""Describes how a function of Substrait is a function of the engine, and when it is not."""
+"""How calls of Substrait functions are translated to the engine's expressions, and which calls are declined."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from kquery_spark.errors import SubstraitError
+from kquery_spark.errors import PlanError, SubstraitError, Unsupported
 from kquery_spark.expr import Call, Cast, Expr, Literal
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.types import decimals
@@ -20,14 +21,16 @@ STRING = ("functions_string",)
 DATETIME = ("functions_datetime",)
 ROUNDING = ("functions_rounding", "functions_rounding_decimal")
 DATAFUSION: tuple[str, ...] = ()
-"""For names that DataFusion uses without an extension, and that no standard extension has, or with another meaning."""
+"""No extension: for names in plans of DataFusion that no standard extension defines with the same meaning."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """A call in a plan: the expressions of its arguments, the values of its enum arguments, and its options.
+class CallRequest:
+    """A call of a function in a plan, with its arguments translated: what a mapping gets to build the engine's expression.
 
-    declared: the type that the plan says it returns, if it says so.
+    args: the value arguments. enums: the enum arguments, such as the component of ``extract``. preferences: for each option
+    of the call, the behaviors that the plan allows. declared: the type that the plan says the call returns, if it says so.
+    mode and time_zone: those of the session.
     """
 
     name: str
@@ -47,22 +50,23 @@ class Request:
         return expr if expr.dtype == dtype else Cast(expr, dtype, self.mode, self.time_zone)
 
     def decline(self, reason: str) -> SubstraitError:
-        """Return the error that the call is declined with."""
+        """Return the error for a call that the engine cannot compute exactly; the caller raises it."""
         return SubstraitError(f"function {self.name}: {reason}")
 
 
 Behaviors = Mapping[str, tuple[str, ...]]
-"""For each option of a function, the values that describe what the engine does."""
-Build = Callable[[Request], Expr]
+"""For each option of a function: the values that describe what the engine does."""
+Build = Callable[[CallRequest], Expr]
 
 
 @dataclass(frozen=True)
 class ScalarMapping:
-    """A function of Substrait.
+    """A scalar function of Substrait.
 
-    extensions: the standard extensions that define it; DATAFUSION: only plans of DataFusion may call it.
-    build: makes the engine's expression, or raises PlanError. ansi, legacy: what the engine does, in both modes.
-    function: the engine's function that is written as this one; empty: none.
+    extensions: the standard extensions that define it; DATAFUSION if only plans of DataFusion may call it. build: builds the
+    engine's expression for a call, or raises PlanError. arity: the minimum and the maximum number of arguments; no maximum
+    if it is None. ansi, legacy: the behavior of the engine in each mode. function: the engine's function that the writer
+    writes as this one; "" if it never does.
     """
 
     name: str
@@ -78,15 +82,38 @@ class ScalarMapping:
         return self.ansi if mode is EvalMode.ANSI else self.legacy
 
 
+@contextmanager
+def function_errors(name: str) -> Iterator[None]:
+    """Raise the engine's errors in the block as SubstraitErrors that name a function."""
+    try:
+        yield
+    except SubstraitError:
+        raise
+    except (PlanError, Unsupported) as error:
+        raise SubstraitError(f"function {name}: {error}") from None
+
+
 def check_options(name: str, preferences: Mapping[str, tuple[str, ...]], behaviors: Behaviors) -> None:
-    """Raise SubstraitError unless every option of a call allows what the engine does."""
+    """Raise SubstraitError unless every option of a call allows the behavior of the engine."""
     for option, allowed in preferences.items():
-        own = behaviors.get(option)
-        if own is None or not set(own) & set(allowed):
+        supported = behaviors.get(option)
+        if supported is None or not set(supported) & set(allowed):
             raise SubstraitError(
                 f"function {name} with {option} {' or '.join(allowed) or 'unset'} is not supported"
-                + (f"; the engine has {' or '.join(own)}" if own else "")
+                + (f"; the engine has {' or '.join(supported)}" if supported else "")
             )
+
+
+def check_decimal_overflow(request: CallRequest) -> None:
+    """Raise SubstraitError for decimals with the option ``overflow`` outside of ANSI mode.
+
+    Decimals that overflow are NULL there, and no value of the option means that.
+    """
+    has_decimal = any(t.is_decimal(a.dtype) for a in request.args)
+    if has_decimal and request.mode is not EvalMode.ANSI and "overflow" in request.preferences:
+        raise request.decline(
+            "decimals that overflow are NULL outside of ANSI mode, which no value of the option overflow means"
+        )
 
 
 def check_arity(name: str, arity: tuple[int, int | None], count: int) -> None:
@@ -96,10 +123,11 @@ def check_arity(name: str, arity: tuple[int, int | None], count: int) -> None:
         raise SubstraitError(f"function {name} with {count} argument(s) is not supported")
 
 
-def same_type(request: Request, args: Sequence[Expr]) -> list[Expr]:
-    """Return arguments that Substrait requires to be of one type.
+def cast_to_common_type(request: CallRequest, args: Sequence[Expr]) -> list[Expr]:
+    """Return the arguments of a function whose arguments must all have one type.
 
-    Some producers mix integers, or decimals, of several types; they become the type that has room for all of them.
+    Some producers mix integers, or decimals, of several types. They are cast to a type that has room for all of them. Other
+    mixtures are declined.
     """
     types = {a.dtype for a in args}
     if len(types) == 1:
@@ -111,16 +139,17 @@ def same_type(request: Request, args: Sequence[Expr]) -> list[Expr]:
         raise request.decline(
             f"its arguments are of different types: {', '.join(sorted(map(t.spark_name, types)))}"
         )
-    common = _exact_common(request, [a.dtype for a in args])
+    common = _common_decimal(request, [a.dtype for a in args])
     return [request.cast(a, common) for a in args]
 
 
-def _widened(request: Request, arg: Expr, dtype: pa.DataType) -> Expr:
-    """Return an integer as a wider type."""
+def _widened(request: CallRequest, arg: Expr, dtype: pa.DataType) -> Expr:
+    """Return an integer as a wider type. A literal stays a literal."""
     return Literal(arg.value, dtype) if isinstance(arg, Literal) else request.cast(arg, dtype)
 
 
-def _exact_common(request: Request, types: Sequence[pa.DataType]) -> pa.DataType:
+def _common_decimal(request: CallRequest, types: Sequence[pa.DataType]) -> pa.DataType:
+    """Return a decimal type with room for all digits of these types; declines the call if they need more than 38."""
     common = types[0]
     for dtype in types[1:]:
         common = decimals.wider(common, dtype)
@@ -130,12 +159,17 @@ def _exact_common(request: Request, types: Sequence[pa.DataType]) -> pa.DataType
     return common
 
 
-def adapt(name: str, expr: Expr, declared: pa.DataType | None, mode: EvalMode, time_zone: str) -> Expr:
-    """Return a result as the type that a plan declares for it; raises SubstraitError unless it has the same values."""
+def cast_to_declared(
+    name: str, expr: Expr, declared: pa.DataType | None, mode: EvalMode, time_zone: str
+) -> Expr:
+    """Return a result as the type that a plan declares for it.
+
+    Raises SubstraitError unless every value of the result fits the declared type unchanged.
+    """
     if declared is None or expr.dtype == declared:
         return expr
     own = expr.dtype
-    if _is_wider(own, declared):
+    if _is_widening(own, declared):
         return Cast(expr, declared, mode, time_zone)
     if (
         pa.types.is_timestamp(own)
@@ -148,8 +182,8 @@ def adapt(name: str, expr: Expr, declared: pa.DataType | None, mode: EvalMode, t
     )
 
 
-def _is_wider(own: pa.DataType, other: pa.DataType) -> bool:
-    """Return whether a cast to the other type changes no value."""
+def _is_widening(own: pa.DataType, other: pa.DataType) -> bool:
+    """Return whether a cast of numbers from one type to the other changes no value."""
     if t.is_integral(own) and t.is_integral(other):
         return bool(own.bit_width < other.bit_width)
     if t.is_integral(own) and t.is_decimal(other):
@@ -160,5 +194,5 @@ def _is_wider(own: pa.DataType, other: pa.DataType) -> bool:
 
 
 def literal_value(expr: Expr) -> object:
-    """Return the value of a literal; None for NULL and other expressions."""
+    """Return the value of a literal; None for NULL and for expressions that are not literals."""
     return expr.value if isinstance(expr, Literal) else None

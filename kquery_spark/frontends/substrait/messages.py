@@ -1,4 +1,4 @@
-"""Loads the messages of the package ``substrait``, and parses plans strictly."""
+"""Loads the message classes of the package ``substrait``, and parses plans strictly: unknown fields are an error."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from kquery_spark.errors import SubstraitError
 #: A message of Substrait. The package's type information depends on its release, so messages have no static types here.
 Message = Any
 
-#: The fields with URNs of extensions, which are read although the package does not know them.
+#: The numbers of two fields of later versions: the URNs of a plan's extensions, and the reference of a declaration to one.
+#: They are read although the package does not know them.
 PLAN_URNS, DECLARATION_URN = 8, 4
 _DECLARATIONS = frozenset({"ExtensionFunction", "ExtensionType", "ExtensionTypeVariation"})
 
@@ -30,13 +31,14 @@ def proto() -> Any:
         ) from None
     if "extension_uris" not in substrait.proto.Plan.DESCRIPTOR.fields_by_name:
         raise SubstraitError(
-            "this release of the package substrait lacks fields of plans; pip install 'kquery-spark[substrait]'"
+            "this release of the package substrait lacks fields of plans; install the one that kquery-spark needs: "
+            "pip install 'kquery-spark[substrait]'"
         )
     return substrait.proto
 
 
 def parse_plan(data: bytes) -> Message:
-    """Parse the bytes of a plan. Raises SubstraitError for other bytes, and for fields that the package does not know."""
+    """Parse the bytes of a plan; raises SubstraitError for other bytes, and for fields that the package does not know."""
     plan = proto().Plan()
     try:
         plan.ParseFromString(data)
@@ -44,12 +46,12 @@ def parse_plan(data: bytes) -> Message:
         raise SubstraitError(
             "these bytes are not a Substrait plan, or the plan is nested more than 100 levels deep"
         ) from None
-    _check_known(plan)
+    _check_no_unknown_fields(plan)
     return plan
 
 
-def _check_known(message: Message) -> None:
-    """Raise SubstraitError for fields that the package does not know and for enhancements: both may change the meaning."""
+def _check_no_unknown_fields(message: Message) -> None:
+    """Raise SubstraitError for unknown fields and for enhancements: both may change what the plan means."""
     name = message.DESCRIPTOR.name
     for number, _ in unknown_fields(message):
         is_urn = (name == "Plan" and number == PLAN_URNS) or (
@@ -64,7 +66,7 @@ def _check_known(message: Message) -> None:
             f"the enhancement {message.enhancement.type_url or 'without a name'} is not supported"
         )
     for inner in submessages(message):
-        _check_known(inner)
+        _check_no_unknown_fields(inner)
 
 
 def unknown_fields(message: Message) -> list[tuple[int, Any]]:
@@ -74,20 +76,23 @@ def unknown_fields(message: Message) -> list[tuple[int, Any]]:
 
 
 def submessages(message: Message) -> Iterator[Message]:
-    """Yield the messages that are fields of a message."""
+    """Yield the messages in the fields of a message, except for Any messages and the entries of maps."""
     for field, value in message.ListFields():
         if field.message_type is None or field.message_type.full_name == "google.protobuf.Any":
             continue
         if field.message_type.GetOptions().map_entry:
             continue
         try:
-            yield from value
+            yield from value  # a repeated field
         except TypeError:
             yield value
 
 
 def kind_of(message: Message, oneof: str, what: str) -> str:
-    """Return the name of the field that is set; raises SubstraitError if none is. what: a name for the message."""
+    """Return the name of the field of a oneof that is set.
+
+    Raises SubstraitError if none is, which is also how the kinds of later versions look. what: a name for the message.
+    """
     kind = message.WhichOneof(oneof)
     if kind is None:
         raise SubstraitError(

@@ -1,4 +1,4 @@
-"""The columns that a plan says are never NULL, although the engine reads them as nullable from files, as Spark does."""
+"""Which columns a plan declares as not nullable. The engine itself reads all columns of files as nullable, as Spark does."""
 
 from __future__ import annotations
 
@@ -9,19 +9,23 @@ from kquery_spark.logical import Aggregate, Filter, Join, Limit, LogicalPlan, Pr
 
 
 class NullClaims:
-    """What the schemas of a plan's tables say about NULLs. It decides only whether plans are declined, never an answer."""
+    """The nullability of columns in the schemas that a plan has for its tables.
+
+    The claims may be wrong, so they only decide whether a plan is declined. No result depends on them.
+    """
 
     def __init__(self) -> None:
+        #: for each table and column: whether all reads of it say that it is never NULL
         self._claims: dict[tuple[str, str], bool] = {}
 
     def add(self, scan: Scan, schema: pa.Schema) -> None:
-        """Add the columns that a plan says a table has. A column is nullable if one of several reads of it says so."""
+        """Add the schema that a plan has for a table. A column is nullable if any read of it says so, in any case of letters."""
         for field in schema:
-            key = (scan.table, field.name)
+            key = (scan.table, field.name.lower())
             self._claims[key] = self._claims.get(key, True) and not field.nullable
 
     def is_never_null(self, plan: LogicalPlan, expr: Expr) -> bool:
-        """Return whether an expression over the rows of a plan is not NULL if the tables are as the plan says."""
+        """Return whether an expression over the rows of a plan is never NULL if the claims are true."""
         if not expr.nullable:
             return True
         if not isinstance(expr, Column):
@@ -29,7 +33,7 @@ class NullClaims:
         name = expr.name
         match plan:
             case Scan():
-                return self._claims.get((plan.table, name), False)
+                return self._claims.get((plan.table, name.lower()), False)
             case Projection():
                 return self.is_never_null(plan.child, plan.definitions[name])
             case Filter() | Sort() | Limit():

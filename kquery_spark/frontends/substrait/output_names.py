@@ -1,4 +1,4 @@
-"""Names of columns. Substrait refers to columns by position; hints of relations can name them."""
+"""Names for the columns of relations. Substrait refers to columns by position; only hints name them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kquery_spark.frontends.substrait.messages import Message
 
 
 def hinted_names(message: Message, count: int) -> list[str] | None:
-    """Return the names in the hint of a relation; None unless there is one different name for each column."""
+    """Return the names in the hint of a relation; None unless it has a distinct name for each column."""
     if not message.HasField("common") or not message.common.HasField("hint"):
         return None
     names = list(message.common.hint.output_names)
@@ -16,12 +16,12 @@ def hinted_names(message: Message, count: int) -> list[str] | None:
 
 
 def output_names(message: Message, stems: Sequence[str]) -> list[str]:
-    """Return unique names for the columns of a relation: those of its hint, or the ``stems``, numbered if they repeat."""
+    """Return unique names for the columns of a relation: those of its hint, or else those that ``unique_names`` makes."""
     return hinted_names(message, len(stems)) or unique_names(stems)
 
 
 def unique_names(stems: Sequence[str]) -> list[str]:
-    """Return the names, with a number at the end of those that are used before."""
+    """Return the names, with a number appended to repeated ones: ``a, a`` becomes ``a, a_2``."""
     counts: dict[str, int] = {}
     names: dict[str, None] = {}
     for stem in stems:

@@ -1,4 +1,4 @@
-"""Reads plans of Substrait: from the bytes of a plan to a logical plan, with Spark's answer."""
+"""Reads the bytes of a Substrait plan as a logical plan with Spark's semantics."""
 
 from __future__ import annotations
 
@@ -9,13 +9,21 @@ from kquery_spark.errors import PlanError, SubstraitError, Unsupported
 from kquery_spark.expr import Expr, Literal, Named
 from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
+from kquery_spark.frontends.substrait.aggregates import AggregateReader
+from kquery_spark.frontends.substrait.enums import (
+    ALL_ROWS,
+    INTERSECTION_PRIMARY,
+    JOIN_TYPES,
+    SET_OPERATIONS,
+    UNION_ALL,
+    UNION_DISTINCT,
+)
 from kquery_spark.frontends.substrait.expressions import ExpressionReader
 from kquery_spark.frontends.substrait.extensions import Extensions
-from kquery_spark.frontends.substrait.grouping import GroupingReader
 from kquery_spark.frontends.substrait.messages import Message, kind_of, parse_plan
 from kquery_spark.frontends.substrait.null_claims import NullClaims
 from kquery_spark.frontends.substrait.output_names import hinted_names, unique_names
-from kquery_spark.frontends.substrait.scope import Frame, Scope, Windows, columns_of_plan
+from kquery_spark.frontends.substrait.scope import OuterQuery, Scope, WindowCalls, columns_of_plan
 from kquery_spark.frontends.substrait.tables import TableReader
 from kquery_spark.frontends.substrait.types import TypeReader, depth_first_names
 from kquery_spark.frontends.substrait.windows import WindowReader
@@ -36,32 +44,18 @@ from kquery_spark.logical import (
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import fresh_name
-from kquery_spark.types.names import BOOL
+from kquery_spark.types.names import BOOL, is_integral
 
-_JOINS = {
-    1: ("inner", JoinKind.INNER, False),
-    2: ("outer", JoinKind.FULL, False),
-    3: ("left", JoinKind.LEFT, False),
-    4: ("right", JoinKind.RIGHT, False),
-    5: ("left semi", JoinKind.SEMI, False),
-    6: ("left anti", JoinKind.ANTI, False),
-    8: ("right semi", JoinKind.SEMI, True),
-    9: ("right anti", JoinKind.ANTI, True),
-}
-"""For each JoinType: its name, the kind of join, and whether the sides change places."""
-_SET_OPERATIONS = {1: (SetKind.EXCEPT, False), 7: (SetKind.EXCEPT, True), 4: (SetKind.INTERSECT, False)}
-_SET_OPERATIONS[8] = (SetKind.INTERSECT, True)
-_INTERSECTION_PRIMARY, _UNION_DISTINCT, _UNION_ALL = 3, 5, 6
 MAX_COLUMNS = 10_000
-"""Columns of a relation."""
-_ALL_ROWS = -1
+"""The maximum number of columns of a relation: a short plan could otherwise multiply its columns in each relation."""
 
 
 def read_plan(data: bytes, catalog: Catalog, facts: SessionFacts, reads_files: bool = True) -> Analyzed:
     """Return the resolved query of a plan.
 
-    data: the bytes of a Substrait ``Plan``. catalog: its tables. reads_files: whether it may read files by their paths.
-    Raises SubstraitError if the plan is malformed, or if the engine cannot do exactly what it says.
+    data: the bytes of a Substrait ``Plan``. catalog: the tables that the plan can refer to. reads_files: whether the plan
+    may read files by their paths. Raises SubstraitError if the plan is malformed, or if the engine cannot do exactly what
+    it says.
     """
     try:
         return PlanReader(parse_plan(data), catalog, facts, reads_files).query()
@@ -80,14 +74,14 @@ class PlanReader:
         self.names = UniqueNames()
         self.null_claims = NullClaims()
         self.expressions = ExpressionReader(self)
-        self.grouping = GroupingReader(self)
+        self.aggregates = AggregateReader(self)
         self.windows = WindowReader(self)
         self._tables = TableReader(self)
-        self._readers: dict[str, Callable[[Message, Frame | None], LogicalPlan]] = {
+        self._readers: dict[str, Callable[[Message, OuterQuery | None], LogicalPlan]] = {
             "read": self._tables.read,
             "filter": self._filter,
             "fetch": self._fetch,
-            "aggregate": self.grouping.read,
+            "aggregate": self.aggregates.read,
             "sort": self._sort,
             "join": self._join,
             "cross": self._cross,
@@ -96,10 +90,10 @@ class PlanReader:
         }
 
     def query(self) -> Analyzed:
-        """Return the query of the plan, which must have one relation."""
+        """Return the query of the plan; raises SubstraitError unless the plan has exactly one relation."""
         relations = self._plan.relations
         if len(relations) != 1:
-            raise SubstraitError(f"the plan has {len(relations)} relations; a query is one")
+            raise SubstraitError(f"the plan has {len(relations)} relations; it must have exactly one")
         message = relations[0]
         kind = kind_of(message, "rel_type", "a relation of the plan")
         if kind == "rel":
@@ -108,17 +102,18 @@ class PlanReader:
         plan = self.relation(message.root.input, None)
         return Analyzed(plan, _root_names(plan, message.root.names))
 
-    def relation(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        """Return the plan of a relation. frame: the subquery that it is in."""
+    def relation(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        """Return the plan of a relation. outer: the query around it if it is in a subquery."""
         kind = kind_of(message, "rel_type", "a relation")
         reader = self._readers.get(kind)
         if reader is None:
             raise SubstraitError(f"the relation {kind} is not supported")
         inner = getattr(message, kind)
         try:
-            plan = reader(inner, frame)
+            plan = reader(inner, outer)
+            # _project applies the emit mapping itself, because it names the columns that are emitted
             if kind != "project":
-                plan = _emitted(plan, inner)
+                plan = _apply_emit(plan, inner)
         except (SubstraitError, RecursionError):
             raise
         except (PlanError, Unsupported) as error:
@@ -127,45 +122,50 @@ class PlanReader:
             raise SubstraitError(f"the relation {kind} has more than {MAX_COLUMNS:,} columns")
         return plan
 
-    def _filter(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        child = self.relation(message.input, frame)
+    def _filter(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        child = self.relation(message.input, outer)
         return Filter(
-            child, self.expressions.condition(message.condition, Scope.of_plan(child, frame), "a filter")
+            child, self.expressions.condition(message.condition, Scope.of_plan(child, outer), "a filter")
         )
 
-    def _fetch(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        child = self.relation(message.input, frame)
+    def _fetch(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        child = self.relation(message.input, outer)
         offset, count = (self._row_count(message, f"{name}_mode", name) for name in ("offset", "count"))
         return Limit(child, count, offset or 0)
 
     def _row_count(self, message: Message, oneof: str, name: str) -> int | None:
-        """Return a number of rows, None for all or none; it is a number or a literal."""
+        """Return the offset or the count of a fetch relation; None if it is unset, NULL, or the count of all rows.
+
+        oneof: the oneof of two fields, a number and an expression; later versions of the specification have only the second.
+        """
         kind = message.WhichOneof(oneof)
         if kind is None:
             return None
         value: Any = getattr(message, kind)
         if kind.endswith("_expr"):
             expr = self.expressions.read(value, Scope(()))
-            if not isinstance(expr, Literal) or (expr.value is not None and type(expr.value) is not int):
+            is_number = isinstance(expr, Literal) and (expr.value is None or is_integral(expr.dtype))
+            if not isinstance(expr, Literal) or not is_number:
                 raise SubstraitError(f"the {name} of a fetch relation must be a literal number of rows")
             value = expr.value
-        if value is not None and value < 0 and not (name == "count" and value == _ALL_ROWS):
-            raise SubstraitError(f"the {name} of a fetch relation is {value}")
-        return None if value is None or value == _ALL_ROWS else int(value)
+        if value is not None and value < 0 and not (name == "count" and value == ALL_ROWS):
+            raise SubstraitError(f"the {name} of a fetch relation is {value}, which is negative")
+        return None if value is None or value == ALL_ROWS else int(value)
 
-    def _sort(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        child = self.relation(message.input, frame)
-        keys = self.expressions.sort_keys(message.sorts, Scope.of_plan(child, frame))
+    def _sort(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        child = self.relation(message.input, outer)
+        keys = self.expressions.sort_keys(message.sorts, Scope.of_plan(child, outer))
         if not keys:
-            raise SubstraitError("a sort relation without sort fields")
+            raise SubstraitError("a sort relation must have sort fields")
         return Sort(child, keys)
 
-    def _join(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        name, kind, swapped = _JOINS.get(message.type, ("", None, False))
+    def _join(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        name, kind, swapped = JOIN_TYPES.get(message.type, ("", None, False))
         if kind is None:
             raise SubstraitError(f"the join type {message.type} is not supported")
-        left, right = self._sides(message, frame)
-        scope = Scope((*columns_of_plan(left), *columns_of_plan(right)), frame)
+        left, right = self._sides(message, outer)
+        # The condition refers to the columns of left and then of right, also if the sides are swapped afterwards.
+        scope = Scope((*columns_of_plan(left), *columns_of_plan(right)), outer)
         condition = None
         if message.HasField("expression"):
             condition = self.expressions.condition(message.expression, scope, f"a {name} join")
@@ -175,37 +175,38 @@ class PlanReader:
             left, right = right, left
         keys, residual = split_condition(condition, left.schema.names, right.schema.names)
         if kind is JoinKind.ANTI and self.extensions.is_datafusion:
-            self._check_null_keys(left, right, keys)
+            self._check_keys_not_null(left, right, keys)
         plan: LogicalPlan = Join(left, right, kind, tuple(keys), conjunction(residual))
         if message.HasField("post_join_filter"):
             if kind.only_tests_right:
                 raise SubstraitError(f"a post_join_filter of a {name} join is not supported")
-            after = Scope.of_plan(plan, frame)
+            after = Scope.of_plan(plan, outer)
             plan = Filter(
                 plan, self.expressions.condition(message.post_join_filter, after, "a post_join_filter")
             )
         return plan
 
-    def _check_null_keys(self, left: LogicalPlan, right: LogicalPlan, keys: Sequence[JoinKey]) -> None:
-        """Raise SubstraitError if an anti join of DataFusion may stand for NOT IN with NULLs.
+    def _check_keys_not_null(self, left: LogicalPlan, right: LogicalPlan, keys: Sequence[JoinKey]) -> None:
+        """Raise SubstraitError if a key of an anti join that DataFusion wrote can be NULL.
 
-        DataFusion writes NOT IN and NOT EXISTS as the same join, but a NULL on either side of NOT IN excludes rows.
+        DataFusion writes NOT IN and NOT EXISTS as the same join. They differ if keys are NULL: NOT IN then excludes rows
+        that NOT EXISTS returns.
         """
         for key in keys:
             for side, expr in ((left, key.left), (right, key.right)):
                 if not key.null_safe and not self.null_claims.is_never_null(side, expr):
                     raise SubstraitError(
-                        f"an anti join of DataFusion by {expr}, which may be NULL, is not supported: it stands for "
-                        "NOT IN or for NOT EXISTS, whose rows are different"
+                        f"an anti join of DataFusion by {expr}, which may be NULL, is not supported: the plan does not "
+                        "say whether it is NOT IN or NOT EXISTS, whose results differ"
                     )
 
-    def _cross(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        left, right = self._sides(message, frame)
+    def _cross(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        left, right = self._sides(message, outer)
         return Join(left, right, JoinKind.INNER)
 
-    def _sides(self, message: Message, frame: Frame | None) -> tuple[LogicalPlan, LogicalPlan]:
-        """Return both inputs of a join; columns of the right side get new names if the left side has their names."""
-        left, right = self.relation(message.left, frame), self.relation(message.right, frame)
+    def _sides(self, message: Message, outer: OuterQuery | None) -> tuple[LogicalPlan, LogicalPlan]:
+        """Return both inputs of a join. Columns of the right side are renamed if the left side has their names."""
+        left, right = self.relation(message.left, outer), self.relation(message.right, outer)
         if not left.column_names & right.column_names:
             return left, right
         used_names = {*left.schema.names, *right.schema.names}
@@ -216,52 +217,60 @@ class PlanReader:
             exprs.append(Named(right.column(name), unique))
         return left, Projection(right, tuple(exprs))
 
-    def _project(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        child = self.relation(message.input, frame)
+    def _project(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        """Return a projection of the columns that the relation emits; by default, the input's columns and the expressions.
+
+        Window calls are computed by Window nodes below the projection. A projection that only adds window calls to the
+        input becomes a Window node alone, as in the plans of the SQL frontend; this is why the calls get their final names
+        from the hint if all columns are emitted.
+        """
+        child = self.relation(message.input, outer)
         columns = columns_of_plan(child)
         width = len(columns) + len(message.expressions)
-        mapping = _mapping(message, width)
+        mapping = _emit_mapping(message, width)
         hints = hinted_names(message, width if mapping is None else len(mapping))
         positions = range(width) if mapping is None else mapping
         name_of = {} if hints is None else dict(zip(positions, hints, strict=True))
-        windows = Windows(
-            {*child.schema.names, *(hints or ())} if mapping is not None else set(child.schema.names)
-        )
+        # With a mapping, the projection above gives the names in the hint, so columns of window calls need other names.
+        windows = WindowCalls({*child.schema.names, *((hints or ()) if mapping is not None else ())})
         exprs: list[Expr] = list(columns)
         for i, each in enumerate(message.expressions):
             name = name_of.get(len(columns) + i, "") if mapping is None else ""
-            exprs.append(self.expressions.read(each, Scope(columns, frame, windows, name)))
-        plan = windows.computed_over(child)
+            exprs.append(self.expressions.read(each, Scope(columns, outer, windows, name)))
+        plan = windows.add_to(child)
+        # The expressions are nothing but window calls, and the Window nodes have all columns in order.
         if mapping is None and windows.groups and exprs == list(columns_of_plan(plan)):
             return plan
         chosen = [exprs[i] for i in positions]
         stems = hints or unique_names([e.default_alias or f"expr_{i + 1}" for i, e in enumerate(chosen)])
         return Projection(plan, tuple(map(Named, chosen, stems)))
 
-    def _set(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        inputs = tuple(self.relation(each, frame) for each in message.inputs)
+    def _set(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        inputs = tuple(self.relation(each, outer) for each in message.inputs)
         if len(inputs) < 2:
-            raise SubstraitError("a set relation needs two inputs")
+            raise SubstraitError("a set relation needs at least two inputs")
         operation = message.op
-        if operation in (_UNION_ALL, _UNION_DISTINCT):
+        if operation in (UNION_ALL, UNION_DISTINCT):
             plan: LogicalPlan = Union(_checked_inputs(inputs))
-            return plan if operation == _UNION_ALL else _distinct(plan)
-        if operation == _INTERSECTION_PRIMARY and len(inputs) == 2:
-            kind, keeps_all = SetKind.INTERSECT, False
-        elif operation in _SET_OPERATIONS:
-            kind, keeps_all = _SET_OPERATIONS[operation]
+            return plan if operation == UNION_ALL else _distinct(plan)
+        # INTERSECTION_PRIMARY: rows of the first input that are in any other input. Of two inputs, this is INTERSECT.
+        if operation == INTERSECTION_PRIMARY and len(inputs) == 2:
+            kind, is_all = SetKind.INTERSECT, False
+        elif operation in SET_OPERATIONS:
+            kind, is_all = SET_OPERATIONS[operation]
         else:
             raise SubstraitError(f"the set operation {operation} of {len(inputs)} inputs is not supported")
         first, *others = _checked_inputs(inputs)
         for other in others:
-            first = SetOperation(first, other, kind, keeps_all)
+            first = SetOperation(first, other, kind, is_all)
         return first
 
 
 def _checked_inputs(inputs: tuple[LogicalPlan, ...]) -> tuple[LogicalPlan, ...]:
+    """Return the inputs of a set relation; raises SubstraitError unless their columns have the same types."""
     for each in inputs:
         if each.schema.types != inputs[0].schema.types:
-            raise SubstraitError("the inputs of a set relation have different columns")
+            raise SubstraitError("the inputs of a set relation have columns of different types")
     return inputs
 
 
@@ -269,8 +278,8 @@ def _distinct(plan: LogicalPlan) -> LogicalPlan:
     return Aggregate(plan, tuple(Named(c, c.name) for c in columns_of_plan(plan)), ())
 
 
-def _mapping(message: Message, width: int) -> Sequence[int] | None:
-    """Return the positions that a relation emits; None for all."""
+def _emit_mapping(message: Message, width: int) -> Sequence[int] | None:
+    """Return the positions of the columns that a relation emits; None for all. width: the number of its columns."""
     if not message.HasField("common") or message.common.WhichOneof("emit_kind") != "emit":
         return None
     mapping = list(message.common.emit.output_mapping)
@@ -282,9 +291,9 @@ def _mapping(message: Message, width: int) -> Sequence[int] | None:
     return mapping
 
 
-def _emitted(plan: LogicalPlan, message: Message) -> LogicalPlan:
-    """Return the columns that a relation emits, in its order."""
-    mapping = _mapping(message, len(plan.schema))
+def _apply_emit(plan: LogicalPlan, message: Message) -> LogicalPlan:
+    """Return the plan of a relation with only the columns that the relation emits, in the order of its emit mapping."""
+    mapping = _emit_mapping(message, len(plan.schema))
     if mapping is None:
         return plan
     names = [plan.schema.names[position] for position in mapping]
@@ -293,17 +302,21 @@ def _emitted(plan: LogicalPlan, message: Message) -> LogicalPlan:
 
 
 def _root_names(plan: LogicalPlan, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the columns of the result; those of nested fields come after the name of their column."""
-    given = list(names)
+    """Return the names of the result's columns from the names of a plan's root.
+
+    The root has names for nested fields, too, depth first after the name of their column. They must be those of the types:
+    columns can be renamed, fields within them cannot.
+    """
+    remaining = list(names)
     columns = []
     for field in plan.schema:
         inner = depth_first_names(field)
-        if len(given) < len(inner):
+        if len(remaining) < len(inner):
             raise SubstraitError("the plan has fewer names than columns")
-        if given[1 : len(inner)] != inner[1:]:
-            raise SubstraitError(f"the plan gives other names to the fields within column {given[0]}")
-        columns.append(given[0])
-        del given[: len(inner)]
-    if given:
+        if remaining[1 : len(inner)] != inner[1:]:
+            raise SubstraitError(f"the plan gives other names to the fields within column {remaining[0]}")
+        columns.append(remaining[0])
+        del remaining[: len(inner)]
+    if remaining:
         raise SubstraitError("the plan has more names than columns")
     return tuple(columns)

@@ -13,25 +13,33 @@ from kquery_spark.logical.subqueries import OuterColumn
 
 
 @dataclass
-class Frame:
-    """A subquery that is being read: the scope that it is in, and the values of that scope that its plan reads."""
+class OuterQuery:
+    """The query around a subquery that is being read.
+
+    scope: the columns that the subquery expression itself can refer to. values: the expressions over these columns that the
+    subquery's plan reads, each under a name that is unique in the whole plan.
+    """
 
     scope: Scope
     names: UniqueNames
-    outer: dict[Expr, Named] = field(default_factory=dict)
+    values: dict[Expr, Named] = field(default_factory=dict)
 
-    def read(self, value: Expr) -> OuterColumn:
-        """Return the column by which the subquery's plan reads a value of the outer query's row."""
-        named = self.outer.get(value)
+    def column(self, value: Expr) -> OuterColumn:
+        """Return the column under which the subquery's plan reads a value of the outer row; adds it to ``values``."""
+        named = self.values.get(value)
         if named is None:
             stem = value.name if isinstance(value, Column | OuterColumn) else "value"
-            named = self.outer[value] = Named(value, self.names.fresh(f"outer_{stem}"))
+            named = self.values[value] = Named(value, self.names.fresh(f"outer_{stem}"))
         return OuterColumn(named.name, value.dtype, value.nullable)
 
 
 @dataclass
-class Windows:
-    """The window calls in the expressions of one projection, by their PARTITION BY and ORDER BY."""
+class WindowCalls:
+    """The window calls in the expressions of one projection, grouped by their PARTITION BY and ORDER BY.
+
+    Substrait has window calls inside of expressions, the logical plan has Window nodes. So the reader replaces each call by
+    a column, and afterwards puts a Window node for each group below the projection.
+    """
 
     used_names: set[str]
     groups: dict[tuple[tuple[Expr, ...], tuple[SortKey, ...]], list[Named]] = field(default_factory=dict)
@@ -39,14 +47,14 @@ class Windows:
     def column(
         self, call: WindowCall, partition: tuple[Expr, ...], order: tuple[SortKey, ...], name: str
     ) -> Column:
-        """Return the column of a call, which ``computed_over`` adds to the plan."""
+        """Return the column for a call, which ``add_to`` computes."""
         named = Named(call, fresh_name(name or call.function, self.used_names))
         self.used_names.add(named.name)
         self.groups.setdefault((partition, order), []).append(named)
         return named.column
 
-    def computed_over(self, plan: LogicalPlan) -> LogicalPlan:
-        """Return the plan with the columns of all calls."""
+    def add_to(self, plan: LogicalPlan) -> LogicalPlan:
+        """Return the plan with one Window node for each group on top of it."""
         for (partition, order), calls in self.groups.items():
             plan = Window(plan, tuple(calls), partition, order)
         return plan
@@ -54,20 +62,21 @@ class Windows:
 
 @dataclass
 class Scope:
-    """The columns of a row, by position. frame: the subquery that the row is in. windows: where window calls are collected.
+    """The columns that an expression can refer to, by position.
 
-    name: the name that the plan suggests for the column of the expression that is being read.
+    outer: the query around the subquery that the expression is in; None outside of subqueries. windows: collects window
+    calls; None where they are not allowed. name: the name that the plan suggests for the column of the expression, or "".
     """
 
     columns: tuple[Column, ...]
-    frame: Frame | None = None
-    windows: Windows | None = None
+    outer: OuterQuery | None = None
+    windows: WindowCalls | None = None
     name: str = ""
 
     @classmethod
-    def of_plan(cls, plan: LogicalPlan, frame: Frame | None) -> Scope:
+    def of_plan(cls, plan: LogicalPlan, outer: OuterQuery | None) -> Scope:
         """Return the scope of expressions over the rows of a plan."""
-        return cls(columns_of_plan(plan), frame)
+        return cls(columns_of_plan(plan), outer)
 
     def column(self, index: int) -> Column:
         """Return a column; raises SubstraitError for a position that does not exist."""
@@ -75,13 +84,16 @@ class Scope:
             raise SubstraitError(f"a reference to field {index} of {len(self.columns)} fields")
         return self.columns[index]
 
-    def outer(self, steps: int, index: int) -> Expr:
-        """Return a column of the query that is ``steps`` subqueries further out; 0 is this one."""
+    def outer_column(self, steps: int, index: int) -> Expr:
+        """Return a column of the query that is ``steps`` subqueries further out; 0 is this query.
+
+        Every query in between passes the value on: each adds the column of the next outer query to its ``values``.
+        """
         if steps == 0:
             return self.column(index)
-        if self.frame is None:
+        if self.outer is None:
             raise SubstraitError("an outer reference that is not in a subquery")
-        return self.frame.read(self.frame.scope.outer(steps - 1, index))
+        return self.outer.column(self.outer.scope.outer_column(steps - 1, index))
 
 
 def columns_of_plan(plan: LogicalPlan) -> tuple[Column, ...]:

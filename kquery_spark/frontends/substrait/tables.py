@@ -15,7 +15,7 @@ from kquery_spark.expr.properties import is_constant
 from kquery_spark.frontends.sql.suggestions import did_you_mean
 from kquery_spark.frontends.substrait.literals import read_literal
 from kquery_spark.frontends.substrait.messages import Message, kind_of
-from kquery_spark.frontends.substrait.scope import Frame, Scope, columns_of_plan
+from kquery_spark.frontends.substrait.scope import OuterQuery, Scope, columns_of_plan
 from kquery_spark.frontends.substrait.types import is_same_type
 from kquery_spark.logical import Filter, Limit, LogicalPlan, Projection, Scan
 from kquery_spark.sources.file_format import PathsRead
@@ -27,34 +27,34 @@ if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.reader import PlanReader
 
 _MAX_ROWS = 100_000
-"""Rows that a plan may contain."""
+"""The maximum number of rows of a virtual table in a plan."""
 
 
 class TableReader:
-    """Reads ReadRel."""
+    """Reads ReadRel, the leaf of a plan."""
 
     def __init__(self, plan: PlanReader) -> None:
         self._plan = plan
 
-    def read(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        """Return the plan of a leaf: the rows that pass its filter, and of those the columns of its projection."""
+    def read(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        """Return the plan of a leaf: a scan, its filter, and its projection, in this order."""
         schema = self._plan.types.schema(message.base_schema)
         kind = kind_of(message, "read_type", "a read relation")
         match kind:
             case "named_table":
-                plan = self._with_columns(self._named(message.named_table.names), schema)
+                plan = self._with_schema(self._named_table(message.named_table.names), schema)
             case "local_files":
-                plan = self._with_columns(self._files(message.local_files.items), schema)
+                plan = self._with_schema(self._local_files(message.local_files.items), schema)
             case "virtual_table":
-                plan = self._rows(message.virtual_table, schema)
+                plan = self._virtual_table(message.virtual_table, schema)
             case _:
                 raise SubstraitError(f"reading of {kind} is not supported")
         if message.HasField("filter"):
-            scope = Scope.of_plan(plan, frame)
+            scope = Scope.of_plan(plan, outer)
             plan = Filter(plan, self._plan.expressions.condition(message.filter, scope, "a read relation"))
-        return _masked(plan, message) if message.HasField("projection") else plan
+        return _apply_mask(plan, message) if message.HasField("projection") else plan
 
-    def _named(self, names: Sequence[str]) -> LogicalPlan:
+    def _named_table(self, names: Sequence[str]) -> LogicalPlan:
         catalog = self._plan.catalog
         plan = catalog.table(tuple(names))
         if plan is None:
@@ -64,57 +64,61 @@ class TableReader:
             )
         return plan
 
-    def _with_columns(self, plan: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
-        """Return the columns of the schema that the plan says a table has; raises SubstraitError if they have other types.
+    def _with_schema(self, plan: LogicalPlan, schema: pa.Schema) -> LogicalPlan:
+        """Return the columns of a table that are in the plan's schema of it, in the order of that schema.
 
-        Whether a column can be NULL is a property of the table here, because Spark takes all columns of files as nullable.
+        Expressions refer to columns by their position in the plan's schema; the table may have more columns, or another
+        order. The table decides whether a column is nullable, because all columns of files are nullable in Spark. Raises
+        SubstraitError if a column is missing or has another type.
         """
         fold = self._plan.facts.fold
-        own = {fold(name): name for name in reversed(plan.schema.names)}
+        # reversed: the first one of several names that differ only in case
+        table_names = {fold(name): name for name in reversed(plan.schema.names)}
         table = plan.table if isinstance(plan, Scan) else "the table"
         if isinstance(plan, Scan):
             self._plan.null_claims.add(plan, schema)
         names = []
         for field in schema:
-            name = field.name if field.name in plan.column_names else own.get(fold(field.name))
+            name = field.name if field.name in plan.column_names else table_names.get(fold(field.name))
             if name is None:
                 raise SubstraitError(
                     f"{table} has no column {field.name}; it has {', '.join(plan.schema.names)}"
                 )
-            stored = plan.schema.field(name)
-            if not is_same_type(stored.type, field.type):
+            column = plan.schema.field(name)
+            if not is_same_type(column.type, field.type):
                 raise SubstraitError(
-                    f"column {name} of {table} is {spark_name(stored.type)}, but the plan says {spark_name(field.type)}"
+                    f"column {name} of {table} is {spark_name(column.type)}, but the plan says {spark_name(field.type)}"
                 )
             names.append(name)
         if len(set(names)) < len(names):
             raise SubstraitError(f"the plan reads a column of {table} twice")
         return _select(plan, names)
 
-    def _files(self, items: Sequence[Message]) -> LogicalPlan:
+    def _local_files(self, items: Sequence[Message]) -> LogicalPlan:
         if not self._plan.reads_files:
             raise SubstraitError(
-                "a plan that is sent to a service must not read files; register them as a table"
+                "a plan that is sent to a service must not read files; it can read the tables of the service"
             )
         if not items:
-            raise SubstraitError("local_files without a file")
+            raise SubstraitError("local_files must have files")
         paths = []
         for each in items:
-            if kind_of(each, "file_format", "a file without a format") != "parquet":
+            if kind_of(each, "file_format", "the format of a file") != "parquet":
                 raise SubstraitError(
                     f"files of the format {each.WhichOneof('file_format')} are not supported, only Parquet"
                 )
             if each.start or each.length:
-                raise SubstraitError("a part of a file is not supported; plans read whole files")
-            paths.append(_path_of(getattr(each, kind_of(each, "path_type", "a file without a path"))))
+                raise SubstraitError("a byte range of a file is not supported; plans must read whole files")
+            paths.append(_path_of(getattr(each, kind_of(each, "path_type", "the path of a file"))))
         facts = self._plan.facts
         source = format_named("parquet").open_paths(
             PathsRead(paths, None, facts.time_zone, facts.case_sensitive, {})
         )
         return Scan(", ".join(paths), source)
 
-    def _rows(self, message: Message, schema: pa.Schema) -> LogicalPlan:
+    def _virtual_table(self, message: Message, schema: pa.Schema) -> LogicalPlan:
         rows = [[read_literal(v, self._plan.types) for v in row.fields] for row in message.values]
+        # the newer form of a row, whose values can be expressions
         rows += [[self._constant(v) for v in row.fields] for row in message.expressions]
         if len(rows) > _MAX_ROWS:
             raise SubstraitError(
@@ -138,6 +142,7 @@ class TableReader:
         return Scan("values", local_source(table))
 
     def _constant(self, message: Message) -> Literal:
+        """Return the value of an expression; raises SubstraitError unless it is constant."""
         expr = self._plan.expressions.read(message, Scope(()))
         if not is_constant(expr):
             raise SubstraitError("the values of a virtual table must be constants")
@@ -162,6 +167,7 @@ def _check_row(row: Sequence[Literal], schema: pa.Schema) -> None:
 
 
 def _path_of(uri: str) -> str:
+    """Return the path of a ``file:`` URI; other strings unchanged."""
     parts = urlsplit(uri)
     if parts.scheme == "file":
         return unquote(parts.path)
@@ -169,13 +175,14 @@ def _path_of(uri: str) -> str:
 
 
 def _select(plan: LogicalPlan, names: Sequence[str]) -> LogicalPlan:
-    """Return the columns of these names."""
+    """Return the plan with only these columns."""
     if plan.schema.names == list(names):
         return plan
     return Projection(plan, tuple(Named(plan.column(n), n) for n in names))
 
 
-def _masked(plan: LogicalPlan, message: Message) -> LogicalPlan:
+def _apply_mask(plan: LogicalPlan, message: Message) -> LogicalPlan:
+    """Return the plan with only the columns that the projection of a read relation, a mask expression, selects."""
     columns = columns_of_plan(plan)
     names: list[str] = []
     for item in message.projection.select.struct_items:

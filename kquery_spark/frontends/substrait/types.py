@@ -29,15 +29,18 @@ _SIMPLE = {
 _SIMPLE_NAMES = {dtype: name for name, dtype in _SIMPLE.items() if name not in ("varchar", "timestamp")}
 
 MICROSECONDS = 6
-"""The number of decimals of a second in Spark's timestamps and intervals."""
-#: Variations that DataFusion uses without declaring them: large offsets and views, which are layouts of the same values.
+"""The precision of Spark's timestamps and intervals: digits after the decimal point of a second."""
+#: Type variations that DataFusion uses without declaring them, by type: Arrow's large and view layouts of the same values.
 _LAYOUTS = {"string": (1, 2), "binary": (1, 2), "list": (1,)}
 _NULLABLE, _REQUIRED = 1, 2
 
 
 @dataclass(frozen=True)
 class TypeReader:
-    """Reads types. time_zone: of ``timestamp_tz``. declared: the anchors of type variations that the plan declares."""
+    """Reads types.
+
+    time_zone: the session's, which timestamps with a time zone get. declared: the anchors of the plan's type variations.
+    """
 
     time_zone: str
     declared: frozenset[int] = frozenset()
@@ -64,7 +67,11 @@ class TypeReader:
         return fields
 
     def read(self, message: Message, names: Iterator[str] | None = None) -> tuple[pa.DataType, bool]:
-        """Return a type and whether it is nullable. names: those of the fields of structs within it."""
+        """Return a type and whether it is nullable.
+
+        names: yields the names of the fields of structs within the type, which are not in the type itself; None to number
+        the fields (``col1``, ``col2``), as in casts and literals.
+        """
         kind = kind_of(message, "kind", "a type")
         inner = getattr(message, kind)
         variation = getattr(inner, "type_variation_reference", 0)
@@ -108,28 +115,30 @@ class TypeReader:
 def decimal_type(precision: int, scale: int) -> pa.DataType:
     """Return a decimal type; raises SubstraitError for a precision or scale that is out of range."""
     if not 1 <= precision <= 38 or not 0 <= scale <= precision:
-        raise SubstraitError(f"decimal({precision},{scale}) is not a type: it has 1 to 38 digits")
+        raise SubstraitError(
+            f"decimal({precision},{scale}) is not a type: the precision must be 1 to 38, and the scale 0 to the precision"
+        )
     return t.decimal(precision, scale)
 
 
 def check_precision(kind: str, precision: int) -> None:
-    """Raise SubstraitError unless values of this precision are Spark's, which have microseconds."""
+    """Raise SubstraitError unless a time type has the precision of microseconds, the only one of Spark."""
     if precision != MICROSECONDS:
         raise SubstraitError(
-            f"the type {kind} of precision {precision} is not supported; Spark has microseconds, 6"
+            f"the type {kind} of precision {precision} is not supported; it must be 6, microseconds, as in Spark"
         )
 
 
 def is_same_type(left: pa.DataType, right: pa.DataType) -> bool:
-    """Return whether types have the same values. Nullability within them and names of fields do not matter."""
+    """Return whether two types have the same values; nullability, names of fields, and the time zone do not matter."""
     if left == right:
         return True
     if pa.types.is_timestamp(left) and pa.types.is_timestamp(right):
         return (left.unit, left.tz is None) == (right.unit, right.tz is None)
     if left.id != right.id or not t.is_nested(left):
         return False
-    inner, other = t.parts_of(left), t.parts_of(right)
-    return len(inner) == len(other) and all(map(is_same_type, inner, other))
+    left_parts, right_parts = t.parts_of(left), t.parts_of(right)
+    return len(left_parts) == len(right_parts) and all(map(is_same_type, left_parts, right_parts))
 
 
 def write_type(dtype: pa.DataType, nullable: bool) -> Message:
@@ -163,7 +172,7 @@ def write_type(dtype: pa.DataType, nullable: bool) -> Message:
 
 
 def write_schema(schema: pa.Schema) -> Message:
-    """Return the NamedStruct of columns."""
+    """Return the NamedStruct message of a schema."""
     message = proto().NamedStruct()
     message.struct.nullability = _REQUIRED
     for field in schema:

@@ -1,4 +1,4 @@
-"""Writes calls of aggregate functions and window functions."""
+"""Writes the calls of aggregate functions and window functions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,14 @@ from typing import TYPE_CHECKING
 from kquery_spark.errors import PlanError, SubstraitError
 from kquery_spark.expr import AggregateCall, Expr, Frame, FrameUnit, Literal, WindowCall
 from kquery_spark.frontends.substrait.aggregate_functions import WRITTEN_AGGREGATES, AggregateMapping
-from kquery_spark.frontends.substrait.grouping import without_condition
-from kquery_spark.frontends.substrait.mapping import Request
+from kquery_spark.frontends.substrait.aggregates import without_condition
+from kquery_spark.frontends.substrait.enums import (
+    FRAME_UNITS,
+    INVOCATION_ALL,
+    INVOCATION_DISTINCT,
+    PHASE_INITIAL_TO_RESULT,
+)
+from kquery_spark.frontends.substrait.mapping import CallRequest
 from kquery_spark.frontends.substrait.messages import Message, proto
 from kquery_spark.frontends.substrait.write_expressions import cast_to
 from kquery_spark.frontends.substrait.write_scope import WriteScope
@@ -19,67 +25,66 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.writer import PlanWriter
 
-_ALL, _DISTINCT = 1, 2
-_WHOLE = 3
-_UNITS = {FrameUnit.ROWS: 1, FrameUnit.RANGE: 2}
+_UNITS = {unit: number for number, unit in FRAME_UNITS.items()}
 
 
 class CallWriter:
-    """Writes the calls of Aggregate and Window nodes of one plan."""
+    """Writes the calls in the Aggregate and Window nodes of one plan."""
 
     def __init__(self, plan: PlanWriter) -> None:
         self._plan = plan
 
     def measure(self, call: Expr, scope: WriteScope) -> Message:
-        """Return the message of an aggregate call."""
+        """Return the measure of an aggregate call."""
         if not isinstance(call, AggregateCall):
             raise SubstraitError(f"{call} is not an aggregate function")
         args = call.args
         if call.condition is not None:
             args = tuple(without_condition(a, call.condition) for a in args)
-        entry = self._entry(call, args)
+        entry = self._checked_mapping(call, args)
         message = proto().AggregateRel.Measure()
-        self._fill(message.measure, call, entry, args, scope)
-        message.measure.invocation = _DISTINCT if call.distinct else _ALL
+        self._write_call(message.measure, call, entry, args, scope)
+        message.measure.invocation = INVOCATION_DISTINCT if call.distinct else INVOCATION_ALL
         if call.condition is not None:
             message.filter.CopyFrom(self._plan.expressions.write(call.condition, scope))
         return message
 
     def window(self, call: Expr, node: Window, scope: WriteScope) -> Message:
-        """Return the expression of a call over the window of a node."""
+        """Return the expression of a window call. node: the Window node that has its keys."""
         if not isinstance(call, WindowCall):
             raise SubstraitError(f"{call} is not a window function")
         if call.ignore_nulls:
             raise SubstraitError(f"{call.function} with IGNORE NULLS cannot be written as Substrait")
         if call.entry is not None and call.entry.is_frame_end and len(call.args) > 1:
             raise SubstraitError(f"{call.function} with FILTER over a window cannot be written as Substrait")
-        entry = self._entry(call, call.args)
+        entry = self._checked_mapping(call, call.args)
         expressions = self._plan.expressions
         message = proto().Expression()
         function = message.window_function
-        self._fill(function, call, entry, call.args, scope)
-        function.invocation = _ALL
+        self._write_call(function, call, entry, call.args, scope)
+        function.invocation = INVOCATION_ALL
         function.partitions.extend(expressions.write(p, scope) for p in node.partition)
         function.sorts.extend(expressions.sort_fields(node.order, scope))
         _write_frame(function, call.frame)
         return message if entry.result is None else cast_to(message, call.type, call.nullable)
 
-    def _entry(self, call: AggregateCall | WindowCall, args: tuple[Expr, ...]) -> AggregateMapping:
+    def _checked_mapping(self, call: AggregateCall | WindowCall, args: tuple[Expr, ...]) -> AggregateMapping:
+        """Return the mapping of a call; raises SubstraitError if Substrait's function has other results than the call."""
         entry = WRITTEN_AGGREGATES.get(call.function)
         facts = self._plan.facts
         if entry is None:
             raise SubstraitError(
                 f"function {call.function} cannot be written as Substrait, which has no function with the same results"
             )
-        if call.mode is not facts.mode and entry.over_groups:
+        if call.mode is not facts.mode and entry.is_aggregate:
             raise SubstraitError(
                 f"function {call.function} in {call.mode} mode cannot be written as Substrait"
             )
-        if entry.over_groups and args:
-            preferences = {name: (value,) for name, value in entry.fixed.items()}
+        if entry.is_aggregate and args:
+            preferences = {name: (value,) for name, value in entry.required_options.items()}
             try:
-                entry.accepts(
-                    Request(entry.name, args, call.mode, facts.time_zone, (), preferences, call.type)
+                entry.check_call(
+                    CallRequest(entry.name, args, call.mode, facts.time_zone, (), preferences, call.type)
                 )
             except PlanError as error:
                 raise SubstraitError(f"{error}, so it cannot be written as Substrait") from None
@@ -87,7 +92,7 @@ class CallWriter:
             raise SubstraitError("count of several columns cannot be written as Substrait")
         return entry
 
-    def _fill(
+    def _write_call(
         self,
         message: Message,
         call: AggregateCall | WindowCall,
@@ -95,7 +100,8 @@ class CallWriter:
         args: tuple[Expr, ...],
         scope: WriteScope,
     ) -> None:
-        options = dict(entry.fixed)
+        """Fill in what aggregate calls and window calls have in common. message: AggregateFunction or WindowFunction."""
+        options = dict(entry.required_options)
         if entry.function == "sum" and args[0].dtype == t.LONG:
             options["overflow"] = "ERROR" if call.mode is EvalMode.ANSI else "SILENT"
         written = [self._plan.expressions.write(a, scope) for a in args]
@@ -104,7 +110,7 @@ class CallWriter:
         self._plan.expressions.function_call(
             message, entry.name, entry.extensions, written, types, result, options
         )
-        message.phase = _WHOLE
+        message.phase = PHASE_INITIAL_TO_RESULT
 
 
 def _write_frame(message: Message, frame: Frame) -> None:

@@ -1,4 +1,4 @@
-"""Writes expressions as messages of Substrait."""
+"""Writes expressions as Substrait messages."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from kquery_spark.errors import KQueryError, SubstraitError
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, SortKey
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant
-from kquery_spark.frontends.substrait.functions import COMPONENT_OF, SCALARS, WRITTEN_SCALARS
+from kquery_spark.frontends.substrait.enums import (
+    CAST_RETURN_NULL,
+    CAST_THROW_EXCEPTION,
+    PREDICATE_EXISTS,
+    SORT_DIRECTIONS,
+)
+from kquery_spark.frontends.substrait.functions import SCALARS, WRITTEN_SCALARS
 from kquery_spark.frontends.substrait.literals import write_literal
-from kquery_spark.frontends.substrait.mapping import Request, ScalarMapping
+from kquery_spark.frontends.substrait.mapping import CallRequest, ScalarMapping
 from kquery_spark.frontends.substrait.messages import Message, proto
+from kquery_spark.frontends.substrait.scalar_builders import COMPONENT_OF
 from kquery_spark.frontends.substrait.types import write_type
 from kquery_spark.frontends.substrait.write_scope import OuterRow, WriteScope
 from kquery_spark.functions import casts
@@ -27,24 +34,27 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.writer import PlanWriter
 
-_DIRECTIONS = {(True, True): 1, (True, False): 2, (False, True): 3, (False, False): 4}
-_RETURN_NULL, _THROW = 1, 2
-_EXISTS = 1
-#: Left-deep chains of this number of terms are what readers make of one call with many arguments.
-_MAX_CHAINED_TERMS = 16
+_DIRECTIONS = {order: number for number, order in SORT_DIRECTIONS.items()}
+#: The maximum number of arguments of one AND or OR. The reader builds a left-deep chain of that many terms, so a plan is
+#: equal to the original after it was written and read. More terms would become a balanced tree (see ``properties.chain``).
+_MAX_CONNECTIVE_ARGS = 15
 _INTEGER_ARITHMETIC = ("add", "subtract", "multiply", "negative", "abs")
 
 Options = Mapping[str, str]
 
 
 class ExpressionWriter:
-    """Writes expressions of one plan."""
+    """Writes the expressions of one plan."""
 
     def __init__(self, plan: PlanWriter) -> None:
         self._plan = plan
 
     def write(self, expr: Expr, scope: WriteScope, steps: int = 0) -> Message:
-        """Return the message of an expression. steps: the number of subqueries between it and the scope of its columns."""
+        """Return the message of an expression.
+
+        scope: the columns that it refers to. steps: the number of subqueries between these columns and the place where the
+        message goes, as an OuterColumn is written as the expression it stands for, with references that are ``steps`` out.
+        """
         match expr:
             case Literal():
                 return proto().Expression(literal=write_literal(expr))
@@ -88,7 +98,7 @@ class ExpressionWriter:
         result: tuple[pa.DataType, bool],
         options: Options | None = None,
     ) -> None:
-        """Fill in a call of any kind of function. types: of the arguments. result: the type and whether it can be NULL."""
+        """Fill in a call of any kind of function. types: of the arguments. result: the type, and whether it is nullable."""
         message.function_reference = self._plan.functions.anchor(name, extensions, types)
         message.output_type.CopyFrom(write_type(*result))
         for arg in args:
@@ -97,13 +107,14 @@ class ExpressionWriter:
             message.options.add(name=option, preference=[value])
 
     def _call(self, call: Call, scope: WriteScope, steps: int) -> Message:
+        """Write a call, or its value if Substrait lacks the function and the call is constant."""
         if call.function == "get_struct_field":
             return self._field(call, scope, steps)
         if call.logic in (Logic.AND, Logic.OR):
             return self._connective(call, scope, steps)
         if call.function in COMPONENT_OF:
             return self._extract(call, scope, steps)
-        entry = _entry_for(call)
+        entry = _mapping_for(call)
         if entry is not None:
             options = self._options(call, entry)
             if entry.function == "length":
@@ -111,13 +122,13 @@ class ExpressionWriter:
             if self._reads_back(call, entry, options):
                 return self._scalar(call, entry, scope, steps, options)
         if is_constant(call):
-            return proto().Expression(literal=write_literal(_value(call)))
+            return proto().Expression(literal=write_literal(_folded_literal(call)))
         raise SubstraitError(
             f"function {call.function} cannot be written as Substrait, which has no function with the same results: {call}"
         )
 
     def _options(self, call: Call, entry: ScalarMapping) -> Options:
-        """Return the options that say what Spark does where engines disagree."""
+        """Return the options that state Spark's behavior where engines disagree."""
         ansi = call.mode is EvalMode.ANSI
         types = [a.dtype for a in call.args]
         if entry.function == "concat":
@@ -132,23 +143,27 @@ class ExpressionWriter:
         return options
 
     def _reads_back(self, call: Call, entry: ScalarMapping, options: Options) -> bool:
-        """Return whether the reader makes the same call of it."""
+        """Return whether the reader would build the same call from the message of a call.
+
+        This is how the writer shares the checks of the reader: a call that the reader would decline is not written.
+        """
         facts = self._plan.facts
         preferences = {name: (value,) for name, value in options.items()}
-        request = Request(
+        request = CallRequest(
             entry.name, call.args, facts.mode, facts.time_zone, preferences=preferences, declared=call.type
         )
         low, high = entry.arity
         if not low <= len(call.args) <= (len(call.args) if high is None else high):
             return False
         try:
-            read = entry.build(request)
+            built = entry.build(request)
         except KQueryError:
             return False
-        if not isinstance(read, Call):
+        if not isinstance(built, Call):
             return False
-        same_mode = call.mode if not call.entry.raises else read.mode
-        return replace(read, tz=call.tz, mode=same_mode) == call
+        # The mode matters only for functions that can raise errors.
+        mode = built.mode if call.entry.raises else call.mode
+        return replace(built, tz=call.tz, mode=mode) == call
 
     def _scalar(
         self, call: Call, entry: ScalarMapping, scope: WriteScope, steps: int, options: Options
@@ -163,10 +178,13 @@ class ExpressionWriter:
         return message
 
     def _connective(self, call: Call, scope: WriteScope, steps: int) -> Message:
-        """Write a left-deep chain of AND or OR as one call, so that long conditions are not nested deeply."""
+        """Write a left-deep chain of AND or OR as one call with many arguments, to limit the nesting of messages.
+
+        Parsers of protobuf accept only 100 levels.
+        """
         terms: list[Expr] = []
         left: Expr = call
-        while isinstance(left, Call) and left.logic is call.logic and len(terms) < _MAX_CHAINED_TERMS - 2:
+        while isinstance(left, Call) and left.logic is call.logic and len(terms) < _MAX_CONNECTIVE_ARGS - 1:
             terms.insert(0, left.args[1])
             left = left.args[0]
         terms.insert(0, left)
@@ -183,6 +201,7 @@ class ExpressionWriter:
         return message
 
     def _char_length(self, call: Call, entry: ScalarMapping, scope: WriteScope, steps: int) -> Message:
+        """Write the length of a string, which is an i64 in Substrait and an int in Spark."""
         if call.args[0].dtype != t.STRING:
             raise SubstraitError(
                 f"the length of {t.spark_name(call.args[0].dtype)} cannot be written as Substrait"
@@ -194,18 +213,18 @@ class ExpressionWriter:
         return cast_to(message, call.type, call.nullable)
 
     def _extract(self, call: Call, scope: WriteScope, steps: int) -> Message:
-        """Write a field of a date or timestamp, which is a bigint in Substrait."""
+        """Write a component of a date or timestamp, which is an i64 in Substrait and an int in Spark."""
         (value,) = call.args
         if value.dtype != t.DATE and value.dtype != t.TIMESTAMP_NTZ:
             raise SubstraitError(
                 f"{call.function} of {t.spark_name(value.dtype)} cannot be written as Substrait"
             )
-        component, indexed = COMPONENT_OF[call.function]
+        component, has_indexing = COMPONENT_OF[call.function]
         entry = SCALARS["extract"]
         message = proto().Expression()
         function = message.scalar_function
         function.arguments.add().enum = component
-        if indexed:
+        if has_indexing:
             function.arguments.add().enum = "ONE"
         args = [self.write(value, scope, steps)]
         self.function_call(
@@ -236,19 +255,22 @@ class ExpressionWriter:
         return message
 
     def _cast(self, expr: Cast, scope: WriteScope, steps: int) -> Message:
+        """Write a cast; raises SubstraitError if its result depends on a mode or time zone that the plan would not have."""
         source = expr.child.dtype
         facts = self._plan.facts
-        depends_on_zone = t.is_timestamp(source) != t.is_timestamp(expr.to)
-        if depends_on_zone and expr.tz != facts.time_zone:
-            raise SubstraitError(f"{expr} in the time zone {expr.tz} cannot be written as Substrait")
-        is_exact = not casts.can_raise(source, expr.to, EvalMode.ANSI)
-        if expr.mode is EvalMode.LEGACY and not is_exact:
+        depends_on_time_zone = t.is_timestamp(source) != t.is_timestamp(expr.to)
+        if depends_on_time_zone and expr.tz != facts.time_zone:
+            raise SubstraitError(
+                f"{expr} in the time zone {expr.tz} cannot be written as Substrait; the session's is {facts.time_zone}"
+            )
+        never_fails = not casts.can_raise(source, expr.to, EvalMode.ANSI)
+        if expr.mode is EvalMode.LEGACY and not never_fails:
             raise SubstraitError(
                 f"{expr} outside of ANSI mode cannot be written as Substrait, whose casts raise an error or return NULL"
             )
         message = cast_to(self.write(expr.child, scope, steps), expr.to, expr.nullable)
         if expr.mode is EvalMode.TRY:
-            message.cast.failure_behavior = _RETURN_NULL
+            message.cast.failure_behavior = CAST_RETURN_NULL
         return message
 
     def _case(self, expr: Case, scope: WriteScope, steps: int) -> Message:
@@ -269,7 +291,7 @@ class ExpressionWriter:
             case ScalarSubquery():
                 subquery.scalar.input.CopyFrom(plan)
             case Exists():
-                subquery.set_predicate.predicate_op = _EXISTS
+                subquery.set_predicate.predicate_op = PREDICATE_EXISTS
                 subquery.set_predicate.tuples.CopyFrom(plan)
             case InSubquery():
                 subquery.in_predicate.haystack.CopyFrom(plan)
@@ -280,14 +302,15 @@ class ExpressionWriter:
         return message
 
 
-def _entry_for(call: Call) -> ScalarMapping | None:
-    """Return the function that a call is written as; None if there is none."""
+def _mapping_for(call: Call) -> ScalarMapping | None:
+    """Return the mapping that a call is written with; None if Substrait has no such function."""
     if call.function == "div" and call.args[0].dtype == t.LONG:
         return WRITTEN_SCALARS["divide"]
     return WRITTEN_SCALARS.get(call.function)
 
 
-def _value(call: Call) -> Literal:
+def _folded_literal(call: Call) -> Literal:
+    """Return the value of a constant call."""
     try:
         literal = evaluate_constant(call)
     except KQueryError as error:
@@ -310,9 +333,9 @@ def _reference(position: int, steps: int) -> Message:
 
 
 def cast_to(inner: Message, dtype: pa.DataType, nullable: bool) -> Message:
-    """Return a cast of a message, in which a value that does not fit is an error."""
+    """Return a cast of an expression's message. A value that does not fit is an error."""
     message = proto().Expression()
     message.cast.input.CopyFrom(inner)
     message.cast.type.CopyFrom(write_type(dtype, nullable))
-    message.cast.failure_behavior = _THROW
+    message.cast.failure_behavior = CAST_THROW_EXCEPTION
     return message

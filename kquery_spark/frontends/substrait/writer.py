@@ -1,4 +1,4 @@
-"""Writes logical plans as plans of Substrait."""
+"""Writes logical plans as Substrait plans."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from kquery_spark.expr import Call, Expr, Literal
 from kquery_spark.expr.constants import vector_literal
 from kquery_spark.expr.properties import conjunction, is_deterministic
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
+from kquery_spark.frontends.substrait.enums import ALL_ROWS, JOIN_TYPES, SET_OPERATIONS, UNION_ALL
 from kquery_spark.frontends.substrait.literals import write_literal
 from kquery_spark.frontends.substrait.messages import Message, proto
 from kquery_spark.frontends.substrait.types import depth_first_names, write_schema
@@ -28,7 +29,6 @@ from kquery_spark.logical import (
     LogicalPlan,
     Projection,
     Scan,
-    SetKind,
     SetOperation,
     Sort,
     Union,
@@ -40,46 +40,32 @@ from kquery_spark.sources.parquet.calendar import CORRECTED_ALL
 from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.types.vector import Vector
 
-#: The version of Substrait's specification that written plans follow.
+#: The version 0.74 of Substrait's specification, which written plans follow.
 _MINOR_VERSION = 74
-_JOIN_TYPES = {
-    JoinKind.INNER: 1,
-    JoinKind.FULL: 2,
-    JoinKind.LEFT: 3,
-    JoinKind.RIGHT: 4,
-    JoinKind.SEMI: 5,
-    JoinKind.ANTI: 6,
-}
-_SET_OPERATIONS = {
-    (SetKind.EXCEPT, False): 1,
-    (SetKind.EXCEPT, True): 7,
-    (SetKind.INTERSECT, False): 4,
-    (SetKind.INTERSECT, True): 8,
-}
-_UNION_ALL = 6
-_ALL_ROWS = -1
+_JOIN_TYPES = {kind: number for number, (_, kind, is_swapped) in JOIN_TYPES.items() if not is_swapped}
+_SET_OPERATIONS = {operation: number for number, operation in SET_OPERATIONS.items()}
 _MAX_ROWS = 10_000
-"""Rows of a table without a name that a plan may contain."""
+"""The maximum number of rows of a table in memory that is written into a plan, because it has no registered name."""
 
 
 def write_plan(query: Analyzed, catalog: Catalog, facts: SessionFacts) -> bytes:
     """Return a query as the bytes of a Substrait ``Plan``.
 
-    catalog: the tables that the plan refers to by name. Raises SubstraitError if Substrait cannot express the query
-    so that its answer is the same.
+    catalog: the tables that the plan refers to by name. Raises SubstraitError if Substrait cannot express the query with
+    exactly the same result.
     """
     writer = PlanWriter(catalog, facts)
     try:
-        root = writer.relation(query.plan, None)
+        input_relation = writer.relation(query.plan, None)
     except RecursionError:
         raise SubstraitError("the query is nested too deeply") from None
     plan = proto().Plan()
     plan.version.minor_number, plan.version.producer = _MINOR_VERSION, "kquery_spark"
     writer.functions.declare(plan)
-    relation = plan.relations.add().root
-    relation.input.CopyFrom(root)
+    root = plan.relations.add().root
+    root.input.CopyFrom(input_relation)
     for name, field in zip(query.names, query.plan.schema, strict=True):
-        relation.names.extend(depth_first_names(field.with_name(name)))
+        root.names.extend(depth_first_names(field.with_name(name)))
     data: bytes = plan.SerializeToString(deterministic=True)
     return data
 
@@ -108,7 +94,7 @@ class PlanWriter:
         }
 
     def relation(self, plan: LogicalPlan, outer: OuterRow | None) -> Message:
-        """Return the relation of a plan. outer: the row of the query that the plan is a subquery of."""
+        """Return the message of a plan. outer: the row of the query around it if the plan is in a subquery."""
         write = self._writers.get(type(plan))
         if write is None:
             raise SubstraitError(f"Substrait has no relation for {plan.label()}")
@@ -118,12 +104,13 @@ class PlanWriter:
     def _scan(self, plan: Scan, outer: OuterRow | None) -> Message:
         message = proto().Rel()
         read = message.read
+        # A table is written by name if it is still registered under this name, otherwise with its rows or files.
         if plan.projection == () and isinstance(plan.source, MemorySource) and not plan.filters:
             _write_no_columns(read, plan.source)
             return message
         read.base_schema.CopyFrom(write_schema(plan.source.schema))
-        named = self._catalog.table((plan.table,))
-        if isinstance(named, Scan) and named.source == plan.source:
+        registered = self._catalog.table((plan.table,))
+        if isinstance(registered, Scan) and registered.source == plan.source:
             read.named_table.names.append(plan.table)
         elif isinstance(plan.source, MemorySource):
             _write_rows(read, plan.source)
@@ -139,7 +126,7 @@ class PlanWriter:
             read.filter.CopyFrom(self.expressions.write(condition, scope))
         if plan.projection is not None:
             if not plan.projection:
-                raise SubstraitError(f"a read of no column of {plan.table} cannot be written as Substrait")
+                raise SubstraitError(f"a scan of {plan.table} without columns cannot be written as Substrait")
             for name in plan.projection:
                 read.projection.select.struct_items.add(field=scope.positions[name])
         return message
@@ -157,6 +144,7 @@ class PlanWriter:
     def _project(
         self, child: LogicalPlan, exprs: Sequence[Expr], names: Sequence[str], outer: OuterRow | None
     ) -> Message:
+        """Write a projection. Substrait's has the columns of its input, too, so the emit mapping selects the expressions."""
         message = proto().Rel()
         project = message.project
         project.input.CopyFrom(self.relation(child, outer))
@@ -164,16 +152,16 @@ class PlanWriter:
         for i, expr in enumerate(exprs):
             project.expressions.append(self.expressions.write(expr, scope))
             project.common.emit.output_mapping.append(width + i)
-        project.common.emit.SetInParent()
+        project.common.emit.SetInParent()  # without expressions, no column is emitted
         project.common.hint.output_names.extend(names)
         return message
 
     def _limit(self, plan: Limit, outer: OuterRow | None) -> Message:
         message = proto().Rel()
         message.fetch.input.CopyFrom(self.relation(plan.child, outer))
-        # The fields of earlier versions, which all readers know: Acero ignores the expressions that replaced them.
+        # These fields are deprecated, but all readers know them. Acero ignores the expressions that replaced them.
         message.fetch.offset = plan.offset
-        message.fetch.count = _ALL_ROWS if plan.count is None else plan.count
+        message.fetch.count = ALL_ROWS if plan.count is None else plan.count
         return message
 
     def _sort(self, plan: Sort, outer: OuterRow | None) -> Message:
@@ -217,7 +205,7 @@ class PlanWriter:
         for i, key in enumerate(plan.keys):
             written = self.expressions.write(key.expr, scope)
             aggregate.grouping_expressions.append(written)
-            # the form of earlier versions of the specification, too
+            # also in the old form, for readers of earlier versions of the specification
             grouping.grouping_expressions.append(written)
             grouping.expression_references.append(i)
         for named in plan.aggregates:
@@ -227,7 +215,7 @@ class PlanWriter:
         return message
 
     def _window(self, plan: Window, outer: OuterRow | None) -> Message:
-        """Write a projection of all columns of the child and the window functions."""
+        """Write a projection that adds the window calls to the columns of the child."""
         message = proto().Rel()
         project = message.project
         project.input.CopyFrom(self.relation(plan.child, outer))
@@ -239,21 +227,24 @@ class PlanWriter:
         return message
 
     def _union(self, plan: Union, outer: OuterRow | None) -> Message:
-        return _set(_UNION_ALL, [self.relation(each, outer) for each in plan.inputs])
+        return _set(UNION_ALL, [self.relation(each, outer) for each in plan.inputs])
 
     def _set_operation(self, plan: SetOperation, outer: OuterRow | None) -> Message:
         sides = [self.relation(plan.left, outer), self.relation(plan.right, outer)]
         return _set(_SET_OPERATIONS[plan.kind, plan.all], sides)
 
     def _expand(self, plan: Expand, outer: OuterRow | None) -> Message:
-        """Write the union of one projection for each row that an input row becomes."""
+        """Write UNION ALL of one projection for each copy that Expand makes of a row.
+
+        The union reads the child once for each copy, so the rows of the child must be the same each time.
+        """
         for node in walk_plan(plan.child):
             if isinstance(node, Limit) or not all(map(is_deterministic, node.expressions)):
                 raise SubstraitError(
-                    "grouping sets over rows that may differ between two reads cannot be written as Substrait"
+                    "grouping sets over a LIMIT or a nondeterministic expression cannot be written as Substrait"
                 )
         copies = [self._project(plan.child, exprs, plan.names, outer) for exprs in plan.projections]
-        return copies[0] if len(copies) == 1 else _set(_UNION_ALL, copies)
+        return copies[0] if len(copies) == 1 else _set(UNION_ALL, copies)
 
 
 def _set(operation: int, inputs: Sequence[Message]) -> Message:
@@ -272,6 +263,7 @@ def _write_no_columns(read: Message, source: MemorySource) -> None:
 
 
 def _write_rows(read: Message, source: MemorySource) -> None:
+    """Write the rows of a table in memory as a virtual table."""
     if source.table.num_rows > _MAX_ROWS:
         raise SubstraitError(
             f"a table in memory of more than {_MAX_ROWS:,} rows cannot be written as Substrait; register it under a name"
@@ -294,8 +286,12 @@ def _literal(value: pa.Scalar, field: pa.Field) -> Literal:
 
 
 def _write_files(read: Message, source: ParquetSource) -> None:
+    """Write the Parquet files of a scan. A plan has no place for partition columns, default values, or a calendar mode."""
     if source.partition_columns or source.defaults or source.rebase != CORRECTED_ALL:
-        raise SubstraitError("partitioned files cannot be written as Substrait; register them as a table")
+        raise SubstraitError(
+            "files with partition columns, default values, or a calendar mode cannot be written as Substrait; "
+            "register them as a table"
+        )
     for file in source.files:
         item = read.local_files.items.add(uri_file=file.path)
         item.parquet.SetInParent()

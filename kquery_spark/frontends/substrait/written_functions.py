@@ -1,4 +1,4 @@
-"""The declarations of the functions that a written plan calls."""
+"""The declarations of the functions that a plan calls, collected while it is written."""
 
 from __future__ import annotations
 
@@ -12,20 +12,23 @@ from kquery_spark.types import names as t
 
 
 class WrittenFunctions:
-    """Numbers the functions of a plan and their extensions in the order of their first calls."""
+    """Gives each function, and each extension, an anchor (a number) in the order of the first calls."""
 
     def __init__(self) -> None:
         self._functions: dict[tuple[str, str], int] = {}
         self._extensions: dict[str, int] = {}
 
     def anchor(self, name: str, extensions: Sequence[str], types: Sequence[pa.DataType]) -> int:
-        """Return the number of a function. types: of its arguments, which decide between extensions."""
+        """Return the anchor of a function.
+
+        extensions: those that define it. types: the types of the arguments, which decide between the extensions.
+        """
         extension = _extension_for(extensions, types)
         self._extensions.setdefault(extension, len(self._extensions) + 1)
         return self._functions.setdefault((name, extension), len(self._functions) + 1)
 
     def declare(self, plan: Message) -> None:
-        """Add the declarations to a plan."""
+        """Add the declarations to the message of a plan."""
         for extension, anchor in self._extensions.items():
             plan.extension_uris.add(extension_uri_anchor=anchor, uri=f"{STANDARD_URI}{extension}.yaml")
         for (name, extension), anchor in self._functions.items():
@@ -35,10 +38,13 @@ class WrittenFunctions:
 
 
 def _extension_for(extensions: Sequence[str], types: Sequence[pa.DataType]) -> str:
-    """Return the extension that has a function for arguments of these types."""
+    """Return the extension that defines a function for arguments of these types.
+
+    Most functions are in one extension for numbers and strings, and in others for decimals and for dates and timestamps.
+    """
     first = extensions[0]
     if first == "functions_comparison":
-        return first
+        return first  # for arguments of all types
     if any(map(t.is_decimal, types)):
         return next((e for e in extensions if e.endswith("_decimal")), first)
     if any(pa.types.is_temporal(dtype) for dtype in types):

@@ -1,4 +1,4 @@
-"""Other engines that write and run Substrait plans, and how their rows are compared."""
+"""Runs DataFusion and Acero, which write and read Substrait plans, and compares rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from benchmarks import tpch
 
 
 def datafusion_context(tables: Mapping[str, pa.Table | Path], decimals: bool = True) -> Any:
-    """A context of DataFusion with tables of these names. decimals: numbers like 0.5 in SQL are decimals, as in Spark."""
+    """A context of DataFusion with these tables. decimals: whether 0.5 in SQL is a decimal, as in Spark, or a double."""
     datafusion = pytest.importorskip("datafusion")
     config = datafusion.SessionConfig().set(
         "datafusion.sql_parser.parse_float_as_decimal", str(decimals).lower()
@@ -65,12 +65,13 @@ def rows_of(table: pa.Table, digits: int = 6) -> list[tuple[Any, ...]]:
 
 
 def in_any_order(rows: Iterable[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The rows in an order that depends only on their values."""
+    """The rows in an order that depends only on their values, to compare results without ORDER BY."""
     return sorted(rows, key=repr)
 
 
 def _rounded(value: Any, digits: int) -> Any:
     if isinstance(value, float):
+        # NaN is not equal to itself in Python, and -0.0 sorts by another repr than 0.0.
         return "NaN" if value != value else round(value, digits) + 0.0
     if isinstance(value, Decimal):
         return round(float(value), digits) + 0.0

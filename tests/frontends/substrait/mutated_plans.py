@@ -1,7 +1,7 @@
-"""Mutated plans: each ends in rows or in an error of this package, never in a crash or an endless loop.
+"""A fuzzer: reads mutated plans. Each must end in rows or in a KQueryError, never in a crash or an endless loop.
 
-``python -m tests.frontends.substrait.mutated_plans 100000 --seed 1`` reads that many in child processes, and runs those that
-are still plans. The test suite reads a few hundred in its own process.
+``python -m tests.frontends.substrait.mutated_plans 100000 --seed 1`` reads 100,000 of them in child processes, and
+runs those that are still valid plans. The test suite reads a few hundred in its own process.
 """
 
 from __future__ import annotations
@@ -27,35 +27,36 @@ from kquery_spark.logical.subqueries import walk_with_subqueries
 from tests.frontends.substrait import queries
 from tests.stages.mutations import BYTES
 
-WALL_SECONDS = 60  # for one plan, on a busy machine
-START_SECONDS = 300  # for the imports of a child
-_MAX_JOINS = 3  # of a plan that runs: the rows of a cross join multiply
+WALL_SECONDS = 60  # the limit for one plan, which is high because the machine may be busy
+START_SECONDS = 300  # the limit for the start and the imports of a child process
+_MAX_JOINS = 3  # in a plan that is run: each cross join multiplies the rows
 _INTERESTING = (0, 1, 2, 3, 15, 127, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, -1, -(2**31), -(2**63))
 
 
 def corpus() -> list[bytes]:
-    """Valid plans with everything that the reader knows."""
+    """Valid plans that use everything that the reader supports."""
     context = queries.context()
     return [context.sql(sql).to_substrait() for sql in (*queries.QUERIES, *queries.REWRITTEN)]
 
 
-def mutated(chance: random.Random, plans: Sequence[bytes]) -> bytes:
-    """One mutation of a plan, or several: of its bytes, or of the fields of its messages."""
-    data = chance.choice(plans)
-    if chance.random() < 0.3:
-        mutation = chance.choice(BYTES)
-        return mutation(chance, data, plans)
+def mutated(rng: random.Random, plans: Sequence[bytes]) -> bytes:
+    """A plan with one or several mutations, either of its bytes or of the fields of its messages."""
+    data = rng.choice(plans)
+    if rng.random() < 0.3:
+        mutation = rng.choice(BYTES)
+        return mutation(rng, data, plans)
     from substrait.proto import Plan
 
-    plan, other = Plan.FromString(data), Plan.FromString(chance.choice(plans))
-    for _ in range(chance.choice((1, 1, 1, 2, 4))):
+    plan, other = Plan.FromString(data), Plan.FromString(rng.choice(plans))
+    for _ in range(rng.choice((1, 1, 1, 2, 4))):
         messages = [m for m in _messages(plan) if m.DESCRIPTOR.fields]
         with contextlib.suppress(ValueError, TypeError, OverflowError, DecodeError, AttributeError):
-            _edit(chance, chance.choice(messages), messages, list(_messages(other)))
+            _edit(rng, rng.choice(messages), messages, list(_messages(other)))
     return bytes(plan.SerializeToString())
 
 
 def _messages(message: Any) -> Iterator[Any]:
+    """Yield a message and all messages within it."""
     yield message
     for field, value in message.ListFields():
         if field.message_type is not None:
@@ -63,52 +64,54 @@ def _messages(message: Any) -> Iterator[Any]:
                 yield from _messages(each)
 
 
-def _edit(chance: random.Random, message: Any, own: Sequence[Any], others: Sequence[Any]) -> None:
+def _edit(rng: random.Random, message: Any, own: Sequence[Any], others: Sequence[Any]) -> None:
+    """Clear, replace, repeat or set a random field of a message. own, others: the messages of its plan and of another one."""
     fields = message.DESCRIPTOR.fields
     present = [field for field, _ in message.ListFields()]
-    match chance.randrange(6):
+    match rng.randrange(6):
         case 0 if present:
-            message.ClearField(chance.choice(present).name)
+            message.ClearField(rng.choice(present).name)
         case 1:
             same = [m for m in (*own, *others) if m.DESCRIPTOR is message.DESCRIPTOR and m is not message]
             if same:  # parsed from bytes: a message must not be copied into a message within it
-                message.ParseFromString(chance.choice(same).SerializeToString())
+                message.ParseFromString(rng.choice(same).SerializeToString())
         case 2:
             repeated = [f for f in present if _is_repeated(f)]
             if repeated:
-                values = getattr(message, chance.choice(repeated).name)
-                if chance.randrange(2):
-                    del values[chance.randrange(len(values))]
+                values = getattr(message, rng.choice(repeated).name)
+                if rng.randrange(2):
+                    del values[rng.randrange(len(values))]
                 else:
-                    values.append(chance.choice(list(values)))
+                    values.append(rng.choice(list(values)))
         case 3:
-            _set(chance, message, chance.choice(present or fields))
+            _set(rng, message, rng.choice(present or fields))
         case _:
-            _set(chance, message, chance.choice(fields))
+            _set(rng, message, rng.choice(fields))
 
 
 def _is_repeated(field: Any) -> bool:
-    """Releases of protobuf before 6.31 have labels instead."""
+    """Return whether a field is repeated. Releases of protobuf before 6.31 have labels instead of ``is_repeated``."""
     return bool(field.is_repeated if hasattr(field, "is_repeated") else field.label == field.LABEL_REPEATED)
 
 
-def _set(chance: random.Random, message: Any, field: Any) -> None:
-    number = chance.choice((chance.choice(_INTERESTING), chance.randrange(12)))
+def _set(rng: random.Random, message: Any, field: Any) -> None:
+    """Set a field to a random value of its type; a repeated one gets one more value."""
+    number = rng.choice((rng.choice(_INTERESTING), rng.randrange(12)))
     if field.message_type is not None:
         inner = getattr(message, field.name)
         inner.add() if _is_repeated(field) else inner.SetInParent()
         return
     value: Any
     if field.type == field.TYPE_STRING:
-        value = chance.choice(
+        value = rng.choice(
             ("", "t", "u", "add", "equal", "i", "k", "x" * 1000, "\0", "YEAR", "ERROR", "/etc/passwd")
         )
     elif field.type == field.TYPE_BYTES:
-        value = chance.randbytes(chance.choice((0, 1, 16, 17)))
+        value = rng.randbytes(rng.choice((0, 1, 16, 17)))
     elif field.type == field.TYPE_BOOL:
-        value = bool(chance.randrange(2))
+        value = bool(rng.randrange(2))
     elif field.type in (field.TYPE_FLOAT, field.TYPE_DOUBLE):
-        value = chance.choice((0.0, -0.0, 1e308, float("nan"), float("inf")))
+        value = rng.choice((0.0, -0.0, 1e308, float("nan"), float("inf")))
     else:
         value = number
     if _is_repeated(field):
@@ -119,25 +122,29 @@ def _set(chance: random.Random, message: Any, field: Any) -> None:
 
 @contextlib.contextmanager
 def _time_limit(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in the main thread after some seconds."""
+    """Raise TimeoutError in the block after some seconds; without a limit outside of the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def late(*_: object) -> None:
+    def raise_timeout(*_: object) -> None:
         raise TimeoutError(f"more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, late)
+    previous = signal.signal(signal.SIGALRM, raise_timeout)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def outcome(context: kq.ExecutionContext, data: bytes) -> str:
-    """How a plan ends: "declined", "failed" when it ran, "rows" or "not run"; other strings are findings."""
+    """Read and run a plan; return how it ends.
+
+    "declined": reading raised an error of this package. "failed": running did. "not run": the plan is too large to run.
+    "rows": it returned rows. "finding: ...": anything else, which is a bug.
+    """
     stage = "declined"
     try:
         with _time_limit(WALL_SECONDS):
@@ -161,7 +168,7 @@ def outcome(context: kq.ExecutionContext, data: bytes) -> str:
 
 
 def read_mutated(start: int, count: int, seed: int) -> Iterator[tuple[int, str]]:
-    """The number of each plan, and how it ends. A plan depends only on the seed and its number."""
+    """Yield the number and the outcome of each plan from ``start`` to ``count``; a plan depends only on seed and number."""
     plans, context = corpus(), queries.context()
     for number in range(start, count):
         yield number, outcome(context, mutated(random.Random(f"{seed} {number}"), plans))
@@ -173,7 +180,10 @@ def _send(sender: Connection, start: int, count: int, seed: int) -> None:
 
 
 def read_in_children(count: int, seed: int) -> tuple[Counter[str], list[str]]:
-    """The outcomes and the findings. A plan that kills its child, or does not end, is a finding, too."""
+    """Return the number of each outcome, and the findings.
+
+    A plan that kills its child process or does not end is a finding, too. A new child process then continues with the next.
+    """
     outcomes: Counter[str] = Counter()
     findings: list[str] = []
     number = 0
@@ -184,11 +194,13 @@ def read_in_children(count: int, seed: int) -> tuple[Counter[str], list[str]]:
         )
         child.start()
         sender.close()
-        patience = START_SECONDS
+        timeout_seconds = START_SECONDS
         while number < count:
             try:
                 ended = (
-                    receiver.recv()[1] if receiver.poll(patience) else f"finding: no end after {patience} s"
+                    receiver.recv()[1]
+                    if receiver.poll(timeout_seconds)
+                    else f"finding: no end after {timeout_seconds} s"
                 )
             except EOFError:
                 child.join()
@@ -197,7 +209,7 @@ def read_in_children(count: int, seed: int) -> tuple[Counter[str], list[str]]:
             if ended.startswith("finding"):
                 findings.append(f"seed {seed} plan {number}: {ended}")
             number += 1
-            patience = 2 * WALL_SECONDS
+            timeout_seconds = 2 * WALL_SECONDS
             if not child.is_alive() or "no end" in ended:
                 break
         child.kill()
@@ -207,7 +219,7 @@ def read_in_children(count: int, seed: int) -> tuple[Counter[str], list[str]]:
 
 
 def main() -> None:
-    """Read as many plans as the command line says; exit code 1 for findings."""
+    """Read the number of plans on the command line; exit with code 1 if there are findings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("count", type=int)
     parser.add_argument("--seed", type=int, default=1)

@@ -1,4 +1,4 @@
-"""Small tables, and queries over them that use everything that plans of Substrait may contain."""
+"""Small tables, and queries over them that use everything that Substrait plans can contain."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def context(ansi: bool = True) -> kq.ExecutionContext:
     return context
 
 
-#: Queries whose plans are equal to themselves after they were written and read.
+#: Queries whose plans are equal to the original after they were written and read.
 QUERIES = """
 SELECT i + 1, l * 2, i - l, -i, abs(i), l % 3, i DIV 2 FROM t
 SELECT x / 2.0D, m / 3, m + m, m - 1, m * m, -m FROM t
@@ -99,7 +99,7 @@ SELECT i AS a, i AS a, l AS `a b` FROM t
 WITH q AS (SELECT g, sum(l) AS n FROM t GROUP BY g) SELECT a.g, b.n FROM q a JOIN q b ON a.g = b.g
 """.strip().splitlines()
 
-#: Queries whose plans have other nodes after they were written and read, but the same rows.
+#: Queries whose plans have other nodes than the original after they were written and read, but return the same rows.
 REWRITTEN = """
 SELECT add_months(DATE '2020-01-31', 1) < day FROM t
 SELECT g, i, count(*), grouping_id(g, i) FROM t GROUP BY GROUPING SETS ((g), (i), ())
@@ -108,7 +108,7 @@ SELECT g, b, sum(l) FROM t GROUP BY CUBE (g, b)
 SELECT i FROM t UNION SELECT k FROM u
 """.strip().splitlines()
 
-#: Queries that Substrait cannot express with the same answer, and what the error names.
+#: Queries that Substrait cannot express with the same result, and what the error says.
 DECLINED = {
     "SELECT log2(x) FROM t": "function log2 cannot be written",
     "SELECT md5(s) FROM t": "function md5 cannot be written",

@@ -1,4 +1,4 @@
-"""A sample of the mutated plans; ``python -m tests.frontends.substrait.mutated_plans`` reads more."""
+"""Reads a sample of the mutated plans; ``python -m tests.frontends.substrait.mutated_plans`` reads more."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ pytest.importorskip("substrait")
 def test_mutated_plans_end_in_rows_or_errors():
     from tests.frontends.substrait.mutated_plans import read_mutated
 
-    outcomes = Counter(ended for _, ended in read_mutated(0, 400, seed=20261129))
-    assert {kind for kind in outcomes if kind.startswith("finding")} == set()
+    outcomes = Counter(outcome for _, outcome in read_mutated(0, 400, seed=20261129))
+    assert {outcome for outcome in outcomes if outcome.startswith("finding")} == set()
     # the mutations reach both the reader and the executor
     assert outcomes["declined"] > 100
     assert outcomes["rows"] > 20

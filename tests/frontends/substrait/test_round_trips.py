@@ -1,4 +1,4 @@
-"""Queries that are written as Substrait and read again: equal plans, equal rows, and named reasons."""
+"""Queries that are written as Substrait and read again: equal plans, equal rows, and reasons for those that are declined."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_plan_is_equal_after_it_was_written_and_read(sql, context):
     try:
         written = frame.to_substrait()
     except SubstraitError as error:
-        # these casts wrap around or return NULL outside of ANSI mode
+        # Casts wrap around or return NULL outside of ANSI mode, which Substrait cannot express.
         assert not context.facts.ansi and "outside of ANSI mode" in str(error)
         return
     read = context.substrait_query(written)
@@ -114,9 +114,9 @@ def test_plan_is_read_from_a_file_with_tables_of_all_kinds(tmp_path):
     [
         (1, None, "takes the bytes of a plan or the path of a file, not int"),
         (Path("/missing/plan"), None, "cannot read the plan /missing/plan"),
-        (b"", [1], "tables is an ExecutionContext or a dict of tables by name, not list"),
+        (b"", [1], "tables must be an ExecutionContext or a dict of tables by name, not list"),
         (b"\xff\xff", None, "these bytes are not a Substrait plan"),
-        (b"", None, "the plan has 0 relations; a query is one"),
+        (b"", None, "the plan has 0 relations; it must have exactly one"),
     ],
 )
 def test_wrong_arguments_are_named(plan, tables, message):

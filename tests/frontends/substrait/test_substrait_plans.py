@@ -1,4 +1,4 @@
-"""What plans may say beyond what this package writes, and what is declined, each with the name of the thing."""
+"""Plans of other forms than this package writes: edits of a plan after which it is declined, or read as another query."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def parsed(context, sql: str) -> Any:
 
 
 def first(message: Any, kind: str) -> Any:
-    """The first message of a kind within a message, parents first."""
+    """The first message of a kind in a message, in depth-first order, or the message itself."""
     if message.DESCRIPTOR.name == kind:
         return message
     for field, value in message.ListFields():
@@ -57,6 +57,8 @@ def assigned(kind: str, **values: Any) -> Any:
 
 
 def option(kind: str, name: str, *preference: str) -> Any:
+    """An edit that gives the first call of a kind one option."""
+
     def edit(plan: Any) -> None:
         function = first(plan, kind)
         del function.options[:]
@@ -66,7 +68,7 @@ def option(kind: str, name: str, *preference: str) -> Any:
 
 
 def sub(kind: str, *path: str, **values: Any) -> Any:
-    """An edit that sets fields of a message below the first one of a kind; without values, the message is made present."""
+    """An edit that sets fields of a message below the first one of a kind; without values, it only makes the message present."""
 
     def edit(plan: Any) -> None:
         message = first(plan, kind)
@@ -80,6 +82,7 @@ def sub(kind: str, *path: str, **values: Any) -> Any:
 
 
 def renamed(name: str) -> Any:
+    """An edit that changes the name of the first function that the plan declares."""
     return assigned("ExtensionFunction", name=name)
 
 
@@ -88,6 +91,8 @@ def from_uri(uri: str) -> Any:
 
 
 def twice(kind: str, field: str) -> Any:
+    """An edit that repeats the first value of a repeated field."""
+
     def edit(plan: Any) -> None:
         values = getattr(first(plan, kind), field)
         values.add().CopyFrom(values[0])
@@ -111,6 +116,7 @@ CASTS = "SELECT CAST(s AS int) FROM t"
 DECIMAL = "SELECT m + 1.50BD FROM t"
 TIME = "SELECT ts < TIMESTAMP_NTZ '2020-01-01 00:00:00' FROM t"
 
+#: For each edit: the query, the edit of its plan, and what the error says.
 DECLINED: dict[str, tuple[str, Any, str]] = {
     "another extension": (ADD, from_uri("https://example.com/functions.yaml"), "function add of the extension https://example"),
     "the extension of another function": (ADD, from_uri("/functions_string.yaml"), "function add of the extension functions_string"),
@@ -154,12 +160,12 @@ DECLINED: dict[str, tuple[str, Any, str]] = {
     "a join of an unknown type": (JOIN, assigned("JoinRel", type=7), "the join type 7 is not supported"),
     "a join without a type": (JOIN, lambda plan: first(plan, "JoinRel").ClearField("type"), "the join type 0 is not supported"),
     "a condition that is not boolean": (JOIN, lambda plan: first(plan, "JoinRel").expression.literal.CopyFrom(literal(i32=1)), "inner join is int, not boolean"),
-    "a part of an aggregation": (SUM, assigned("AggregateFunction", phase=1), "a phase of an aggregation"),
+    "a part of an aggregation": (SUM, assigned("AggregateFunction", phase=1), "partial aggregations are not supported"),
     "an aggregation of sorted rows": (SUM, lambda plan: first(plan, "AggregateFunction").sorts.add(), "sorted arguments"),
     "a sum that saturates": (SUM, option("AggregateFunction", "overflow", "SATURATE"), "overflow SATURATE"),
     "a sum without an argument": (SUM, assigned("AggregateFunction", arguments=[]), "takes one argument, not 0"),
     "a grouping of a missing expression": (GROUPS, assigned("Grouping", expression_references=[5]), "not one of 2"),
-    "a grouping in another order": (GROUPS, assigned("Grouping", expression_references=[1, 0]), "order of the grouping expressions"),
+    "a grouping in another order": (GROUPS, assigned("Grouping", expression_references=[1, 0]), "must refer to the grouping expressions once each"),
     "an unused grouping expression": (GROUPS, assigned("Grouping", expression_references=[0]), "no grouping refers to"),
     "clustered rows": (SORT, assigned("SortField", direction=5), "must have a direction"),
     "a sort by a function": (SORT, assigned("SortField", comparison_function_reference=1), "must have a direction"),
@@ -168,7 +174,7 @@ DECLINED: dict[str, tuple[str, Any, str]] = {
     "a limit that is a string": (SORT, lambda plan: first(plan, "FetchRel").count_expr.literal.CopyFrom(literal(string="3")), "must be a literal number"),
     "a difference of multisets": (UNION, assigned("SetRel", op=2), "the set operation 2 of 2 inputs is not supported"),
     "a set operation without a kind": (UNION, assigned("SetRel", op=0), "the set operation 0"),
-    "a set operation of one input": (UNION, lambda plan: first(plan, "SetRel").inputs.pop(), "needs two inputs"),
+    "a set operation of one input": (UNION, lambda plan: first(plan, "SetRel").inputs.pop(), "needs at least two inputs"),
     "a frame of an unknown unit": (WINDOW, assigned("WindowFunction", bounds_type=0), "must be of ROWS or of RANGE"),
     "a frame of values": (WINDOW, assigned("WindowFunction", bounds_type=2), "RANGE frame with an offset"),
     "a frame that ends before it starts": (WINDOW, sub("WindowFunction", "upper_bound", "preceding", offset=2), "starts after its end"),
@@ -207,7 +213,7 @@ def test_plan_is_declined_with_a_reason(name, context):
         read(context, plan)
 
 
-#: Edits after which a plan is read as another query.
+#: For each edit: the query, the edit of its plan, and the query as which the edited plan is read.
 ACCEPTED: dict[str, tuple[str, Any, str]] = {
     "a URI without its beginning": (ADD, from_uri("/functions_arithmetic.yaml"), ADD),
     "no URI": (ADD, lambda plan: (plan.ClearField("extension_uris"), first(plan, "ExtensionFunction").ClearField("extension_uri_reference")), ADD),
@@ -245,10 +251,7 @@ def test_plan_of_another_form_is_read(name, context):
 @pytest.mark.parametrize(("kind", "expected"), [(8, "SEMI"), (9, "ANTI")])
 def test_right_semi_and_anti_joins_keep_the_right_side(kind, expected, context):
     plan = parsed(context, "SELECT k, v, i FROM u RIGHT JOIN t ON i = k")
-    first(plan, "JoinRel").type = kind
-    project = first(plan, "ProjectRel")
-    project.CopyFrom(type(project)())
-    # the join alone: its columns are those of t
+    # the join without a projection above it: its columns are those of t
     join = first(parsed(context, "SELECT * FROM u RIGHT JOIN t ON i = k"), "JoinRel")
     join.type = kind
     plan.relations[0].root.input.Clear()
@@ -270,7 +273,7 @@ def test_right_semi_and_anti_joins_keep_the_right_side(kind, expected, context):
         ([[0, 1], [0], [1], []], "CUBE (g, b)"),
     ],
 )
-def test_grouping_sets_have_their_number_as_the_last_column(groupings, sql, context):
+def test_last_column_is_the_number_of_the_grouping_set(groupings, sql, context):
     plan = parsed(context, GROUPS)
     aggregate = first(plan, "AggregateRel")
     del aggregate.groupings[:]
@@ -288,6 +291,7 @@ def test_grouping_sets_have_their_number_as_the_last_column(groupings, sql, cont
 
 
 def wrapped(aggregate: Any) -> Any:
+    """The relation of an aggregation."""
     from substrait.proto import Rel
 
     return Rel(aggregate=aggregate)
@@ -310,7 +314,7 @@ def test_integer_division_truncates_and_raises_for_zero(context):
 
 
 def test_urns_are_read_although_the_package_does_not_know_them(context):
-    """Field 8 of a plan has URNs, and field 4 of a declaration refers to one."""
+    """The bytes are put together by hand: field 8 of a plan has URNs, and field 4 of a declaration refers to one."""
     plan = parsed(context, ADD)
     plan.ClearField("extension_uris")
     plan.extensions[0].extension_function.ClearField("extension_uri_reference")
@@ -319,11 +323,13 @@ def test_urns_are_read_although_the_package_does_not_know_them(context):
         function = plan.extensions[0].extension_function.SerializeToString() + b"\x20\x01"
         declaration = b"\x1a" + bytes([len(function)]) + function
         anchored = b"\x08\x01\x12" + bytes([len(urn)]) + urn
-        rest = type(plan)()
-        rest.CopyFrom(plan)
-        rest.ClearField("extensions")
+        without_declarations = type(plan)()
+        without_declarations.CopyFrom(plan)
+        without_declarations.ClearField("extensions")
         declared = b"\x12" + bytes([len(declaration)]) + declaration
-        return rest.SerializeToString() + declared + b"\x42" + bytes([len(anchored)]) + anchored
+        return (
+            without_declarations.SerializeToString() + declared + b"\x42" + bytes([len(anchored)]) + anchored
+        )
 
     standard = with_urn(b"extension:io.substrait:functions_arithmetic")
     assert rows_of(context.substrait(standard).to_arrow()) == rows_of(context.sql(ADD).to_arrow())

@@ -1,4 +1,4 @@
-"""The queries derived from TPC-H: planned by DataFusion and run here with Spark's answer, and written here and run there."""
+"""The queries derived from TPC-H: plans of DataFusion run here with Spark's rows, and plans of this engine run there."""
 
 from __future__ import annotations
 
@@ -18,15 +18,16 @@ from tests.frontends.substrait.engines import (
 
 pytest.importorskip("substrait")
 
-#: Queries whose written plans other engines do not run, and what they say or do.
+#: Queries whose plans DataFusion declines to run, and what its error says.
 NOT_IN_DATAFUSION = {
     7: "Function argument non-Value type not supported",  # the component of extract
     8: "Function argument non-Value type not supported",
     9: "Function argument non-Value type not supported",
 }
-#: DataFusion takes the columns of the subquery for those of the outer query, because both read the same table.
+#: Queries whose plans DataFusion runs with wrong results: both the outer query and its subquery read the same table, and
+#: DataFusion confuses their columns.
 WRONG_IN_DATAFUSION = {21}
-#: These compute a date from constants with functions that Substrait lacks, so their plans have the date instead.
+#: Queries that compute a date from constants with functions that Substrait lacks. Their plans contain the date instead.
 FOLDED = {1, 4, 5, 6, 10, 12, 14, 15, 20}
 
 
@@ -56,7 +57,7 @@ def spark_rows(spark, tpch_dir):
 def test_plan_of_datafusion_has_the_rows_of_spark(number, context, datafusion, spark_rows):
     plan = datafusion_plan(datafusion, tpch.query(number))
     frame = kq.plan_from_substrait(plan, context)
-    # the quotients of queries 8 and 14 have more digits than Spark's
+    # 5 digits, because the quotients of queries 8 and 14 have more digits than Spark's
     assert rows_of(frame.to_arrow(), 5) == spark_rows(number)
 
 
@@ -87,7 +88,7 @@ def test_written_plan_runs_in_datafusion(number, context, datafusion):
 
 
 @pytest.mark.parametrize("number", tpch.QUERIES)
-def test_acero_says_what_it_lacks_for_every_query(number, context, tpch_dir):
+def test_acero_declines_every_query(number, context, tpch_dir):
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -1,22 +1,33 @@
-"""Reads aggregations of plans, with one grouping or several."""
+"""Reads aggregations, with one grouping set or several."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from kquery_spark.errors import PlanError, SubstraitError, Unsupported
+from kquery_spark.errors import SubstraitError
 from kquery_spark.expr import AggregateCall, Case, Expr, Literal, Named
 from kquery_spark.expr.properties import can_raise
 from kquery_spark.frontends.substrait.aggregate_functions import (
     AggregateMapping,
     aggregate_mapping,
-    fixed_options,
+    counts_rows,
+    required_option_names,
 )
-from kquery_spark.frontends.substrait.mapping import Request, adapt, check_options
+from kquery_spark.frontends.substrait.enums import (
+    INVOCATION_DISTINCT,
+    PHASE_INITIAL_TO_RESULT,
+    PHASE_UNSPECIFIED,
+)
+from kquery_spark.frontends.substrait.mapping import (
+    CallRequest,
+    cast_to_declared,
+    check_options,
+    function_errors,
+)
 from kquery_spark.frontends.substrait.messages import Message
 from kquery_spark.frontends.substrait.output_names import output_names
-from kquery_spark.frontends.substrait.scope import Frame, Scope
+from kquery_spark.frontends.substrait.scope import OuterQuery, Scope
 from kquery_spark.logical import Aggregate, Expand, LogicalPlan, Projection
 from kquery_spark.logical.plan import fresh_name
 from kquery_spark.types import names as t
@@ -24,29 +35,32 @@ from kquery_spark.types import names as t
 if TYPE_CHECKING:
     from kquery_spark.frontends.substrait.reader import PlanReader
 
-_DISTINCT = 2
 _MAX_GROUPINGS = 4096
-"""As many as a CUBE of 12 keys has."""
-_WHOLE_PHASES = (0, 3)
-"""AGGREGATION_PHASE_UNSPECIFIED, which DataFusion writes, and INITIAL_TO_RESULT."""
+"""The number of grouping sets in a CUBE of 12 keys."""
+_COMPLETE_PHASES = (PHASE_UNSPECIFIED, PHASE_INITIAL_TO_RESULT)
+"""The phases of a call that is not a partial aggregation. DataFusion leaves the phase unspecified."""
 
 
-class GroupingReader:
+class AggregateReader:
     """Reads AggregateRel."""
 
     def __init__(self, plan: PlanReader) -> None:
         self._plan = plan
 
-    def read(self, message: Message, frame: Frame | None) -> LogicalPlan:
-        """Return the plan of an aggregation: its columns are keys, aggregates, and the number of the grouping set."""
-        child = self._plan.relation(message.input, frame)
-        scope = Scope.of_plan(child, frame)
+    def read(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
+        """Return the plan of an aggregation.
+
+        Its columns are the keys, the aggregates, and, if there are several grouping sets, the number of the set.
+        """
+        child = self._plan.relation(message.input, outer)
+        scope = Scope.of_plan(child, outer)
         keys, groupings = self._keys(message, scope)
         if len(groupings) > _MAX_GROUPINGS:
             raise SubstraitError(f"more than {_MAX_GROUPINGS:,} grouping sets are not supported")
         if len(groupings) > 1 and self._plan.extensions.is_datafusion:
             raise SubstraitError(
-                "grouping sets of DataFusion are not supported: it refers to their columns in another order than they have"
+                "grouping sets of DataFusion are not supported: it refers to their columns in another order "
+                "than Substrait defines"
             )
         measures = [self._measure(each, scope) for each in message.measures]
         names = _names(message, keys, [call for call, _ in measures], len(groupings) > 1)
@@ -55,20 +69,20 @@ class GroupingReader:
         if len(groupings) > 1:
             plan = _grouping_sets(child, named_keys, calls, groupings, names[-1])
         elif not keys and not calls:
-            raise SubstraitError("an aggregation without keys and without aggregates")
+            raise SubstraitError("an aggregation must have keys or aggregates")
         else:
             plan = Aggregate(child, tuple(named_keys), tuple(calls))
         return self._with_declared_types(plan, len(keys), measures)
 
     def _keys(self, message: Message, scope: Scope) -> tuple[list[Expr], list[list[int]]]:
-        """Return the grouping expressions, and for each grouping the positions of its own."""
+        """Return all grouping expressions, and for each grouping set the positions of its expressions."""
         reader = self._plan.expressions
         keys = [reader.read(each, scope) for each in message.grouping_expressions]
         groupings = []
         for grouping in message.groupings:
             references = list(grouping.expression_references)
             if not references and grouping.grouping_expressions:
-                # the form before grouping_expressions of the relation
+                # the old form: each grouping set has its own expressions
                 for each in grouping.grouping_expressions:
                     key = reader.read(each, scope)
                     if key not in keys:
@@ -79,12 +93,16 @@ class GroupingReader:
             groupings.append(references)
         used = {r for references in groupings for r in references}
         if len(used) < len(keys):
-            raise SubstraitError("an aggregation with a grouping expression that no grouping refers to")
+            raise SubstraitError("the aggregation has a grouping expression that no grouping refers to")
         if len(groupings) == 1 and groupings[0] != list(range(len(keys))):
-            raise SubstraitError("a grouping that changes the order of the grouping expressions")
+            # It would not be clear whether the columns have the order of the expressions or of the references.
+            raise SubstraitError(
+                "a single grouping must refer to the grouping expressions once each, in their order"
+            )
         return keys, groupings or [[]]
 
-    def _measure(self, message: Message, scope: Scope) -> tuple[AggregateCall, Request]:
+    def _measure(self, message: Message, scope: Scope) -> tuple[AggregateCall, CallRequest]:
+        """Return the call of an aggregate function, and the request that says which type the plan declares for it."""
         call = message.measure
         name, entry, request = self.call(call, scope, over_window=False)
         if call.sorts:
@@ -92,32 +110,27 @@ class GroupingReader:
         condition = None
         if message.HasField("filter"):
             condition = self._plan.expressions.condition(message.filter, scope, "a measure")
-        args = () if _counts_rows(entry, request, call.invocation == _DISTINCT) else request.args
+        distinct = call.invocation == INVOCATION_DISTINCT
+        args = () if not distinct and counts_rows(entry.function, request.args) else request.args
         if condition is not None:
             args = tuple(without_condition(a, condition) for a in args)
-        try:
+        with function_errors(name):
             aggregate = AggregateCall.of(
-                entry.function,
-                *args,
-                distinct=call.invocation == _DISTINCT,
-                condition=condition,
-                mode=request.mode,
+                entry.function, *args, distinct=distinct, condition=condition, mode=request.mode
             )
-        except (PlanError, Unsupported) as error:
-            raise SubstraitError(f"function {name}: {error}") from None
         return aggregate, request
 
     def call(
         self, message: Message, scope: Scope, over_window: bool
-    ) -> tuple[str, AggregateMapping, Request]:
-        """Return the name, the entry, and the arguments of a call of an aggregate function or window function."""
+    ) -> tuple[str, AggregateMapping, CallRequest]:
+        """Return the name, the mapping, and the arguments of a call of an aggregate function or window function."""
         function = self._plan.extensions.function(message.function_reference)
         name, reader = function.name, self._plan.expressions
         request = reader.request(name, message, scope, reader.declared_type(message))
         entry = aggregate_mapping(name, request.preferences, over_window)
         if entry is None:
             kind = "window function" if over_window else "aggregate function"
-            needs = ", ".join(fixed_options(name))
+            needs = ", ".join(required_option_names(name))
             raise SubstraitError(
                 f"{kind} {name} is not supported{f' without the option {needs}' if needs else ''}"
             )
@@ -125,42 +138,43 @@ class GroupingReader:
         if request.enums:
             raise request.decline(f"the argument {request.enums[0]} is not supported")
         check_options(name, request.preferences, entry.behaviors(request.mode))
-        if message.phase not in _WHOLE_PHASES:
-            raise request.decline("a phase of an aggregation that is not the whole of it is not supported")
-        if over_window is False or entry.over_groups:
+        if message.phase not in _COMPLETE_PHASES:
+            raise request.decline(
+                "partial aggregations are not supported; the phase must be INITIAL_TO_RESULT"
+            )
+        if entry.is_aggregate:
             if entry.function in ("sum", "avg") and len(request.args) != 1:
                 raise request.decline(f"it takes one argument, not {len(request.args)}")
-            entry.accepts(request)
+            entry.check_call(request)
         return name, entry, request
 
     def _with_declared_types(
-        self, plan: LogicalPlan, keys: int, measures: Sequence[tuple[AggregateCall, Request]]
+        self, plan: LogicalPlan, keys: int, measures: Sequence[tuple[AggregateCall, CallRequest]]
     ) -> LogicalPlan:
-        """Cast the results to the types that the plan declares."""
+        """Return the plan with its aggregates cast to the types that the calls declare. keys: the number of keys."""
         exprs: list[Named] = []
         for i, name in enumerate(plan.schema.names):
             column: Expr = plan.column(name)
             if keys <= i < keys + len(measures):
                 request = measures[i - keys][1]
-                column = adapt(request.name, column, request.declared, request.mode, request.time_zone)
+                column = cast_to_declared(
+                    request.name, column, request.declared, request.mode, request.time_zone
+                )
             exprs.append(Named(column, name))
         if all(e.expr == plan.column(e.name) for e in exprs):
             return plan
         return Projection(plan, tuple(exprs))
 
 
-def _counts_rows(entry: AggregateMapping, request: Request, distinct: bool) -> bool:
-    """Return whether a call is COUNT(*), which other engines write as a count of a constant."""
-    if entry.function != "count" or distinct:
-        return False
-    return all(isinstance(a, Literal) and a.value is not None for a in request.args)
-
-
 def without_condition(arg: Expr, condition: Expr) -> Expr:
-    """Return the value of ``CASE WHEN condition THEN value END``, which AggregateCall.of makes of values that can raise."""
+    """Return the value of ``CASE WHEN condition THEN value END``; other arguments unchanged.
+
+    With FILTER (WHERE condition), AggregateCall.of wraps arguments that can raise an error in this CASE. The writer
+    removes it, and the reader does too, so that reading a plan does not wrap the argument twice.
+    """
     if isinstance(arg, Case) and arg.otherwise is None and len(arg.branches) == 1:
-        own, value = arg.branches[0]
-        if own == condition and can_raise(value):
+        branch_condition, value = arg.branches[0]
+        if branch_condition == condition and can_raise(value):
             return value
     return arg
 
@@ -182,25 +196,29 @@ def _grouping_sets(
     groupings: Sequence[Sequence[int]],
     number: str,
 ) -> LogicalPlan:
-    """Each row becomes one per grouping, in which keys of other groupings are NULL, as in the plans of the SQL frontend."""
+    """Return the aggregation of several grouping sets, in the form of the SQL frontend's plans.
+
+    An Expand node makes a copy of each row for each grouping set: keys that are not in the set are NULL, and a further
+    column has the number of the set. The rows are then grouped by all keys and the number. number: the name of that column.
+    """
     used_names = set(child.schema.names)
-    copies = []
+    key_copies = []
     for name in [*(k.name for k in keys), number]:
-        copies.append(fresh_name(name, used_names))
-        used_names.add(copies[-1])
+        key_copies.append(fresh_name(name, used_names))
+        used_names.add(key_copies[-1])
     columns: list[Expr] = [child.column(name) for name in child.schema.names]
     projections = [
         (
             *columns,
             *(key.expr if i in grouping else Literal(None, key.expr.dtype) for i, key in enumerate(keys)),
-            Literal(position, t.INT),
+            Literal(set_number, t.INT),
         )
-        for position, grouping in enumerate(groupings)
+        for set_number, grouping in enumerate(groupings)
     ]
-    expanded = Expand(child, tuple(projections), (*child.schema.names, *copies))
+    expanded = Expand(child, tuple(projections), (*child.schema.names, *key_copies))
     grouped = [
         Named(expanded.column(copy), name)
-        for copy, name in zip(copies, [*(k.name for k in keys), number], strict=True)
+        for copy, name in zip(key_copies, [*(k.name for k in keys), number], strict=True)
     ]
     plan = Aggregate(expanded, tuple(grouped), tuple(calls))
     order = [*(k.name for k in keys), *(c.name for c in calls), number]
