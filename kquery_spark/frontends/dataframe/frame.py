@@ -224,10 +224,10 @@ class DataFrame(Builder):
 
     def _spelled(self, names: Any) -> Any:
         """Replace column names, in a list or as keys of a dict, by their spelling in this DataFrame."""
-        own = {self._session.fold(n): n for n in self.columns}
+        own = {self._session.fold_name(n): n for n in self.columns}
         if isinstance(names, Mapping):
-            return {own.get(self._session.fold(n), n): v for n, v in names.items()}
-        return [own.get(self._session.fold(n), n) for n in names] if isinstance(names, list) else names
+            return {own.get(self._session.fold_name(n), n): v for n, v in names.items()}
+        return [own.get(self._session.fold_name(n), n) for n in names] if isinstance(names, list) else names
 
     def _numeric_columns(self) -> list[str]:
         return [f.name for f in self.schema if is_numeric(f.type)]
@@ -235,7 +235,7 @@ class DataFrame(Builder):
     def cache(self) -> Self:
         """Run the query now and keep its rows in memory; queries over the result read these rows."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
-        name = self._session.keep(self._session.to_arrow(table), lineages(self.plan))
+        name = self._session.register_rows(self._session.to_arrow(table), lineages(self.plan))
         cached = self._with(table_query(name))
         return cached if cached.columns == self.columns else cached.toDF(*self.columns)
 

@@ -20,7 +20,7 @@ _MIN_NEW_ROWS = 262_144
 _NEW_ROWS_PER_PRUNED_ROW = 2
 """Pruning sorts the remaining rows again, so it waits for this number of new rows per row that remained the last time."""
 
-# A partial operator stops pruning if, after at least this number of input rows, more than this share of them remains.
+# A partial operator stops pruning if at least this number of rows were pruned together, and more than this share remains.
 _MIN_JUDGED_ROWS = 1 << 19
 _MAX_REMAINING_SHARE = 0.8
 
