@@ -1,8 +1,6 @@
-"""Extra costs of windows that are ordered by several keys or over wide rows.
+"""Costs of ordered windows in the engine that the factor of windows, measured with one key and short rows, lacks.
 
-The speed factor of windows was measured with one sort key and short rows. The engine copies whole rows. The constants were
-measured while it still compared all keys of every row. It now reads later keys only for tied rows, so the cost of further
-keys is an upper bound.
+The engine compares all keys of ORDER BY for every row, while Spark mostly compares the first ones, and it copies whole rows.
 Example: ``row_number() OVER (PARTITION BY k ORDER BY seven keys)`` of 5 million rows adds 5e6 * 6 * 5e-7 = 15 task seconds.
 """
 
@@ -18,17 +16,20 @@ from kquery_spark.qualify.operators import Kind
 from kquery_spark.qualify.plan import PhysicalNode
 
 ORDER_KEY_SECONDS = 5e-7
-"""Task seconds per row and key after the first, measured by row_number over 2 and 5 million rows with 1 and with 7 keys."""
+"""Task seconds of one row and one key after the first: row_number over 2 and 5 million rows, ordered by 1 and by 7 keys."""
 
 SHORT_ROW_BYTES = 32.0
-"""Row size, as Spark stores rows, that the speed factor of windows includes."""
+"""Bytes of a row, as Spark stores it, that the factor of windows includes."""
 
 _DIRECTION = re.compile(r" (?:ASC|DESC) NULLS (?:FIRST|LAST)")
-_OMITTED_FIELDS = re.compile(r"\.\.\. (\d+) more fields")
+_CUT_OFF = re.compile(r"\.\.\. (\d+) more fields")
 
 
 def ordering_seconds(node: JudgedNode, run: QueryRun, costs: CostModel) -> float:
-    """Return the task seconds that an ordered window takes in the engine for further keys and wide rows; else 0."""
+    """Return the task seconds that the engine takes for the further keys and the width of an ordered window's rows.
+
+    Zero for all other operators.
+    """
     if node.kind is not Kind.WINDOW or not (keys := order_keys(node.node)):
         return 0.0
     rows = max((output_rows(child.node, run) for child in node.children), default=0.0)
@@ -41,8 +42,8 @@ def order_keys(node: PhysicalNode) -> int:
     keys = node.text.rpartition("], [")[2]
     if node.name == "WindowGroupLimit":  # the list of keys is not the last argument
         keys = keys.partition("], ")[0]
-    omitted = _OMITTED_FIELDS.search(keys)
-    return len(_DIRECTION.findall(keys)) + (int(omitted[1]) if omitted and _DIRECTION.search(keys) else 0)
+    more = _CUT_OFF.search(keys)
+    return len(_DIRECTION.findall(keys)) + (int(more[1]) if more and _DIRECTION.search(keys) else 0)
 
 
 def output_rows(node: PhysicalNode, run: QueryRun) -> float:
@@ -52,7 +53,7 @@ def output_rows(node: PhysicalNode, run: QueryRun) -> float:
 
 
 def _row_bytes(run: QueryRun) -> float:
-    """Return the average bytes of a row in the largest exchange; 0 without an exchange."""
+    """Return the bytes of a row in the largest exchange."""
     exchanges = [node.metrics for node in run.plan.walk() if node.name == "Exchange"]
     sizes = [(_value(run, m, "data size"), _value(run, m, "shuffle records written")) for m in exchanges]
     size, rows = max(sizes, default=(0.0, 0.0))
