@@ -102,9 +102,8 @@ class _Refinement:
         count = len(self._tied)
         lead = self._runs
         span = int(lead.max()) + 1
-        room = 1 << (
-            _MAX_BITS - (count - 1).bit_length()
-        )  # the number of different leads that can be sorted in one pass
+        # span: the lead is below this number. room: the largest span that one pass can sort.
+        room = 1 << (_MAX_BITS - (count - 1).bit_length())
         while self._columns or steps:
             if not self._columns:
                 if span >= count and not steps[0].is_cheap:
@@ -115,9 +114,8 @@ class _Refinement:
             column = self._columns[0]
             low, high = int(column.min()), int(column.max())
             width = high - low + 1
-            offsets = column.view(np.uint64) - np.int64(low).view(
-                np.uint64
-            )  # unsigned, as the width can exceed int64
+            # The offsets are unsigned, because the width may need all 64 bits.
+            offsets = column.view(np.uint64) - np.int64(low).view(np.uint64)
             if span * width <= room:
                 self._columns.pop(0)
                 if width > 1:
@@ -126,7 +124,9 @@ class _Refinement:
                 continue
             # Sort by the high bits now, and by the low bits in the next pass if rows are still tied.
             bits = max(0, (room // span).bit_length() - 1)
-            if bits == 0:
+            if (
+                bits == 0
+            ):  # the run numbers need all bits: sort by them, which makes them dense in the next pass
                 break
             shift = (width - 1).bit_length() - bits
             self._columns[0] = (offsets & np.uint64((1 << shift) - 1)).view(np.int64)
