@@ -124,9 +124,7 @@ class _Refinement:
                 continue
             # Sort by the high bits now, and by the low bits in the next pass if rows are still tied.
             bits = max(0, (room // span).bit_length() - 1)
-            if (
-                bits == 0
-            ):  # the run numbers need all bits: sort by them, which makes them dense in the next pass
+            if bits == 0:  # the lead is full, and the next pass continues with this column
                 break
             shift = (width - 1).bit_length() - bits
             self._columns[0] = (offsets & np.uint64((1 << shift) - 1)).view(np.int64)

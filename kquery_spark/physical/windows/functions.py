@@ -74,9 +74,8 @@ class Windowed:
         """Compute lag or lead: the value of the row at a fixed distance, or the default outside of the partition."""
         s, n = self._segments, self._segments.num_rows
         distance = _constant_number(call, 1) if len(call.args) > 1 else 1
-        distance = max(
-            -n - 1, min(n + 1, sign * distance)
-        )  # so that adding it to a row number cannot overflow
+        # Larger distances also end outside of the partition. Adding them to row numbers could overflow.
+        distance = max(-n - 1, min(n + 1, sign * distance))
         data = args[0].physical(n)
         skips_nulls = call.ignore_nulls and distance and data.null_count
         target = _valid_rows_at(distance, data) if skips_nulls else s.rows + distance
