@@ -1,7 +1,7 @@
-"""A build hook: makes the package page of README.md, whose relative links lead nowhere outside of the repository.
+"""A build hook that derives the package page from README.md, whose relative links work only in the repository.
 
-If ``project.urls`` has a ``Repository``, the links become absolute. Otherwise their text remains, and the path of the file
-follows those that name a document.
+If ``project.urls`` has a ``Repository``, the links become absolute. Otherwise a link becomes its text and the path of the
+file, for example ``[coverage](docs/support.md)`` becomes ``coverage (`docs/support.md`)``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A griffe extension: the API page shows the arguments that a docstring describes in a row as a list.
+"""A griffe extension that turns the argument descriptions of a docstring into a list on the API page.
 
-Docstrings describe arguments as ``fallback: what Spark runs. when: where the engine runs.``, which becomes one item per
-argument. A sentence about errors or the result that follows the last argument becomes a paragraph.
+Docstrings describe arguments in a paragraph: ``fallback: what Spark runs. when: where the engine runs.`` Each argument
+becomes one item. A sentence about errors or the result that follows the last argument becomes a paragraph of its own.
 """
 
 from __future__ import annotations

@@ -1,24 +1,24 @@
 """``cached_property`` without a lock.
 
-Before Python 3.12, ``functools.cached_property`` computes a value under a lock that all objects of the class share.
-Tasks that run as threads decompress different column chunks in such properties, and the lock would make them take turns.
+Before Python 3.12, ``functools.cached_property`` computes a value under a lock that all objects of the class share. Some
+properties decompress column chunks, and the lock would let only one thread do this at a time.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # type checkers know the class of the standard library
     from functools import cached_property
 else:
     from collections.abc import Callable
     from typing import Any
 
     class cached_property:
-        """A property that is computed once and kept in the object's ``__dict__``.
+        """A property whose value is stored in the object's ``__dict__``, where later reads find it without ``__get__``.
 
-        Threads that ask for the same property of one object at the same time may each compute it. All of them get the same
-        value, that of the first one.
+        Threads that read the same property of an object at the same time may each compute it. ``dict.setdefault`` stores the
+        first value, and all of these threads return it.
         """
 
         def __init__(self, compute: Callable[[Any], Any]) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from kquery_spark.accelerate.explain import ExplainedStage, Explanation
 
 _LONGEST_LABEL = 60
-# Mermaid writes characters that have a meaning in it as entities that begin with "#".
+# In Mermaid, characters of its syntax are written as entities that begin with "#".
 _ENTITIES = str.maketrans({c: f"#{ord(c)};" for c in '#"<>&`\\'})
 
 
@@ -24,11 +24,11 @@ def flowchart(explanation: Explanation) -> str:
             lines.append(f'    {boxes[stage.stage_id]}["{"<br/>".join(_box(stage))}"]')
         for stage in stages:
             for source in stage.reads:
-                if source not in boxes:  # a hand-over
+                if source not in boxes:  # a node that Spark runs, which passes its rows to the engine
                     boxes[source] = f"part{number}_{len(boxes) + 1}"
                     lines.append(f'    {boxes[source]}["rows from Spark"]')
-                given = next((s for s in stages if s.stage_id == source), None)
-                label = f'|"{_exchange(given)}"|' if given is not None else ""
+                writer = next((s for s in stages if s.stage_id == source), None)
+                label = f'|"{_exchange(writer)}"|' if writer is not None else ""
                 lines.append(f"    {boxes[source]} -->{label} {boxes[stage.stage_id]}")
         lines.append("  end")
     if not parts:

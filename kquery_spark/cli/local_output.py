@@ -48,16 +48,17 @@ class LocalOutput:
         self._overwrite = overwrite
 
     def write(self, frame: DataFrame) -> None:
-        """Write the rows of a query in the format of the path's extension. Raises Unsupported for types that it lacks."""
+        """Write the rows of a query in the format of the path. Raises Unsupported for types that the format cannot store."""
         self._check_columns(frame)
         write_rows = _WRITERS[self._format.name]
-        aside = self._sibling("new")
-        with self._cleaned(aside):
-            aside.mkdir(parents=True)
-            write_rows(frame, aside / f"part-00000{self._format.endings[0]}")
-            self._put_in_place(aside)
+        staging = self._sibling("new")
+        with self._removing(staging):
+            staging.mkdir(parents=True)
+            write_rows(frame, staging / f"part-00000{self._format.endings[0]}")
+            self._publish(staging)
 
     def _check_columns(self, frame: DataFrame) -> None:
+        """Raise Failure for duplicate column names, and Unsupported for a type that the format or Spark would lose."""
         title = self._format.title
         names = frame.columns
         for i, name in enumerate(names):
@@ -66,19 +67,21 @@ class LocalOutput:
                     Exit.OUTPUT, f"cannot write {self.path}: two columns of the result are named {name}"
                 )
         for field in frame.schema:
-            if (reason := _problem(field.type, self._format.name)) is not None:
+            if (reason := _unsupported_reason(field.type, self._format.name)) is not None:
                 raise Unsupported(f"column {field.name} cannot be written as {title} without Spark: {reason}")
 
     @contextmanager
-    def _cleaned(self, aside: Path) -> Iterator[None]:
+    def _removing(self, staging: Path) -> Iterator[None]:
+        """Remove the staging directory at the end, and convert errors of the file system to Failure."""
         try:
             yield
         except OSError as error:
             raise cannot_write(self.path, error) from error
         finally:
-            shutil.rmtree(aside, ignore_errors=True)
+            shutil.rmtree(staging, ignore_errors=True)
 
-    def _put_in_place(self, aside: Path) -> None:
+    def _publish(self, staging: Path) -> None:
+        """Rename the staging directory to the path, and remove an old output after that."""
         old = None
         if os.path.lexists(self._target):
             if not self._overwrite:
@@ -88,7 +91,7 @@ class LocalOutput:
             old = self._sibling("old")
             self._target.rename(old)
         try:
-            aside.rename(self._target)
+            staging.rename(self._target)
         except BaseException:
             if old is not None:
                 old.rename(self._target)
@@ -96,9 +99,9 @@ class LocalOutput:
         if old is not None:
             _remove(old)
 
-    def _sibling(self, what: str) -> Path:
+    def _sibling(self, suffix: str) -> Path:
         # Readers of the parent directory skip names with a leading dot.
-        return self._target.with_name(f".{self._target.name}.{uuid.uuid4().hex[:8]}.{what}")
+        return self._target.with_name(f".{self._target.name}.{uuid.uuid4().hex[:8]}.{suffix}")
 
 
 def _remove(path: Path) -> None:
@@ -108,20 +111,21 @@ def _remove(path: Path) -> None:
         path.unlink()
 
 
-def _problem(dtype: pa.DataType, format_: str) -> str | None:
+def _unsupported_reason(dtype: pa.DataType, format_: str) -> str | None:
     """Return why values of a type cannot be written so that Spark reads the same type; None if they can."""
     if format_ == "csv" and (t.is_nested(dtype) or dtype == t.BINARY):
         return f"the format has no {t.spark_name(dtype)}"
-    if t.has_variants(dtype) or not _is_plain(dtype):
+    if t.has_variants(dtype) or not _is_storable(dtype):
         return f"{t.spark_name(dtype)} is not supported"
     if format_ == "orc" and _has_times(dtype):
         return f"{t.spark_name(dtype)} depends on the time zone of the writer"
     return None
 
 
-def _is_plain(dtype: pa.DataType) -> bool:
+def _is_storable(dtype: pa.DataType) -> bool:
+    """Return whether files keep a type. They lose NULL, TIME, intervals, and structs without fields."""
     if t.is_nested(dtype):
-        return bool(t.parts_of(dtype)) and all(map(_is_plain, t.parts_of(dtype)))
+        return bool(t.parts_of(dtype)) and all(map(_is_storable, t.parts_of(dtype)))
     return dtype not in (t.NULL, t.TIME) and not t.is_interval(dtype)
 
 
@@ -149,6 +153,7 @@ def _write_json(frame: DataFrame, file: Path) -> None:
 
 
 def _write_csv(frame: DataFrame, file: Path) -> None:
+    # to_csv also formats the header, so that names with delimiters are quoted. count(*) makes the single row that it needs.
     names = [kq.lit(name).alias(f"c{i}") for i, name in enumerate(frame.columns)]
     header = (
         frame.limit(0).aggregate([], [kq.count(kq.lit(1)).alias(_LINE)]).select(kq.to_csv(kq.struct(*names)))

@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def output_format(path: str) -> Format:
-    """Return the format of an output by its extension, or the default format. Raises Failure if it is only read."""
+    """Return the format of an output by its extension, or the default format. Raises Failure if it cannot be written."""
     name = format_of_path(path)
     entry = DEFAULT_FORMAT if name is None else format_named(name)
     if not entry.writable:
-        raise Failure(Exit.OUTPUT, f"cannot write {path}: {entry.title} files are only read")
+        raise Failure(Exit.OUTPUT, f"cannot write {path}: writing {entry.title} files is not supported")
     return entry
 
 
@@ -83,11 +83,11 @@ class Output:
 
     def write(self, frame: DataFrame) -> None:
         """Write ``frame`` in the format of the path's extension, or in the default format if it has none."""
-        aside = self._sibling("new")
+        staging = self._sibling("new")
         try:
             writer = frame.write.format(self._format.name).options(**self._format.file_options)
             try:
-                writer.save(aside.toString())
+                writer.save(staging.toString())
             except AnalysisException as error:
                 # The query has been analyzed before, so this error is about the format.
                 raise Failure(
@@ -97,11 +97,12 @@ class Output:
                 if explain_failure(error).code is not Exit.QUERY_FAILED or not is_file_error(error):
                     raise
                 raise Failure(Exit.OUTPUT, f"cannot write {self.path}: {java_root_cause(error)}") from error
-            self._put_in_place(aside)
+            self._publish(staging)
         finally:
-            self._files.delete(aside, True)
+            self._files.delete(staging, True)
 
-    def _put_in_place(self, aside: Any) -> None:
+    def _publish(self, staging: Any) -> None:
+        """Rename the staging directory to the path, and delete an old output after that."""
         old = None
         if self._files.exists(self._path):
             if not self._overwrite:
@@ -111,7 +112,7 @@ class Output:
             old = self._sibling("old")
             self._rename(self._path, old)
         try:
-            self._rename(aside, self._path)
+            self._rename(staging, self._path)
         except BaseException:
             if old is not None:
                 self._files.rename(old, self._path)
@@ -123,9 +124,9 @@ class Output:
         if not self._files.rename(source, target):
             raise Failure(Exit.OUTPUT, f"cannot write {self.path}: renaming {source.getName()} failed")
 
-    def _sibling(self, what: str) -> Any:
-        return self._hadoop.sibling(self._hidden_name(what))
+    def _sibling(self, suffix: str) -> Any:
+        return self._hadoop.sibling(self._hidden_name(suffix))
 
-    def _hidden_name(self, what: str) -> str:
+    def _hidden_name(self, suffix: str) -> str:
         # Readers of the parent directory skip names with a leading dot.
-        return f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{what}"
+        return f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{suffix}"

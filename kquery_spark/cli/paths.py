@@ -1,4 +1,4 @@
-"""Checks of local paths, which commands make before Spark starts."""
+"""Checks local paths before Spark starts, so that commands report mistakes at once."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from kquery_spark.cli.failures import Exit, Failure
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-# With any of these, Spark's default file system may be another one than the local disk.
+# If one of these is set, Spark's default file system may not be the local disk.
 _CONFIGURATIONS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_HOME", "PYSPARK_SUBMIT_ARGS")
 
 
@@ -23,14 +23,14 @@ def local_path(path: str) -> str | None:
 
 
 def path_on_disk(path: str) -> str | None:
-    """Return ``local_path``, or None if Spark may resolve the path in another file system than the local one."""
+    """Return ``local_path``, or None if Spark may resolve the path in a file system that is not local."""
     if path.startswith("file:") or not any(os.environ.get(name) for name in _CONFIGURATIONS):
         return local_path(path)
     return None
 
 
 def path_exists(path: str) -> bool:
-    """Return whether a local path or glob has any file. Hadoop's globs with braces are taken to have some."""
+    """Return whether a local path or glob matches a file. True for Hadoop's globs with braces, which are not checked."""
     return os.path.exists(path) or bool(glob.glob(path)) or "{" in path
 
 
@@ -49,7 +49,7 @@ def check_new_directory(path: str, shown: str, overwrite: bool) -> None:
     if not parent.is_dir():
         raise Failure(Exit.OUTPUT, f"cannot write {shown}: {parent} is not a directory")
     try:
-        # Permissions do not answer this for read-only mounts, quotas, and virtual file systems.
+        # Only an attempt detects read-only mounts, quotas, and virtual file systems. Permission bits do not.
         with tempfile.TemporaryDirectory(prefix=f".{os.path.basename(path)}.", dir=parent):
             pass
     except OSError as error:
@@ -57,7 +57,7 @@ def check_new_directory(path: str, shown: str, overwrite: bool) -> None:
 
 
 def check_new_file(file: Path | None) -> None:
-    """Raise Failure unless a command can write this file at its end. An existing file does not change."""
+    """Raise Failure unless a command can append to this file or create it. An existing file does not change."""
     if file is None:
         return
     existed = file.exists()
@@ -70,7 +70,7 @@ def check_new_file(file: Path | None) -> None:
         raise cannot_write(str(file), error) from None
 
 
-def cannot_write(shown: str, error: OSError, place: Path | None = None) -> Failure:
-    """Return the Failure for a path that cannot be written. place: the directory that the error is about, if another."""
-    where = "" if place is None else f" in {place}"
+def cannot_write(shown: str, error: OSError, parent: Path | None = None) -> Failure:
+    """Return the Failure for a path that cannot be written. parent: the directory in which creating it failed, if any."""
+    where = "" if parent is None else f" in {parent}"
     return Failure(Exit.OUTPUT, f"cannot write {shown}: {error.strerror or error}{where}")

@@ -1,4 +1,4 @@
-"""``kquery-spark serve``: the address, the authentication and the shutdown of a service."""
+"""``kquery-spark serve``: reads the address and the secrets of a service from the command line, and runs it."""
 
 from __future__ import annotations
 
@@ -82,23 +82,23 @@ def service_limits(
 
 
 def check_address(address: Address) -> None:
-    """Raise an error if the service could not listen or a file of the address is unreadable, before Spark is started."""
+    """Raise an error before Spark starts if the service cannot listen, or if a token, certificate or key cannot be read."""
     _ = address.token, address.tls
     _service().check_location(address.location)
 
 
 def serve_tables(context: kq.ExecutionContext, address: Address, limits: ServiceLimits) -> None:
-    """Serve until SIGINT or SIGTERM. Running queries are finished first."""
+    """Serve until SIGINT or SIGTERM. Queries that are running then can still finish."""
     token, tls = address.token, address.tls
     service = _service().QueryService(context, address.location, token=token, tls=tls, limits=limits)
-    ended = threading.Event()
+    stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda *_: stop.set())
     bound_address = replace(address, port=service.port)
     tables = ", ".join(context.table_names())
-    click.echo(f"serving {tables} at {bound_address.location}; Ctrl+C ends it")
-    service.serve_until(ended)
-    click.echo("ended")
+    click.echo(f"serving {tables} at {bound_address.location}; press Ctrl+C to stop")
+    service.serve_until(stop)
+    click.echo("stopped")
 
 
 def _service() -> ModuleType:
@@ -106,7 +106,7 @@ def _service() -> ModuleType:
     try:
         return importlib.import_module("kquery_spark.service")
     except ImportError as error:
-        raise Failure(Exit.USAGE, f"this build of pyarrow has no Flight: {error}") from error
+        raise Failure(Exit.USAGE, f"this build of pyarrow does not include Flight: {error}") from error
 
 
 def _read(path: str) -> bytes:
@@ -115,11 +115,13 @@ def _read(path: str) -> bytes:
 
 
 def _warn_if_others_read(path: str) -> None:
-    """Warn if all users of the machine can read a secret. It is not an error, because this is common for mounted secrets."""
+    """Warn if all users of the machine can read or change a secret. This is not an error: mounted secrets often allow it."""
     with reading(path):
         mode = os.stat(path).st_mode
     if os.name == "posix" and mode & (stat.S_IROTH | stat.S_IWOTH):
-        click.echo(f"warning: every user of this machine can read {path}; chmod 600 it", err=True)
+        click.echo(
+            f"warning: every user of this machine can read or change {path}; run chmod 600 on it", err=True
+        )
 
 
 def _is_loopback(host: str) -> bool:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     import kquery_spark as kq
 
-_NAMES = tuple(entry.name for entry in FORMATS)
+_FORMAT_NAMES = tuple(entry.name for entry in FORMATS)
 _EXTENSIONS = {ending: entry.name for entry in FORMATS for ending in entry.endings}
 _COMPRESSED = (".gz", ".bz2", ".zst", ".snappy", ".lz4")
 _SCHEMES = ("file", "hdfs", "viewfs", "dbfs", "maprfs")
@@ -42,7 +42,7 @@ def table_option(required: bool = False) -> Callable[[Callable[..., None]], Call
     return click.option(
         "--table",
         "tables",
-        type=_table,
+        type=_parse_option,
         metavar="NAME=[FORMAT:]PATH",
         multiple=True,
         required=required,
@@ -50,7 +50,7 @@ def table_option(required: bool = False) -> Callable[[Callable[..., None]], Call
     )
 
 
-def _table(text: str) -> TableSpec:
+def _parse_option(text: str) -> TableSpec:
     try:
         return parse_table(text)
     except ValueError as error:
@@ -66,13 +66,13 @@ def parse_table(text: str) -> TableSpec:
     if not name.isidentifier():
         raise ValueError(f"'{name}' cannot be the name of a table: letters, digits and _ only")
     format_, colon, rest = path.partition(":")
-    if colon and format_.lower() in _NAMES:
+    if colon and format_.lower() in _FORMAT_NAMES:
         if not rest:
             raise ValueError(f"'{text}' has no path after '{format_}:'")
         return TableSpec(name, rest, format_.lower())
     if colon and format_.isidentifier() and not _is_scheme(format_, rest) and not path_exists(path):
         raise ValueError(
-            f"unknown format '{format_}' in '{text}'; FORMAT is one of {', '.join(_NAMES)}, "
+            f"unknown format '{format_}' in '{text}'; FORMAT is one of {', '.join(_FORMAT_NAMES)}, "
             "and a path of another file system begins with SCHEME://"
         )
     return TableSpec(name, path)
@@ -83,7 +83,7 @@ def _is_scheme(word: str, rest: str) -> bool:
 
 
 def format_of_path(path: str) -> str | None:
-    """Return the format of a path's extension; None if it is not known. Extensions of compression are ignored."""
+    """Return the format of a path's extension; None if it is unknown. The extension of a compression codec is ignored."""
     stem = path.rstrip("/").lower()
     for ending in _COMPRESSED:
         stem = stem.removesuffix(ending)
@@ -91,7 +91,7 @@ def format_of_path(path: str) -> str | None:
 
 
 def _unknown_format(spec: TableSpec) -> Failure:
-    how = f"write {spec.name}=FORMAT:PATH, FORMAT one of {', '.join(_NAMES)}"
+    how = f"write {spec.name}=FORMAT:PATH, FORMAT one of {', '.join(_FORMAT_NAMES)}"
     return Failure(Exit.USAGE, f"cannot tell the format of {spec.path}; {how}")
 
 
@@ -108,7 +108,6 @@ def table_format(spark: SparkSession, spec: TableSpec) -> str:
     """Return the format of a table: as specified, by its extension, or by the first data file in its directory."""
     if spec.format or (named := format_of_path(spec.path)):
         return spec.format or str(named)
-    # The format of a directory without an extension is that of its first data file, on any filesystem that Spark knows.
     files = HadoopFiles(spark, spec.path)
     if not files.system.exists(files.path):
         raise missing_path(spec.path)
@@ -167,6 +166,7 @@ def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...])
 
 
 def _format_on_disk(path: str) -> str | None:
+    """Return the format of the first data file in a local directory; None without one."""
     for _, directories, files in os.walk(path):
         directories.sort()
         for file in sorted(files):

@@ -126,11 +126,11 @@ class ContextSession(Session):
         return [list(row) for row in zip(*columns, strict=True)] if columns else [[]] * table.num_rows
 
     @override
-    def fold(self, name: str) -> str:
+    def fold_name(self, name: str) -> str:
         return self._facts.fold(name)
 
     @override
-    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
+    def register_rows(self, table: pa.Table, origins: Sequence[str]) -> str:
         name = f"{_CACHED}{uuid.uuid4().hex}"
         source = replace(memory_source(table, self._facts.time_zone), origins=tuple(origins))
         self._catalog.add(name, Scan("cached", source))

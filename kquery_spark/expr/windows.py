@@ -159,7 +159,7 @@ class WindowCall(Expr):
     @property
     def ranks_rows(self) -> bool:
         """True for ROW_NUMBER, RANK, and DENSE_RANK, whose values for the first rows do not depend on later rows."""
-        return self.entry is not None and self.entry.cuts_groups
+        return self.entry is not None and self.entry.supports_group_limit
 
     @property
     def entry(self) -> WindowFunction | None:

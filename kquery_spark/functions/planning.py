@@ -1,4 +1,4 @@
-"""The facet of a function that the optimizer and the cost model use."""
+"""Properties of a function that the optimizer and the cost model use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Constructor(Enum):
 
 
 class Simplification(Enum):
-    """The rule of Catalyst that replaces a call by a simpler expression, depending on what its arguments are."""
+    """The Catalyst rule that replaces a call by a simpler expression, depending on the call's arguments."""
 
     CASE_CHANGE = "only the outermost of nested changes of case matters"
     ELEMENT = "an element of an array or struct that is built in place is the argument that it is built from"
@@ -31,10 +31,10 @@ class Planning:
 
     deterministic: False if each call may return another value.
     foldable: True if a call with constant arguments is a constant.
-    selectivity: expected share of rows that pass it as a condition, if that is unusual.
-    distinct_values: number of different results, including NULL, if there are few.
+    selectivity: expected share of the rows for which it is true as a filter; None for the default.
+    distinct_values: number of distinct results, including NULL; None if there are many.
     builds: the nested value that it builds. simplification: how constant folding simplifies its calls.
-    null_for: returns True if a call with these arguments is NULL, so that no other argument matters.
+    null_for: a test that is True if a call with certain arguments is NULL, whatever its other arguments are.
     reads_path: True if it extracts the value at a path, its second argument, from a variant.
     """
 

@@ -38,7 +38,7 @@ class WindowGroupLimit(UnaryPlan):
     def validate(self) -> None:
         super().validate()
         entry = window_function(self.function)
-        if entry is None or not entry.cuts_groups:
+        if entry is None or not entry.supports_group_limit:
             raise PlanError(f"{self.function} is not a ranking function; use row_number, rank or dense_rank")
         if not self.order or self.limit < 0:
             raise PlanError("a limit by rank needs an ORDER BY and a limit that is not negative")

@@ -1,4 +1,4 @@
-"""Renders a qualification as one HTML page with a light and a dark theme, which loads no other files."""
+"""Renders a qualification as one self-contained HTML page with a light and a dark theme."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ small, .soft { color: var(--soft); }
 
 
 def render_html(result: Qualification, title: str) -> str:
-    """Render the sums, each query with its plan folded below its name, and the reasons for falling back to Spark."""
+    """Render the summary, a table of the queries with their folded plans, and the reasons for falling back to Spark."""
     lines = [f"<p>{escape(line)}</p>" for line in summary(result)]
     return "\n".join(
         [
@@ -70,7 +70,7 @@ def _queries(result: Qualification) -> Iterator[str]:
 
 
 def _table_start(headings: tuple[str, ...]) -> str:
-    """Begin a table whose rows a narrow screen shows as cards, with the heading of each number in front of it."""
+    """Return the start of a table. Narrow screens show its rows as cards, with the heading of each cell in front of it."""
     cells = "".join(f"<th{' class=number' if h in _NUMBERS else ''}>{h}</th>" for h in headings)
     return f"<table class=cards><tr class=head>{cells}</tr>"
 
@@ -81,7 +81,7 @@ def _number(label: str, cell: str) -> str:
 
 
 def _details(name: str, query: QueryReport) -> str:
-    """Render the name of a query; a click on it unfolds its numbers and its plan."""
+    """Render the name of a query. A click on it unfolds the query's numbers and plan."""
     facts = [
         *([query.detail] if query.detail else []),
         f"{query.application}, query {query.number}",

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from kquery_spark.qualify.operators import Kind, operator
 from kquery_spark.qualify.plan import PhysicalNode
 
-# The description that Spark makes of a line: of the user's Python, or of the JVM.
+# The description that Spark derives from a line of code, in the user's Python or in the JVM.
 _CALL_SITE = re.compile(r"(?P<action>\S+) at (?P<file>.+):(?P<line>\d+)$")
 _JVM_FILE = re.compile(r"\.(java|scala)$")
 _LOCATION = re.compile(r"Location: \w+ ?(?:\([^)]*\))? ?\[(?P<paths>[^\]]*)")
@@ -27,7 +27,7 @@ def runs_in_engine(plan: PhysicalNode) -> bool:
 
 
 def summarize(plan: PhysicalNode) -> str:
-    """Return the tables that a plan reads, and its expensive operators in the order in which rows pass them."""
+    """Return the tables that a plan reads and its expensive operators, in the order of the data flow."""
     nodes = list(_children_first(plan))
     tables = list(dict.fromkeys(name for node in nodes if (name := table_name(node))))
     steps = [_step(node) for node in nodes]
@@ -40,8 +40,8 @@ def summarize(plan: PhysicalNode) -> str:
 def query_name(description: str, summary: str, number: int) -> tuple[str, str]:
     """Return the name of a query and a detail, which may be empty.
 
-    A description that the user set is the name, and the summary is the detail. If Spark made the description of a line, it
-    is the other way round.
+    If the user set the description, it is the name, and the summary is the detail. If Spark derived the description from a
+    line of code, the summary is the name, and the line is the detail.
     """
     text = " ".join(description.split())
     match = _CALL_SITE.match(text)
@@ -52,27 +52,28 @@ def query_name(description: str, summary: str, number: int) -> tuple[str, str]:
     if match is None:
         return text, summary
     file = match["file"].rpartition("/")[2]
-    return summary, match["action"] if _JVM_FILE.search(
-        file
-    ) else f"{match['action']} at {file}:{match['line']}"
+    if _JVM_FILE.search(file):  # a line of Spark itself says nothing about the query
+        return summary, match["action"]
+    return summary, f"{match['action']} at {file}:{match['line']}"
 
 
 def table_name(node: PhysicalNode) -> str:
     """Return the name of the table or directory that a node scans; empty for other nodes."""
-    if known := _NAMELESS.get(node.name):
-        return known
+    if label := _NAMELESS.get(node.name):
+        return label
     kind, _, scanned = node.name.partition(" ")
     if kind not in ("Scan", "BatchScan"):
         return ""
-    named = scanned.split()[-1] if scanned.split() else ""
-    if kind == "BatchScan" or "." in named or scanned.startswith("hive "):
-        return named.rpartition(".")[2]
+    # "Scan parquet spark_catalog.default.orders" has the name of a table, "Scan parquet" only the format.
+    last_word = scanned.split()[-1] if scanned.split() else ""
+    if kind == "BatchScan" or "." in last_word or scanned.startswith("hive "):
+        return last_word.rpartition(".")[2]
     match = _LOCATION.search(f"Location: {node.metadata.get('Location', '')}") or _LOCATION.search(node.text)
-    return _directory(match["paths"].split(",")[0].strip()) if match else named
+    return _directory(match["paths"].split(",")[0].strip()) if match else last_word
 
 
 def _directory(path: str) -> str:
-    """Return the last component of a path that is not the directory of a partition."""
+    """Return the last component of a path that is not a partition directory, such as ``day=2026-01-01``."""
     parts = path.rstrip("./").split("/")
     while len(parts) > 1 and _PARTITION.match(parts[-1]):
         parts.pop()
@@ -86,7 +87,9 @@ def _step(node: PhysicalNode) -> str:
     if node.name.startswith(("Execute ", "WriteFiles", "OverwriteByExpression", "AppendData")):
         return "write"
     kind = operator(node.name)[1]
-    if kind is Kind.SORT and node.text.rstrip().endswith(", false, 0"):  # for a join or a window
+    if kind is Kind.SORT and node.text.rstrip().endswith(
+        ", false, 0"
+    ):  # not a global sort: it serves a join or a window
         return ""
     if kind is Kind.OTHER:
         return node.name.lower() if node.name in ("Expand", "Generate", "Union", "Sample") else ""

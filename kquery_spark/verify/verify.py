@@ -28,7 +28,7 @@ from kquery_spark.verify.compare import Difference, compare_tables
 from kquery_spark.verify.order import ambiguity_reason, ordered_columns
 
 _MAX_FIRST_SECONDS = 30.0
-"""The first runs of an application are repeated if they take no longer than this together."""
+"""The first runs of an application are repeated if both together take at most this time."""
 
 _warm_contexts: weakref.WeakSet[SparkContext] = weakref.WeakSet()
 _NOT_NULL = {True: "", False: " not null"}
@@ -36,11 +36,12 @@ _NOT_NULL = {True: "", False: " not null"}
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """The report of ``verify``; it is true as a condition if the answers are equal.
+    """The report of ``verify``. ``bool(report)`` is True if the answers are equal.
 
-    accelerated: True if the engine ran any part of the query; otherwise both runs are Spark's. coverage: the share of the
-    plan's nodes that the engine ran, 0 to 1. rows, columns: the size of the result. ordered_by: the columns that were
-    compared row by row. error: the error class that both runs raised, or None. note: why a difference may not be a bug.
+    accelerated: True if the engine ran any part of the query. If not, Spark ran it once, and both times are equal.
+    coverage: the share of the plan's nodes that the engine ran, 0 to 1. rows, columns: the size of the result.
+    ordered_by: the columns that were compared row by row. error: the error class that both runs raised, or None.
+    note: why a difference may not be a bug.
     first_runs: True if the times are those of the first verification of an application, which include the warm-up of the
     JVM and of the Python workers.
     """
@@ -158,17 +159,17 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
 
 
 def _with_warm_times(report: Report, frame: DataFrame, planned: PlannedQuery) -> Report:
-    """Return the report of first runs with the times of second runs; if the first ones were slow, with a mark instead.
+    """Return the report with the times of second runs; if the first runs were slow, mark its times as those of first runs.
 
-    New DataFrames run the query, because one that has run reuses its shuffle files.
+    The second runs use new DataFrames, because a DataFrame that has run reuses its shuffle files.
     """
     if report.spark_seconds + report.engine_seconds > _MAX_FIRST_SECONDS:
         return replace(report, first_runs=True)
     bridge = get_bridge(frame.sparkSession)
-    again = _run(unplanned_copy(frame, bridge)), _run(assemble(planned, planned.parts))
-    if any(isinstance(run.result, BaseException) for run in again):
+    spark, engine = _run(unplanned_copy(frame, bridge)), _run(assemble(planned, planned.parts))
+    if isinstance(spark.result, BaseException) or isinstance(engine.result, BaseException):
         return replace(report, first_runs=True)
-    return replace(report, spark_seconds=again[0].seconds, engine_seconds=again[1].seconds)
+    return replace(report, spark_seconds=spark.seconds, engine_seconds=engine.seconds)
 
 
 def _run(frame: DataFrame) -> RunResult:
@@ -187,7 +188,7 @@ def _report(planned: PlannedQuery, fast: DataFrame, expected: RunResult, actual:
     if isinstance(left, BaseException) or isinstance(right, BaseException):
         return _error_report(planned, expected, actual)
     order = ordered_columns(planned)
-    differences = _schemas(planned.frame, fast) or compare_tables(left, right, order)
+    differences = _schema_differences(planned.frame, fast) or compare_tables(left, right, order)
     return Report(
         not differences,
         True,
@@ -231,7 +232,7 @@ def _type_text(dtype: DataType) -> str:
     return dtype.simpleString()
 
 
-def _schemas(frame: DataFrame, fast: DataFrame) -> list[Difference]:
+def _schema_differences(frame: DataFrame, fast: DataFrame) -> list[Difference]:
     """Return the differences between the schemas of the two Spark DataFrames, column by column."""
     spark, engine = frame.schema, fast.schema
     if spark == engine:
@@ -242,7 +243,9 @@ def _schemas(frame: DataFrame, fast: DataFrame) -> list[Difference]:
     differences = []
     for a, b in zip(spark.fields, engine.fields, strict=True):
         if a != b:
-            one = f"{_type_text(a.dataType)} {words[a.nullable]}"
-            other = f"{_type_text(b.dataType)} {words[b.nullable]}"
-            differences.append(Difference(f"column {a.name} is {one} in Spark, {other} in the engine"))
+            in_spark = f"{_type_text(a.dataType)} {words[a.nullable]}"
+            in_engine = f"{_type_text(b.dataType)} {words[b.nullable]}"
+            differences.append(
+                Difference(f"column {a.name} is {in_spark} in Spark, {in_engine} in the engine")
+            )
     return differences

@@ -35,7 +35,7 @@ def test_a_service_answers_until_it_is_asked_to_end(table: str, tmp_path: Path, 
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        found = re.match(r"serving t at (grpc://127\.0\.0\.1:\d+); Ctrl\+C ends it", line)
+        found = re.match(r"serving t at (grpc://127\.0\.0\.1:\d+); press Ctrl\+C to stop", line)
         assert found, line
         with kq.connect(found[1], token="secret") as remote:
             assert remote.sql("SELECT sum(x) AS s FROM t").collect() == [{"s": 6}]
@@ -43,7 +43,7 @@ def test_a_service_answers_until_it_is_asked_to_end(table: str, tmp_path: Path, 
         out, err = process.communicate(timeout=30)
     finally:
         process.kill()
-    assert (process.returncode, out, err) == (0, "ended\n", "")
+    assert (process.returncode, out, err) == (0, "stopped\n", "")
 
 
 def ended(*options: str) -> int:

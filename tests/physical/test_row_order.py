@@ -1,4 +1,4 @@
-"""Rows are sorted as Python sorts tuples, by any number of keys, for groups, and for the first rows only."""
+"""Rows are sorted as Python sorts tuples: by any number of keys, in groups, and with a limit."""
 
 from __future__ import annotations
 
@@ -35,34 +35,34 @@ Key = tuple[str, list[Any], bool, bool]
 
 
 def random_keys(random: Random) -> tuple[int, list[Key]]:
-    """A number of rows, and for each key: its type, values, whether it ascends, and whether NULLs come first."""
-    rows, found = random.randint(0, 30), []
+    """Return a number of rows, and for each key its type, its values, whether it ascends, and whether NULLs come first."""
+    rows, keys = random.randint(0, 30), []
     for _ in range(random.randint(1, 4)):
         name = random.choice(sorted(TYPES))
         few = [TYPES[name][1](random) for _ in range(random.randint(1, 6))]
         column = random.choices([*few, None] if random.random() < 0.5 else few, k=rows)
-        found.append((name, column, random.random() < 0.5, random.random() < 0.5))
-    return rows, found
+        keys.append((name, column, random.random() < 0.5, random.random() < 0.5))
+    return rows, keys
 
 
-def steps_of(found: Sequence[Key]) -> list[KeyStep]:
+def steps_of(keys: Sequence[Key]) -> list[KeyStep]:
     return [
         step
-        for name, values, ascending, nulls_first in found
+        for name, values, ascending, nulls_first in keys
         for step in key_steps(
             Vector(TYPES[name][0], pa.array(values, TYPES[name][0])), ascending, nulls_first
         )
     ]
 
 
-def ranks_of(found: Sequence[Key], rows: int) -> list[tuple[int, ...]]:
-    """A tuple of each row whose order is that of the row."""
+def ranks_of(keys: Sequence[Key], rows: int) -> list[tuple[int, ...]]:
+    """Return a tuple for each row. The tuples sort as the rows should."""
     columns = []
-    for name, values, ascending, nulls_first in found:
+    for name, values, ascending, nulls_first in keys:
         encoded = [v.encode() if name == "string" and v is not None else v for v in values]
-        known = sorted({v for v in encoded if v is not None}, reverse=not ascending)
-        null = -1 if nulls_first else len(known)
-        columns.append([null if v is None else known.index(v) for v in encoded])
+        distinct = sorted({v for v in encoded if v is not None}, reverse=not ascending)
+        null = -1 if nulls_first else len(distinct)
+        columns.append([null if v is None else distinct.index(v) for v in encoded])
     return [tuple(column[row] for column in columns) for row in range(rows)]
 
 
@@ -80,23 +80,23 @@ def test_rows_are_sorted_like_tuples(by_parts: bool, monkeypatch: pytest.MonkeyP
     """by_parts: strings are compared by eight bytes at a time, as if there were many different ones."""
     if by_parts:
         monkeypatch.setattr(
-            sort_keys_module, "_mostly_different", lambda v: v.dtype in (pa.string(), pa.binary())
+            sort_keys_module, "_is_mostly_distinct", lambda v: v.dtype in (pa.string(), pa.binary())
         )
     for seed in range(1500):
-        rows, found = random_keys(Random(seed))
-        expected = expected_order(ranks_of(found, rows))
-        assert as_lists(row_order(steps_of(found), rows)) == expected, seed
-        assert sorted_rows(steps_of(found), rows).tolist() == expected[0], seed
+        rows, keys = random_keys(Random(seed))
+        expected = expected_order(ranks_of(keys, rows))
+        assert as_lists(row_order(steps_of(keys), rows)) == expected, seed
+        assert sorted_rows(steps_of(keys), rows).tolist() == expected[0], seed
 
 
 def test_the_first_rows_of_groups_are_in_order() -> None:
     for seed in range(1000):
         random = Random(seed)
-        rows, found = random_keys(random)
+        rows, keys = random_keys(random)
         limit, group_count = random.randint(0, 6), random.randint(1, 5)
         groups = np.array([random.randrange(group_count) for _ in range(rows)], np.int64)
-        actual, is_new = as_lists(row_order(steps_of(found), rows, groups, limit))
-        ranks = [(int(group), *rank) for group, rank in zip(groups, ranks_of(found, rows), strict=True)]
+        actual, is_new = as_lists(row_order(steps_of(keys), rows, groups, limit))
+        ranks = [(int(group), *rank) for group, rank in zip(groups, ranks_of(keys, rows), strict=True)]
         order, starts = expected_order(ranks)
         assert sorted(actual) == sorted(order), seed
         at = 0
@@ -110,10 +110,10 @@ def test_the_first_rows_of_groups_are_in_order() -> None:
 def test_the_first_rows_of_one_group() -> None:
     for seed in range(500):
         random = Random(seed)
-        rows, found = random_keys(random)
+        rows, keys = random_keys(random)
         limit = random.randint(0, 6)
-        actual = sorted_rows(steps_of(found), rows, limit)
-        assert actual.tolist() == expected_order(ranks_of(found, rows))[0][:limit], seed
+        actual = sorted_rows(steps_of(keys), rows, limit)
+        assert actual.tolist() == expected_order(ranks_of(keys, rows))[0][:limit], seed
 
 
 def test_many_rows_by_keys_that_do_not_fit_into_one_integer() -> None:
@@ -122,7 +122,7 @@ def test_many_rows_by_keys_that_do_not_fit_into_one_integer() -> None:
     count = 50_000
     columns = [random.integers(-low, low, count) for low in (10**4, 2**62, 3)]
     words = [f"{n % 1000:08d} and {n % 7}" for n in columns[1].tolist()]
-    found: list[Key] = [
+    keys: list[Key] = [
         ("long", columns[0].tolist(), True, True),
         ("string", words, False, True),
         ("long", columns[2].tolist(), False, False),
@@ -135,18 +135,18 @@ def test_many_rows_by_keys_that_do_not_fit_into_one_integer() -> None:
             strict=True,
         )
     )
-    assert as_lists(row_order(steps_of(found), count)) == expected_order(ranks)
+    assert as_lists(row_order(steps_of(keys), count)) == expected_order(ranks)
 
 
-def test_strings_that_are_equal_for_long() -> None:
+def test_strings_with_long_common_prefixes() -> None:
     values = [b"x" * 1000 + bytes([i % 3]) for i in range(5000)] + [b"x" * 300] * 3 + [b"", b"x" * 256]
     values += [f"{i * 7919 % 100_003:06d} and more".encode() for i in range(70_000)]
-    found: list[Key] = [("bytes", values[::-1], True, True)]
-    assert as_lists(row_order(steps_of(found), len(values))) == expected_order(values[::-1])
+    keys: list[Key] = [("bytes", values[::-1], True, True)]
+    assert as_lists(row_order(steps_of(keys), len(values))) == expected_order(values[::-1])
 
 
 def test_expensive_keys_are_read_for_tied_rows_only() -> None:
-    """10,000 rows are tied in pairs; 100 of them are looked at, because the first row of only 50 groups is tied."""
+    """10,000 rows are tied in pairs. Only 100 are read: the first row of each of the 50 groups, and the row tied with it."""
     seen: list[int] = []
 
     def columns(rows: np.ndarray | None) -> list[np.ndarray]:

@@ -26,7 +26,7 @@ def limited(table: pa.Table, *, is_partial: bool) -> pa.Table:
 @pytest.fixture(autouse=True)
 def judged_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """200 rows are pruned and judged."""
-    monkeypatch.setattr(module, "_PRUNED_BATCH_ROWS", 200)
+    monkeypatch.setattr(module, "_MIN_NEW_ROWS", 200)
     monkeypatch.setattr(module, "_MIN_JUDGED_ROWS", 200)
 
 

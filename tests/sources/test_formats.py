@@ -272,6 +272,6 @@ def test_a_format_that_is_only_read_is_not_written(spark, monkeypatch, tmp_path:
     from kquery_spark.cli.failures import Exit, Failure
 
     monkeypatch.setattr(output, "format_named", lambda name: replace(format_named(name), writable=False))
-    with pytest.raises(Failure, match="Parquet files are only read") as caught:
+    with pytest.raises(Failure, match="writing Parquet files is not supported") as caught:
         output.Output(spark, str(tmp_path / "t.parquet"))
     assert caught.value.code is Exit.OUTPUT

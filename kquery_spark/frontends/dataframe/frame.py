@@ -96,7 +96,7 @@ class DataFrame(Builder):
         )
 
     def _indices(self, name: str) -> list[int]:
-        fold = self._session.fold
+        fold = self._session.fold_name
         return [i for i, n in enumerate(self.columns) if fold(n) == fold(name)]
 
     def _origin(self, name: str) -> str:
@@ -110,7 +110,7 @@ class DataFrame(Builder):
 
     def withColumns(self, columns: Mapping[str, Column]) -> Self:
         """Add columns, or replace those with these names; each is computed from this DataFrame's columns."""
-        fold = self._session.fold
+        fold = self._session.fold_name
         for name, column in columns.items():
             if not isinstance(column, Column):
                 raise PlanError(
@@ -127,7 +127,7 @@ class DataFrame(Builder):
 
     def withColumnsRenamed(self, names: Mapping[str, str]) -> Self:
         """Rename columns; unknown names are ignored, as in PySpark."""
-        fold = self._session.fold
+        fold = self._session.fold_name
         new = {fold(n): to for n, to in names.items()}
         if not any(fold(n) in new for n in self.columns):
             return self
@@ -146,7 +146,7 @@ class DataFrame(Builder):
         """Drop columns; unknown names are ignored, as in PySpark."""
         if any(_lineage_of(c) for c in columns):
             return self._without_origins(columns)
-        fold = self._session.fold
+        fold = self._session.fold_name
         known = {fold(n) for n in self.columns}
         paths = tuple(
             (c,) if isinstance(c, str) else path_of(c)
@@ -174,7 +174,7 @@ class DataFrame(Builder):
             return self.distinct()
         if isinstance(subset, str):
             raise PlanError(f"dropDuplicates() takes a list of names: [{subset!r}]")
-        fold = self._session.fold
+        fold = self._session.fold_name
         keys = {fold(n) for n in subset}
         unknown = keys - {fold(n) for n in self.columns}
         if unknown:
@@ -224,10 +224,10 @@ class DataFrame(Builder):
 
     def _spelled(self, names: Any) -> Any:
         """Replace column names, in a list or as keys of a dict, by their spelling in this DataFrame."""
-        own = {self._session.fold(n): n for n in self.columns}
+        own = {self._session.fold_name(n): n for n in self.columns}
         if isinstance(names, Mapping):
-            return {own.get(self._session.fold(n), n): v for n, v in names.items()}
-        return [own.get(self._session.fold(n), n) for n in names] if isinstance(names, list) else names
+            return {own.get(self._session.fold_name(n), n): v for n, v in names.items()}
+        return [own.get(self._session.fold_name(n), n) for n in names] if isinstance(names, list) else names
 
     def _numeric_columns(self) -> list[str]:
         return [f.name for f in self.schema if is_numeric(f.type)]
@@ -235,7 +235,7 @@ class DataFrame(Builder):
     def cache(self) -> Self:
         """Run the query now and keep its rows in memory; queries over the result read these rows."""
         table = Analyzed(self.plan, tuple(self.plan.schema.names))
-        name = self._session.keep(self._session.to_arrow(table), lineages(self.plan))
+        name = self._session.register_rows(self._session.to_arrow(table), lineages(self.plan))
         cached = self._with(table_query(name))
         return cached if cached.columns == self.columns else cached.toDF(*self.columns)
 
@@ -253,7 +253,7 @@ class DataFrame(Builder):
                     f"unionByName() needs the same columns: {', '.join(self.columns)} and {', '.join(other.columns)}"
                 )
             return self.union(other.select(*map(to_quoted, self.columns)))
-        fold = self._session.fold
+        fold = self._session.fold_name
         mine, theirs = ({fold(n) for n in side.columns} for side in (self, other))
         names = [*self.columns, *(n for n in other.columns if fold(n) not in mine)]
 

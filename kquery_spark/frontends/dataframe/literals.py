@@ -1,4 +1,4 @@
-"""Converts Python values to the literals of SQL."""
+"""Converts Python values to SQL literals, and types to SQL."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def _decimal_literal(value: Decimal) -> ast.Expression:
 
 
 def type_text(dtype: Any) -> str:
-    """The SQL of a type, given as a string or as a PySpark type."""
+    """Return the SQL of a type, which is a string or a PySpark type."""
     text = dtype if isinstance(dtype, str) else getattr(dtype, "simpleString", lambda: None)()
     if not isinstance(text, str):
-        raise PlanError(f"a type is written as in SQL, not given as {type_name(dtype)}")
+        raise PlanError(f"a type must be an SQL string or a PySpark type, not {type_name(dtype)}")
     return text

@@ -1,4 +1,4 @@
-"""Session: what a DataFrame needs from the context whose tables it reads."""
+"""Session: the methods of an ExecutionContext that its DataFrames use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kquery_spark.frontends.sql.ast import queries as q
 
 
 class Session(Protocol):
-    """Resolves and runs the query of a DataFrame; the context provides it."""
+    """Resolves and runs the query of a DataFrame. ``kquery_spark/context/session.py`` implements it."""
 
     def bind(self, query: q.Query) -> q.Query:
         """Bind each table of the query to its current plan."""
@@ -38,11 +38,11 @@ class Session(Protocol):
     def to_text(self, analyzed: Analyzed, count: int) -> list[list[str]]:
         """Return the first rows, with every value formatted as in Spark's ``show``."""
 
-    def fold(self, name: str) -> str:
-        """Return the form of a column name in which names are compared, which depends on case sensitivity."""
+    def fold_name(self, name: str) -> str:
+        """Return the form of a column name that is compared: lower case, unless names are case-sensitive."""
 
-    def keep(self, table: pa.Table, origins: Sequence[str]) -> str:
-        """Register rows in memory as a table whose columns have these origins; return its name."""
+    def register_rows(self, table: pa.Table, origins: Sequence[str]) -> str:
+        """Register rows in memory as a table, and return its name. origins: the lineage of each column."""
 
     def register(self, name: str, analyzed: Analyzed) -> None:
         """Register a query as a table."""

@@ -1,4 +1,4 @@
-"""The functions that exist only over a window; every aggregate function can be used over one, too."""
+"""Entries of the functions that exist only over a window. Aggregate functions, which also run over windows, are not here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kquery_spark.types import names as t
 
 
 class FrameRow(Enum):
-    """A row of the frame."""
+    """The row of a frame whose value a function returns."""
 
     FIRST = "first"
     LAST = "last"
@@ -27,14 +27,14 @@ class WindowFunction:
     """The entry of a window function.
 
     ordered: it needs ORDER BY. framed: it reads its frame (the others read the whole partition).
-    value: it returns a value of its argument. row: the row of its frame whose value it returns.
+    value: it returns one of the values of its argument. row: the row of the frame whose value it returns.
     nullable: whether the result can be NULL.
     aggregate: the aggregate function that SQL means by the name without a window.
     constant_argument: the index of the argument that must be a constant number.
     frame_text: the frame that Spark prints if the query has none, with ``{offset}`` for the second argument.
     offset_sign: 1 if it reads a later row at a distance, -1 for an earlier row, 0 for functions that do neither.
-    counts_keys: it counts the different sort keys, so that a group can have many rows with a small value.
-    cuts_groups: a filter on it needs the first rows of each group only (Catalyst's WindowGroupLimit).
+    counts_distinct_keys: it counts distinct sort keys (dense_rank), so that a group can have many rows with a small value.
+    supports_group_limit: a filter on it needs the first rows of each group only (Catalyst's WindowGroupLimit).
     calls: how calls are written in DataFrames and shown in column names. alias_calls: the aliases that differ.
     """
 
@@ -51,8 +51,8 @@ class WindowFunction:
     aggregate: str = ""
     constant_argument: int | None = None
     frame_text: str = ""
-    cuts_groups: bool = False
-    counts_keys: bool = False
+    supports_group_limit: bool = False
+    counts_distinct_keys: bool = False
     offset_sign: int = 0
     calls: CallForm = ONE_COLUMN
     alias_calls: Spellings = ()
@@ -87,7 +87,7 @@ _RANGE_TO_CURRENT = "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
 
 
 def _ranking(
-    name: str, dtype: pa.DataType, catalyst: str, calls: CallForm = UPPER, cuts_groups: bool = False
+    name: str, dtype: pa.DataType, catalyst: str, calls: CallForm = UPPER, supports_group_limit: bool = False
 ) -> WindowFunction:
     return WindowFunction(
         name,
@@ -95,7 +95,7 @@ def _ranking(
         (catalyst,),
         ordered=True,
         frame_text=_ROWS_TO_CURRENT,
-        cuts_groups=cuts_groups,
+        supports_group_limit=supports_group_limit,
         calls=calls,
     )
 
@@ -130,9 +130,9 @@ def _frame_end(name: str, row: FrameRow, aggregate: str) -> WindowFunction:
 
 
 _ENTRIES = (
-    _ranking("row_number", t.INT, "RowNumber", ONE_COLUMN, cuts_groups=True),
-    _ranking("rank", t.INT, "Rank", cuts_groups=True),
-    replace(_ranking("dense_rank", t.INT, "DenseRank", cuts_groups=True), counts_keys=True),
+    _ranking("row_number", t.INT, "RowNumber", ONE_COLUMN, supports_group_limit=True),
+    _ranking("rank", t.INT, "Rank", supports_group_limit=True),
+    replace(_ranking("dense_rank", t.INT, "DenseRank", supports_group_limit=True), counts_distinct_keys=True),
     _ranking("percent_rank", t.DOUBLE, "PercentRank"),
     replace(_ranking("cume_dist", t.DOUBLE, "CumeDist", ONE_COLUMN), frame_text=_RANGE_TO_CURRENT),
     replace(_ranking("ntile", t.INT, "NTile", ONE_COLUMN), arity=(1, 1), constant_argument=0),

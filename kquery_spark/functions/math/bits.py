@@ -1,4 +1,4 @@
-"""Factorials and bit operations of integers."""
+"""Factorials, and bit operations on integers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from kquery_spark.functions.registry import (
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
-_FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)
+_FACTORIALS = np.array([math.factorial(n) for n in range(21)], np.int64)  # 21! exceeds BIGINT
 
 
 def _factorial(args: Sequence[Vector], context: CallContext) -> Data:
@@ -38,12 +38,13 @@ def _factorial(args: Sequence[Vector], context: CallContext) -> Data:
     )
 
 
-def _bits(kernel: Any) -> Any:
+def _elementwise(kernel: Any) -> Any:
+    """Return an implementation that calls a pyarrow kernel with the arguments."""
     return lambda args, context: kernel(*(a.data for a in args))
 
 
 def _shift(op: str) -> Any:
-    """Java's shifts: only the low 5 (int) or 6 (bigint) bits of the distance count."""
+    """Return the implementation of a shift. As in Java, only the low 5 (INT) or 6 (BIGINT) bits of the distance count."""
 
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         n = context.num_rows
@@ -64,18 +65,21 @@ def _shift(op: str) -> Any:
     return run
 
 
-_ONES = np.array([bin(i).count("1") for i in range(256)], np.int32)
+_ONES_OF_BYTE = np.array([bin(i).count("1") for i in range(256)], np.int32)
 
 
 def _bit_count(args: Sequence[Vector], context: CallContext) -> Data:
     array = args[0].array(context.num_rows)
     if array.type == t.BOOL:
         return array.cast(t.INT)
-    words = np.ascontiguousarray(numbers(args[0], context.num_rows)).view(np.uint8).reshape(-1, 8)
-    return pa.array(_ONES[words].sum(axis=1, dtype=np.int32), mask=joint_mask(args, context.num_rows))
+    # As in Spark, the bits are those of the value as a BIGINT: a TINYINT of -1 has 64.
+    rows_of_bytes = np.ascontiguousarray(numbers(args[0], context.num_rows)).view(np.uint8).reshape(-1, 8)
+    return pa.array(
+        _ONES_OF_BYTE[rows_of_bytes].sum(axis=1, dtype=np.int32), mask=joint_mask(args, context.num_rows)
+    )
 
 
-def _one_integral(types: Sequence[pa.DataType]) -> pa.DataType:
+def _common_integral_type(types: Sequence[pa.DataType]) -> pa.DataType:
     if any(dtype != types[0] or not t.is_integral(dtype) for dtype in types):
         raise PlanError(
             f"bit operations need integers of one type, not {', '.join(map(t.spark_name, types))}"
@@ -89,19 +93,19 @@ def _coerce_integral(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [order[max(known)]] * len(types)
 
 
-_SHIFTED = accept(first_argument_type, lambda dtype: dtype in (t.INT, t.LONG), t.INT)
+_SHIFT_TYPES = accept(first_argument_type, lambda dtype: dtype in (t.INT, t.LONG), t.INT)
 
 
 def _coerce_shift(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [t.LONG if types[0] == t.LONG else t.INT, t.INT]
 
 
-def _bitwise(name: str, kernel: Any, catalyst: str, symbol: str) -> Function:
+def _bitwise_function(name: str, kernel: Any, catalyst: str, symbol: str) -> Function:
     count = 1 if name == "bitnot" else 2
     return Function(
         name,
-        _bits(kernel),
-        _one_integral,
+        _elementwise(kernel),
+        _common_integral_type,
         catalyst=(catalyst,),
         arity=(count, count),
         coerce=_coerce_integral,
@@ -109,11 +113,11 @@ def _bitwise(name: str, kernel: Any, catalyst: str, symbol: str) -> Function:
     )
 
 
-def _shifting(name: str, op: str, catalyst: str, symbol: str) -> Function:
+def _shift_function(name: str, op: str, catalyst: str, symbol: str) -> Function:
     return Function(
         name,
         _shift(op),
-        _SHIFTED,
+        _SHIFT_TYPES,
         catalyst=(catalyst,),
         arity=(2, 2),
         coerce=_coerce_shift,
@@ -132,15 +136,15 @@ register(
     ),
 )
 register_internal(
-    _bitwise("bitand", pc.bit_wise_and, "BitwiseAnd", "&"),
-    _bitwise("bitor", pc.bit_wise_or, "BitwiseOr", "|"),
-    _bitwise("bitxor", pc.bit_wise_xor, "BitwiseXor", "^"),
-    _bitwise("bitnot", pc.bit_wise_not, "BitwiseNot", "~"),
+    _bitwise_function("bitand", pc.bit_wise_and, "BitwiseAnd", "&"),
+    _bitwise_function("bitor", pc.bit_wise_or, "BitwiseOr", "|"),
+    _bitwise_function("bitxor", pc.bit_wise_xor, "BitwiseXor", "^"),
+    _bitwise_function("bitnot", pc.bit_wise_not, "BitwiseNot", "~"),
 )
 register(
-    _shifting("shiftleft", "left", "ShiftLeft", "<<"),
-    _shifting("shiftright", "right", "ShiftRight", ">>"),
-    _shifting("shiftrightunsigned", "unsigned", "ShiftRightUnsigned", ">>>"),
+    _shift_function("shiftleft", "left", "ShiftLeft", "<<"),
+    _shift_function("shiftright", "right", "ShiftRight", ">>"),
+    _shift_function("shiftrightunsigned", "unsigned", "ShiftRightUnsigned", ">>>"),
     Function(
         "bit_count",
         _bit_count,

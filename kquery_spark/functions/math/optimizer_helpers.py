@@ -1,4 +1,4 @@
-"""Functions that only Catalyst's optimizer inserts into plans, around decimals and floats, and the unary plus."""
+"""Functions that only Catalyst's optimizer inserts into plans, for decimals and floats, and the unary plus."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _make_decimal(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _type_from_importer(types: Sequence[pa.DataType]) -> pa.DataType:
-    raise PlanError("make_decimal needs its type from the importer")
+    raise PlanError("the type of make_decimal must be set by the importer of the plan")
 
 
 def _identity(args: Sequence[Vector], context: CallContext) -> Data:

@@ -1,4 +1,4 @@
-"""The errors of arithmetic, and intervals that may be too long."""
+"""Creates Spark's arithmetic errors, and checks intervals for overflow."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kquery_spark.types.vector import Vector
 
 
 def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
-    """Spark's error for integer arithmetic past the type's range; ``binary`` for ``+ - *``."""
+    """Return Spark's error for integer overflow. binary: whether the operation is ``+``, ``-`` or ``*``."""
     if binary and dtype in (t.BYTE, t.SHORT):
         return ExecutionError(
             "BINARY_ARITHMETIC_OVERFLOW", f"The operation caused overflow of {t.spark_name(dtype)}."
@@ -28,7 +28,7 @@ def overflow(dtype: pa.DataType, binary: bool = False) -> ExecutionError:
 
 
 def interval_overflow(subclass: str = "") -> ExecutionError:
-    """Spark's error for an interval that is too long; ``subclass``: of the error class, where it has one."""
+    """Return Spark's error for an interval that is too long. subclass: the subclass of the error class, if any."""
     return ExecutionError(
         f"INTERVAL_ARITHMETIC_OVERFLOW{subclass and '.'}{subclass}",
         "Integer overflow while operating with intervals.",
@@ -36,19 +36,19 @@ def interval_overflow(subclass: str = "") -> ExecutionError:
 
 
 def mode_for_types(types: Sequence[pa.DataType], mode: EvalMode) -> EvalMode:
-    """The mode in which a call over arguments of these types runs, given that of the session or of a ``try_`` function.
+    """Return the mode in which a call runs. types: the argument types. mode: that of the session or of a ``try_`` function.
 
-    Overflow of intervals is an error in every session; a call that gives NULL instead raises Unsupported.
+    Overflow of intervals is an error in every session. Raises Unsupported for a ``try_`` function, which would return NULL.
     """
     if not types or not t.is_interval(types[0]):
         return mode
     if mode is EvalMode.TRY:
-        raise Unsupported("arithmetic of intervals that gives NULL for what is too long is not supported")
+        raise Unsupported("interval arithmetic that returns NULL on overflow is not supported")
     return EvalMode.ANSI
 
 
 def as_intervals(counts: pa.Array, dtype: pa.DataType, too_long: ExecutionError) -> pa.Array:
-    """Counts of microseconds or months as intervals; raises ``too_long`` for one that does not fit Spark's type."""
+    """Convert counts of microseconds or months to intervals. Raises ``too_long`` for a count that exceeds Spark's type."""
     try:
         counts.cast(t.INTERVAL_STORAGE[dtype])
     except pa.ArrowInvalid:
@@ -62,7 +62,7 @@ def checked_intervals(
     context: CallContext,
     too_long: ExecutionError,
 ) -> pa.Array:
-    """Intervals computed from the counts of others; raises ``too_long`` on overflow."""
+    """Apply a checked arithmetic kernel to intervals, as their counts of units. Raises ``too_long`` on overflow."""
     counts = [vector.array(context.num_rows).view(t.LONG) for vector in intervals]
     try:
         result = kernel(*counts)
@@ -72,7 +72,7 @@ def checked_intervals(
 
 
 def divide_by_zero() -> ExecutionError:
-    """Spark's error for a zero divisor in ANSI mode."""
+    """Return Spark's error for a zero divisor in ANSI mode."""
     return ExecutionError(
         "DIVIDE_BY_ZERO",
         "Division by zero. Use `try_divide` to tolerate divisor being 0 and return NULL instead. "
@@ -81,7 +81,7 @@ def divide_by_zero() -> ExecutionError:
 
 
 def remainder_by_zero() -> ExecutionError:
-    """Spark's error for a zero divisor of ``%`` in ANSI mode."""
+    """Return Spark's error for a zero divisor of ``%`` in ANSI mode."""
     return ExecutionError(
         "REMAINDER_BY_ZERO",
         "Remainder by zero. Use `try_mod` to tolerate divisor being 0 and return NULL instead. "

@@ -1,4 +1,8 @@
-"""LIKE and ILIKE."""
+"""LIKE and ILIKE.
+
+A constant pattern runs as an Arrow kernel on the whole column: a comparison, a search, or an RE2 expression. If the patterns
+are in a column, each distinct pair of a value and a pattern is matched in Python.
+"""
 
 from __future__ import annotations
 
@@ -28,16 +32,19 @@ from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
 
-def _bad_escape(pattern: str, kind: str, what: str) -> ExecutionError:
+def _escape_error(pattern: str, kind: str, misuse: str) -> ExecutionError:
     return ExecutionError(
         f"INVALID_FORMAT.{kind}",
-        f"The format is invalid: {pattern!r}. The escape character is not allowed to {what}.",
+        f"The format is invalid: {pattern!r}. The escape character is not allowed to {misuse}.",
     )
 
 
 @functools.lru_cache(maxsize=512)
 def _like_tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
-    """Split a LIKE pattern into tokens: None for ``%``, ``""`` for ``_``, and the longest possible literals."""
+    """Split a LIKE pattern into tokens: None for ``%``, ``""`` for ``_``, and strings for the characters between them.
+
+    Example: ``a\\_b%_`` becomes ``("a_b", None, "")``. Raises Spark's error for a malformed escape.
+    """
     tokens: list[str | None] = []
     literal = ""
 
@@ -52,10 +59,10 @@ def _like_tokens(pattern: str, escape: str) -> tuple[str | None, ...]:
         character = pattern[at]
         if character == escape:
             if at + 1 == len(pattern):
-                raise _bad_escape(pattern, "ESC_AT_THE_END", "end with")
+                raise _escape_error(pattern, "ESC_AT_THE_END", "end with")
             following = pattern[at + 1]
             if following not in ("_", "%", escape):
-                raise _bad_escape(pattern, "ESC_IN_THE_MIDDLE", f"precede {following!r}")
+                raise _escape_error(pattern, "ESC_IN_THE_MIDDLE", f"precede {following!r}")
             literal += following
             at += 2
             continue
@@ -116,7 +123,8 @@ def _escape_for_re2(text: str) -> str:
     return "".join("\\" + c if c in r"\.[]{}()*+?^$|" else c for c in text)
 
 
-def _like_literal(data: Data, pattern: str, escape: str) -> Data:
+def _like_constant(data: Data, pattern: str, escape: str) -> Data:
+    """Match a column with one pattern. The patterns of the cases below need no regular expression."""
     tokens = _like_tokens(pattern, escape)
     match tokens:
         case ():
@@ -141,24 +149,22 @@ def _like(args: Sequence[Vector], context: CallContext) -> Data:
         array = text.array(context.num_rows)
         if array.null_count == len(array):
             return pa.nulls(len(array), t.BOOL)
-        return _like_literal(array, pattern.data.as_py(), escape)
+        return _like_constant(array, pattern.data.as_py(), escape)
 
     return per_distinct(lambda value, form: _like_string(value, form, escape), args[:2], context)
 
 
 def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
-    lowered = [
-        Vector(t.STRING, lower(a.array(context.num_rows), context)) if not a.is_scalar else a
-        for a in args[:2]
-    ]
-    if args[1].is_scalar and args[1].data.is_valid:
-        lowered[1] = Vector(t.STRING, lower(args[1].array(1), context)[0])
-    if args[0].is_scalar:
-        lowered[0] = Vector(t.STRING, lower(args[0].array(context.num_rows), context))
-    return _like([*lowered, *args[2:]], context)
+    value, pattern, *escape = args
+    lower_value = Vector(t.STRING, lower(value.array(context.num_rows), context))
+    if not pattern.is_scalar:
+        pattern = Vector(t.STRING, lower(pattern.array(context.num_rows), context))
+    elif pattern.data.is_valid:  # stays a scalar, so that it is matched as a constant pattern
+        pattern = Vector(t.STRING, lower(pattern.array(1), context)[0])
+    return _like([lower_value, pattern, *escape], context)
 
 
-def _check_like(values: Sequence[object]) -> None:
+def _check_escape(values: Sequence[object]) -> None:
     if len(values) > 2:
         check_literal(values[2], "The escape character of LIKE")
 
@@ -185,7 +191,7 @@ def _may_have_wide_character(_: Sequence[pa.DataType], values: Sequence[object])
 _LIKE: dict[str, Any] = {
     "raises": ANSI_RAISES,
     "safe_for": _is_valid_like_literal,
-    "check_values": _check_like,
+    "check_values": _check_escape,
 }
 _LIKE["changes"] = (
     VersionChange(
@@ -197,7 +203,7 @@ _LIKE["changes"] = (
 )
 
 register(
-    # Catalyst's Like carries escapeChar as a field (null in JSON): give it as a third string literal unless it is '\'
+    # Catalyst's Like has a field escapeChar. The importer passes it as a third argument, a literal, unless it is '\'.
     pattern_function(
         _like,
         "like",

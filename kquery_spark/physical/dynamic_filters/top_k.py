@@ -21,7 +21,7 @@ from kquery_spark.expr import Call, Column, Expr, Literal
 from kquery_spark.logical.pruning import comparable, has_integer_order
 from kquery_spark.physical.aggregates.reduce import ordered_integers
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
-from kquery_spark.physical.sorting.text_order import text_prefixes
+from kquery_spark.physical.sorting.string_parts import string_prefixes
 from kquery_spark.sources.base import ColumnRange
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
@@ -180,7 +180,7 @@ class FirstRowsFilter(RuntimeFilter):
 
 def _text_ranks(key: Vector) -> Int64s:
     if not key.is_dictionary:
-        return text_prefixes(key.data)
-    ranks = text_prefixes(key.data.dictionary)
+        return string_prefixes(key.data)
+    ranks = string_prefixes(key.data.dictionary)
     indices = key.data.indices.fill_null(0).to_numpy(zero_copy_only=False)
     return ranks.take(indices) if len(ranks) else np.zeros(len(indices), np.int64)

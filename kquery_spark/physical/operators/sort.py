@@ -13,7 +13,7 @@ from kquery_spark.expr.properties import is_pure
 from kquery_spark.physical.dynamic_filters.runtime_filter import key_names
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
-from kquery_spark.physical.sorting.external_sort import in_order, sorted_batches
+from kquery_spark.physical.sorting.external_sort import sort_batch, sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch, concat
@@ -73,7 +73,7 @@ class SortExec(UnaryExec):
 
     def _top(self, batch: Batch, first_rows: FirstRowsFilter | None = None) -> Batch:
         """Return the first k rows of a batch. The dynamic filter learns from the last of them."""
-        top = in_order(batch, self.keys, self.limit)
+        top = sort_batch(batch, self.keys, self.limit)
         if first_rows is not None and top.num_rows == self.limit:
             last = top.slice(self.limit - 1, 1)
             first_rows.learn(last.vector(last.schema.get_field_index(first_rows.columns[0])))

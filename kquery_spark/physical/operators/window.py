@@ -1,4 +1,4 @@
-"""WindowExec: computes window functions. The rows of a partition are output together, in the window's order."""
+"""WindowExec: computes window functions, and outputs the rows of each partition together, in the window's order."""
 
 from __future__ import annotations
 
@@ -23,19 +23,20 @@ from kquery_spark.physical.windows import GroupLimit, StreamedPartition, Windowe
 from kquery_spark.types.batch import Batch, concat, cut, pick
 from kquery_spark.types.vector import Vector
 
-_ARRANGED_ROW_BYTES = 32  # the memory per row for its position, partition, peers and result
+_ARRANGED_ROW_BYTES = 32  # memory of the position, the partition, the peers and the result of a row
 
 
 @dataclass(frozen=True)
 class WindowExec(UnaryExec):
     """Implements ``logical.Window``. All rows of a partition must be in this task.
 
-    1. If all rows fit into the memory budget, they are arranged and computed at once.
-    2. Otherwise they are sorted by partition and order, with sorted runs on disk, and computed partition by partition.
+    1. If all rows fit into the memory budget, they are sorted and computed at once.
+    2. Otherwise an external sort orders them by partition and sort keys, and they are computed partition by partition.
     3. A single partition that is too large is computed in pieces (``StreamedPartition``), if all calls are ``streamable``.
        If one is not, the whole partition is held in memory.
 
-    limit: only these rows of each partition are output. All calls are rankings then, and the limit's is one of them.
+    limit: only the rows within this limit are output; None for all rows. With a limit, every call is a ranking, and one of
+    them is the ranking of the limit.
     """
 
     child: PhysicalPlan
@@ -55,35 +56,35 @@ class WindowExec(UnaryExec):
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        held: list[Batch] = []
+        buffered: list[Batch] = []
         size = rows = 0
         source = self.child.run(task)
         for batch in source:
-            held.append(batch)
+            buffered.append(batch)
             size += batch.nbytes
             rows += batch.num_rows
             if _working_bytes(size, rows) > task.config.memory_bytes and self.child.schema.names:
                 break
         else:
-            together = concat(self.child.schema, held)
-            held.clear()
-            yield from cut(self.compute(together), task.config.batch_rows)
+            combined = concat(self.child.schema, buffered)
+            buffered.clear()
+            yield from cut(self.compute(combined), task.config.batch_rows)
             return
         with SpillDirectory(task.metrics_of(self)) as spill:
-            everything = chain(_drained(held), source)
-            yield from self._sorted(everything, size // max(1, rows), spill, task)
+            all_batches = chain(_drain(buffered), source)
+            yield from self._execute_sorted(all_batches, size // max(1, rows), spill, task)
 
-    def _sorted(
+    def _execute_sorted(
         self, source: Iterator[Batch], row_bytes: int, spill: SpillDirectory, task: TaskContext
     ) -> Iterator[Batch]:
-        """Yield the output partition by partition, from sorted runs: small partitions together, large ones in pieces.
+        """Sort the rows externally and yield the output: small partitions are computed together, large ones in pieces.
 
         ``held`` has the rows of the last partition so far, which may continue in the next batch. A batch in which another
-        partition begins completes it, and all complete partitions are computed together. If ``held`` exceeds the limit, its
-        partition becomes ``large`` and takes all rows until the next partition begins.
+        partition begins completes it, and all complete partitions are computed together. If ``held`` exceeds ``max_bytes``,
+        its partition becomes ``large``, which receives all rows until the next partition begins.
         """
         config, schema = task.config, self.child.schema
-        limit = self._held_bytes(config)
+        max_bytes = self._max_partition_bytes(config)
         keys = (*map(SortKey, self.partition), *self.order)
         batches = sorted_batches(source, schema, keys, config, spill)
         held: list[Batch] = []
@@ -99,28 +100,28 @@ class WindowExec(UnaryExec):
                 large = None
                 batch, starts = batch.slice(end), [s - end for s in starts]
             if starts and (starts[-1] or held):
-                done = concat(schema, [*held, batch.slice(0, starts[-1])])
-                yield from cut(self.compute(done), config.batch_rows)
+                complete = concat(schema, [*held, batch.slice(0, starts[-1])])
+                yield from cut(self.compute(complete), config.batch_rows)
                 held, size, batch = [], 0, batch.slice(starts[-1])
             held.append(batch)
             size += batch.nbytes
-            if size > limit:
-                large = self._streamed(_drained(held), row_bytes, spill, config)
+            if size > max_bytes:
+                large = self._streamed_partition(_drain(held), row_bytes, spill, config)
                 size = 0
         if large is not None:
             yield from map(self._within_limit, large.run())
         yield from cut(self.compute(concat(schema, held)), config.batch_rows)
 
-    def _held_bytes(self, config: EngineConfig) -> float:
-        """Return the bytes from which a partition is computed in pieces on disk; infinite if a call does not allow this."""
-        streams = all(isinstance(c.expr, WindowCall) and streamable(c.expr) for c in self.calls)
-        return _streamed_bytes(config) if streams else math.inf
+    def _max_partition_bytes(self, config: EngineConfig) -> float:
+        """Return the size above which a partition is computed in pieces on disk; infinite if a call does not allow this."""
+        can_stream = all(isinstance(c.expr, WindowCall) and streamable(c.expr) for c in self.calls)
+        return _min_streamed_bytes(config) if can_stream else math.inf
 
-    def _streamed(
+    def _streamed_partition(
         self, batches: Iterator[Batch], row_bytes: int, spill: SpillDirectory, config: EngineConfig
     ) -> StreamedPartition:
         """Return a large partition on disk that begins with these batches."""
-        piece_rows = min(config.batch_rows, max(256, _streamed_bytes(config) // max(1, row_bytes) // 4))
+        piece_rows = min(config.batch_rows, max(256, _min_streamed_bytes(config) // max(1, row_bytes) // 4))
         schemas = self.child.schema, self.schema
         partition = StreamedPartition(self.calls, self.order, schemas, spill, piece_rows)
         for batch in batches:
@@ -128,7 +129,7 @@ class WindowExec(UnaryExec):
         return partition
 
     def compute(self, batch: Batch) -> Batch:
-        """Return the output for the rows of some complete partitions."""
+        """Return the output for the rows of one or more complete partitions."""
         if not batch.num_rows:
             return Batch.empty(self.schema)
         order = [k.expr for k in self.order]
@@ -136,9 +137,9 @@ class WindowExec(UnaryExec):
         n, parts = batch.num_rows, len(self.partition)
         partition = [_filled(v, n) for v in vectors[:parts]]
         keys = list(zip(self.order, vectors[parts:], strict=True))
-        find = arrange if self.limit is None else self.limit.first_rows
-        rows, segments = find(partition, keys, n)
-        n = len(rows)
+        arrange_rows = arrange if self.limit is None else self.limit.first_rows
+        rows, segments = arrange_rows(partition, keys, n)
+        n = len(rows)  # with a limit, fewer rows than the batch has
         arranged = batch.take(pa.array(rows))
         arguments = [a for c in self.calls for a in c.expr.children]
         values = iter(Program([*order, *arguments], batch.schema).run(arranged))
@@ -172,17 +173,18 @@ def _working_bytes(nbytes: int, rows: int) -> int:
     return 2 * nbytes + _ARRANGED_ROW_BYTES * rows
 
 
-def _streamed_bytes(config: EngineConfig) -> int:
-    """Return the bytes from which computing a partition in pieces on disk is worth it."""
+def _min_streamed_bytes(config: EngineConfig) -> int:
+    """Return the size from which computing a partition in pieces on disk costs less than holding it in memory."""
     return config.memory_bytes // 4
 
 
 def _filled(vector: Vector, n: int) -> Vector:
+    """Return a vector of ``n`` values, also for a vector that is a scalar."""
     return Vector(vector.dtype, vector.physical(n))
 
 
-def _drained(batches: list[Batch]) -> Iterator[Batch]:
-    """Yield the batches and remove each from the list, so that its memory can be freed before the next one is used."""
+def _drain(batches: list[Batch]) -> Iterator[Batch]:
+    """Remove each batch from the list and yield it, so that its memory can be freed before the next one is used."""
     batches.reverse()
     while batches:
         yield batches.pop()

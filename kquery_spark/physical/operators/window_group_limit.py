@@ -1,4 +1,4 @@
-"""WindowGroupLimitExec: keeps the first rows of each group, pruning after each number of batches."""
+"""WindowGroupLimitExec: returns the first rows of each group, and prunes the rows in memory from time to time."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from kquery_spark.physical.windows import GroupLimit
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Vector
 
-_PRUNED_BATCH_ROWS = 262_144
-_NEW_ROWS_PER_HELD_ROW = (
-    2  # pruning sorts the remaining rows again, so it waits for more new rows than it holds
-)
-# A task with a part of each group stops pruning when that many rows were looked at, and nearly all of them were kept.
+_MIN_NEW_ROWS = 262_144
+_NEW_ROWS_PER_PRUNED_ROW = 2
+"""Pruning sorts the remaining rows again, so it waits for this number of new rows per row that remained the last time."""
+
+# A partial operator stops pruning if at least this number of rows were pruned together, and more than this share remains.
 _MIN_JUDGED_ROWS = 1 << 19
-_MAX_KEPT_SHARE = 0.8
+_MAX_REMAINING_SHARE = 0.8
 
 
 @dataclass(frozen=True)
 class WindowGroupLimitExec(UnaryExec):
-    """Implements ``logical.WindowGroupLimit`` where no WindowExec does.
+    """Implements ``logical.WindowGroupLimit``, unless the WindowExec above it applies the limit itself.
 
-    is_partial: the task has only a part of each group, and another operator limits the groups again after the exchange. It
-    keeps the rows that can be within the limit of the whole group, and may keep others.
+    is_partial: the task has only a part of each group, and another operator limits the groups again after the exchange. So
+    this operator may also return rows that are beyond the limit of the whole group.
     """
 
     child: PhysicalPlan
@@ -53,22 +53,22 @@ class WindowGroupLimitExec(UnaryExec):
         for batch in source:
             waiting.append(batch)
             rows += batch.num_rows
-            held = 0 if pruned is None else pruned.num_rows
-            if rows >= max(_PRUNED_BATCH_ROWS, _NEW_ROWS_PER_HELD_ROW * held):
-                pruned = self._pruned([pruned, *waiting] if pruned is not None else waiting)
-                if self._is_useless(held + rows, pruned.num_rows):
+            remaining = 0 if pruned is None else pruned.num_rows
+            if rows >= max(_MIN_NEW_ROWS, _NEW_ROWS_PER_PRUNED_ROW * remaining):
+                pruned = self._prune([pruned, *waiting] if pruned is not None else waiting)
+                if self._is_useless(remaining + rows, pruned.num_rows):
                     yield pruned
                     yield from source
                     return
                 waiting, rows = [], 0
         if pruned is not None or waiting:
-            yield self._pruned([pruned, *waiting] if pruned is not None else waiting)
+            yield self._prune([pruned, *waiting] if pruned is not None else waiting)
 
-    def _is_useless(self, rows: int, kept: int) -> bool:
-        """Return True if rows are better exchanged than pruned, because the groups in this task are small."""
-        return self.is_partial and rows >= _MIN_JUDGED_ROWS and kept > _MAX_KEPT_SHARE * rows
+    def _is_useless(self, rows: int, remaining: int) -> bool:
+        """Return True if exchanging all rows costs less than pruning them, because the groups in this task are small."""
+        return self.is_partial and rows >= _MIN_JUDGED_ROWS and remaining > _MAX_REMAINING_SHARE * rows
 
-    def _pruned(self, batches: list[Batch]) -> Batch:
+    def _prune(self, batches: list[Batch]) -> Batch:
         batch = concat(self.schema, batches)
         exprs = [*self.partition, *(k.expr for k in self.order)]
         vectors = [

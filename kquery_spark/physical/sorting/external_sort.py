@@ -16,8 +16,12 @@ from kquery_spark.physical.spill import SpillDirectory, SpillFile
 from kquery_spark.types.batch import Batch, concat
 from kquery_spark.types.vector import Int64s
 
-_SORTED_ROW_BYTES = 16  # the memory per row for its position, and the same again for each sort key
-_PIECES_IN_MEMORY = 128  # the number of pieces that fit into the memory budget, one of each run in a merge
+_SORTED_ROW_BYTES = 16
+"""Memory of a row number while rows are sorted. Each sort key needs the same amount again."""
+
+_PIECES_IN_MEMORY = 128
+"""A merge holds one piece of each run. Pieces are so small that this number of them fits into the memory budget."""
+
 _MIN_PIECE_ROWS = 1024
 
 
@@ -34,20 +38,23 @@ def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) 
     return sorted_rows(steps, batch.num_rows, limit)
 
 
-def in_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:
+def sort_batch(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:
     """Return the sorted batch; with a limit, only its first rows."""
     return batch.take(pa.array(sort_order(batch, keys, limit)))
 
 
-def _pieces_in_order(
-    held: list[Batch], schema: pa.Schema, keys: Sequence[SortKey], rows: int
+def _sorted_pieces(
+    batches: list[Batch], schema: pa.Schema, keys: Sequence[SortKey], piece_rows: int
 ) -> Iterator[Batch]:
-    """Yield all rows of the batches in sorted order, in parts, so that memory never has two copies; ``held`` is emptied."""
-    together = concat(schema, held)
-    held.clear()
-    order = pa.array(sort_order(together, keys))
-    for start in range(0, together.num_rows, rows):
-        yield together.take(order.slice(start, rows))
+    """Yield all rows of the batches in sorted order, in pieces of ``piece_rows`` rows. Empties the list ``batches``.
+
+    Each piece is copied when it is used, so that memory never holds a second copy of all rows.
+    """
+    combined = concat(schema, batches)
+    batches.clear()
+    order = pa.array(sort_order(combined, keys))
+    for start in range(0, combined.num_rows, piece_rows):
+        yield combined.take(order.slice(start, piece_rows))
 
 
 def sorted_batches(
@@ -58,33 +65,35 @@ def sorted_batches(
     spill: SpillDirectory,
 ) -> Iterator[Batch]:
     """Yield all rows in sorted order (stable). Beyond the memory budget, sorted runs are written to disk and merged."""
-    held: list[Batch] = []
+    buffered: list[Batch] = []
     size = 0
     runs: list[SpillFile] = []
     for batch in source:
-        held.append(batch)
+        buffered.append(batch)
         size += batch.nbytes + _SORTED_ROW_BYTES * (1 + len(keys)) * batch.num_rows
         if size > config.memory_bytes and batch.columns:
-            runs.append(
-                _spilled(held, keys, config, spill.file(schema, share_store_with=runs[0] if runs else None))
-            )
+            run = spill.file(schema, share_store_with=runs[0] if runs else None)
+            runs.append(_write_run(buffered, keys, config, run))
             size = 0
     if not runs:
-        yield from _pieces_in_order(held, schema, keys, config.batch_rows)
+        yield from _sorted_pieces(buffered, schema, keys, config.batch_rows)
         return
-    if held:
-        runs.append(_spilled(held, keys, config, spill.file(schema, share_store_with=runs[0])))
-    yield from _merged([run.read() for run in runs], schema, keys)
+    if buffered:
+        runs.append(_write_run(buffered, keys, config, spill.file(schema, share_store_with=runs[0])))
+    yield from _merge_runs([run.read() for run in runs], schema, keys)
 
 
-def _spilled(
+def _write_run(
     batches: list[Batch], keys: Sequence[SortKey], config: EngineConfig, run: SpillFile
 ) -> SpillFile:
-    """Write the batches as one sorted run, in pieces that are small enough to have one of each run in memory."""
+    """Sort the batches and write them to ``run``, in pieces that are so small that a merge can hold one of each run.
+
+    Empties the list ``batches``, and returns ``run``.
+    """
     rows, nbytes = sum(b.num_rows for b in batches), sum(b.nbytes for b in batches)
     fitting = config.memory_bytes * rows // (_PIECES_IN_MEMORY * max(1, nbytes))
     piece_rows = max(_MIN_PIECE_ROWS, min(config.batch_rows // 8, fitting))
-    for piece in _pieces_in_order(batches, run.schema, keys, piece_rows):
+    for piece in _sorted_pieces(batches, run.schema, keys, piece_rows):
         run.append(piece)
     return run
 
@@ -100,7 +109,7 @@ def _refill(heads: list[Batch], runs: list[Iterator[Batch]], live: list[int]) ->
                 heads[i] = piece
 
 
-def _merged(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortKey]) -> Iterator[Batch]:
+def _merge_runs(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortKey]) -> Iterator[Batch]:
     """Merge sorted runs piece by piece.
 
     Each step sorts the current pieces of all runs together. The rows up to the first end of a piece are final, because all
@@ -120,8 +129,8 @@ def _merged(runs: list[Iterator[Batch]], schema: pa.Schema, keys: Sequence[SortK
         rank = np.empty(pool.num_rows, np.int64)
         rank[order] = np.arange(pool.num_rows)
         ends = np.cumsum(sizes)
-        last = min((int(rank[ends[i] - 1]) for i in live), default=pool.num_rows - 1)
-        yield pool.take(pa.array(order[: last + 1]))
+        last_final = min((int(rank[ends[i] - 1]) for i in live), default=pool.num_rows - 1)
+        yield pool.take(pa.array(order[: last_final + 1]))
         for i, end in enumerate(ends.tolist()):
-            gone = int((rank[end - int(sizes[i]) : end] <= last).sum())
-            heads[i] = heads[i].slice(gone)
+            output_rows = int((rank[end - int(sizes[i]) : end] <= last_final).sum())
+            heads[i] = heads[i].slice(output_rows)

@@ -17,21 +17,26 @@ import pyarrow.compute as pc
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import check_key_type
-from kquery_spark.physical.sorting.text_order import TextOrder
+from kquery_spark.physical.sorting.string_parts import StringParts
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, decode, validity
 
-_MAX_CODE = 2**62
+_MAX_INTEGER = 2**62
+"""Columns whose values lie between this number and its negation have an integer left that can stand for NULL."""
+
 _SAMPLE_ROWS = 4096
-_FEW_OF_ALL = 8
+_MIN_ROWS_PER_VALUE = 8
+"""Ranking the values of a dictionary is cheap if there are at least this many rows per value."""
+
 _LOW_SIGN = np.int64(-(2**63))
 
 
 @dataclass(frozen=True)
 class KeyStep:
-    """Some of the int64 columns that stand for a sort key: their lexicographic order is the requested order.
+    """Some of the int64 columns that represent a sort key. The lexicographic order of all of them is the requested order.
 
-    columns: computes them for some row numbers (None: all rows). is_cheap: whether this costs less than a pass of sorting.
+    columns: computes these columns for the given row numbers (None: all rows). is_cheap: True if this costs less than a pass
+    of sorting.
     """
 
     columns: Callable[[Int64s | None], list[Int64s]]
@@ -43,30 +48,30 @@ def key_steps(vector: Vector, ascending: bool, nulls_first: bool) -> list[KeySte
     check_key_type(vector.dtype)
     if vector.is_scalar or pa.types.is_null(vector.dtype):
         return []
-    if not _mostly_different(vector):
-        is_cheap = _has_few_values(vector) if vector.is_dictionary else _has_integers(vector)
+    if not _is_mostly_distinct(vector):
+        is_cheap = _has_few_values(vector) if vector.is_dictionary else _is_fixed_width(vector)
         return [
-            KeyStep(lambda rows: _ordered_columns(_of_rows(vector, rows), ascending, nulls_first), is_cheap)
+            KeyStep(lambda rows: _ordered_columns(_take_rows(vector, rows), ascending, nulls_first), is_cheap)
         ]
-    text = TextOrder(vector.data, ascending)
-    steps = [KeyStep(partial(text.columns, part), is_cheap=False) for part in range(text.parts)]
+    parts = StringParts(vector.data, ascending)
+    steps = [KeyStep(partial(parts.columns, part), is_cheap=False) for part in range(parts.count)]
     if vector.data.null_count:
         steps.insert(
-            0, KeyStep(lambda rows: [_null_flags(_of_rows(vector, rows), nulls_first)], is_cheap=True)
+            0, KeyStep(lambda rows: [_null_flags(_take_rows(vector, rows), nulls_first)], is_cheap=True)
         )
     return steps
 
 
 def _has_few_values(dictionary: Vector) -> bool:
-    return len(dictionary.data.dictionary) * _FEW_OF_ALL <= len(dictionary.data)
+    return len(dictionary.data.dictionary) * _MIN_ROWS_PER_VALUE <= len(dictionary.data)
 
 
-def _has_integers(vector: Vector) -> bool:
+def _is_fixed_width(vector: Vector) -> bool:
     return not t.is_nested(vector.dtype) and vector.dtype not in (t.STRING, t.BINARY)
 
 
-def _of_rows(vector: Vector, rows: Int64s | None) -> Vector:
-    """Return a key for some rows. A dictionary that is larger than the rows is dropped."""
+def _take_rows(vector: Vector, rows: Int64s | None) -> Vector:
+    """Return a key for some rows. A dictionary with more values than there are rows is decoded."""
     if rows is None:
         return vector
     data = vector.data.take(pa.array(rows))
@@ -86,13 +91,13 @@ def _ordered_columns(vector: Vector, ascending: bool, nulls_first: bool) -> list
     if len(columns) == 1:
         (values,) = columns
         low, high = int(values.min()), int(values.max())
-        if low > -_MAX_CODE and high < _MAX_CODE:
+        if low > -_MAX_INTEGER and high < _MAX_INTEGER:
             return [np.where(valid, values, low - 1 if nulls_first else high + 1)]
     return [_null_flags(vector, nulls_first), *(np.where(valid, column, 0) for column in columns)]
 
 
 def _null_flags(vector: Vector, nulls_first: bool) -> Int64s:
-    """Return 0 and 1 for NULLs and values, in the order in which they are placed."""
+    """Return a column of 0 and 1 that sorts NULLs before or after the values."""
     is_null = np.asarray(vector.data.is_null().to_numpy(zero_copy_only=False), np.int64)
     return 1 - is_null if nulls_first else is_null
 
@@ -116,10 +121,10 @@ def _halves(data: pa.Array) -> list[Int64s]:
     return [words[1::2].copy(), words[::2] ^ _LOW_SIGN]
 
 
-def _mostly_different(vector: Vector) -> bool:
+def _is_mostly_distinct(vector: Vector) -> bool:
     """Return True for a column of strings or binaries with few duplicates, judged by its first values.
 
-    Sorting these by parts (``TextOrder``) is faster than sorting a dictionary of nearly as many values.
+    Sorting these by parts (``StringParts``) is faster than sorting a dictionary of nearly as many values.
     """
     if vector.is_dictionary or vector.dtype not in (t.STRING, t.BINARY) or len(vector.data) < _SAMPLE_ROWS:
         return False

@@ -73,11 +73,12 @@ class Windowed:
     def _shifted(self, call: WindowCall, args: Sequence[Vector], sign: int) -> Vector:
         """Compute lag or lead: the value of the row at a fixed distance, or the default outside of the partition."""
         s, n = self._segments, self._segments.num_rows
-        by = _constant_number(call, 1) if len(call.args) > 1 else 1
-        by = max(-n - 1, min(n + 1, sign * by))
+        distance = _constant_number(call, 1) if len(call.args) > 1 else 1
+        # Larger distances also end outside of the partition. Adding them to row numbers could overflow.
+        distance = max(-n - 1, min(n + 1, sign * distance))
         data = args[0].physical(n)
-        skips_nulls = call.ignore_nulls and by and data.null_count
-        target = _valid_rows_off(data, by) if skips_nulls else s.rows + by
+        skips_nulls = call.ignore_nulls and distance and data.null_count
+        target = _valid_rows_at(distance, data) if skips_nulls else s.rows + distance
         outside = (target < s.start) | (target >= s.end)
         reserve_gather([data], np.where(outside, -1, target))
         if len(args) < 3 or (args[2].is_scalar and not args[2].data.is_valid):
@@ -91,55 +92,57 @@ class Windowed:
         """Compute first_value, last_value or nth_value: the value of one row of the frame; NULL if it does not exist.
 
         A second argument of first_value and last_value is a FILTER. If only some rows count (FILTER, IGNORE NULLS), the
-        frame is converted to a range of positions among these rows, and the position found is converted back to a row.
+        frame is converted to a range of positions among these rows, and the resulting position is converted back to a row.
+        For example, if rows 1, 4 and 5 count, the frame from row 2 to 5 has the positions 1 and 2.
         """
         low, high = self._frame(call.frame)
         n = self._segments.num_rows
         data = args[0].physical(n)
-        chosen = args[1].physical(n) if row is not FrameRow.NTH and len(args) == 2 else None
-        counted = _counted_rows(data, ignore_nulls, chosen)
-        places: Int64s | None = None
+        filter_mask = args[1].physical(n) if row is not FrameRow.NTH and len(args) == 2 else None
+        counted = _counted_rows(data, ignore_nulls, filter_mask)
+        counted_rows: Int64s | None = None
         if counted is not None:
-            places, before = np.flatnonzero(counted), prefix_counts(counted)
+            counted_rows, before = np.flatnonzero(counted), prefix_counts(counted)
             low, high = before[low], before[high]
         if row is FrameRow.LAST:
             target = high - 1
         else:
-            target = low + (_nth_of(call) if row is FrameRow.NTH else 0)
+            target = low + (_nth_index(call) if row is FrameRow.NTH else 0)
         outside = (target >= high) | (target < low)
         rows = np.where(outside, 0, target)
-        if places is not None:
-            rows = places[rows] if len(places) else rows
+        if counted_rows is not None and len(counted_rows):
+            rows = counted_rows[rows]
         reserve_gather([data], rows)
         return Vector(call.dtype, data.take(pa.array(rows, mask=outside if outside.any() else None)))
 
 
-def _valid_rows_off(data: pa.Array, by: int) -> Int64s:
-    """Return, for each row, the row of the ``by``-th value after it that is not NULL; -1 if there is none.
+def _valid_rows_at(distance: int, data: pa.Array) -> Int64s:
+    """Return, for each row, the row that is ``distance`` values after it if NULLs are not counted; -1 if there is none.
 
-    A negative ``by`` counts the values before it.
+    A negative distance counts the values before the row.
     """
     valid = pc.is_valid(data).to_numpy(zero_copy_only=False)
-    places, before = np.flatnonzero(valid), prefix_counts(valid)
-    if not len(places):
+    valid_rows, before = np.flatnonzero(valid), prefix_counts(valid)
+    if not len(valid_rows):
         return np.full(len(data), -1, np.int64)
-    valid_ranks = before[:-1] + by if by < 0 else before[1:] + by - 1
-    inside = (valid_ranks >= 0) & (valid_ranks < len(places))
-    return np.where(inside, places[np.clip(valid_ranks, 0, len(places) - 1)], -1)
+    # ``before`` counts the values before each row. The values after a row begin at the count that includes the row itself.
+    positions = before[:-1] + distance if distance < 0 else before[1:] + distance - 1
+    inside = (positions >= 0) & (positions < len(valid_rows))
+    return np.where(inside, valid_rows[np.clip(positions, 0, len(valid_rows) - 1)], -1)
 
 
-def _counted_rows(data: pa.Array, ignore_nulls: bool, chosen: pa.Array | None) -> np.ndarray | None:
-    """Return a mask of the rows that count; None if all do. Rows with NULL (if ignored) and rows not chosen do not."""
+def _counted_rows(data: pa.Array, ignore_nulls: bool, filter_mask: pa.Array | None) -> np.ndarray | None:
+    """Return a mask of the rows that are not NULL (if NULLs are ignored) and pass the FILTER; None for all rows."""
     counted: np.ndarray | None = None
     if ignore_nulls and data.null_count:
         counted = pc.is_valid(data).to_numpy(zero_copy_only=False)
-    if chosen is not None:
-        flags = pc.fill_null(chosen, False).to_numpy(zero_copy_only=False)
+    if filter_mask is not None:
+        flags = pc.fill_null(filter_mask, False).to_numpy(zero_copy_only=False)
         counted = flags if counted is None else counted & flags
     return counted
 
 
-def _nth_of(call: WindowCall) -> int:
+def _nth_index(call: WindowCall) -> int:
     nth = _constant_number(call, 1)
     if nth <= 0:
         raise ExecutionError(
@@ -155,7 +158,7 @@ def _constant_number(call: WindowCall, index: int) -> int:
     return value.value
 
 
-def _ranks(name: str) -> Callable[[Ranking], Ranking]:
+def _register_ranking(name: str) -> Callable[[Ranking], Ranking]:
     def add(ranking: Ranking) -> Ranking:
         _RANKING[name] = ranking
         return ranking
@@ -163,34 +166,34 @@ def _ranks(name: str) -> Callable[[Ranking], Ranking]:
     return add
 
 
-@_ranks("row_number")
+@_register_ranking("row_number")
 def _row_number(s: Segments) -> np.ndarray:
     return (s.rows - s.start + 1).astype(np.int32)
 
 
-@_ranks("rank")
+@_register_ranking("rank")
 def _rank(s: Segments) -> np.ndarray:
     return (s.peer_start - s.start + 1).astype(np.int32)
 
 
-@_ranks("dense_rank")
+@_register_ranking("dense_rank")
 def _dense_rank(s: Segments) -> np.ndarray:
     steps = np.cumsum(s.peer_start == s.rows)
     return (steps - steps[s.start] + 1).astype(np.int32) if len(steps) else steps.astype(np.int32)
 
 
-@_ranks("percent_rank")
+@_register_ranking("percent_rank")
 def _percent_rank(s: Segments) -> np.ndarray:
     others = s.end - s.start - 1
     return np.asarray((s.peer_start - s.start) / np.maximum(others, 1), np.float64)
 
 
-@_ranks("cume_dist")
+@_register_ranking("cume_dist")
 def _cume_dist(s: Segments) -> np.ndarray:
     return np.asarray((s.peer_end - s.start) / (s.end - s.start), np.float64)
 
 
-@_ranks("ntile")
+@_register_ranking("ntile")
 def _ntile(s: Segments, buckets: int) -> np.ndarray:
     if buckets <= 0:
         raise ExecutionError(

@@ -1,4 +1,4 @@
-"""A limit of the rows of each partition by their rank."""
+"""Limits the rows of each partition by their rank, for example to those with ``rank <= 3``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.types.vector import Int64s, Vector
 
 @dataclass(frozen=True)
 class GroupLimit:
-    """Rows are within the limit if the ranking ``function`` gives them at most ``rows``."""
+    """The condition ``function <= rows``, where the function is row_number, rank or dense_rank."""
 
     function: str
     rows: int
@@ -26,10 +26,11 @@ class GroupLimit:
     ) -> tuple[Int64s, Segments]:
         """Return the rows within the limit, sorted by partition and order, and their segments, as ``arrange`` does."""
         entry = window_function(self.function)
-        leading = None if entry is None or entry.counts_keys else self.rows
+        # A row_number or rank of at most n is among the first n rows and their peers. dense_rank has no such bound.
+        leading = None if entry is None or entry.counts_distinct_keys else self.rows
         rows, segments = arrange(partition, order, num_rows, leading)
         mask = rank_of(self.function, segments) <= self.rows
-        return rows[mask], segments.of_first_rows(mask)
+        return rows[mask], segments.of_leading_rows(mask)
 
     @override
     def __str__(self) -> str:

@@ -38,8 +38,8 @@ class Segments:
         """The row numbers."""
         return np.arange(self.num_rows, dtype=np.int64)
 
-    def of_first_rows(self, mask: Flags) -> Segments:
-        """Return the segments of the rows for which the mask is True, which are the first rows of each partition."""
+    def of_leading_rows(self, mask: Flags) -> Segments:
+        """Return the segments of the rows for which the mask is True. They must be the first rows of each partition."""
         rows = self.rows
         return _segments((self.start == rows)[mask], (self.peer_start == rows)[mask])
 
@@ -57,31 +57,31 @@ def arrange(
 ) -> tuple[Int64s, Segments]:
     """Return the row numbers sorted by partition and order, and the segments of the rows in that order.
 
-    limit: the number of first rows of each partition that must be in order, with their peers; None for all rows. Rows that
-    come after them may be left out.
+    limit: the number of leading rows of each partition that must be in order and have correct peers; None for all rows.
+    Other rows may be missing.
     """
-    # The codes need not be dense: they are sorted anyway, together with the first bits of the sort keys.
-    codes = pack([encode(v) for v in partition], num_rows).values if partition else None
+    # The numbers of groups may have gaps: they are sorted anyway, together with the first bits of the sort keys.
+    groups = pack([encode(v) for v in partition], num_rows).values if partition else None
     steps = [step for key, v in order for step in key_steps(v, key.ascending, key.nulls_first)]
-    rows, peers = row_order(steps, num_rows, codes, limit)
-    fresh = np.zeros(len(rows), np.bool_)
-    fresh[:1] = True
-    if codes is not None:
-        ordered = codes[rows]
-        fresh[1:] = ordered[1:] != ordered[:-1]
-    return rows, _segments(fresh, peers)
+    rows, starts_peers = row_order(steps, num_rows, groups, limit)
+    starts_partition = np.zeros(len(rows), np.bool_)
+    starts_partition[:1] = True
+    if groups is not None:
+        ordered = groups[rows]
+        starts_partition[1:] = ordered[1:] != ordered[:-1]
+    return rows, _segments(starts_partition, starts_peers)
 
 
-def _segments(fresh: Flags, peers: Flags) -> Segments:
-    """Return the segments of rows. fresh, peers: True where a partition or peers begin."""
-    start, end = _runs(fresh)
-    peer_start, peer_end = _runs(peers)
-    numbers = np.cumsum(fresh, dtype=np.int64) - 1
-    return Segments(len(fresh), numbers, int(fresh.sum()), start, end, peer_start, peer_end)
+def _segments(starts_partition: Flags, starts_peers: Flags) -> Segments:
+    """Return the segments of rows. Each mask is True for the first row of each partition, or of each group of peers."""
+    start, end = _runs(starts_partition)
+    peer_start, peer_end = _runs(starts_peers)
+    ids = np.cumsum(starts_partition, dtype=np.int64) - 1
+    return Segments(len(ids), ids, int(starts_partition.sum()), start, end, peer_start, peer_end)
 
 
-def _runs(fresh: Flags) -> tuple[Int64s, Int64s]:
-    """Return the start and the end of each row's run. fresh: True for the first row of each run."""
-    starts = np.flatnonzero(fresh)
-    lengths = np.diff(np.append(starts, len(fresh)))
+def _runs(is_start: Flags) -> tuple[Int64s, Int64s]:
+    """Return the start and the end of each row's run. is_start: True for the first row of each run."""
+    starts = np.flatnonzero(is_start)
+    lengths = np.diff(np.append(starts, len(is_start)))
     return np.repeat(starts, lengths), np.repeat(starts + lengths, lengths)

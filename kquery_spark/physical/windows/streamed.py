@@ -240,7 +240,7 @@ class StreamedPartition:
             low, high = self._groups[piece.group]
             peers = at(self._pieces[low].start - piece.start), at(self._pieces[high].end - piece.start)
             before = at(self._pieces[low].peers_before + 1)
-        if call.entry is not None and call.entry.counts_keys:
+        if call.entry is not None and call.entry.counts_distinct_keys:
             return Vector(call.dtype, pa.array(before.astype(np.int32)))
         whole = Segments(n, at(0), 1, at(-piece.start), at(total - piece.start), *peers)
         return Windowed(whole, []).compute(call, args)

@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 @lowers(Window)
 def lower_window(planner: Planner, plan: Window) -> DistributedPlan:
-    """Compute the window in tasks that have complete partitions. A limit of the groups becomes part of the operator."""
+    """Compute the window in tasks that have complete partitions.
+
+    A group limit directly below the window becomes part of the WindowExec. If rows are exchanged, a partial limit also drops
+    rows before the exchange.
+    """
     _check_keys(plan)
     limit = _limit_below(plan)
     node = plan if limit is None else limit
@@ -32,7 +36,7 @@ def lower_window(planner: Planner, plan: Window) -> DistributedPlan:
 
 
 def _limit_below(plan: Window) -> WindowGroupLimit | None:
-    """Return the limit directly below a window that computes the same ranking, and nothing else than rankings."""
+    """Return the limit directly below a window that computes its ranking and only rankings; None if there is none."""
     limit = plan.child
     if not isinstance(limit, WindowGroupLimit):
         return None
@@ -44,7 +48,7 @@ def _limit_below(plan: Window) -> WindowGroupLimit | None:
 
 @lowers(WindowGroupLimit)
 def lower_window_group_limit(planner: Planner, plan: WindowGroupLimit) -> DistributedPlan:
-    """Limit the groups of every task first, so that fewer rows are exchanged, then the complete groups."""
+    """Limit the groups within each task, so that fewer rows are exchanged, and then the complete groups."""
     _check_keys(plan)
     child = planner.lower(plan.child)
     if not _is_grouped(planner, plan, child):

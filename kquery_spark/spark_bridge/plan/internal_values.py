@@ -22,37 +22,43 @@ def few_elements(sequence: Any) -> Sequence[Any]:
     return [sequence.apply(i) for i in range(count)]
 
 
-def internal_value(value: Any, spark: Any) -> Any:
-    """Convert a Catalyst value to a Python value: UTF-8 strings, decimals, and arrays, maps and rows by their elements."""
+def internal_value(value: Any, spark_type: Any) -> Any:
+    """Convert a Catalyst value to a Python value. Raises Unsupported for other types, and for values that are too large.
+
+    spark_type: the type in Spark's JSON: a name, or an object for arrays, maps and structs. Maps become lists of pairs.
+    """
     if value is None or isinstance(value, (bool, int, float)):
         return value
     if isinstance(value, (bytes, bytearray)):
         return bytes(value)
-    if isinstance(spark, dict):
-        return _nested(value, spark)
-    if spark == "string":
+    if isinstance(spark_type, dict):
+        return _nested_value(value, spark_type)
+    if spark_type == "string":
         try:
             return bytes(value.getBytes()).decode("utf-8")
         except UnicodeDecodeError as error:
             raise Unsupported("a string value is not valid UTF-8") from error
-    if isinstance(spark, str) and spark.startswith("decimal"):
+    if isinstance(spark_type, str) and spark_type.startswith("decimal"):
         return from_text(value.toString(), pa.decimal128(38, 0))
-    raise Unsupported(f"a constant of type {spark} cannot be read")
+    raise Unsupported(f"a constant of type {spark_type} cannot be read")
 
 
-def _nested(value: Any, spark: dict[str, Any]) -> Any:
+def _nested_value(value: Any, spark_type: dict[str, Any]) -> Any:
     # ``get`` requires Spark's DataType objects; the typed getters of SpecializedGetters do not.
-    kind = spark["type"]
+    kind = spark_type["type"]
     if kind == "array":
-        return [internal_element(value, i, spark["elementType"]) for i in range(_size(value))]
+        return [internal_element(value, i, spark_type["elementType"]) for i in range(_size(value))]
     if kind == "map":
         keys, items = value.keyArray(), value.valueArray()
         return [
-            (internal_element(keys, i, spark["keyType"]), internal_element(items, i, spark["valueType"]))
+            (
+                internal_element(keys, i, spark_type["keyType"]),
+                internal_element(items, i, spark_type["valueType"]),
+            )
             for i in range(_size(keys))
         ]
     if kind == "struct":
-        return [internal_element(value, i, field["type"]) for i, field in enumerate(spark["fields"])]
+        return [internal_element(value, i, field["type"]) for i, field in enumerate(spark_type["fields"])]
     raise Unsupported(f"a constant of type {kind} cannot be read")
 
 
@@ -81,13 +87,13 @@ _GETTERS = {
 }
 
 
-def internal_element(owner: Any, i: int, spark: Any) -> Any:
-    """The Python value of an element of a Catalyst row or array."""
+def internal_element(owner: Any, i: int, spark_type: Any) -> Any:
+    """Return an element of a Catalyst row or array as a Python value; None for NULL."""
     if owner.isNullAt(i):
         return None
-    kind = spark["type"] if isinstance(spark, dict) else spark
+    kind = spark_type["type"] if isinstance(spark_type, dict) else spark_type
     if kind == "struct":
-        return internal_value(owner.getStruct(i, len(spark["fields"])), spark)
+        return internal_value(owner.getStruct(i, len(spark_type["fields"])), spark_type)
     if kind.startswith("decimal"):
         precision, scale = kind.removeprefix("decimal(").removesuffix(")").split(",")
         return internal_value(owner.getDecimal(i, int(precision), int(scale)), kind)
@@ -96,4 +102,4 @@ def internal_element(owner: Any, i: int, spark: Any) -> Any:
     getter = _GETTERS.get(kind)
     if getter is None:
         raise Unsupported(f"a constant of type {kind} cannot be read")
-    return internal_value(getattr(owner, getter)(i), spark)
+    return internal_value(getattr(owner, getter)(i), spark_type)

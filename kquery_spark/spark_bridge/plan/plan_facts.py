@@ -36,8 +36,8 @@ _ENUM = "scala.Enumeration$Value toString"
 _DATA_TYPE = "org.apache.spark.sql.types.DataType"
 _DEFAULT = "CURRENT_DEFAULT"  # a key in the metadata of a column, which the JSON of a plan does not contain
 
-# Classes with an evaluation mode, and the common superclass through which the modes of all of them are read at once.
-_FAMILIES: dict[str, str] = {
+# For each class with an evaluation mode: the class that has its getter. One call reads the modes of all its instances.
+_MODE_CLASSES: dict[str, str] = {
     "Cast": f"{_EXPRESSIONS}Cast",
     "Sum": f"{_EXPRESSIONS}aggregate.Sum",
     "Average": f"{_EXPRESSIONS}aggregate.Average",
@@ -48,7 +48,11 @@ _FAMILIES: dict[str, str] = {
 
 
 class _PlanIndex:
-    """The nodes of one plan, without its subqueries' plans, as indexed sequences in the JVM."""
+    """The nodes and expressions of one plan, without its subqueries' plans, as indexed sequences in the JVM.
+
+    nodes: the plan nodes in pre-order. expressions: for each plan node, the sequence of its expressions, each followed by
+    all expressions below it. counts: the length of each of these sequences. ``CatalystNode.path`` refers to them.
+    """
 
     def __init__(self, jvm: Jvm, plan: Any) -> None:
         self._jvm = jvm
@@ -72,26 +76,26 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 def _declines_on_error(method: _F) -> _F:
-    """Decorate a method so that errors between Python and the JVM become Unsupported, a reason to fall back."""
+    """Convert errors of py4j and the JVM in a method of ``Facts`` to Unsupported, with the method's name as the fact."""
 
     @functools.wraps(method)
-    def fetch(self: Any, node: CatalystNode, *arguments: Any) -> Any:
+    def read_fact(self: Any, node: CatalystNode, *arguments: Any) -> Any:
         try:
             return method(self, node, *arguments)
         except KQueryError:
             raise
         except Exception as error:
-            what = method.__name__.replace("_", " ")
-            raise Unsupported(f"the {what} of {node.cls} cannot be read from Spark's plan") from error
+            fact = method.__name__.replace("_", " ")
+            raise Unsupported(f"the {fact} of {node.cls} cannot be read from Spark's plan") from error
 
-    return cast(_F, fetch)
+    return cast(_F, read_fact)
 
 
 class Facts:
     """Reads facts about a plan's nodes from the JVM object whose JSON was parsed.
 
-    All methods that read a fact raise Unsupported if it cannot be read.
-    It must be the same object, because each call of ``optimizedPlan`` may create a new plan with other expression ids.
+    It must be the same object, because each call of ``optimizedPlan`` may create a new plan with other expression ids. The
+    methods raise Unsupported if a fact cannot be read.
     """
 
     def __init__(self, jvm: Jvm, plan: Any) -> None:
@@ -112,7 +116,7 @@ class Facts:
 
     @_declines_on_error
     def eval_mode(self, node: CatalystNode) -> EvalModeName:
-        """How Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
+        """Return how Cast, arithmetic, Sum and Average treat overflow, division by zero and malformed input."""
         mode = self._eval_context(node).partition(",")[0]
         if mode in ("ANSI", "TRY", "LEGACY"):
             return cast(EvalModeName, mode)
@@ -120,7 +124,7 @@ class Facts:
 
     @_declines_on_error
     def allows_precision_loss(self, node: CatalystNode) -> bool:
-        """True if decimal arithmetic may lose decimal places; also in releases that use a session setting instead."""
+        """Return whether decimal arithmetic may lose decimal places; True in releases that use a session setting instead."""
         return self._eval_context(node).partition(",")[2] != "false"
 
     def follow_zone(self, name: str) -> None:
@@ -128,34 +132,35 @@ class Facts:
         follow_zone(self._jvm, name)
 
     def _eval_context(self, node: CatalystNode) -> str:
-        """The evaluation mode; in newer releases followed by a comma and ``allowDecimalPrecisionLoss``.
+        """Return the evaluation mode; in newer releases followed by a comma and ``allowDecimalPrecisionLoss``.
 
-        If all modes of a plan are the same, which is nearly always so, one call reads them all.
+        One call reads the distinct modes of all nodes of the class. Nearly always there is only one. Otherwise, the mode of
+        each node is read separately.
         """
-        family = _FAMILIES.get(node.cls)
-        if family is None:
+        mode_class = _MODE_CLASSES.get(node.cls)
+        if mode_class is None:
             raise Unsupported(f"{node.cls} has no evaluation mode that the engine knows")
         prefix = self._prefix(node)
         index = self._index(prefix)
-        self._check(node, prefix, index)
-        getter = _context_getter(self._jvm, family)
-        seen = self._modes.get((prefix, family))
-        if seen is None:
+        self._check_counts(node, prefix, index)
+        getter = _context_getter(self._jvm, mode_class)
+        distinct = self._modes.get((prefix, mode_class))
+        if distinct is None:
             seq = self._jvm.scala.seq
             modes = self._jvm.steps(
-                f"modes of {family}",
-                (seq, "filter", "scala.Function1", self._jvm.is_instance(family)),
+                f"modes of {mode_class}",
+                (seq, "filter", "scala.Function1", self._jvm.is_instance(mode_class)),
                 self._jvm.map_step("map", getter),
                 (seq, "distinct"),
                 (seq, "mkString", "java.lang.String", " "),
             )
-            seen = self._modes[prefix, family] = modes.apply(index.flat).split()
-        context = seen[0] if len(seen) == 1 else str(getter.apply(self.jvm_object(node)))
+            distinct = self._modes[prefix, mode_class] = modes.apply(index.flat).split()
+        context = distinct[0] if len(distinct) == 1 else str(getter.apply(self.jvm_object(node)))
         return context.removeprefix(_CONTEXT_PREFIX).removesuffix(")")
 
     @_declines_on_error
     def in_set_values(self, node: CatalystNode, arrow: pa.DataType) -> list[Any]:
-        """The internal values of an InSet over values of this type, None for NULL."""
+        """Return the internal values of an InSet over values of this type, None for NULL."""
         if pa.types.is_binary(arrow) or pa.types.is_nested(arrow):
             raise Unsupported(f"a long IN list of type {arrow} is not supported")
         values = self.jvm_object(node).hset().toIndexedSeq()
@@ -174,17 +179,17 @@ class Facts:
 
     @_declines_on_error
     def escape_char(self, node: CatalystNode) -> str:
-        """The escape character of Like (or ILike)."""
+        """Return the escape character of Like (or ILike)."""
         return str(self.jvm_object(node).escapeChar())
 
     @_declines_on_error
     def patterns(self, node: CatalystNode) -> list[str | None]:
-        """The patterns of LikeAll, LikeAny and their negations."""
+        """Return the patterns of LikeAll, LikeAny or their negations."""
         return [internal_value(value, "string") for value in few_elements(self.jvm_object(node).patterns())]
 
     @_declines_on_error
     def literal_value(self, node: CatalystNode) -> Any:
-        """The internal value of a Literal."""
+        """Return the internal value of a Literal."""
         return internal_value(self.jvm_object(node).value(), node["dataType"])
 
     @_declines_on_error
@@ -194,27 +199,27 @@ class Facts:
 
     @_declines_on_error
     def options(self, node: CatalystNode) -> dict[str, str]:
-        """The options of CsvToStructs (or another class with ``options``)."""
+        """Return the options of CsvToStructs (or another class with ``options``)."""
         return self._jvm.java_map(self.jvm_object(node).options())
 
     @_declines_on_error
     def integers(self, node: CatalystNode, field: str) -> list[int]:
-        """A field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
+        """Return a field that is a ``Seq[Int]``, such as Generate.unrequiredChildIndex."""
         return [int(text) for text in self._jvm.strings(getattr(self.jvm_object(node), field)())]
 
     @_declines_on_error
     def strings(self, node: CatalystNode, field: str) -> list[str]:
-        """A field that is a ``Seq[String]``, which the JSON prints as one truncated string."""
+        """Return a field that is a ``Seq[String]``, which the JSON prints as one truncated string."""
         return self._jvm.strings(getattr(self.jvm_object(node), field)())
 
     @_declines_on_error
     def constants(self, node: CatalystNode, field: str, arrow: pa.DataType) -> list[Any]:
-        """A field that is a ``Seq`` of internal values of a type, None for NULL."""
+        """Return a field that is a ``Seq`` of internal values of a type, None for NULL."""
         values = getattr(self.jvm_object(node), field)()
         strings = self._jvm.strings(values)
         has_null = bool(values.contains(None))
         if has_null and strings.count("null") > 1:
-            raise Unsupported(f"the {field} of {node.cls} have both NULL and the word for it")
+            raise Unsupported(f"the {field} of {node.cls} have both NULL and the string 'null'")
         return [None if has_null and text == "null" else from_text(text, arrow) for text in strings]
 
     @_declines_on_error
@@ -224,12 +229,12 @@ class Facts:
 
     @_declines_on_error
     def data_type(self, node: CatalystNode) -> Any:
-        """The JSON of the type of an expression whose own JSON does not contain it."""
+        """Return the JSON of the type of an expression whose own JSON does not contain it."""
         return json.loads(self.jvm_object(node).dataType().json())
 
     @_declines_on_error
     def projections(self, node: CatalystNode) -> list[list[CatalystNode]]:
-        """The projections of an Expand, which the JSON contains only if they are Scala lists."""
+        """Return the projections of an Expand, which the JSON contains only if they are Scala lists."""
         rows = self.jvm_object(node).projections()
         expressions = iter(
             parsed_expressions(
@@ -257,11 +262,11 @@ class Facts:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         prefix = self._prefix(node)
         index = self._index(prefix)
-        self._check(node, prefix, index)
+        self._check_counts(node, prefix, index)
         position = node.path[len(prefix)]
         jvm_object = (
             index.nodes.apply(position)
-            if len(node.path) % 2
+            if node.is_plan
             else index.expressions.apply(position).apply(node.path[-1])
         )
         if self._jvm.class_name(jvm_object) != node.qualified:
@@ -269,7 +274,7 @@ class Facts:
         return jvm_object
 
     def _prefix(self, node: CatalystNode) -> tuple[int, ...]:
-        """The path of the subquery expression whose plan contains a node; empty for the root plan."""
+        """Return the path of the subquery expression whose plan contains a node; empty for the root plan."""
         if not node.path:
             raise Unsupported(f"{node.cls} cannot be looked up in Spark's plan")
         return node.path[: (len(node.path) - 1) // 2 * 2]
@@ -284,12 +289,12 @@ class Facts:
     def _expression(self, path: tuple[int, ...]) -> Any:
         return self._index(path[:-2]).expressions.apply(path[-2]).apply(path[-1])
 
-    def _check(self, node: CatalystNode, prefix: tuple[int, ...], index: _PlanIndex) -> None:
+    def _check_counts(self, node: CatalystNode, prefix: tuple[int, ...], index: _PlanIndex) -> None:
         """Raise Unsupported unless the JSON and the JVM object have the same number of expressions in the plan node.
 
         An expression that the JSON omits would shift the positions of all later ones.
         """
-        if len(node.path or ()) == len(prefix) + 1:
+        if node.is_plan:
             return
         if self._expression_counts is None:
             self._expression_counts = Counter(
@@ -306,8 +311,8 @@ def parsed_expressions(sequence: Any, jvm: Jvm) -> list[CatalystNode]:
     return [parse_expression(text) for text in strings]
 
 
-def _context_getter(jvm: Jvm, family: str) -> Any:
-    """A function that prints ``evalMode``, or the ``evalContext`` that contains it in newer versions of Spark."""
-    if jvm.has_method(family, "evalContext"):
-        return jvm.getter(family, "evalContext", f"{_CONTEXT} toString")
-    return jvm.getter(family, "evalMode", _ENUM)
+def _context_getter(jvm: Jvm, mode_class: str) -> Any:
+    """Return a JVM function that prints ``evalMode``, or the ``evalContext`` that contains it in newer versions of Spark."""
+    if jvm.has_method(mode_class, "evalContext"):
+        return jvm.getter(mode_class, "evalContext", f"{_CONTEXT} toString")
+    return jvm.getter(mode_class, "evalMode", _ENUM)

@@ -1,8 +1,8 @@
-"""Names Spark's stages and queries by the line of the user's code when the engine calls PySpark's actions.
+"""Makes Spark's UI name stages and queries by the line of the user's code if the engine calls PySpark's actions.
 
 PySpark describes a job by the frame that called the first function of PySpark: ``collect at /jobs/daily.py:27``. If the
 engine calls PySpark, that frame is one of this package. So the function that finds the frame is replaced by one that skips
-the frames of this package. PySpark itself sets and removes the properties of the thread, as without the engine.
+the frames of this package. As without the engine, PySpark itself sets and removes the thread's local properties.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _is_called_by_package() -> bool:
 def user_call_site() -> traceback_utils.CallSite | None:
     """Return the innermost line of the user's code, and the function of PySpark or of this package that it called.
 
-    None without a line of the user, as in a thread of this package.
+    None if the stack has no such line, for example in a thread that this package started.
     """
     action = ""
     frame: FrameType | None = sys._getframe(1)
@@ -65,7 +65,7 @@ def user_call_site() -> traceback_utils.CallSite | None:
 
 
 def _is_library(file: str) -> bool:
-    """Return whether a file belongs to PySpark, py4j, IPython or Python, and not to the user's code, installed or not."""
+    """Return whether a file belongs to PySpark, py4j, IPython, Python or this package. Other packages are user code."""
     if file.startswith(_LIBRARIES) or _NOTEBOOK in file or file.startswith("<frozen "):
         return True
     return file.startswith(_STANDARD_LIBRARY) and not any(part in file for part in _INSTALLED)

@@ -361,7 +361,7 @@ def test_cached_rows_do_not_change_with_their_source(tmp_path: Any):
         (lambda p, s: p.filter(kq.col("id") > 1 and kq.col("id") < 3), "no truth value"),
         (lambda p, s: 1 in kq.col("id"), "no 'in'"),
         (lambda p, s: list(kq.col("id")), "cannot be iterated"),
-        (lambda p, s: kq.col("id").cast(int), "a type is written as in SQL"),
+        (lambda p, s: kq.col("id").cast(int), "a type must be an SQL string"),
         (lambda p, s: kq.col("id").over(kq.Window.orderBy("id")), "belongs to a function call"),
         (lambda p, s: kq.upper(lambda x: x), "takes columns and constants, not a Python function"),
         (lambda p, s: kq.transform("id", lambda *x: x), "positional parameters only"),

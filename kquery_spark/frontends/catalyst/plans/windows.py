@@ -86,7 +86,7 @@ def window_group_limit(node: CatalystNode, context: Context) -> PlanScope:
     translate = context.translator(child.columns)
     partition, order = specification(node, translate)
     function = window_for_catalyst(node.tree("rankLikeFunction").cls)
-    if function is None or not function.cuts_groups:
+    if function is None or not function.supports_group_limit:
         raise Unsupported(f"a limit by {node.tree('rankLikeFunction').cls} is not supported")
     return child.with_plan(WindowGroupLimit(child.plan, partition, order, function.name, node["limit"]))
 

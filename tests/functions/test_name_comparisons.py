@@ -1,4 +1,7 @@
-"""Only ``functions/`` compares the names of functions; other packages ask a function's entry what they need to know."""
+"""Only ``functions/`` compares the names of functions. Other packages read a field of the function's entry instead.
+
+The test parses the package and looks for comparisons like ``call.function == "count"`` and ``match entry.name: case "sum"``.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +18,12 @@ from kquery_spark.functions.registry import functions
 from kquery_spark.functions.special_forms import CastFunction, special_forms
 
 PACKAGE = Path(kquery_spark.__file__).parent
-# The fuzzer writes SQL, and the command line reads arguments.
+# Not checked: the fuzzer writes SQL, and the command line reads arguments.
 CHECKED = sorted(p for p in PACKAGE.iterdir() if p.is_dir() and p.name not in ("functions", "fuzz", "cli"))
 # Variables and attributes that hold names of functions.
-HOLDERS = {"function", "name", "spelled", "written_name", "entry"}
+NAME_VARIABLES = {"function", "name", "spelled", "written_name", "entry"}
 # Names of functions that are also words of Spark's type names, JSON, or options of writers.
-OTHER_MEANINGS = {"array", "map", "struct", "mode", "e"}
+AMBIGUOUS_NAMES = {"array", "map", "struct", "mode", "e"}
 NAMES = {
     *functions(),
     *aggregate_functions(),
@@ -35,9 +38,13 @@ def comparisons(tree: ast.AST) -> Iterator[tuple[int, str]]:
         match node:
             case ast.Compare():
                 operands = [node.left, *node.comparators]
-                found = any(_holds_name(a) for a in operands) and any(_has_name(node, a) for a in operands)
+                found = any(_is_name_variable(a) for a in operands) and any(
+                    _has_function_name(node, a) for a in operands
+                )
             case ast.Match(subject=subject):
-                found = _holds_name(subject) and any(_has_name(subject, c.pattern) for c in node.cases)
+                found = _is_name_variable(subject) and any(
+                    _has_function_name(subject, c.pattern) for c in node.cases
+                )
             case ast.MatchClass():
                 named = zip(node.kwd_attrs, node.kwd_patterns, strict=True)
                 found = any(name == "function" and _strings(pattern) for name, pattern in named)
@@ -47,14 +54,14 @@ def comparisons(tree: ast.AST) -> Iterator[tuple[int, str]]:
             yield node.lineno if not isinstance(node, ast.MatchClass) else node.cls.lineno, ast.unparse(node)
 
 
-def _holds_name(node: ast.AST) -> bool:
+def _is_name_variable(node: ast.AST) -> bool:
     match node:
         case ast.Name(id=word) | ast.Attribute(attr=word):
-            return word in HOLDERS
+            return word in NAME_VARIABLES
         case ast.Call(func=ast.Attribute(value=inner)) | ast.Subscript(value=inner):  # name.lower(), name[0]
-            return _holds_name(inner)
+            return _is_name_variable(inner)
         case ast.Tuple(elts=parts):
-            return any(map(_holds_name, parts))
+            return any(map(_is_name_variable, parts))
     return False
 
 
@@ -62,20 +69,20 @@ def _strings(node: ast.AST) -> set[str]:
     return {n.value for n in ast.walk(node) if isinstance(n, ast.Constant) and isinstance(n.value, str)}
 
 
-def _has_name(holder: ast.AST, node: ast.AST) -> bool:
+def _has_function_name(holder: ast.AST, node: ast.AST) -> bool:
     attributes = {n.attr for n in ast.walk(holder) if isinstance(n, ast.Attribute)}
     strings = _strings(node)
-    return bool(strings & NAMES - (set() if "function" in attributes else OTHER_MEANINGS))
+    return bool(strings & NAMES - (set() if "function" in attributes else AMBIGUOUS_NAMES))
 
 
 @pytest.mark.parametrize("directory", CHECKED, ids=lambda path: path.name)
-def test_no_comparison_of_names(directory: Path) -> None:
+def test_no_package_compares_function_names(directory: Path) -> None:
     found = [
         f"{path.relative_to(PACKAGE)}:{line}: {source}"
         for path in sorted(directory.rglob("*.py"))
         for line, source in comparisons(ast.parse(path.read_text(encoding="utf-8")))
     ]
-    assert not found, "add a field to the function's entry, and ask it: " + "; ".join(found)
+    assert not found, "add a field to the function's entry, and read it instead: " + "; ".join(found)
 
 
 @pytest.mark.parametrize(

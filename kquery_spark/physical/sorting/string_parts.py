@@ -1,7 +1,7 @@
-"""Sorts strings and byte strings by eight bytes at a time, which are compared as integers.
+"""Splits strings and binaries into parts of eight bytes that are compared as integers.
 
-Most strings differ in their first bytes. Sorting these as integers takes a third of the time of sorting the distinct
-strings. Spark also sorts by such prefixes.
+For example, ``abcdefghij`` has the parts ``abcdefgh`` and ``ij``. Most strings differ in their first part. Sorting by it
+takes a third of the time of sorting the distinct strings. Spark also sorts by such prefixes.
 """
 
 from __future__ import annotations
@@ -16,20 +16,22 @@ from kquery_spark.physical.aggregates.reduce import ranks
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Int64s, Vector, validity
 
-_PREFIX_BYTES = 8
-# After this number of parts, the strings that are still equal are ranked as whole strings.
-_MAX_PARTS = 32
+_PART_BYTES = 8
+_MAX_PARTS = 32  # strings that are equal in this number of parts are ranked as whole strings
 _SIGN = np.uint64(1 << 63)
 
 
-class TextOrder:
-    """The parts of strings or byte strings, from the first bytes to the last. NULLs count as equal strings."""
+class StringParts:
+    """Sort columns for the parts of a string or binary column. All NULLs are equal in every part.
+
+    count: the number of parts of the longest string, where everything after ``_MAX_PARTS`` parts is one more part.
+    """
 
     def __init__(self, data: pa.Array, ascending: bool) -> None:
         self._data = data
         self._ascending = ascending
         longest = int(np.diff(layout(data)[0]).max(initial=0))
-        self.parts = min(-(-longest // _PREFIX_BYTES), _MAX_PARTS + 1)
+        self.count = min(-(-longest // _PART_BYTES), _MAX_PARTS + 1)
 
     @cached_property
     def _words(self) -> Words:
@@ -41,17 +43,17 @@ class TextOrder:
         A part is padded with zeros, so without zero bytes a short string sorts before longer ones.
         """
         rows = np.arange(len(self._data)) if rows is None else rows
-        offset = part * _PREFIX_BYTES
+        offset = part * _PART_BYTES
         lengths = self._words.lengths.take(rows)
         if lengths.max() <= offset:
             return []
         if part == _MAX_PARTS:
-            rest = self._data.take(pa.array(rows)).cast(t.BINARY)
-            columns = [ranks(Vector(t.BINARY, rest))[0]]
+            strings = self._data.take(pa.array(rows)).cast(t.BINARY)
+            columns = [ranks(Vector(t.BINARY, strings))[0]]
         else:
-            columns = [_ordered(self._words, offset, rows)]
+            columns = [_part_as_integers(self._words, offset, rows)]
             if self._words.has_zeros:
-                columns.append(np.clip(lengths - offset, 0, _PREFIX_BYTES))
+                columns.append(np.clip(lengths - offset, 0, _PART_BYTES))
         valid = self._valid(rows)
         if valid is not None:
             columns = [np.where(valid, column, 0) for column in columns]
@@ -62,14 +64,14 @@ class TextOrder:
         return None if valid is None else valid[rows]
 
 
-def text_prefixes(data: pa.Array) -> Int64s:
-    """Return the first eight bytes as integers: a smaller integer means a smaller string. Arbitrary for NULL.
+def string_prefixes(data: pa.Array) -> Int64s:
+    """Return the first eight bytes of each string as an integer; the integer of NULL is arbitrary.
 
-    Strings with equal integers can have any order.
+    A smaller integer means a smaller string. Equal integers say nothing about the order of their strings.
     """
-    return _ordered(Words(data), 0, np.arange(len(data)))
+    return _part_as_integers(Words(data), 0, np.arange(len(data)))
 
 
-def _ordered(words: Words, offset: int, rows: Int64s) -> Int64s:
+def _part_as_integers(words: Words, offset: int, rows: Int64s) -> Int64s:
     """Return the eight bytes at ``offset`` of some rows, as integers in the order of the bytes."""
     return (words.at(offset, rows).byteswap() ^ _SIGN).view(np.int64)
