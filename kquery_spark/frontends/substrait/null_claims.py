@@ -19,7 +19,7 @@ class NullClaims:
         self._claims: dict[tuple[str, str], bool] = {}
 
     def add(self, scan: Scan, schema: pa.Schema) -> None:
-        """Add the schema that a plan has for a table. A column is nullable if any read of it says so, in any case of letters."""
+        """Add the schema that a plan has for a table. A column is nullable if any read of it says so. Case is ignored."""
         for field in schema:
             key = (scan.table, field.name.lower())
             self._claims[key] = self._claims.get(key, True) and not field.nullable

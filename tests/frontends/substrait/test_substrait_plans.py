@@ -172,6 +172,7 @@ DECLINED: dict[str, tuple[str, Any, str]] = {
     "a negative limit": (SORT, assigned("FetchRel", count=-2), "the count of a fetch relation is -2"),
     "a limit that is computed": (SORT, lambda plan: first(plan, "FetchRel").count_expr.cast.SetInParent(), "without content"),
     "a limit that is a string": (SORT, lambda plan: first(plan, "FetchRel").count_expr.literal.CopyFrom(literal(string="3")), "must be a literal number"),
+    "a limit that is a date": (SORT, lambda plan: first(plan, "FetchRel").count_expr.literal.CopyFrom(literal(date=3)), "must be a literal number"),
     "a difference of multisets": (UNION, assigned("SetRel", op=2), "the set operation 2 of 2 inputs is not supported"),
     "a set operation without a kind": (UNION, assigned("SetRel", op=0), "the set operation 0"),
     "a set operation of one input": (UNION, lambda plan: first(plan, "SetRel").inputs.pop(), "needs at least two inputs"),
