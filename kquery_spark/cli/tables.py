@@ -13,7 +13,7 @@ import click
 from kquery_spark.cli.failures import Exit, Failure, reading
 from kquery_spark.cli.paths import local_path, missing_path, path_exists, path_on_disk
 from kquery_spark.sources.formats import FORMATS, format_named
-from kquery_spark.spark_bridge.hadoop.files import HadoopFiles
+from kquery_spark.spark_bridge.hadoop.files import HIDDEN, HadoopFiles
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -95,6 +95,20 @@ def _unknown_format(spec: TableSpec) -> Failure:
     return Failure(Exit.USAGE, f"cannot tell the format of {spec.path}; {how}")
 
 
+def _check_plain_files(spec: TableSpec, exists: Callable[[str], bool]) -> None:
+    """Raise Failure for a Delta or Iceberg table, whose directory also has files that are not part of the table.
+
+    exists: whether the directory has a file or directory with this relative path.
+    """
+    for sign, table in (("_delta_log", "Delta table"), ("metadata/version-hint.text", "Iceberg table")):
+        if exists(sign):
+            raise Failure(
+                Exit.USAGE,
+                f"{spec.path} is a {table}, and --table reads plain files; use the table's own name in the SQL, or write "
+                f"{spec.name}=FORMAT:PATH to read all files in the directory, including deleted ones",
+            )
+
+
 def read_sql(path: str) -> str:
     """Return the contents of an SQL file. Raises Failure if it is empty."""
     with reading(path):
@@ -111,9 +125,9 @@ def table_format(spark: SparkSession, spec: TableSpec) -> str:
     files = HadoopFiles(spark, spec.path)
     if not files.system.exists(files.path):
         raise missing_path(spec.path)
+    _check_plain_files(spec, lambda name: files.system.exists(files.child(files.path, name)))
     for name in files.names_below():
-        named = format_of_path(name)
-        if named and not name.startswith(("_", ".")):
+        if named := format_of_path(name):
             return named
     raise _unknown_format(spec)
 
@@ -141,7 +155,7 @@ def check_tables(specs: tuple[TableSpec, ...]) -> None:
         path = local_path(spec.path)
         if spec.format or format_of_path(spec.path) or path is None or not os.path.exists(path):
             continue  # a path that is not local can be in Spark's default file system
-        if _format_on_disk(path) is None:
+        if _format_on_disk(spec, path) is None:
             raise _unknown_format(spec)
 
 
@@ -159,18 +173,19 @@ def register_locally(context: kq.ExecutionContext, specs: tuple[TableSpec, ...])
             path = spec.path
         elif not path_exists(path):
             raise missing_path(spec.path)
-        format_ = spec.format or format_of_path(path) or _format_on_disk(path)
+        format_ = spec.format or format_of_path(path) or _format_on_disk(spec, path)
         if format_ is None:
             raise _unknown_format(spec)
         getattr(context, f"register_{format_}")(spec.name, path)
 
 
-def _format_on_disk(path: str) -> str | None:
-    """Return the format of the first data file in a local directory; None without one."""
+def _format_on_disk(spec: TableSpec, path: str) -> str | None:
+    """Return the format of the first data file in a local directory; None without one. Hidden files are skipped."""
+    _check_plain_files(spec, lambda name: os.path.exists(os.path.join(path, name)))
     for _, directories, files in os.walk(path):
-        directories.sort()
+        directories[:] = sorted(name for name in directories if not name.startswith(HIDDEN))
         for file in sorted(files):
             named = format_of_path(file)
-            if named and not file.startswith(("_", ".")):
+            if named and not file.startswith(HIDDEN):
                 return named
     return None

@@ -2,8 +2,18 @@
 
 import pytest
 
+from kquery_spark import ExecutionContext
 from kquery_spark.cli.failures import Exit, Failure
-from kquery_spark.cli.tables import TableSpec, format_of_path, parse_table, read_sql, read_table
+from kquery_spark.cli.tables import (
+    TableSpec,
+    check_tables,
+    format_of_path,
+    parse_table,
+    read_sql,
+    read_table,
+    register_locally,
+    table_format,
+)
 
 
 @pytest.mark.parametrize(
@@ -55,6 +65,31 @@ def test_a_directory_without_data_files_has_no_format(spark, tmp_path):
     with pytest.raises(Failure, match="write t=FORMAT:PATH") as caught:
         read_table(spark, TableSpec("t", str(tmp_path)))
     assert caught.value.code is Exit.USAGE
+
+
+@pytest.mark.parametrize(
+    ("sign", "table"), [("_delta_log/0.json", "Delta table"), ("metadata/version-hint.text", "Iceberg table")]
+)
+def test_a_directory_of_a_table_is_not_read_as_plain_files(spark, tmp_path, sign, table):
+    """It has the files of all versions."""
+    for name in (sign, "day=1/part.parquet"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    for read in (lambda spec: read_table(spark, spec), lambda spec: check_tables((spec,))):
+        with pytest.raises(Failure, match=f"is a {table}, and --table reads plain files") as caught:
+            read(TableSpec("t", str(tmp_path)))
+        assert caught.value.code is Exit.USAGE
+
+
+def test_hidden_directories_are_skipped(spark, tmp_path):
+    for name in ("_logs/a.json", ".cache/b.json", "day=1/part.csv"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("a\n1\n")
+    spec = TableSpec("t", str(tmp_path))
+    assert table_format(spark, spec) == "csv"
+    context = ExecutionContext()
+    register_locally(context, (spec,))
+    assert context.sql("SELECT a, day FROM t").to_arrow().to_pylist() == [{"a": 1, "day": 1}]
 
 
 def test_a_file_without_any_valid_json_is_unreadable(spark, tmp_path):

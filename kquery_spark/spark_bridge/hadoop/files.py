@@ -7,6 +7,9 @@ from typing import Any
 
 from pyspark.sql import SparkSession
 
+HIDDEN = ("_", ".")
+"""How the names of files and directories begin that Spark does not read as data."""
+
 
 class HadoopFiles:
     """A path and its Hadoop file system; a missing file raises py4j's error for Hadoop's exception."""
@@ -27,7 +30,11 @@ class HadoopFiles:
         return self._make(directory, name)
 
     def names_below(self) -> Iterator[str]:
-        """The names of all files in this directory and its subdirectories."""
+        """The names of all files in this directory and its subdirectories, without hidden ones."""
+        root = str(self.system.makeQualified(self.path).toUri().getPath()).rstrip("/")
         files = self.system.listFiles(self.path, True)
         while files.hasNext():
-            yield str(files.next().getPath().getName())
+            path = str(files.next().getPath().toUri().getPath())
+            parts = path.removeprefix(root).strip("/").split("/")
+            if not any(part.startswith(HIDDEN) for part in parts):
+                yield parts[-1]
