@@ -13,7 +13,7 @@ from kquery_spark.qualify.plan import PhysicalNode
 
 # The description that Spark derives from a line of code, in the user's Python or in the JVM.
 _CALL_SITE = re.compile(r"(?P<action>\S+) at (?P<file>.+):(?P<line>\d+)$")
-_JVM_FILE = re.compile(r"\.(java|scala)$")
+_UNHELPFUL_FILE = re.compile(r"\.(java|scala)$|^<unknown>$")
 _LOCATION = re.compile(r"Location: \w+ ?(?:\([^)]*\))? ?\[(?P<paths>[^\]]*)")
 _PARTITION = re.compile(r"[^/=]+=[^/]*$")
 _ENGINE_STAGE = re.compile(r"\w*MapInArrow kquery [\w-]+\(")
@@ -52,7 +52,7 @@ def query_name(description: str, summary: str, number: int) -> tuple[str, str]:
     if match is None:
         return text, summary
     file = match["file"].rpartition("/")[2]
-    if _JVM_FILE.search(file):  # a line of Spark itself says nothing about the query
+    if _UNHELPFUL_FILE.search(file):  # a line of Spark itself says nothing about the query
         return summary, match["action"]
     return summary, f"{match['action']} at {file}:{match['line']}"
 

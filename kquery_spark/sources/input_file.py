@@ -125,7 +125,7 @@ class InputFile:
         Raises SourceError if the file changed, and ValueError for a negative offset.
         """
         if min(nbytes, offset) < 0:
-            raise ValueError(f"the file ends before byte {offset + nbytes}")
+            raise ValueError(f"the file has no {nbytes} bytes at {offset}")
         if nbytes > _MAX_UNCHECKED_BYTES and offset + nbytes > self.size():
             self.check_unchanged()
             raise SourceError(f"{self.file.path} ends at byte {self.size()}, which is too early")

@@ -98,8 +98,8 @@ def in_child(work) -> str:
     """What ``work`` returns in a forked child; fails with what ends the child otherwise."""
     child = Child.forked(lambda write: write(Outcome(0, "", ROWS, work()).to_line()))
     outcomes = list(child.outcomes(60.0))
-    _, how = child.end()
-    assert outcomes, how
+    ending = child.end()
+    assert outcomes, ending.description
     return outcomes[0].detail
 
 

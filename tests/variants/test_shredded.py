@@ -293,4 +293,4 @@ def test_what_stays_with_spark_says_so(spark: Any, loops: None, tmp_path: Path) 
         with settings(spark, {"spark.sql.variant.allowReadingShredded": "false"}):
             frame = spark.read.schema("v variant").parquet(plain).selectExpr("v::INT AS i")
             report = kq.explain(frame)
-        assert any("which Spark refuses to read" in reason for _, reason in report.reasons)
+        assert any("which Spark's settings do not allow" in reason for _, reason in report.reasons)

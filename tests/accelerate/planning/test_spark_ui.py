@@ -259,7 +259,8 @@ def test_the_event_log_has_the_same_and_qualify_leaves_it_out(spark: Any, ui: Ui
     replayed = shown_in(status.SQLAppStatusStore(kept, jvm.scala.Option.empty()))
     assert [one for one in replayed if one.is_of_the_engine] == [o for o in live if o.is_of_the_engine]
     assert [one.number for one in replayed] == [one.number for one in live]
-    assert len(qualify_logs(tmp_path / "log").queries) == 1
+    qualified = qualify_logs(tmp_path / "log")
+    assert (qualified.queries, qualified.accelerated) == ((), 1)
 
 
 def test_a_failure_to_show_leaves_queries_alone(
