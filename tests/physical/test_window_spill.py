@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 from kquery_spark.config.engine import EngineConfig
@@ -16,7 +17,7 @@ from kquery_spark.errors import ExecutionError
 from kquery_spark.expr import Call, Column, Expr, Frame, FrameUnit, Literal, Named, SortKey, WindowCall
 from kquery_spark.expr.windows import UP_TO_PEERS, UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.physical.operators import TaskContext, WindowExec
-from kquery_spark.physical.windows import StreamedPartition, streamable
+from kquery_spark.physical.windows import GroupLimit, StreamedPartition, streamable
 from kquery_spark.types import names as t
 from tests.physical.harness import assert_same_by, batches_of, execute, open_files, read
 
@@ -110,6 +111,25 @@ def check(calls: list[WindowCall], partition: list[Expr], order: tuple[SortKey, 
 def test_ranking(order: str, partition: list[Expr]) -> None:
     calls = [WindowCall.of(f) for f in ("rank", "dense_rank", "percent_rank", "cume_dist")]
     check(calls, partition, ORDERS[order])
+
+
+@pytest.mark.parametrize("limit", [0, 1, 40, 5000])
+@pytest.mark.parametrize("partition", [[], [G], [B, G]], ids=["all", "g", "b,g"])
+@pytest.mark.parametrize(
+    ("function", "order"),
+    # with peers, which of them row_number counts first may differ
+    [("row_number", "unique"), *((f, o) for f in ("rank", "dense_rank") for o in ORDERS if o != "all peers")],
+)
+def test_the_first_rows_of_groups(function: str, order: str, partition: list[Expr], limit: int) -> None:
+    """In memory and on disk, a limit leaves the rows that a filter of the ranking would leave."""
+    calls = (Named(WindowCall.of("rank"), "other"), Named(WindowCall.of(function), "w"))
+    whole = WindowExec(read(T), calls, tuple(partition), ORDERS[order])
+    limited = WindowExec(read(T), calls, tuple(partition), ORDERS[order], GroupLimit(function, limit))
+    every_row, _ = execute(whole, {"t": T}, ROOMY, rows=500)
+    ranks = every_row.column(every_row.num_columns - 1)
+    expected = every_row.filter(pc.less_equal(ranks, limit))
+    for config in (ROOMY, TINY):
+        assert_same_by(execute(limited, {"t": T}, config, rows=500)[0], expected, ["id"])
 
 
 @pytest.mark.parametrize("partition", [[], [G]], ids=["all", "g"])
