@@ -17,7 +17,7 @@ SELECT id FROM (SELECT id, make_dt_interval(106751991 - id) AS i FROM t) WHERE i
 query
 SELECT id, if(id > 9, i + i, i) AS r FROM (SELECT id, make_dt_interval(106751991 - id) AS i FROM t)
 
-query expect_fallback(that gives NULL) context_declines(that gives NULL)
+query expect_fallback(that returns NULL on overflow) context_declines(that returns NULL on overflow)
 SELECT try_add(i, i) AS r FROM (SELECT make_dt_interval(106751991 - id) AS i FROM t)
 
 -- the months of a date's interval, which is an error in every session
