@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kquery_spark.expr import Column, SortKey
 from kquery_spark.physical.sorting import sort_keys as sort_keys_module
 from kquery_spark.physical.sorting.row_order import RowOrder, row_order, sorted_rows
 from kquery_spark.physical.sorting.sort_keys import KeyStep, key_steps
@@ -45,14 +46,13 @@ def random_keys(random: Random) -> tuple[int, list[Key]]:
     return rows, keys
 
 
+def sort_key(name: str, values: Sequence[Any], ascending: bool, nulls_first: bool) -> tuple[SortKey, Vector]:
+    dtype = TYPES[name][0]
+    return SortKey(Column("k", dtype, True), ascending, nulls_first), Vector(dtype, pa.array(values, dtype))
+
+
 def steps_of(keys: Sequence[Key]) -> list[KeyStep]:
-    return [
-        step
-        for name, values, ascending, nulls_first in keys
-        for step in key_steps(
-            Vector(TYPES[name][0], pa.array(values, TYPES[name][0])), ascending, nulls_first
-        )
-    ]
+    return key_steps(sort_key(*key) for key in keys)
 
 
 def ranks_of(keys: Sequence[Key], rows: int) -> list[tuple[int, ...]]:
@@ -156,6 +156,6 @@ def test_expensive_keys_are_read_for_tied_rows_only() -> None:
 
     first = np.arange(10_000) // 2
     groups = first // 100
-    cheap = key_steps(Vector(pa.int64(), pa.array(first)), True, True)
+    cheap = steps_of([("long", first.tolist(), True, True)])
     row_order([*cheap, KeyStep(columns, is_cheap=False)], len(first), groups, limit=1)
     assert seen == [100]

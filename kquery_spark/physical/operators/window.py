@@ -19,7 +19,14 @@ from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec, clustered_keys
 from kquery_spark.physical.sorting.external_sort import sorted_batches
 from kquery_spark.physical.spill import SpillDirectory
-from kquery_spark.physical.windows import GroupLimit, StreamedPartition, Windowed, arrange, streamable
+from kquery_spark.physical.windows import (
+    GroupLimit,
+    StreamedPartition,
+    Windowed,
+    arrange,
+    streamable,
+    window_keys,
+)
 from kquery_spark.types.batch import Batch, concat, cut, pick
 from kquery_spark.types.vector import Vector
 
@@ -132,17 +139,12 @@ class WindowExec(UnaryExec):
         """Return the output for the rows of one or more complete partitions."""
         if not batch.num_rows:
             return Batch.empty(self.schema)
-        order = [k.expr for k in self.order]
-        vectors = Program([*self.partition, *order], batch.schema).run(batch)
-        n, parts = batch.num_rows, len(self.partition)
-        partition = [_filled(v, n) for v in vectors[:parts]]
-        keys = list(zip(self.order, vectors[parts:], strict=True))
         arrange_rows = arrange if self.limit is None else self.limit.first_rows
-        rows, segments = arrange_rows(partition, keys, n)
+        rows, segments = arrange_rows(*window_keys(self.partition, self.order, batch), batch.num_rows)
         n = len(rows)  # with a limit, fewer rows than the batch has
         arranged = batch.take(pa.array(rows))
         arguments = [a for c in self.calls for a in c.expr.children]
-        values = iter(Program([*order, *arguments], batch.schema).run(arranged))
+        values = iter(Program([*(k.expr for k in self.order), *arguments], batch.schema).run(arranged))
         windowed = Windowed(segments, [(k, _filled(next(values), n)) for k in self.order])
         columns = list(arranged.columns)
         for named in self.calls:

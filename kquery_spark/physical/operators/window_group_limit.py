@@ -10,11 +10,9 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.expr import Expr, SortKey
-from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.physical.windows import GroupLimit
+from kquery_spark.physical.windows import GroupLimit, window_keys
 from kquery_spark.types.batch import Batch, concat
-from kquery_spark.types.vector import Vector
 
 _MIN_NEW_ROWS = 262_144
 _NEW_ROWS_PER_PRUNED_ROW = 2
@@ -46,23 +44,24 @@ class WindowGroupLimitExec(UnaryExec):
 
     @override
     def execute(self, task: TaskContext) -> Iterator[Batch]:
-        pruned: Batch | None = None
-        waiting: list[Batch] = []
-        rows = 0
+        held: list[Batch] = []  # after pruning, only the batch that remained
+        rows = remaining = 0
         source = self.child.run(task)
         for batch in source:
-            waiting.append(batch)
+            held.append(batch)
             rows += batch.num_rows
-            remaining = 0 if pruned is None else pruned.num_rows
-            if rows >= max(_MIN_NEW_ROWS, _NEW_ROWS_PER_PRUNED_ROW * remaining):
-                pruned = self._prune([pruned, *waiting] if pruned is not None else waiting)
-                if self._is_useless(remaining + rows, pruned.num_rows):
-                    yield pruned
-                    yield from source
-                    return
-                waiting, rows = [], 0
-        if pruned is not None or waiting:
-            yield self._prune([pruned, *waiting] if pruned is not None else waiting)
+            if rows - remaining < max(_MIN_NEW_ROWS, _NEW_ROWS_PER_PRUNED_ROW * remaining):
+                continue
+            held = [self._prune(held)]
+            remaining = held[0].num_rows
+            if self._is_useless(rows, remaining):
+                yield from held
+                yield from source
+                return
+            rows = remaining
+        if rows > remaining:
+            held = [self._prune(held)]
+        yield from held
 
     def _is_useless(self, rows: int, remaining: int) -> bool:
         """Return True if exchanging all rows costs less than pruning them, because the groups in this task are small."""
@@ -70,12 +69,8 @@ class WindowGroupLimitExec(UnaryExec):
 
     def _prune(self, batches: list[Batch]) -> Batch:
         batch = concat(self.schema, batches)
-        exprs = [*self.partition, *(k.expr for k in self.order)]
-        vectors = [
-            Vector(v.dtype, v.physical(batch.num_rows)) for v in Program(exprs, batch.schema).run(batch)
-        ]
-        order = list(zip(self.order, vectors[len(self.partition) :], strict=True))
-        rows, _ = self.limit.first_rows(vectors[: len(self.partition)], order, batch.num_rows)
+        partition, order = window_keys(self.partition, self.order, batch)
+        rows, _ = self.limit.first_rows(partition, order, batch.num_rows)
         return batch if len(rows) == batch.num_rows else batch.take(pa.array(np.sort(rows)))
 
     @override

@@ -30,12 +30,7 @@ def sort_order(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) 
     if not batch.num_rows:
         return np.empty(0, np.int64)
     vectors = Program([k.expr for k in keys], batch.schema).run(batch)
-    steps = [
-        step
-        for key, vector in zip(keys, vectors, strict=True)
-        for step in key_steps(vector, key.ascending, key.nulls_first)
-    ]
-    return sorted_rows(steps, batch.num_rows, limit)
+    return sorted_rows(key_steps(zip(keys, vectors, strict=True)), batch.num_rows, limit)
 
 
 def sort_batch(batch: Batch, keys: Sequence[SortKey], limit: int | None = None) -> Batch:

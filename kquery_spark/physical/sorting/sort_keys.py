@@ -6,7 +6,7 @@ ascending order is 7, 5, NULL.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
 
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kquery_spark.expr import SortKey
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.keys import check_key_type
@@ -43,8 +44,12 @@ class KeyStep:
     is_cheap: bool
 
 
-def key_steps(vector: Vector, ascending: bool, nulls_first: bool) -> list[KeyStep]:
-    """Return the steps of a sort key. Later ones are needed only for rows that are equal in the columns of earlier ones."""
+def key_steps(keys: Iterable[tuple[SortKey, Vector]]) -> list[KeyStep]:
+    """Return the steps of all keys. Later ones are needed only for rows that are equal in the columns of earlier ones."""
+    return [step for key, vector in keys for step in _steps_of_key(vector, key.ascending, key.nulls_first)]
+
+
+def _steps_of_key(vector: Vector, ascending: bool, nulls_first: bool) -> list[KeyStep]:
     check_key_type(vector.dtype)
     if vector.is_scalar or pa.types.is_null(vector.dtype):
         return []

@@ -8,10 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from kquery_spark.expr import SortKey
+from kquery_spark.expr import Expr, SortKey
+from kquery_spark.physical.expr import Program
 from kquery_spark.physical.keys import encode, pack
 from kquery_spark.physical.sorting.row_order import row_order
 from kquery_spark.physical.sorting.sort_keys import key_steps
+from kquery_spark.types.batch import Batch
 from kquery_spark.types.vector import Int64s, Vector
 
 Flags = npt.NDArray[np.bool_]
@@ -49,6 +51,16 @@ class Segments:
         return np.flatnonzero(self.start == self.rows)
 
 
+def window_keys(
+    partition: Sequence[Expr], order: Sequence[SortKey], batch: Batch
+) -> tuple[list[Vector], list[tuple[SortKey, Vector]]]:
+    """Evaluate PARTITION BY and ORDER BY over a batch; returns the first two arguments of ``arrange``."""
+    n, parts = batch.num_rows, len(partition)
+    vectors = Program([*partition, *(key.expr for key in order)], batch.schema).run(batch)
+    filled = [Vector(v.dtype, v.physical(n)) for v in vectors[:parts]]
+    return filled, list(zip(order, vectors[parts:], strict=True))
+
+
 def arrange(
     partition: Sequence[Vector],
     order: Sequence[tuple[SortKey, Vector]],
@@ -62,8 +74,7 @@ def arrange(
     """
     # The numbers of groups may have gaps: they are sorted anyway, together with the first bits of the sort keys.
     groups = pack([encode(v) for v in partition], num_rows).values if partition else None
-    steps = [step for key, v in order for step in key_steps(v, key.ascending, key.nulls_first)]
-    rows, starts_peers = row_order(steps, num_rows, groups, limit)
+    rows, starts_peers = row_order(key_steps(order), num_rows, groups, limit)
     starts_partition = np.zeros(len(rows), np.bool_)
     starts_partition[:1] = True
     if groups is not None:

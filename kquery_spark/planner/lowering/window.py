@@ -30,7 +30,7 @@ def lower_window(planner: Planner, plan: Window) -> DistributedPlan:
     if not _is_grouped(planner, node, child):
         if limit is not None:
             child = child.with_plan(_group_limit(child, limit, is_partial=True))
-        child = planner.exchange_by(child, plan.partition, planner.nbytes(plan.child))
+        child = planner.exchange_by(child, plan.partition, planner.nbytes(node.child))
     group_limit = None if limit is None else GroupLimit(limit.function, limit.limit)
     return child.with_plan(WindowExec(child.plan, plan.calls, plan.partition, plan.order, group_limit))
 
