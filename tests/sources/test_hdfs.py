@@ -198,8 +198,8 @@ def test_a_worker_reads_as_the_drivers_user(monkeypatch):
     connect_clusters([HdfsCluster("ns", user=hadoop_user())])
     assert "HADOOP_USER_NAME" not in os.environ
     monkeypatch.setenv("HADOOP_USER_NAME", "")
-    connect_clusters([HdfsCluster("ns", user="somebody")])
-    assert os.environ["HADOOP_USER_NAME"] == hadoop_user() == "somebody"
+    connect_clusters([HdfsCluster("ns", user="another")])
+    assert os.environ["HADOOP_USER_NAME"] == hadoop_user() == "another"
 
 
 def test_without_the_client_the_extra_is_named(monkeypatch):

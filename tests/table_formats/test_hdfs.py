@@ -279,9 +279,9 @@ def test_no_client_or_another_user(spark, directory, monkeypatch):
         (reason,) = declined(frame)
         assert "the Python of Spark's workers has no package hdfs-native" in reason
     with monkeypatch.context() as patch:
-        patch.setenv("HADOOP_USER_NAME", "somebody")
+        patch.setenv("HADOOP_USER_NAME", "another")
         (reason,) = declined(frame)
-        assert "and the engine would read them as somebody" in reason
+        assert "and the engine would read them as another" in reason
     check(frame, coverage=1.0)
 
 

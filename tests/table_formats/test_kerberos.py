@@ -81,7 +81,7 @@ def test_delegation_tokens(spark, logged_in, table, monkeypatch, tmp_path):
     tokens = hadoop.security.Credentials()
     for root in (logged_in.root, logged_in.host):
         path = hadoop.fs.Path(root)
-        path.getFileSystem(bridge.hadoop_configuration()).addDelegationTokens("nobody", tokens)
+        path.getFileSystem(bridge.hadoop_configuration()).addDelegationTokens("renewer", tokens)
     tokens.writeTokenStorageFile(hadoop.fs.Path(f"file://{tmp_path}/tokens"), bridge.hadoop_configuration())
     tickets = Path(os.environ["KRB5CCNAME"].removeprefix("FILE:"))
     shutil.move(tickets, tmp_path / "tickets")
