@@ -223,8 +223,7 @@ class ExecutionContext:
         """Return the resolved query of a Substrait plan. reads_files: whether the plan may read files by their paths."""
         from kquery_spark.frontends.substrait.reader import read_plan
 
-        with limited_depth():
-            return read_plan(plan, self._catalog(), self._facts, reads_files)
+        return read_plan(plan, self._catalog(), self._facts, reads_files)
 
     # --- for services, which run the queries of other users --------------------------------------------------------------
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
 from pyspark.sql import DataFrame as SparkFrame
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
@@ -154,8 +153,7 @@ def _compiled(
         return node
 
     graph = compile_query(transform_plan(analyzed.plan, handed_over), config, placement).graph
-    fields = [f.with_name(n) for f, n in zip(analyzed.plan.schema, analyzed.names, strict=True)]
-    return _CompiledQuery(bridge, config, graph, spark_schema_of(pa.schema(fields)), frames, broadcasts)
+    return _CompiledQuery(bridge, config, graph, spark_schema_of(analyzed.schema), frames, broadcasts)
 
 
 def apply_open_plan(plan: OpenPlan, frame: SparkFrame, text: str = "") -> SparkFrame:
@@ -212,11 +210,11 @@ def renamed(plan: LogicalPlan, names: list[str]) -> LogicalPlan:
 class _OneTable(Catalog):
     def __init__(self, plan: LogicalPlan, facts: SessionFacts) -> None:
         self._plan = plan
-        self._facts_of_settings = facts
+        self._facts = facts
 
     @override
     def table(self, name: tuple[str, ...]) -> LogicalPlan | None:
-        return self._plan if len(name) == 1 and self._facts_of_settings.fold(name[0]) == OPEN_INPUT else None
+        return self._plan if len(name) == 1 and self._facts.fold(name[0]) == OPEN_INPUT else None
 
     @override
     def table_names(self) -> list[str]:

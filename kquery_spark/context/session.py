@@ -146,8 +146,7 @@ class ContextSession(Session):
     def to_substrait(self, analyzed: Analyzed) -> bytes:
         from kquery_spark.frontends.substrait.writer import write_plan
 
-        with limited_depth():
-            return write_plan(analyzed, self._catalog, self._facts)
+        return write_plan(analyzed, self._catalog, self._facts)
 
     @override
     def explain(self, analyzed: Analyzed, trace: bool) -> str:

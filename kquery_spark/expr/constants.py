@@ -33,7 +33,7 @@ def storage(dtype: pa.DataType) -> pa.DataType:
 
 
 def vector_literal(vector: Vector) -> Literal:
-    """A scalar vector as a literal; raises Unsupported for dates within nested values that Python's calendar lacks."""
+    """Return a scalar vector as a literal; raises Unsupported for nested dates that Python's calendar does not have."""
     scalar = vector.plain()
     if not scalar.is_valid:
         return Literal(None, vector.dtype)
@@ -43,7 +43,7 @@ def vector_literal(vector: Vector) -> Literal:
         return Literal(scalar.as_py(), vector.dtype)
     except (OverflowError, ValueError):
         raise Unsupported(
-            f"a constant {t.spark_name(vector.dtype)} with a date or time after the year 9999 is not supported"
+            f"a constant {t.spark_name(vector.dtype)} with a date or time outside of the years 1 to 9999 is not supported"
         ) from None
 
 

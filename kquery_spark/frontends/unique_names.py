@@ -9,13 +9,16 @@ class UniqueNames:
     def __init__(self) -> None:
         self._used_names: set[str] = set()
         self._order: list[str] = []
+        #: For each stem, the number of its last name. A long list of equal stems would otherwise take quadratic time.
+        self._counts: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:
         """``stem``, or ``stem_2`` and so on if it is used."""
-        name, count = stem, 1
+        name, count = stem, self._counts.get(stem, 1)
         while name in self._used_names:
             count += 1
             name = f"{stem}_{count}"
+        self._counts[stem] = count
         self._used_names.add(name)
         self._order.append(name)
         return name
@@ -28,3 +31,4 @@ class UniqueNames:
         """Release the names that were generated since the mark."""
         self._used_names.difference_update(self._order[mark:])
         del self._order[mark:]
+        self._counts.clear()

@@ -98,6 +98,11 @@ class Aggregate(UnaryPlan):
         return f"Aggregate: groupExpr=[{keys}], aggregateExpr=[{', '.join(map(str, self.aggregates))}]"
 
 
+def distinct_rows(plan: LogicalPlan) -> Aggregate:
+    """DISTINCT: an Aggregate by all columns."""
+    return Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
+
+
 def _depends_on_order(call: AggregateCall) -> bool:
     """True if the result can depend on the order of the rows."""
     if call.entry.ordered:

@@ -78,52 +78,15 @@ class Request(Protocol):
         """Return the plans and stages of the answer; with ``trace`` also the change by each optimizer rule."""
 
 
-@dataclass(frozen=True)
-class SqlRequest(Request):
-    """A query in Spark's SQL dialect."""
-
-    sql: str
-
-    @property
-    @override
-    def ticket(self) -> bytes:
-        return packed("TicketStatementQuery", pb.TicketStatementQuery(statement_handle=self.sql.encode()))
-
-    @override
-    def schema(self, context: ExecutionContext) -> pa.Schema:
-        return context.sql(self.sql).schema
-
-    @override
-    def answer(
-        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
-    ) -> pa.RecordBatchReader:
-        return context.stream(context.sql(self.sql).analyzed, stop, budget)
-
-    @override
-    def explain(self, context: ExecutionContext, trace: bool) -> str:
-        return context.sql(self.sql).explain(trace)
-
-
-@dataclass(frozen=True)
-class SubstraitRequest(Request):
-    """A Substrait plan over the tables of the service. It must not read files, as clients must not choose paths here."""
-
-    plan: bytes
-
-    @property
-    @override
-    def ticket(self) -> bytes:
-        message = pb.CommandStatementSubstraitPlan(plan=pb.SubstraitPlan(plan=self.plan))
-        return packed("CommandStatementSubstraitPlan", message)
+class QueryRequest(Request, Protocol):
+    """A request for the rows of a query."""
 
     def resolved(self, context: ExecutionContext) -> Analyzed:
-        """Return the resolved query; raises SubstraitError if the engine cannot do exactly what the plan says."""
-        return context.substrait_query(self.plan, reads_files=False)
+        """Return the resolved query over the tables of the service."""
 
     @override
     def schema(self, context: ExecutionContext) -> pa.Schema:
-        query = self.resolved(context)
-        return pa.schema([f.with_name(n) for f, n in zip(query.plan.schema, query.names, strict=True)])
+        return self.resolved(context).schema
 
     @override
     def answer(
@@ -137,7 +100,40 @@ class SubstraitRequest(Request):
 
 
 @dataclass(frozen=True)
-class PlanRequest(Request):
+class SqlRequest(QueryRequest):
+    """A query in Spark's SQL dialect."""
+
+    sql: str
+
+    @property
+    @override
+    def ticket(self) -> bytes:
+        return packed("TicketStatementQuery", pb.TicketStatementQuery(statement_handle=self.sql.encode()))
+
+    @override
+    def resolved(self, context: ExecutionContext) -> Analyzed:
+        return context.sql(self.sql).analyzed
+
+
+@dataclass(frozen=True)
+class SubstraitRequest(QueryRequest):
+    """A Substrait plan over the tables of the service. It must not read files, as clients must not choose paths here."""
+
+    plan: bytes
+
+    @property
+    @override
+    def ticket(self) -> bytes:
+        message = pb.CommandStatementSubstraitPlan(plan=pb.SubstraitPlan(plan=self.plan))
+        return packed("CommandStatementSubstraitPlan", message)
+
+    @override
+    def resolved(self, context: ExecutionContext) -> Analyzed:
+        return context.substrait_query(self.plan, reads_files=False)
+
+
+@dataclass(frozen=True)
+class PlanRequest(QueryRequest):
     """A resolved query whose scans read tables of the service, or rows that the client sends in the plan."""
 
     query: Analyzed
@@ -148,6 +144,7 @@ class PlanRequest(Request):
         message = pb.CommandPlan(plan=to_bytes(self.query.plan), names=self.query.names)
         return packed("CommandPlan", message, _KQUERY_SERVICE)
 
+    @override
     def resolved(self, context: ExecutionContext) -> Analyzed:
         """Return the query with the service's own tables in place of remote tables.
 
@@ -171,21 +168,6 @@ class PlanRequest(Request):
         plan = transform_with_subqueries(self.query.plan, with_service_tables)
         check_types(plan)
         return Analyzed(plan, self.query.names)
-
-    @override
-    def schema(self, context: ExecutionContext) -> pa.Schema:
-        plan, names = self.resolved(context).plan, self.query.names
-        return pa.schema([f.with_name(n) for f, n in zip(plan.schema, names, strict=True)])
-
-    @override
-    def answer(
-        self, context: ExecutionContext, stop: Stop, budget: ReadAheadBudget | None = None
-    ) -> pa.RecordBatchReader:
-        return context.stream(self.resolved(context), stop, budget)
-
-    @override
-    def explain(self, context: ExecutionContext, trace: bool) -> str:
-        return context.explain(self.resolved(context), trace)
 
 
 def _checked_rows(context: ExecutionContext, scan: Scan, source: MemorySource) -> LogicalPlan:

@@ -8,10 +8,8 @@ The test suite reads a few thousand in its own process.
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import random
 import resource
-import signal
 import sys
 import threading
 import time
@@ -21,7 +19,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum
-from multiprocessing.connection import Connection
 from typing import Any
 
 import pyarrow as pa
@@ -41,10 +38,10 @@ from kquery_spark.stages.serializable import registry
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from tests.stages.mutations import BYTES, PLANS, mutate
 from tests.stages.plans import CONFIGS, LOGICAL, LONG, MEMORY, STRING, A
+from tests.support.fuzzed_cases import run_in_children, time_limit
 
 CPU_SECONDS = 10.0  # for one message, on a busy machine
 WALL_SECONDS = 120  # for one message; a child that takes longer is killed
-START_SECONDS = 300  # for the imports of a child, on a busy machine
 MEMORY_BYTES = 512 << 20  # more than before, for one message
 _SIDE_EFFECTS = ("import", "open", "exec", "compile", "marshal.", "pickle.", "subprocess.", "os.", "socket.",
                  "ctypes.", "shutil.", "tempfile.", "glob.", "urllib.", "mmap.", "code.__new__")  # fmt: skip
@@ -133,25 +130,6 @@ def watch() -> _Watch:
     return _watch[0]
 
 
-@contextmanager
-def _no_hang(seconds: int) -> Iterator[None]:
-    """SIGALRM where the main thread runs this; elsewhere only the CPU time is looked at."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def hung(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds} s")
-
-    before = signal.signal(signal.SIGALRM, hung)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
-
-
 @dataclass(frozen=True)
 class Reading:
     """How reading one message ended. wrong: what must not have happened."""
@@ -176,43 +154,16 @@ def read_in_children(count: int, seed: int, seconds: float, wall_seconds: float 
 
     A message that takes more than ``wall_seconds`` or kills its child is a finding; the next child continues behind it.
     """
-    report, end, number = Report(), time.monotonic() + seconds, 0
-    while number < count and time.monotonic() < end:
-        receiver, sender = multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.get_context("spawn").Process(
-            target=_send_readings, args=(sender, number, count, seed), daemon=True
-        )
-        child.start()
-        sender.close()
-        patience = float(START_SECONDS)
-        while number < count:
-            if not receiver.poll(max(0.0, min(patience, end - time.monotonic()))):
-                if time.monotonic() < end:
-                    report.findings.append(f"seed {seed} message {number}: no end after {patience:g} s")
-                    number += 1
-                break
-            try:
-                reading = receiver.recv()
-            except EOFError:
-                child.join()
-                report.findings.append(f"seed {seed} message {number}: the child ended with {child.exitcode}")
-                number += 1
-                break
-            _add(report, reading)
-            number += 1
-            patience = wall_seconds
-            if number % 10_000 == 0:
-                counts = f"{number} messages, {report.cpu_seconds:.0f} CPU s, {len(report.findings)} findings"
-                print(counts, file=sys.stderr, flush=True)
-        child.kill()
-        child.join()
-        receiver.close()
+    report, end = Report(), time.monotonic() + seconds
+    for number, reading, problem in run_in_children(_readings, count, seed, wall_seconds, end):
+        if reading is None:
+            report.findings.append(f"seed {seed} message {number}: {problem}")
+            continue
+        _add(report, reading)
+        if (number + 1) % 10_000 == 0:
+            counts = f"{number + 1} messages, {report.cpu_seconds:.0f} CPU s, {len(report.findings)} findings"
+            print(counts, file=sys.stderr, flush=True)
     return report
-
-
-def _send_readings(sender: Connection, start: int, count: int, seed: int) -> None:
-    for reading in _readings(start, count, seed):
-        sender.send(reading)
 
 
 def _readings(start: int, count: int, seed: int) -> Iterator[Reading]:
@@ -247,14 +198,14 @@ def _add(report: Report, reading: Reading) -> None:
 
 def _outcome(data: bytes) -> str:
     try:
-        with _no_hang(WALL_SECONDS):
+        with time_limit(WALL_SECONDS):
             value = from_bytes(data, object)
     except SerializationError:
         return "refused"
     except BaseException as error:
         return f"failed: {type(error).__name__}: {error!s:.200}"
     try:
-        with _no_hang(WALL_SECONDS):
+        with time_limit(WALL_SECONDS):
             return _checked(value)
     except SerializationError as error:
         return f"decoded: cannot be written again: {error}"

@@ -48,9 +48,9 @@ def table_query(name: str) -> q.Query:
 
 def resolved_query(analyzed: Analyzed) -> q.Query:
     """A query that returns the rows of a resolved one, under its names."""
-    columns = zip(analyzed.plan.schema.names, analyzed.names, strict=True)
-    items = tuple(ast.Aliased(ast.Name((own,)), name) for own, name in columns)
-    return _select(items, rel.Table(("plan",), bound=analyzed.plan))
+    # The alias renames the columns by position, because names of the plan can differ only in case.
+    alias = rel.TableAlias("plan", analyzed.names)
+    return _select((ast.Star(),), rel.Table(("plan",), alias, bound=analyzed.plan))
 
 
 def _select(items: tuple[ast.Expression, ...], relation: rel.Relation, **clauses: Any) -> q.Query:

@@ -58,8 +58,7 @@ class DataFrame(Builder):
     @property
     def schema(self) -> pa.Schema:
         """Names, types and nullability."""
-        fields = [f.with_name(n) for f, n in zip(self.plan.schema, self.analyzed.names, strict=True)]
-        return pa.schema(fields)
+        return self.analyzed.schema
 
     @property
     def dtypes(self) -> list[tuple[str, str]]:

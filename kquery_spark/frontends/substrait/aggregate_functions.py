@@ -76,7 +76,7 @@ def _window(name: str, result: pa.DataType | None = None) -> AggregateMapping:
     return AggregateMapping(name, name, m.ARITHMETIC, is_aggregate=False, result=result)
 
 
-_ENTRIES = (
+AGGREGATES = (
     AggregateMapping("count", "count", _COUNT_EXTENSIONS, _ANY_OVERFLOW, _ANY_OVERFLOW),
     AggregateMapping(
         "sum",
@@ -84,7 +84,7 @@ _ENTRIES = (
         m.ARITHMETIC,
         _RAISES_ON_OVERFLOW,
         _WRAPS_ON_OVERFLOW,
-        check_call=m.check_decimal_overflow,
+        check_call=m.check_number_options,
     ),
     AggregateMapping("avg", "avg", m.ARITHMETIC, _RAISES_ON_OVERFLOW, _NO_OPTIONS, check_call=_check_avg),
     AggregateMapping("min", "min", (*m.ARITHMETIC, *m.DATETIME)),
@@ -115,11 +115,7 @@ _ENTRIES = (
     _window("first_value"),
     _window("last_value"),
 )
-
-
-def entries() -> tuple[AggregateMapping, ...]:
-    """Return all aggregate functions and window functions."""
-    return _ENTRIES
+"""The mappings of all aggregate functions and window functions."""
 
 
 def counts_rows(function: str, args: Sequence[Expr]) -> bool:
@@ -131,14 +127,14 @@ def aggregate_mapping(
     name: str, preferences: Mapping[str, Sequence[str]], over_window: bool
 ) -> AggregateMapping | None:
     """Return the mapping for a call; None for an unknown function or without its required options."""
-    candidates = [e for e in _ENTRIES if e.name == name and (over_window or e.is_aggregate)]
+    candidates = [e for e in AGGREGATES if e.name == name and (over_window or e.is_aggregate)]
     return next((e for e in candidates if e.matches(preferences)), None)
 
 
 def required_option_names(name: str) -> list[str]:
     """Return the names of the options that decide which of several functions a name of Substrait means."""
-    return sorted({option for entry in _ENTRIES if entry.name == name for option in entry.required_options})
+    return sorted({option for entry in AGGREGATES if entry.name == name for option in entry.required_options})
 
 
-WRITTEN_AGGREGATES = {entry.function: entry for entry in _ENTRIES if entry.extensions}
+WRITTEN_AGGREGATES = {entry.function: entry for entry in AGGREGATES if entry.extensions}
 """The mapping that each of the engine's functions is written as; never one of DATAFUSION."""

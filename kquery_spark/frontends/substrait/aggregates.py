@@ -23,10 +23,10 @@ from kquery_spark.frontends.substrait.mapping import (
     CallRequest,
     cast_to_declared,
     check_options,
-    function_errors,
+    errors_of,
 )
 from kquery_spark.frontends.substrait.messages import Message
-from kquery_spark.frontends.substrait.output_names import output_names
+from kquery_spark.frontends.substrait.output_columns import output_names
 from kquery_spark.frontends.substrait.scope import OuterQuery, Scope
 from kquery_spark.logical import Aggregate, Expand, LogicalPlan, Projection
 from kquery_spark.logical.plan import fresh_name
@@ -104,9 +104,9 @@ class AggregateReader:
     def _measure(self, message: Message, scope: Scope) -> tuple[AggregateCall, CallRequest]:
         """Return the call of an aggregate function, and the request that says which type the plan declares for it."""
         call = message.measure
-        name, entry, request = self.call(call, scope, over_window=False)
+        entry, request = self.call(call, scope, over_window=False)
         if call.sorts:
-            raise SubstraitError(f"function {name} with sorted arguments is not supported")
+            raise SubstraitError(f"function {request.name} with sorted arguments is not supported")
         condition = None
         if message.HasField("filter"):
             condition = self._plan.expressions.condition(message.filter, scope, "a measure")
@@ -114,19 +114,17 @@ class AggregateReader:
         args = () if not distinct and counts_rows(entry.function, request.args) else request.args
         if condition is not None:
             args = tuple(without_condition(a, condition) for a in args)
-        with function_errors(name):
+        with errors_of(f"function {request.name}"):
             aggregate = AggregateCall.of(
                 entry.function, *args, distinct=distinct, condition=condition, mode=request.mode
             )
         return aggregate, request
 
-    def call(
-        self, message: Message, scope: Scope, over_window: bool
-    ) -> tuple[str, AggregateMapping, CallRequest]:
-        """Return the name, the mapping, and the arguments of a call of an aggregate function or window function."""
+    def call(self, message: Message, scope: Scope, over_window: bool) -> tuple[AggregateMapping, CallRequest]:
+        """Return the mapping of a call of an aggregate function or window function, and its arguments and options."""
         function = self._plan.extensions.function(message.function_reference)
-        name, reader = function.name, self._plan.expressions
-        request = reader.request(name, message, scope, reader.declared_type(message))
+        name = function.name
+        request = self._plan.expressions.request(name, message, scope)
         entry = aggregate_mapping(name, request.preferences, over_window)
         if entry is None:
             kind = "window function" if over_window else "aggregate function"
@@ -137,7 +135,7 @@ class AggregateReader:
         self._plan.extensions.check(function, entry.extensions)
         if request.enums:
             raise request.decline(f"the argument {request.enums[0]} is not supported")
-        check_options(name, request.preferences, entry.behaviors(request.mode))
+        check_options(request, entry.behaviors(request.mode))
         if message.phase not in _COMPLETE_PHASES:
             raise request.decline(
                 "partial aggregations are not supported; the phase must be INITIAL_TO_RESULT"
@@ -146,7 +144,7 @@ class AggregateReader:
             if entry.function in ("sum", "avg") and len(request.args) != 1:
                 raise request.decline(f"it takes one argument, not {len(request.args)}")
             entry.check_call(request)
-        return name, entry, request
+        return entry, request
 
     def _with_declared_types(
         self, plan: LogicalPlan, keys: int, measures: Sequence[tuple[AggregateCall, CallRequest]]
@@ -156,10 +154,7 @@ class AggregateReader:
         for i, name in enumerate(plan.schema.names):
             column: Expr = plan.column(name)
             if keys <= i < keys + len(measures):
-                request = measures[i - keys][1]
-                column = cast_to_declared(
-                    request.name, column, request.declared, request.mode, request.time_zone
-                )
+                column = cast_to_declared(measures[i - keys][1], column)
             exprs.append(Named(column, name))
         if all(e.expr == plan.column(e.name) for e in exprs):
             return plan

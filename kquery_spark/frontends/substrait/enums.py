@@ -1,4 +1,4 @@
-"""The numbers of Substrait's enums that the reader and the writer share, by or next to the engine's own values."""
+"""The numbers of Substrait's enums, with the engine's own values for them. The reader and the writer share them."""
 
 from __future__ import annotations
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from kquery_spark.errors import SubstraitError, Unsupported
+from kquery_spark.errors import SubstraitError
 from kquery_spark.expr import Case, Cast, Expr, InList, Literal, SortKey
 from kquery_spark.expr.properties import chain
 from kquery_spark.frontends.substrait.enums import CAST_RETURN_NULL, PREDICATE_EXISTS, SORT_DIRECTIONS
@@ -19,7 +20,7 @@ from kquery_spark.frontends.substrait.mapping import (
     cast_to_declared,
     check_arity,
     check_options,
-    function_errors,
+    errors_of,
 )
 from kquery_spark.frontends.substrait.messages import Message, kind_of
 from kquery_spark.frontends.substrait.scope import OuterQuery, Scope
@@ -79,7 +80,7 @@ class ExpressionReader:
             keys.append(SortKey(self.read(each.expr, scope), *order))
         return tuple(keys)
 
-    def request(self, name: str, message: Message, scope: Scope, declared: pa.DataType | None) -> CallRequest:
+    def request(self, name: str, message: Message, scope: Scope) -> CallRequest:
         """Return the arguments and options of a call. message: a call of a scalar, aggregate or window function."""
         if message.DESCRIPTOR.fields_by_name.get("args") is not None and message.args:
             raise SubstraitError(
@@ -95,12 +96,16 @@ class ExpressionReader:
             else:
                 args.append(self.read(each.value, scope))
         preferences = {o.name: tuple(o.preference) for o in message.options}
-        facts = self._facts
-        return CallRequest(
-            name, tuple(args), facts.mode, facts.time_zone, tuple(enums), preferences, declared
+        declared = self._declared_type(message)
+        return replace(
+            self._request(name, *args), enums=tuple(enums), preferences=preferences, declared=declared
         )
 
-    def declared_type(self, message: Message) -> pa.DataType | None:
+    def _request(self, name: str, *args: Expr) -> CallRequest:
+        """Return a call with only value arguments."""
+        return CallRequest(name, args, self._facts.mode, self._facts.time_zone)
+
+    def _declared_type(self, message: Message) -> pa.DataType | None:
         """Return the type that a call says it returns; None if it does not say it, as often in plans of DataFusion."""
         if not message.HasField("output_type") or message.output_type.WhichOneof("kind") is None:
             return None
@@ -118,15 +123,14 @@ class ExpressionReader:
         if entry is None:
             raise SubstraitError(f"function {name} is not supported")
         self._plan.extensions.check(function, entry.extensions)
-        declared = self.declared_type(message)
-        request = self.request(name, message, scope, declared)
-        check_arity(name, entry.arity, len(request.args))
+        request = self.request(name, message, scope)
+        check_arity(request, entry.arity)
         if request.enums and name != "extract":
             raise SubstraitError(f"function {name} with the argument {request.enums[0]} is not supported")
-        check_options(name, request.preferences, entry.behaviors(request.mode))
-        with function_errors(name):
+        check_options(request, entry.behaviors(request.mode))
+        with errors_of(f"function {name}"):
             expr = entry.build(request)
-        return cast_to_declared(name, expr, declared, request.mode, request.time_zone)
+        return cast_to_declared(request, expr)
 
     def _window(self, message: Message, scope: Scope) -> Expr:
         return self._plan.windows.read(message, scope)
@@ -159,7 +163,7 @@ class ExpressionReader:
 
     def _fields_within(self, base: Expr, segment: Message) -> Expr:
         """Return the field of a struct that a chain of segments refers to."""
-        request = CallRequest("a field reference", (base,), self._facts.mode, self._facts.time_zone)
+        request = self._request("a field reference")
         while True:
             field = _struct_field(segment)
             if not pa.types.is_struct(base.dtype) or not 0 <= field.field < base.dtype.num_fields:
@@ -170,49 +174,43 @@ class ExpressionReader:
             segment = field.child
 
     def _if_then(self, message: Message, scope: Scope) -> Expr:
-        otherwise = self.read(getattr(message, "else"), scope) if message.HasField("else") else None
-        if self._plan.extensions.is_datafusion and message.ifs and not message.ifs[0].HasField("then"):
-            return self._simple_case(message, scope, otherwise)
-        branches = [
-            (self.condition(getattr(each, "if"), scope, "if_then"), self.read(each.then, scope))
-            for each in message.ifs
-        ]
-        return self._case("if_then", branches, otherwise)
-
-    def _simple_case(self, message: Message, scope: Scope, otherwise: Expr | None) -> Expr:
-        """Read ``CASE value WHEN ...`` of DataFusion: its first branch has the value as the condition, and no result."""
-        value = self.read(getattr(message.ifs[0], "if"), scope)
-        branches = []
-        for each in message.ifs[1:]:
-            branches.append(
-                (self._equal(value, self.read(getattr(each, "if"), scope)), self.read(each.then, scope))
-            )
-        return self._case("if_then", branches, otherwise)
-
-    def _equal(self, left: Expr, right: Expr) -> Expr:
-        request = CallRequest("equal", (left, right), self._facts.mode, self._facts.time_zone)
-        with function_errors("equal"):
-            return request.call("eq", *cast_to_common_type(request, request.args))
+        branches = list(message.ifs)
+        if self._plan.extensions.is_datafusion and branches and not branches[0].HasField("then"):
+            # DataFusion writes CASE value WHEN ... with the value as the first condition, without a result.
+            value = self.read(getattr(branches.pop(0), "if"), scope)
+            conditions = [self._equal(value, self.read(getattr(each, "if"), scope)) for each in branches]
+        else:
+            conditions = [self.condition(getattr(each, "if"), scope, "if_then") for each in branches]
+        return self._case("if_then", message, conditions, branches, scope)
 
     def _switch(self, message: Message, scope: Scope) -> Expr:
         value = self.read(message.match, scope)
-        otherwise = self.read(getattr(message, "else"), scope) if message.HasField("else") else None
-        branches = []
-        for each in message.ifs:
-            literal = read_literal(getattr(each, "if"), self._plan.types)
-            condition = self._equal(value, literal)
-            branches.append((condition, self.read(each.then, scope)))
-        return self._case("switch", branches, otherwise)
+        literals = [read_literal(getattr(each, "if"), self._plan.types) for each in message.ifs]
+        conditions = [self._equal(value, each) for each in literals]
+        return self._case("switch", message, conditions, message.ifs, scope)
 
-    def _case(self, name: str, branches: list[tuple[Expr, Expr]], otherwise: Expr | None) -> Expr:
-        """Return a CASE of (condition, value) pairs; casts the values to their common type."""
+    def _case(
+        self,
+        name: str,
+        message: Message,
+        conditions: Sequence[Expr],
+        branches: Sequence[Message],
+        scope: Scope,
+    ) -> Expr:
+        """Return a CASE with the results of the branches and of ELSE, cast to their common type."""
         if not branches:
             raise SubstraitError(f"{name} must have branches")
-        values = [value for _, value in branches] + ([] if otherwise is None else [otherwise])
-        request = CallRequest(name, tuple(values), self._facts.mode, self._facts.time_zone)
-        values = cast_to_common_type(request, values)
-        pairs = tuple((condition, value) for (condition, _), value in zip(branches, values, strict=False))
-        return Case(pairs, None if otherwise is None else values[-1])
+        values = [self.read(each.then, scope) for each in branches]
+        if message.HasField("else"):
+            values.append(self.read(getattr(message, "else"), scope))
+        values = cast_to_common_type(self._request(name), values)
+        otherwise = values.pop() if message.HasField("else") else None
+        return Case(tuple(zip(conditions, values, strict=True)), otherwise)
+
+    def _equal(self, left: Expr, right: Expr) -> Expr:
+        request = self._request("equal", left, right)
+        with errors_of("function equal"):
+            return request.call("eq", *cast_to_common_type(request, request.args))
 
     def _in_list(self, message: Message, scope: Scope) -> Expr:
         value = self.read(message.value, scope)
@@ -223,10 +221,7 @@ class ExpressionReader:
         literals = tuple(o for o in options if isinstance(o, Literal) and o.dtype == value.dtype)
         if len(literals) == len(options):
             return InList(value, literals)
-        request = CallRequest("singular_or_list", (value,), self._facts.mode, self._facts.time_zone)
-        return chain(
-            "or", [request.call("eq", *cast_to_common_type(request, [value, each])) for each in options]
-        )
+        return chain("or", [self._equal(value, each) for each in options])
 
     def _cast(self, message: Message, scope: Scope) -> Expr:
         child = self.read(message.input, scope)
@@ -241,10 +236,7 @@ class ExpressionReader:
             # return an int in the engine and i64 in Substrait; without the casts, the plan is equal to the original.
             return child.child
         mode = EvalMode.TRY if message.failure_behavior == CAST_RETURN_NULL else EvalMode.ANSI
-        try:
-            check_cast(child.dtype, to)
-        except Unsupported as error:
-            raise SubstraitError(error.reason) from None
+        check_cast(child.dtype, to)
         return Cast(child, to, mode, self._facts.time_zone)
 
     def _subquery(self, message: Message, scope: Scope) -> Expr:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import MappingProxyType
 
 from kquery_spark.frontends.substrait import mapping as m
@@ -17,13 +16,13 @@ _CASE_SENSITIVE: Behaviors = MappingProxyType({"case_sensitivity": ("CASE_SENSIT
 _DIVISION: Behaviors = MappingProxyType(
     {
         "overflow": ("ERROR",),
-        "on_domain_error": ("ERROR",),
+        "on_domain_error": ("NAN", "ERROR"),
         "on_division_by_zero": ("ERROR",),
-        "rounding": ("TIE_TO_EVEN", "TRUNCATE"),
+        "rounding": ("TIE_TO_EVEN",),
     }
 )
 _LEGACY_DIVISION: Behaviors = MappingProxyType(
-    {"on_domain_error": ("NULL",), "on_division_by_zero": ("NULL",), "rounding": ("TIE_TO_EVEN", "TRUNCATE")}
+    {"on_domain_error": ("NAN", "NULL"), "on_division_by_zero": ("NULL",), "rounding": ("TIE_TO_EVEN",)}
 )
 _REMAINDER: Behaviors = MappingProxyType(
     {
@@ -40,23 +39,21 @@ def _scalar_mappings() -> list[ScalarMapping]:
     arithmetic = [
         ScalarMapping(
             name,
-            m.ARITHMETIC,
+            extensions,
             b.arithmetic(function),
             arity,
             _RAISES_ON_OVERFLOW,
             _WRAPS_ON_OVERFLOW,
             function,
         )
-        for name, function, arity in (
-            ("add", "add", (2, 2)),
-            ("subtract", "subtract", (2, 2)),
-            ("multiply", "multiply", (2, 2)),
-            ("negate", "negative", (1, 1)),
-            ("abs", "abs", (1, 1)),
+        for name, function, arity, extensions in (
+            ("add", "add", (2, 2), (*m.ARITHMETIC, *m.DATETIME)),
+            ("subtract", "subtract", (2, 2), (*m.ARITHMETIC, *m.DATETIME)),
+            ("multiply", "multiply", (2, 2), m.ARITHMETIC),
+            ("negate", "negative", (1, 1), m.ARITHMETIC),
+            ("abs", "abs", (1, 1), m.ARITHMETIC),
         )
     ]
-    for i in (0, 1):  # add and subtract: the extension of dates and timestamps has them, too
-        arithmetic[i] = replace(arithmetic[i], extensions=(*m.ARITHMETIC, *m.DATETIME))
     division = [
         ScalarMapping("divide", m.ARITHMETIC, b.divide, (2, 2), _DIVISION, _LEGACY_DIVISION, "divide"),
         ScalarMapping(
@@ -65,8 +62,8 @@ def _scalar_mappings() -> list[ScalarMapping]:
     ]
     rounding: Behaviors = MappingProxyType({"rounding": ("TIE_TO_EVEN",), "on_domain_error": ("NAN",)})
     doubles = [
-        ScalarMapping(name, m.ARITHMETIC, b.only_for(t.DOUBLE, function), arity, rounding, rounding, function)
-        for name, function, arity in (("sqrt", "sqrt", (1, 1)), ("exp", "exp", (1, 1)))
+        ScalarMapping(name, m.ARITHMETIC, b.only_for(t.DOUBLE, name), (1, 1), rounding, rounding, name)
+        for name in ("sqrt", "exp")
     ]
     bits = [
         ScalarMapping(f"bitwise_{name}", m.ARITHMETIC, b.unchanged(function), arity, function=function)
@@ -100,7 +97,7 @@ def _scalar_mappings() -> list[ScalarMapping]:
     tests = [
         ScalarMapping("is_distinct_from", m.COMPARISON, b.is_distinct, (2, 2)),
         ScalarMapping("between", m.COMPARISON, b.between, (3, 3)),
-        ScalarMapping("nullif", m.COMPARISON, b.nullif, (2, 2)),
+        ScalarMapping("nullif", m.COMPARISON, b.cast_arguments("nullif"), (2, 2), function="nullif"),
         ScalarMapping("is_null", m.COMPARISON, b.unchanged("isnull"), (1, 1), function="isnull"),
         ScalarMapping("is_not_null", m.COMPARISON, b.unchanged("isnotnull"), (1, 1), function="isnotnull"),
         ScalarMapping("is_true", m.COMPARISON, b.truth_test(True, False), (1, 1)),

@@ -12,6 +12,7 @@ from kquery_spark.expr.constants import literal_vector
 from kquery_spark.frontends.substrait.messages import Message, kind_of, proto
 from kquery_spark.frontends.substrait.types import (
     MICROSECONDS,
+    SIMPLE_TYPES,
     TypeReader,
     check_precision,
     decimal_type,
@@ -20,19 +21,13 @@ from kquery_spark.frontends.substrait.types import (
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 
+_OTHER_NAMES = {"bool": "boolean"}
+_MESSAGES = ("varchar", "interval_year")
+"""Types whose literals are messages."""
 _SIMPLE = {
-    "boolean": t.BOOL,
-    "i8": t.BYTE,
-    "i16": t.SHORT,
-    "i32": t.INT,
-    "i64": t.LONG,
-    "fp32": t.FLOAT,
-    "fp64": t.DOUBLE,
-    "string": t.STRING,
-    "binary": t.BINARY,
-    "date": t.DATE,
-    "timestamp": t.TIMESTAMP_NTZ,
+    _OTHER_NAMES.get(kind, kind): dtype for kind, dtype in SIMPLE_TYPES.items() if kind not in _MESSAGES
 }
+"""The engine's type for each kind of literal whose field has the value itself."""
 _SIMPLE_NAMES = {dtype: name for name, dtype in _SIMPLE.items() if name != "timestamp"}
 _INTEGERS = ("i8", "i16", "i32", "i64")
 _UNSIGNED = 1

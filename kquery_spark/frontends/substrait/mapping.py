@@ -83,44 +83,55 @@ class ScalarMapping:
 
 
 @contextmanager
-def function_errors(name: str) -> Iterator[None]:
-    """Raise the engine's errors in the block as SubstraitErrors that name a function."""
+def errors_of(what: str) -> Iterator[None]:
+    """Raise the engine's errors in the block as SubstraitErrors. what: a name for the part of the plan that causes them."""
     try:
         yield
     except SubstraitError:
         raise
     except (PlanError, Unsupported) as error:
-        raise SubstraitError(f"function {name}: {error}") from None
+        raise SubstraitError(f"{what}: {error}") from None
 
 
-def check_options(name: str, preferences: Mapping[str, tuple[str, ...]], behaviors: Behaviors) -> None:
+def check_options(request: CallRequest, behaviors: Behaviors) -> None:
     """Raise SubstraitError unless every option of a call allows the behavior of the engine."""
-    for option, allowed in preferences.items():
+    for option, allowed in request.preferences.items():
         supported = behaviors.get(option)
         if supported is None or not set(supported) & set(allowed):
             raise SubstraitError(
-                f"function {name} with {option} {' or '.join(allowed) or 'unset'} is not supported"
+                f"function {request.name} with {option} {' or '.join(allowed) or 'unset'} is not supported"
                 + (f"; the engine has {' or '.join(supported)}" if supported else "")
             )
 
 
-def check_decimal_overflow(request: CallRequest) -> None:
-    """Raise SubstraitError for decimals with the option ``overflow`` outside of ANSI mode.
+def check_number_options(request: CallRequest) -> None:
+    """Raise SubstraitError for options whose meaning depends on the types of the arguments, unless it is the engine's.
 
-    Decimals that overflow are NULL there, and no value of the option means that.
+    overflow: decimals that overflow are NULL outside of ANSI mode, which no value of the option means. rounding: it is only
+    for floats; the engine rounds decimals half up, and truncates quotients of integers. on_domain_error: the engine returns
+    NaN for floats that are NaN or infinite.
     """
-    has_decimal = any(t.is_decimal(a.dtype) for a in request.args)
-    if has_decimal and request.mode is not EvalMode.ANSI and "overflow" in request.preferences:
+    types = [a.dtype for a in request.args]
+    if (
+        any(map(t.is_decimal, types))
+        and request.mode is not EvalMode.ANSI
+        and "overflow" in request.preferences
+    ):
         raise request.decline(
             "decimals that overflow are NULL outside of ANSI mode, which no value of the option overflow means"
         )
+    is_float = all(map(t.is_fractional, types))
+    if "rounding" in request.preferences and not is_float:
+        raise request.decline("the option rounding is supported only for floating-point numbers")
+    if is_float and "NAN" not in request.preferences.get("on_domain_error", ("NAN",)):
+        raise request.decline("the engine returns NaN, so the option on_domain_error must allow NAN")
 
 
-def check_arity(name: str, arity: tuple[int, int | None], count: int) -> None:
-    """Raise SubstraitError unless the number of arguments is allowed."""
-    low, high = arity
+def check_arity(request: CallRequest, arity: tuple[int, int | None]) -> None:
+    """Raise SubstraitError unless the number of arguments of a call is allowed."""
+    (low, high), count = arity, len(request.args)
     if count < low or (high is not None and count > high):
-        raise SubstraitError(f"function {name} with {count} argument(s) is not supported")
+        raise SubstraitError(f"function {request.name} with {count} argument(s) is not supported")
 
 
 def cast_to_common_type(request: CallRequest, args: Sequence[Expr]) -> list[Expr]:
@@ -159,18 +170,16 @@ def _common_decimal(request: CallRequest, types: Sequence[pa.DataType]) -> pa.Da
     return common
 
 
-def cast_to_declared(
-    name: str, expr: Expr, declared: pa.DataType | None, mode: EvalMode, time_zone: str
-) -> Expr:
-    """Return a result as the type that a plan declares for it.
+def cast_to_declared(request: CallRequest, expr: Expr) -> Expr:
+    """Return the result of a call as the type that the plan declares for it.
 
     Raises SubstraitError unless every value of the result fits the declared type unchanged.
     """
-    if declared is None or expr.dtype == declared:
+    own, declared = expr.dtype, request.declared
+    if declared is None or own == declared:
         return expr
-    own = expr.dtype
     if _is_widening(own, declared):
-        return Cast(expr, declared, mode, time_zone)
+        return request.cast(expr, declared)
     if (
         pa.types.is_timestamp(own)
         and pa.types.is_timestamp(declared)
@@ -178,7 +187,7 @@ def cast_to_declared(
     ):
         return expr
     raise SubstraitError(
-        f"function {name} returns {t.spark_name(own)}, but the plan says {t.spark_name(declared)}"
+        f"function {request.name} returns {t.spark_name(own)}, but the plan says {t.spark_name(declared)}"
     )
 
 
@@ -193,6 +202,13 @@ def _is_widening(own: pa.DataType, other: pa.DataType) -> bool:
     return False
 
 
-def literal_value(expr: Expr) -> object:
-    """Return the value of a literal; None for NULL and for expressions that are not literals."""
-    return expr.value if isinstance(expr, Literal) else None
+def string_literal(expr: Expr) -> str | None:
+    """Return the value of a string literal; None for NULL and for other expressions."""
+    value: str | None = expr.value if isinstance(expr, Literal) and expr.dtype == t.STRING else None
+    return value
+
+
+def integer_literal(expr: Expr) -> int | None:
+    """Return the value of a literal of an integer type; None for NULL and for other expressions, such as dates."""
+    value: int | None = expr.value if isinstance(expr, Literal) and t.is_integral(expr.dtype) else None
+    return value

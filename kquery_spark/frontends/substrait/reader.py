@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kquery_spark.errors import PlanError, SubstraitError, Unsupported
+from kquery_spark.errors import SubstraitError
 from kquery_spark.expr import Expr, Literal, Named
 from kquery_spark.expr.properties import conjunction
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
@@ -20,16 +20,23 @@ from kquery_spark.frontends.substrait.enums import (
 )
 from kquery_spark.frontends.substrait.expressions import ExpressionReader
 from kquery_spark.frontends.substrait.extensions import Extensions
+from kquery_spark.frontends.substrait.mapping import errors_of
 from kquery_spark.frontends.substrait.messages import Message, kind_of, parse_plan
 from kquery_spark.frontends.substrait.null_claims import NullClaims
-from kquery_spark.frontends.substrait.output_names import hinted_names, unique_names
+from kquery_spark.frontends.substrait.output_columns import (
+    MAX_COLUMNS,
+    apply_emit,
+    emit_mapping,
+    hinted_names,
+    root_names,
+    unique_names,
+)
 from kquery_spark.frontends.substrait.scope import OuterQuery, Scope, WindowCalls, columns_of_plan
 from kquery_spark.frontends.substrait.tables import TableReader
-from kquery_spark.frontends.substrait.types import TypeReader, depth_first_names
+from kquery_spark.frontends.substrait.types import TypeReader
 from kquery_spark.frontends.substrait.windows import WindowReader
 from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import (
-    Aggregate,
     Filter,
     Join,
     JoinKind,
@@ -41,13 +48,14 @@ from kquery_spark.logical import (
     Sort,
     Union,
 )
+from kquery_spark.logical.aggregate import distinct_rows
 from kquery_spark.logical.conditions import split_condition
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import fresh_name
 from kquery_spark.types.names import BOOL, is_integral
 
-MAX_COLUMNS = 10_000
-"""The maximum number of columns of a relation: a short plan could otherwise multiply its columns in each relation."""
+_OPTIONAL_COUNT_VERSION = (0, 63)
+"""The version of the specification since which a fetch relation without a count returns all rows. Before, it meant 0."""
 
 
 def read_plan(data: bytes, catalog: Catalog, facts: SessionFacts, reads_files: bool = True) -> Analyzed:
@@ -100,7 +108,7 @@ class PlanReader:
             plan = self.relation(message.rel, None)
             return Analyzed(plan, tuple(plan.schema.names))
         plan = self.relation(message.root.input, None)
-        return Analyzed(plan, _root_names(plan, message.root.names))
+        return Analyzed(plan, root_names(plan, message.root.names))
 
     def relation(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
         """Return the plan of a relation. outer: the query around it if it is in a subquery."""
@@ -109,15 +117,11 @@ class PlanReader:
         if reader is None:
             raise SubstraitError(f"the relation {kind} is not supported")
         inner = getattr(message, kind)
-        try:
+        with errors_of(f"the relation {kind}"):
             plan = reader(inner, outer)
             # _project applies the emit mapping itself, because it names the columns that are emitted
             if kind != "project":
-                plan = _apply_emit(plan, inner)
-        except (SubstraitError, RecursionError):
-            raise
-        except (PlanError, Unsupported) as error:
-            raise SubstraitError(f"the relation {kind}: {error}") from None
+                plan = apply_emit(plan, inner)
         if len(plan.schema) > MAX_COLUMNS:
             raise SubstraitError(f"the relation {kind} has more than {MAX_COLUMNS:,} columns")
         return plan
@@ -130,6 +134,13 @@ class PlanReader:
 
     def _fetch(self, message: Message, outer: OuterQuery | None) -> LogicalPlan:
         child = self.relation(message.input, outer)
+        version = (self._plan.version.major_number, self._plan.version.minor_number)
+        if message.WhichOneof("count_mode") is None and version < _OPTIONAL_COUNT_VERSION:
+            raise SubstraitError(
+                "a fetch relation without a count is not supported in a plan "
+                + (f"of version {version[0]}.{version[1]}" if any(version) else "without a version")
+                + ": the count can be 0 or that of all rows"
+            )
         offset, count = (self._row_count(message, f"{name}_mode", name) for name in ("offset", "count"))
         return Limit(child, count, offset or 0)
 
@@ -144,8 +155,7 @@ class PlanReader:
         value: Any = getattr(message, kind)
         if kind.endswith("_expr"):
             expr = self.expressions.read(value, Scope(()))
-            is_number = isinstance(expr, Literal) and (expr.value is None or is_integral(expr.dtype))
-            if not isinstance(expr, Literal) or not is_number:
+            if not (isinstance(expr, Literal) and (expr.value is None or is_integral(expr.dtype))):
                 raise SubstraitError(f"the {name} of a fetch relation must be a literal number of rows")
             value = expr.value
         if value is not None and value < 0 and not (name == "count" and value == ALL_ROWS):
@@ -227,7 +237,7 @@ class PlanReader:
         child = self.relation(message.input, outer)
         columns = columns_of_plan(child)
         width = len(columns) + len(message.expressions)
-        mapping = _emit_mapping(message, width)
+        mapping = emit_mapping(message, width)
         hints = hinted_names(message, width if mapping is None else len(mapping))
         positions = range(width) if mapping is None else mapping
         name_of = {} if hints is None else dict(zip(positions, hints, strict=True))
@@ -252,7 +262,7 @@ class PlanReader:
         operation = message.op
         if operation in (UNION_ALL, UNION_DISTINCT):
             plan: LogicalPlan = Union(_checked_inputs(inputs))
-            return plan if operation == UNION_ALL else _distinct(plan)
+            return plan if operation == UNION_ALL else distinct_rows(plan)
         # INTERSECTION_PRIMARY: rows of the first input that are in any other input. Of two inputs, this is INTERSECT.
         if operation == INTERSECTION_PRIMARY and len(inputs) == 2:
             kind, is_all = SetKind.INTERSECT, False
@@ -272,51 +282,3 @@ def _checked_inputs(inputs: tuple[LogicalPlan, ...]) -> tuple[LogicalPlan, ...]:
         if each.schema.types != inputs[0].schema.types:
             raise SubstraitError("the inputs of a set relation have columns of different types")
     return inputs
-
-
-def _distinct(plan: LogicalPlan) -> LogicalPlan:
-    return Aggregate(plan, tuple(Named(c, c.name) for c in columns_of_plan(plan)), ())
-
-
-def _emit_mapping(message: Message, width: int) -> Sequence[int] | None:
-    """Return the positions of the columns that a relation emits; None for all. width: the number of its columns."""
-    if not message.HasField("common") or message.common.WhichOneof("emit_kind") != "emit":
-        return None
-    mapping = list(message.common.emit.output_mapping)
-    if len(mapping) > MAX_COLUMNS:
-        raise SubstraitError(f"a relation that emits more than {MAX_COLUMNS:,} columns is not supported")
-    for position in mapping:
-        if not 0 <= position < width:
-            raise SubstraitError(f"a relation emits column {position} of {width}")
-    return mapping
-
-
-def _apply_emit(plan: LogicalPlan, message: Message) -> LogicalPlan:
-    """Return the plan of a relation with only the columns that the relation emits, in the order of its emit mapping."""
-    mapping = _emit_mapping(message, len(plan.schema))
-    if mapping is None:
-        return plan
-    names = [plan.schema.names[position] for position in mapping]
-    hints = hinted_names(message, len(names)) or unique_names(names)
-    return Projection(plan, tuple(Named(plan.column(n), h) for n, h in zip(names, hints, strict=True)))
-
-
-def _root_names(plan: LogicalPlan, names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the result's columns from the names of a plan's root.
-
-    The root has names for nested fields, too, depth first after the name of their column. They must be those of the types:
-    columns can be renamed, fields within them cannot.
-    """
-    remaining = list(names)
-    columns = []
-    for field in plan.schema:
-        inner = depth_first_names(field)
-        if len(remaining) < len(inner):
-            raise SubstraitError("the plan has fewer names than columns")
-        if remaining[1 : len(inner)] != inner[1:]:
-            raise SubstraitError(f"the plan gives other names to the fields within column {remaining[0]}")
-        columns.append(remaining[0])
-        del remaining[: len(inner)]
-    if remaining:
-        raise SubstraitError("the plan has more names than columns")
-    return tuple(columns)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from kquery_spark.expr import Case, Expr, Literal
+from kquery_spark.expr import Expr, Literal
 from kquery_spark.expr.properties import chain
 from kquery_spark.frontends.substrait.mapping import (
     Build,
     CallRequest,
     cast_to_common_type,
-    check_decimal_overflow,
-    literal_value,
+    check_number_options,
+    integer_literal,
+    string_literal,
 )
 from kquery_spark.types import names as t
 
@@ -45,7 +46,7 @@ def arithmetic(function: str) -> Build:
     """Return a builder that casts integers to their common type and passes other arguments unchanged."""
 
     def build(request: CallRequest) -> Expr:
-        check_decimal_overflow(request)
+        check_number_options(request)
         args = request.args
         if all(t.is_integral(a.dtype) for a in args):
             args = tuple(cast_to_common_type(request, args))
@@ -56,6 +57,7 @@ def arithmetic(function: str) -> Build:
 
 def divide(request: CallRequest) -> Expr:
     """Build a division by the type of the arguments: decimals, integers (``DIV``), floats, or doubles."""
+    check_number_options(request)
     left, right = request.args
     if t.is_decimal(left.dtype) and t.is_decimal(right.dtype):
         declared = request.declared
@@ -83,8 +85,8 @@ def connective(word: str) -> Build:
 
 def like(request: CallRequest) -> Expr:
     """Build LIKE; only for literal patterns without a backslash, on which all engines agree."""
-    pattern = literal_value(request.args[1])
-    if not isinstance(pattern, str) or "\\" in pattern:
+    pattern = string_literal(request.args[1])
+    if pattern is None or "\\" in pattern:
         raise request.decline(
             "its pattern must be a literal without a backslash, which escapes characters in Spark only"
         )
@@ -98,22 +100,21 @@ def like(request: CallRequest) -> Expr:
 def substring(request: CallRequest) -> Expr:
     """Build a substring; only for literal positions on which all engines agree."""
     string, *numbers = request.args
-    values = [literal_value(n) for n in numbers]
+    values = [integer_literal(n) for n in numbers]
     start, length = values[0], values[1] if len(values) > 1 else 0
-    if not isinstance(start, int) or not isinstance(length, int):
-        raise request.decline("start and length must be literals")
+    if start is None or length is None:
+        raise request.decline("start and length must be integer literals")
     counts_from_end = "WRAP_FROM_END" in request.preferences.get("negative_start", ())
     if start == 0 or (start < 0 and not counts_from_end) or length < 0:
-        raise request.decline(
-            f"start {start} and length {length} are not supported, as engines disagree about them"
-        )
+        range_text = " and length ".join(str(v) for v in values)
+        raise request.decline(f"start {range_text} is not supported, as engines disagree about it")
     return request.call("substring", string, *(_as_int(request, n) for n in numbers))
 
 
 def _as_int(request: CallRequest, number: Expr) -> Expr:
     """Return an integer literal as an int, the type of positions and digits in the engine."""
-    value = literal_value(number)
-    if isinstance(value, int) and abs(value) < 2**31:
+    value = integer_literal(number)
+    if value is not None and abs(value) < 2**31:
         return Literal(value, t.INT)
     raise request.decline(f"{number} must be an integer literal that fits 32 bits")
 
@@ -150,12 +151,6 @@ def is_distinct(request: CallRequest) -> Expr:
     return request.call("not", request.call("eq_null_safe", *cast_to_common_type(request, request.args)))
 
 
-def nullif(request: CallRequest) -> Expr:
-    """Build a CASE that is NULL if both arguments are equal."""
-    left, right = cast_to_common_type(request, request.args)
-    return Case(((request.call("eq", left, right), Literal(None, left.dtype)),), left)
-
-
 def char_length(request: CallRequest) -> Expr:
     """Build the length of a string as a bigint, which is the type in Substrait."""
     return request.cast(request.call("length", *request.args), t.LONG)
@@ -189,8 +184,8 @@ def extract(request: CallRequest) -> Expr:
 
 def date_part(request: CallRequest) -> Expr:
     """Build a call of ``date_part``, which DataFusion writes for EXTRACT; its first argument names the component."""
-    component = literal_value(request.args[0])
-    function, _ = _COMPONENTS.get(component.upper() if isinstance(component, str) else "", ("", False))
+    component = string_literal(request.args[0])
+    function, _ = _COMPONENTS.get((component or "").upper(), ("", False))
     if not function or function == "second":
         raise request.decline(f"the part {component} is not supported")
     return _datetime_field(request, function, request.args[1])

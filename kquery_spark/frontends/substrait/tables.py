@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
-from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
@@ -109,7 +108,7 @@ class TableReader:
                 )
             if each.start or each.length:
                 raise SubstraitError("a byte range of a file is not supported; plans must read whole files")
-            paths.append(_path_of(getattr(each, kind_of(each, "path_type", "the path of a file"))))
+            paths.append(getattr(each, kind_of(each, "path_type", "the path of a file")))
         facts = self._plan.facts
         source = format_named("parquet").open_paths(
             PathsRead(paths, None, facts.time_zone, facts.case_sensitive, {})
@@ -166,14 +165,6 @@ def _check_row(row: Sequence[Literal], schema: pa.Schema) -> None:
             )
 
 
-def _path_of(uri: str) -> str:
-    """Return the path of a ``file:`` URI; other strings unchanged."""
-    parts = urlsplit(uri)
-    if parts.scheme == "file":
-        return unquote(parts.path)
-    return uri
-
-
 def _select(plan: LogicalPlan, names: Sequence[str]) -> LogicalPlan:
     """Return the plan with only these columns."""
     if plan.schema.names == list(names):
@@ -183,6 +174,8 @@ def _select(plan: LogicalPlan, names: Sequence[str]) -> LogicalPlan:
 
 def _apply_mask(plan: LogicalPlan, message: Message) -> LogicalPlan:
     """Return the plan with only the columns that the projection of a read relation, a mask expression, selects."""
+    if not message.projection.HasField("select"):
+        raise SubstraitError("a projection of a read relation must select columns")
     columns = columns_of_plan(plan)
     names: list[str] = []
     for item in message.projection.select.struct_items:

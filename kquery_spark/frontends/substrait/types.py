@@ -11,7 +11,7 @@ from kquery_spark.errors import SubstraitError
 from kquery_spark.frontends.substrait.messages import Message, kind_of, proto
 from kquery_spark.types import names as t
 
-_SIMPLE = {
+SIMPLE_TYPES = {
     "bool": t.BOOL,
     "i8": t.BYTE,
     "i16": t.SHORT,
@@ -26,7 +26,8 @@ _SIMPLE = {
     "timestamp": t.TIMESTAMP_NTZ,
     "interval_year": t.YEAR_MONTH,
 }
-_SIMPLE_NAMES = {dtype: name for name, dtype in _SIMPLE.items() if name not in ("varchar", "timestamp")}
+"""The engine's type for each kind of type without parameters that matter."""
+_SIMPLE_NAMES = {dtype: name for name, dtype in SIMPLE_TYPES.items() if name not in ("varchar", "timestamp")}
 
 MICROSECONDS = 6
 """The precision of Spark's timestamps and intervals: digits after the decimal point of a second."""
@@ -51,9 +52,11 @@ class TypeReader:
         fields = self._fields(message.struct.types, names)
         if next(names, None) is not None:
             raise SubstraitError("a schema has more names than columns")
-        for name in (f.name for f in fields):
-            if sum(f.name == name for f in fields) > 1:
-                raise SubstraitError(f"a schema has two columns {name}")
+        columns: set[str] = set()
+        for field in fields:
+            if field.name in columns:
+                raise SubstraitError(f"a schema has two columns {field.name}")
+            columns.add(field.name)
         return pa.schema(fields)
 
     def _fields(self, types: Sequence[Message], names: Iterator[str] | None) -> list[pa.Field]:
@@ -80,8 +83,8 @@ class TypeReader:
         return self._type(kind, inner, names), getattr(inner, "nullability", _NULLABLE) != _REQUIRED
 
     def _type(self, kind: str, inner: Message, names: Iterator[str] | None) -> pa.DataType:
-        if kind in _SIMPLE:
-            return _SIMPLE[kind]
+        if kind in SIMPLE_TYPES:
+            return SIMPLE_TYPES[kind]
         match kind:
             case "decimal":
                 return decimal_type(inner.precision, inner.scale)

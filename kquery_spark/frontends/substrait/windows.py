@@ -12,7 +12,7 @@ from kquery_spark.expr.properties import is_constant
 from kquery_spark.expr.windows import UP_TO_ROW, WHOLE_PARTITION
 from kquery_spark.frontends.substrait.aggregate_functions import counts_rows
 from kquery_spark.frontends.substrait.enums import FRAME_UNITS, INVOCATION_DISTINCT
-from kquery_spark.frontends.substrait.mapping import CallRequest, cast_to_declared, function_errors
+from kquery_spark.frontends.substrait.mapping import CallRequest, cast_to_declared, errors_of, integer_literal
 from kquery_spark.frontends.substrait.messages import Message
 from kquery_spark.frontends.substrait.scope import Scope
 from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
@@ -37,13 +37,13 @@ class WindowReader:
             raise SubstraitError("a window function outside of a projection is not supported")
         # without ``windows``: the arguments and keys of a window call must not contain window calls
         inner = Scope(scope.columns, scope.outer)
-        name, mapping, request = self._plan.aggregates.call(message, inner, over_window=True)
+        mapping, request = self._plan.aggregates.call(message, inner, over_window=True)
         if message.invocation == INVOCATION_DISTINCT:
             raise request.decline("DISTINCT over a window is not supported")
         keys = [self._plan.expressions.read(each, inner) for each in message.partitions]
         partition = tuple(key for key in keys if not is_constant(key))  # PARTITION BY 1 is one partition
         order = self._plan.expressions.sort_keys(message.sorts, inner)
-        with function_errors(name):
+        with errors_of(f"function {request.name}"):
             entry = window_function(mapping.function)
             args = _arguments(request, entry)
             if counts_rows(mapping.function, args):
@@ -58,7 +58,7 @@ class WindowReader:
         # row_number and the ranks are int in the engine and i64 in Substrait; they always fit.
         if mapping.result is not None and request.declared in (None, mapping.result):
             return request.cast(column, mapping.result)
-        return cast_to_declared(name, column, request.declared, request.mode, request.time_zone)
+        return cast_to_declared(request, column)
 
 
 def _arguments(request: CallRequest, entry: WindowFunction | None) -> tuple[Expr, ...]:
@@ -72,14 +72,10 @@ def _arguments(request: CallRequest, entry: WindowFunction | None) -> tuple[Expr
     args = list(request.args)
     at = entry.constant_argument
     if at < len(args):
-        constant = args[at]
-        if (
-            not isinstance(constant, Literal)
-            or type(constant.value) is not int
-            or abs(constant.value) > _MAX_OFFSET
-        ):
+        number = integer_literal(args[at])
+        if number is None or abs(number) > _MAX_OFFSET:
             raise request.decline(f"argument {at + 1} must be an integer literal that fits 32 bits")
-        args[at] = Literal(constant.value, t.INT)
+        args[at] = Literal(number, t.INT)
     if entry.is_offset and len(args) == 3 and t.is_integral(args[0].dtype):
         args[2] = _narrowed(args[2], args[0].dtype)
     return tuple(args)
@@ -87,9 +83,8 @@ def _arguments(request: CallRequest, entry: WindowFunction | None) -> tuple[Expr
 
 def _narrowed(default: Expr, dtype: pa.DataType) -> Expr:
     """Return an integer literal as another integer type, if it fits: DataFusion writes defaults of LAG and LEAD as i64."""
-    value = default.value if isinstance(default, Literal) else None
-    fits = type(value) is int and -(2 ** (dtype.bit_width - 1)) <= value < 2 ** (dtype.bit_width - 1)
-    return Literal(value, dtype) if fits and t.is_integral(default.dtype) else default
+    value, limit = integer_literal(default), 2 ** (dtype.bit_width - 1)
+    return Literal(value, dtype) if value is not None and -limit <= value < limit else default
 
 
 def _frame(message: Message, request: CallRequest, entry: WindowFunction | None) -> Frame:

@@ -16,7 +16,7 @@ from kquery_spark.frontends.substrait.enums import (
 )
 from kquery_spark.frontends.substrait.mapping import CallRequest
 from kquery_spark.frontends.substrait.messages import Message, proto
-from kquery_spark.frontends.substrait.write_expressions import cast_to
+from kquery_spark.frontends.substrait.write_expressions import cast_to, write_options
 from kquery_spark.frontends.substrait.write_scope import WriteScope
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.logical import Window
@@ -104,12 +104,9 @@ class CallWriter:
         options = dict(entry.required_options)
         if entry.function == "sum" and args[0].dtype == t.LONG:
             options["overflow"] = "ERROR" if call.mode is EvalMode.ANSI else "SILENT"
-        written = [self._plan.expressions.write(a, scope) for a in args]
         result = (entry.result or call.type, call.nullable)
-        types = [a.dtype for a in args]
-        self._plan.expressions.function_call(
-            message, entry.name, entry.extensions, written, types, result, options
-        )
+        self._plan.expressions.function_call(message, entry, args, result, scope)
+        write_options(message, options)
         message.phase = PHASE_INITIAL_TO_RESULT
 
 

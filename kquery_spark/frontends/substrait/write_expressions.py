@@ -12,6 +12,7 @@ from kquery_spark.errors import KQueryError, SubstraitError
 from kquery_spark.expr import Call, Case, Cast, Column, Expr, InList, Literal, SortKey
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant
+from kquery_spark.frontends.substrait.aggregate_functions import AggregateMapping
 from kquery_spark.frontends.substrait.enums import (
     CAST_RETURN_NULL,
     CAST_THROW_EXCEPTION,
@@ -20,7 +21,7 @@ from kquery_spark.frontends.substrait.enums import (
 )
 from kquery_spark.frontends.substrait.functions import SCALARS, WRITTEN_SCALARS
 from kquery_spark.frontends.substrait.literals import write_literal
-from kquery_spark.frontends.substrait.mapping import CallRequest, ScalarMapping
+from kquery_spark.frontends.substrait.mapping import CallRequest, ScalarMapping, check_arity, integer_literal
 from kquery_spark.frontends.substrait.messages import Message, proto
 from kquery_spark.frontends.substrait.scalar_builders import COMPONENT_OF
 from kquery_spark.frontends.substrait.types import write_type
@@ -73,7 +74,7 @@ class ExpressionWriter:
                 message = proto().Expression()
                 message.singular_or_list.value.CopyFrom(self.write(expr.child, scope, steps))
                 for value in expr.values:
-                    message.singular_or_list.options.append(self.write(value, scope))
+                    message.singular_or_list.options.append(self.write(value, scope, steps))
                 return message
             case Subquery() if steps == 0:
                 return self._subquery(expr, scope)
@@ -91,20 +92,18 @@ class ExpressionWriter:
     def function_call(
         self,
         message: Message,
-        name: str,
-        extensions: Sequence[str],
-        args: Sequence[Message],
-        types: Sequence[pa.DataType],
+        entry: ScalarMapping | AggregateMapping,
+        args: Sequence[Expr],
         result: tuple[pa.DataType, bool],
-        options: Options | None = None,
+        scope: WriteScope,
+        steps: int = 0,
     ) -> None:
-        """Fill in a call of any kind of function. types: of the arguments. result: the type, and whether it is nullable."""
-        message.function_reference = self._plan.functions.anchor(name, extensions, types)
-        message.output_type.CopyFrom(write_type(*result))
+        """Fill in a call of any kind of function. result: its type, and whether it is nullable. steps: see ``write``."""
         for arg in args:
-            message.arguments.add().value.CopyFrom(arg)
-        for option, value in (options or {}).items():
-            message.options.add(name=option, preference=[value])
+            message.arguments.add().value.CopyFrom(self.write(arg, scope, steps))
+        types = [a.dtype for a in args]
+        message.function_reference = self._plan.functions.anchor(entry.name, entry.extensions, types)
+        message.output_type.CopyFrom(write_type(*result))
 
     def _call(self, call: Call, scope: WriteScope, steps: int) -> Message:
         """Write a call, or its value if Substrait lacks the function and the call is constant."""
@@ -120,7 +119,9 @@ class ExpressionWriter:
             if entry.function == "length":
                 return self._char_length(call, entry, scope, steps)
             if self._reads_back(call, entry, options):
-                return self._scalar(call, entry, scope, steps, options)
+                message = self._scalar(entry, call.args, (call.type, call.nullable), scope, steps)
+                write_options(message.scalar_function, options)
+                return message
         if is_constant(call):
             return proto().Expression(literal=write_literal(_folded_literal(call)))
         raise SubstraitError(
@@ -133,7 +134,7 @@ class ExpressionWriter:
         types = [a.dtype for a in call.args]
         if entry.function == "concat":
             return {"null_handling": "ACCEPT_NULLS"}
-        if entry.function == "substring" and _is_negative(call.args[1]):
+        if entry.function == "substring" and (integer_literal(call.args[1]) or 0) < 0:
             return {"negative_start": "WRAP_FROM_END"}
         options: dict[str, str] = {}
         if call.function in _INTEGER_ARITHMETIC and t.is_integral(types[0]):
@@ -152,10 +153,8 @@ class ExpressionWriter:
         request = CallRequest(
             entry.name, call.args, facts.mode, facts.time_zone, preferences=preferences, declared=call.type
         )
-        low, high = entry.arity
-        if not low <= len(call.args) <= (len(call.args) if high is None else high):
-            return False
         try:
+            check_arity(request, entry.arity)
             built = entry.build(request)
         except KQueryError:
             return False
@@ -166,15 +165,15 @@ class ExpressionWriter:
         return replace(built, tz=call.tz, mode=mode) == call
 
     def _scalar(
-        self, call: Call, entry: ScalarMapping, scope: WriteScope, steps: int, options: Options
+        self,
+        entry: ScalarMapping,
+        args: Sequence[Expr],
+        result: tuple[pa.DataType, bool],
+        scope: WriteScope,
+        steps: int,
     ) -> Message:
-        args = [self.write(a, scope, steps) for a in call.args]
         message = proto().Expression()
-        types = [a.dtype for a in call.args]
-        result = (call.type, call.nullable)
-        self.function_call(
-            message.scalar_function, entry.name, entry.extensions, args, types, result, options
-        )
+        self.function_call(message.scalar_function, entry, args, result, scope, steps)
         return message
 
     def _connective(self, call: Call, scope: WriteScope, steps: int) -> Message:
@@ -188,17 +187,8 @@ class ExpressionWriter:
             terms.insert(0, left.args[1])
             left = left.args[0]
         terms.insert(0, left)
-        entry = WRITTEN_SCALARS[call.function]
-        message = proto().Expression()
-        self.function_call(
-            message.scalar_function,
-            entry.name,
-            entry.extensions,
-            [self.write(term, scope, steps) for term in terms],
-            [term.dtype for term in terms],
-            (call.type, call.nullable),
-        )
-        return message
+        result = (call.type, call.nullable)
+        return self._scalar(WRITTEN_SCALARS[call.function], terms, result, scope, steps)
 
     def _char_length(self, call: Call, entry: ScalarMapping, scope: WriteScope, steps: int) -> Message:
         """Write the length of a string, which is an i64 in Substrait and an int in Spark."""
@@ -206,10 +196,7 @@ class ExpressionWriter:
             raise SubstraitError(
                 f"the length of {t.spark_name(call.args[0].dtype)} cannot be written as Substrait"
             )
-        message = proto().Expression()
-        args = [self.write(call.args[0], scope, steps)]
-        result = (t.LONG, call.nullable)
-        self.function_call(message.scalar_function, entry.name, entry.extensions, args, [t.STRING], result)
+        message = self._scalar(entry, call.args, (t.LONG, call.nullable), scope, steps)
         return cast_to(message, call.type, call.nullable)
 
     def _extract(self, call: Call, scope: WriteScope, steps: int) -> Message:
@@ -220,16 +207,12 @@ class ExpressionWriter:
                 f"{call.function} of {t.spark_name(value.dtype)} cannot be written as Substrait"
             )
         component, has_indexing = COMPONENT_OF[call.function]
-        entry = SCALARS["extract"]
         message = proto().Expression()
         function = message.scalar_function
         function.arguments.add().enum = component
         if has_indexing:
             function.arguments.add().enum = "ONE"
-        args = [self.write(value, scope, steps)]
-        self.function_call(
-            function, entry.name, entry.extensions, args, [value.dtype], (t.LONG, call.nullable)
-        )
+        self.function_call(function, SCALARS["extract"], [value], (t.LONG, call.nullable), scope, steps)
         return cast_to(message, call.type, call.nullable)
 
     def _field(self, call: Call, scope: WriteScope, steps: int) -> Message:
@@ -318,8 +301,10 @@ def _folded_literal(call: Call) -> Literal:
     return replace(literal, type=call.type)
 
 
-def _is_negative(expr: Expr) -> bool:
-    return isinstance(expr, Literal) and type(expr.value) is int and expr.value < 0
+def write_options(message: Message, options: Options) -> None:
+    """Add options to a call of any kind of function."""
+    for option, value in options.items():
+        message.options.add(name=option, preference=[value])
 
 
 def _reference(position: int, steps: int) -> Message:

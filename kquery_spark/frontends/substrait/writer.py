@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import pyarrow as pa
+from google.protobuf.message import Error as MessageError
 
-from kquery_spark.errors import PlanError, SubstraitError
+from kquery_spark.errors import SubstraitError
 from kquery_spark.expr import Call, Expr, Literal
-from kquery_spark.expr.constants import vector_literal
 from kquery_spark.expr.properties import conjunction, is_deterministic
 from kquery_spark.frontends.sql.analyzer.catalog import Analyzed, Catalog, SessionFacts
 from kquery_spark.frontends.substrait.enums import ALL_ROWS, JOIN_TYPES, SET_OPERATIONS, UNION_ALL
-from kquery_spark.frontends.substrait.literals import write_literal
 from kquery_spark.frontends.substrait.messages import Message, proto
 from kquery_spark.frontends.substrait.types import depth_first_names, write_schema
 from kquery_spark.frontends.substrait.write_calls import CallWriter
 from kquery_spark.frontends.substrait.write_expressions import ExpressionWriter
 from kquery_spark.frontends.substrait.write_scope import OuterRow, WriteScope
+from kquery_spark.frontends.substrait.write_tables import write_files, write_no_columns, write_rows
 from kquery_spark.frontends.substrait.written_functions import WrittenFunctions
 from kquery_spark.logical import (
     Aggregate,
@@ -33,19 +33,15 @@ from kquery_spark.logical import (
     Sort,
     Union,
     Window,
-    walk_plan,
 )
+from kquery_spark.logical.subqueries import walk_with_subqueries
 from kquery_spark.sources.memory import MemorySource
-from kquery_spark.sources.parquet.calendar import CORRECTED_ALL
 from kquery_spark.sources.parquet.source import ParquetSource
-from kquery_spark.types.vector import Vector
 
 #: The version 0.74 of Substrait's specification, which written plans follow.
 _MINOR_VERSION = 74
 _JOIN_TYPES = {kind: number for number, (_, kind, is_swapped) in JOIN_TYPES.items() if not is_swapped}
 _SET_OPERATIONS = {operation: number for number, operation in SET_OPERATIONS.items()}
-_MAX_ROWS = 10_000
-"""The maximum number of rows of a table in memory that is written into a plan, because it has no registered name."""
 
 
 def write_plan(query: Analyzed, catalog: Catalog, facts: SessionFacts) -> bytes:
@@ -54,20 +50,27 @@ def write_plan(query: Analyzed, catalog: Catalog, facts: SessionFacts) -> bytes:
     catalog: the tables that the plan refers to by name. Raises SubstraitError if Substrait cannot express the query with
     exactly the same result.
     """
-    writer = PlanWriter(catalog, facts)
     try:
-        input_relation = writer.relation(query.plan, None)
-    except RecursionError:
-        raise SubstraitError("the query is nested too deeply") from None
+        data: bytes = _plan_message(query, catalog, facts).SerializeToString(deterministic=True)
+        proto().Plan.FromString(data)  # to check that readers can parse it
+    except (RecursionError, MessageError):
+        # Protobuf parses messages again to copy them, so the error can also come from a part of the plan.
+        raise SubstraitError(
+            "the query is nested too deeply to be written as Substrait, whose messages can be nested 100 levels deep"
+        ) from None
+    return data
+
+
+def _plan_message(query: Analyzed, catalog: Catalog, facts: SessionFacts) -> Message:
+    writer = PlanWriter(catalog, facts)
     plan = proto().Plan()
     plan.version.minor_number, plan.version.producer = _MINOR_VERSION, "kquery_spark"
-    writer.functions.declare(plan)
     root = plan.relations.add().root
-    root.input.CopyFrom(input_relation)
-    for name, field in zip(query.names, query.plan.schema, strict=True):
-        root.names.extend(depth_first_names(field.with_name(name)))
-    data: bytes = plan.SerializeToString(deterministic=True)
-    return data
+    root.input.CopyFrom(writer.relation(query.plan, None))
+    for field in query.schema:
+        root.names.extend(depth_first_names(field))
+    writer.functions.declare(plan)
+    return plan
 
 
 class PlanWriter:
@@ -106,16 +109,16 @@ class PlanWriter:
         read = message.read
         # A table is written by name if it is still registered under this name, otherwise with its rows or files.
         if plan.projection == () and isinstance(plan.source, MemorySource) and not plan.filters:
-            _write_no_columns(read, plan.source)
+            write_no_columns(read, plan.source)
             return message
         read.base_schema.CopyFrom(write_schema(plan.source.schema))
         registered = self._catalog.table((plan.table,))
         if isinstance(registered, Scan) and registered.source == plan.source:
             read.named_table.names.append(plan.table)
         elif isinstance(plan.source, MemorySource):
-            _write_rows(read, plan.source)
+            write_rows(read, plan.source)
         elif isinstance(plan.source, ParquetSource):
-            _write_files(read, plan.source)
+            write_files(read, plan.source)
         else:
             raise SubstraitError(
                 f"{plan.table} is not a registered table, so a Substrait plan cannot refer to it"
@@ -131,11 +134,21 @@ class PlanWriter:
                 read.projection.select.struct_items.add(field=scope.positions[name])
         return message
 
-    def _filter(self, plan: Filter, outer: OuterRow | None) -> Message:
+    def _relation_over(
+        self, kind: str, child: LogicalPlan, outer: OuterRow | None
+    ) -> tuple[Message, Message, WriteScope]:
+        """Write a relation of a kind with its input.
+
+        Returns the message, the message of the kind in it, which the caller completes, and the scope of its expressions.
+        """
         message = proto().Rel()
-        message.filter.input.CopyFrom(self.relation(plan.child, outer))
-        scope = WriteScope.of_plans([plan.child], outer)
-        message.filter.condition.CopyFrom(self.expressions.write(plan.condition, scope))
+        inner = getattr(message, kind)
+        inner.input.CopyFrom(self.relation(child, outer))
+        return message, inner, WriteScope.of_plans([child], outer)
+
+    def _filter(self, plan: Filter, outer: OuterRow | None) -> Message:
+        message, filtered, scope = self._relation_over("filter", plan.child, outer)
+        filtered.condition.CopyFrom(self.expressions.write(plan.condition, scope))
         return message
 
     def _projection(self, plan: Projection, outer: OuterRow | None) -> Message:
@@ -145,31 +158,24 @@ class PlanWriter:
         self, child: LogicalPlan, exprs: Sequence[Expr], names: Sequence[str], outer: OuterRow | None
     ) -> Message:
         """Write a projection. Substrait's has the columns of its input, too, so the emit mapping selects the expressions."""
-        message = proto().Rel()
-        project = message.project
-        project.input.CopyFrom(self.relation(child, outer))
-        scope, width = WriteScope.of_plans([child], outer), len(child.schema)
+        message, project, scope = self._relation_over("project", child, outer)
         for i, expr in enumerate(exprs):
             project.expressions.append(self.expressions.write(expr, scope))
-            project.common.emit.output_mapping.append(width + i)
+            project.common.emit.output_mapping.append(len(child.schema) + i)
         project.common.emit.SetInParent()  # without expressions, no column is emitted
         project.common.hint.output_names.extend(names)
         return message
 
     def _limit(self, plan: Limit, outer: OuterRow | None) -> Message:
-        message = proto().Rel()
-        message.fetch.input.CopyFrom(self.relation(plan.child, outer))
+        message, fetch, _ = self._relation_over("fetch", plan.child, outer)
         # These fields are deprecated, but all readers know them. Acero ignores the expressions that replaced them.
-        message.fetch.offset = plan.offset
-        message.fetch.count = ALL_ROWS if plan.count is None else plan.count
+        fetch.offset = plan.offset
+        fetch.count = ALL_ROWS if plan.count is None else plan.count
         return message
 
     def _sort(self, plan: Sort, outer: OuterRow | None) -> Message:
-        message = proto().Rel()
-        message.sort.input.CopyFrom(self.relation(plan.child, outer))
-        message.sort.sorts.extend(
-            self.expressions.sort_fields(plan.keys, WriteScope.of_plans([plan.child], outer))
-        )
+        message, sort, scope = self._relation_over("sort", plan.child, outer)
+        sort.sorts.extend(self.expressions.sort_fields(plan.keys, scope))
         return message
 
     def _join(self, plan: Join, outer: OuterRow | None) -> Message:
@@ -197,10 +203,7 @@ class PlanWriter:
         return message
 
     def _aggregate(self, plan: Aggregate, outer: OuterRow | None) -> Message:
-        message = proto().Rel()
-        aggregate = message.aggregate
-        aggregate.input.CopyFrom(self.relation(plan.child, outer))
-        scope = WriteScope.of_plans([plan.child], outer)
+        message, aggregate, scope = self._relation_over("aggregate", plan.child, outer)
         grouping = aggregate.groupings.add()
         for i, key in enumerate(plan.keys):
             written = self.expressions.write(key.expr, scope)
@@ -216,10 +219,7 @@ class PlanWriter:
 
     def _window(self, plan: Window, outer: OuterRow | None) -> Message:
         """Write a projection that adds the window calls to the columns of the child."""
-        message = proto().Rel()
-        project = message.project
-        project.input.CopyFrom(self.relation(plan.child, outer))
-        scope = WriteScope.of_plans([plan.child], outer)
+        message, project, scope = self._relation_over("project", plan.child, outer)
         for named in plan.calls:
             project.expressions.append(self._calls.window(named.expr, plan, scope))
         project.common.direct.SetInParent()
@@ -236,12 +236,14 @@ class PlanWriter:
     def _expand(self, plan: Expand, outer: OuterRow | None) -> Message:
         """Write UNION ALL of one projection for each copy that Expand makes of a row.
 
-        The union reads the child once for each copy, so the rows of the child must be the same each time.
+        The union reads the child once for each copy, so the rows of the child must be the same each time. LIMIT and window
+        functions such as ROW_NUMBER can choose other rows among those that are equal in their ORDER BY.
         """
-        for node in walk_plan(plan.child):
-            if isinstance(node, Limit) or not all(map(is_deterministic, node.expressions)):
+        for node in walk_with_subqueries(plan.child):
+            if isinstance(node, Limit | Window) or not all(map(is_deterministic, node.expressions)):
                 raise SubstraitError(
-                    "grouping sets over a LIMIT or a nondeterministic expression cannot be written as Substrait"
+                    "grouping sets over a LIMIT, a window function, or a nondeterministic expression cannot be written "
+                    "as Substrait"
                 )
         copies = [self._project(plan.child, exprs, plan.names, outer) for exprs in plan.projections]
         return copies[0] if len(copies) == 1 else _set(UNION_ALL, copies)
@@ -252,46 +254,3 @@ def _set(operation: int, inputs: Sequence[Message]) -> Message:
     message.set.op = operation
     message.set.inputs.extend(inputs)
     return message
-
-
-def _write_no_columns(read: Message, source: MemorySource) -> None:
-    """Write the one row of a SELECT without FROM."""
-    if source.row_count() != 1:
-        raise SubstraitError("rows without columns cannot be written as Substrait")
-    read.base_schema.CopyFrom(write_schema(pa.schema([])))
-    read.virtual_table.values.add()
-
-
-def _write_rows(read: Message, source: MemorySource) -> None:
-    """Write the rows of a table in memory as a virtual table."""
-    if source.table.num_rows > _MAX_ROWS:
-        raise SubstraitError(
-            f"a table in memory of more than {_MAX_ROWS:,} rows cannot be written as Substrait; register it under a name"
-        )
-    columns = [
-        [write_literal(_literal(value, field)) for chunk in source.table.column(i).chunks for value in chunk]
-        for i, field in enumerate(source.schema)
-    ]
-    for row in zip(*columns, strict=True):
-        read.virtual_table.values.add().fields.extend(row)
-    if not source.table.num_rows:
-        read.virtual_table.SetInParent()
-
-
-def _literal(value: pa.Scalar, field: pa.Field) -> Literal:
-    try:
-        return vector_literal(Vector(field.type, value))
-    except (PlanError, AttributeError, pa.ArrowException) as error:
-        raise SubstraitError(f"a value of column {field.name} cannot be written as Substrait") from error
-
-
-def _write_files(read: Message, source: ParquetSource) -> None:
-    """Write the Parquet files of a scan. A plan has no place for partition columns, default values, or a calendar mode."""
-    if source.partition_columns or source.defaults or source.rebase != CORRECTED_ALL:
-        raise SubstraitError(
-            "files with partition columns, default values, or a calendar mode cannot be written as Substrait; "
-            "register them as a table"
-        )
-    for file in source.files:
-        item = read.local_files.items.add(uri_file=file.path)
-        item.parquet.SetInParent()

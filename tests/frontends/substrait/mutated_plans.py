@@ -8,15 +8,11 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import multiprocessing
 import random
-import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from multiprocessing.connection import Connection
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -26,9 +22,9 @@ from kquery_spark.logical import Join, Scan
 from kquery_spark.logical.subqueries import walk_with_subqueries
 from tests.frontends.substrait import queries
 from tests.stages.mutations import BYTES
+from tests.support.fuzzed_cases import run_in_children, time_limit
 
 WALL_SECONDS = 60  # the limit for one plan, which is high because the machine may be busy
-START_SECONDS = 300  # the limit for the start and the imports of a child process
 _MAX_JOINS = 3  # in a plan that is run: each cross join multiplies the rows
 _INTERESTING = (0, 1, 2, 3, 15, 127, 2**15, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, -1, -(2**31), -(2**63))
 
@@ -49,19 +45,19 @@ def mutated(rng: random.Random, plans: Sequence[bytes]) -> bytes:
 
     plan, other = Plan.FromString(data), Plan.FromString(rng.choice(plans))
     for _ in range(rng.choice((1, 1, 1, 2, 4))):
-        messages = [m for m in _messages(plan) if m.DESCRIPTOR.fields]
+        messages = [m for m in messages_within(plan) if m.DESCRIPTOR.fields]
         with contextlib.suppress(ValueError, TypeError, OverflowError, DecodeError, AttributeError):
-            _edit(rng, rng.choice(messages), messages, list(_messages(other)))
+            _edit(rng, rng.choice(messages), messages, list(messages_within(other)))
     return bytes(plan.SerializeToString())
 
 
-def _messages(message: Any) -> Iterator[Any]:
+def messages_within(message: Any) -> Iterator[Any]:
     """Yield a message and all messages within it."""
     yield message
     for field, value in message.ListFields():
         if field.message_type is not None:
             for each in [value] if hasattr(value, "DESCRIPTOR") else value:
-                yield from _messages(each)
+                yield from messages_within(each)
 
 
 def _edit(rng: random.Random, message: Any, own: Sequence[Any], others: Sequence[Any]) -> None:
@@ -120,25 +116,6 @@ def _set(rng: random.Random, message: Any, field: Any) -> None:
         setattr(message, field.name, value)
 
 
-@contextlib.contextmanager
-def _time_limit(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in the block after some seconds; without a limit outside of the main thread."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def raise_timeout(*_: object) -> None:
-        raise TimeoutError(f"more than {seconds} s")
-
-    previous = signal.signal(signal.SIGALRM, raise_timeout)
-    signal.alarm(seconds)
-    try:
-        yield
-    finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, previous)
-
-
 def outcome(context: kq.ExecutionContext, data: bytes) -> str:
     """Read and run a plan; return how it ends.
 
@@ -147,7 +124,7 @@ def outcome(context: kq.ExecutionContext, data: bytes) -> str:
     """
     stage = "declined"
     try:
-        with _time_limit(WALL_SECONDS):
+        with time_limit(WALL_SECONDS):
             query = context.substrait_query(data)
             stage = "failed"
             nodes = list(walk_with_subqueries(query.plan))
@@ -167,54 +144,25 @@ def outcome(context: kq.ExecutionContext, data: bytes) -> str:
         return f"finding: {stage}: {type(error).__name__}: {error!s:.300}"
 
 
-def read_mutated(start: int, count: int, seed: int) -> Iterator[tuple[int, str]]:
-    """Yield the number and the outcome of each plan from ``start`` to ``count``; a plan depends only on seed and number."""
+def read_mutated(start: int, count: int, seed: int) -> Iterator[str]:
+    """Yield the outcome of each plan from ``start`` to ``count``; a plan depends only on the seed and its number."""
     plans, context = corpus(), queries.context()
     for number in range(start, count):
-        yield number, outcome(context, mutated(random.Random(f"{seed} {number}"), plans))
-
-
-def _send(sender: Connection, start: int, count: int, seed: int) -> None:
-    for each in read_mutated(start, count, seed):
-        sender.send(each)
+        yield outcome(context, mutated(random.Random(f"{seed} {number}"), plans))
 
 
 def read_in_children(count: int, seed: int) -> tuple[Counter[str], list[str]]:
     """Return the number of each outcome, and the findings.
 
-    A plan that kills its child process or does not end is a finding, too. A new child process then continues with the next.
+    A plan that kills its child process or does not end is a finding, too.
     """
     outcomes: Counter[str] = Counter()
     findings: list[str] = []
-    number = 0
-    while number < count:
-        receiver, sender = multiprocessing.Pipe(duplex=False)
-        child = multiprocessing.get_context("spawn").Process(
-            target=_send, args=(sender, number, count, seed), daemon=True
-        )
-        child.start()
-        sender.close()
-        timeout_seconds = START_SECONDS
-        while number < count:
-            try:
-                ended = (
-                    receiver.recv()[1]
-                    if receiver.poll(timeout_seconds)
-                    else f"finding: no end after {timeout_seconds} s"
-                )
-            except EOFError:
-                child.join()
-                ended = f"finding: the child ended with {child.exitcode}"
-            outcomes[ended.partition(":")[0]] += 1
-            if ended.startswith("finding"):
-                findings.append(f"seed {seed} plan {number}: {ended}")
-            number += 1
-            timeout_seconds = 2 * WALL_SECONDS
-            if not child.is_alive() or "no end" in ended:
-                break
-        child.kill()
-        child.join()
-        receiver.close()
+    for number, result, problem in run_in_children(read_mutated, count, seed, 2 * WALL_SECONDS):
+        ended = result or f"finding: {problem}"
+        outcomes[ended.partition(":")[0]] += 1
+        if ended.startswith("finding"):
+            findings.append(f"seed {seed} plan {number}: {ended}")
     return outcomes, findings
 
 

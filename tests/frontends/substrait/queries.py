@@ -48,6 +48,7 @@ SELECT l / 2, f + f, f / 2.0F FROM t
 SELECT i = l, i < l, s <> 'apple', s >= 'b', x > 1, m <= 2.00, i <=> 2 FROM t
 SELECT i IS NULL, s IS NOT NULL, NOT b, b AND i > 1, b OR i > 1 OR l < 3 OR x > 1 FROM t
 SELECT CASE WHEN i > 2 THEN 'big' WHEN i < 0 THEN 'negative' ELSE s END, coalesce(i, l, 0), greatest(i, 2), least(i, l) FROM t
+SELECT nullif(i, 2), nullif(s, g), nullif(x, 0.0D) FROM t
 SELECT s LIKE 'app%', s NOT LIKE '%a%', startswith(s, 'app'), endswith(s, 'pie'), contains(s, 'a') FROM t
 SELECT upper(s), lower(s), trim(s), ltrim(s), rtrim(s), reverse(s), length(s) FROM t
 SELECT substring(s, 2, 3), substring(s, -2), s || '!', concat(s, g, 'x') FROM t
@@ -121,4 +122,6 @@ DECLINED = {
     "SELECT sum(l) OVER (ORDER BY i RANGE BETWEEN 1 PRECEDING AND CURRENT ROW) FROM t": "whose offsets count rows",
     "SELECT first_value(i) IGNORE NULLS OVER (ORDER BY l) FROM t": "IGNORE NULLS cannot be written",
     "SELECT count(DISTINCT i, l) FROM t": "count of several columns cannot be written",
+    "SELECT g, r, count(*) FROM (SELECT g, row_number() OVER (ORDER BY b) AS r FROM t) GROUP BY ROLLUP (g, r)": "grouping sets over a LIMIT",
+    "SELECT g, count(*) FROM t WHERE i > (SELECT k FROM u LIMIT 1) GROUP BY CUBE (g)": "grouping sets over a LIMIT",
 }

@@ -109,6 +109,25 @@ def test_plan_is_read_from_a_file_with_tables_of_all_kinds(tmp_path):
     assert read.filter("i > 1").count() == 2  # it is a DataFrame like any other
 
 
+@pytest.mark.parametrize("terms", [31, 40, 150])
+def test_expressions_that_are_nested_too_deeply_are_declined(terms):
+    context = queries.context()
+    shorter = context.sql("SELECT i" + " + 1" * 30 + " AS n FROM t")
+    assert rows_of(context.substrait(shorter.to_substrait()).to_arrow()) == rows_of(shorter.to_arrow())
+    with pytest.raises(SubstraitError, match="nested too deeply to be written as Substrait"):
+        context.sql("SELECT i" + " + 1" * terms + " AS n FROM t").to_substrait()
+
+
+def test_names_that_differ_only_in_case_are_read_by_position():
+    context = kq.ExecutionContext()
+    context.register_arrow("a", pa.table({"id": [1, 2]}))
+    context.register_arrow("b", pa.table({"ID": [2, 3]}))
+    plan = context.sql("SELECT a.id, b.ID FROM a JOIN b ON a.id = b.ID").to_substrait()
+    frame = context.substrait(plan)
+    assert frame.columns == ["id", "ID"]
+    assert rows_of(frame.to_arrow()) == [(2, 2)]
+
+
 @pytest.mark.parametrize(
     ("plan", "tables", "message"),
     [

@@ -44,7 +44,7 @@ def test_the_guide_lists_all_functions():
     )
     listed = [set(re.findall(r"`(\w+)`", names)) for _, names in rows]
     scalars = functions.SCALARS.values()
-    aggregates = aggregate_functions.entries()
+    aggregates = aggregate_functions.AGGREGATES
     assert listed == [
         {e.name for e in scalars if e.extensions},
         {e.name for e in aggregates if e.extensions and e.is_aggregate},

@@ -9,6 +9,7 @@ import pytest
 from kquery_spark.errors import SubstraitError
 from tests.frontends.substrait import queries
 from tests.frontends.substrait.engines import in_any_order, rows_of
+from tests.frontends.substrait.mutated_plans import messages_within
 
 pytest.importorskip("substrait")
 
@@ -26,15 +27,7 @@ def parsed(context, sql: str) -> Any:
 
 def first(message: Any, kind: str) -> Any:
     """The first message of a kind in a message, in depth-first order, or the message itself."""
-    if message.DESCRIPTOR.name == kind:
-        return message
-    for field, value in message.ListFields():
-        if field.message_type is not None:
-            for each in [value] if hasattr(value, "DESCRIPTOR") else value:
-                found = first(each, kind)
-                if found is not None:
-                    return found
-    return None
+    return next((m for m in messages_within(message) if m.DESCRIPTOR.name == kind), None)
 
 
 def read(context, plan: Any) -> list[tuple[Any, ...]]:
@@ -131,6 +124,10 @@ DECLINED: dict[str, tuple[str, Any, str]] = {
     "overflow that saturates": (ADD, option("ScalarFunction", "overflow", "SATURATE"), "overflow SATURATE is not supported; the engine has ERROR"),
     "an unknown option": (ADD, option("ScalarFunction", "speed", "FAST"), "function add with speed FAST is not supported"),
     "rounding of another kind": (FLOATS, option("ScalarFunction", "rounding", "FLOOR"), "rounding FLOOR is not supported"),
+    "a rounding of decimals": (DECIMAL, option("ScalarFunction", "rounding", "TIE_TO_EVEN"), "rounding is supported only for floating-point"),
+    "a rounding of the quotients of integers": ("SELECT l DIV 3 FROM t", option("ScalarFunction", "rounding", "TIE_TO_EVEN"), "rounding is supported only for floating-point"),
+    "a quotient that is truncated": ("SELECT x / 2.0D FROM t", option("ScalarFunction", "rounding", "TRUNCATE"), "rounding TRUNCATE is not supported"),
+    "an error for NaN": ("SELECT x / 2.0D FROM t", option("ScalarFunction", "on_domain_error", "ERROR"), "on_domain_error must allow NAN"),
     "a result of another type": (ADD, sub("ScalarFunction", "output_type", "bool"), "function add returns int, but the plan says boolean"),
     "like without regard to case": (LIKE, option("ScalarFunction", "case_sensitivity", "CASE_INSENSITIVE"), "CASE_INSENSITIVE is not supported"),
     "an integer and a string": ("SELECT i = CAST(s AS int) FROM t", sub("Cast", "type", "string"), "of different types: int, string"),
@@ -149,6 +146,7 @@ DECLINED: dict[str, tuple[str, Any, str]] = {
     "a table that does not exist": (ADD, assigned("NamedTable", names=["tt"]), r"unknown table tt \(did you mean t\?\); the tables are t, u"),
     "a column that does not exist": (ADD, assigned("NamedStruct", names=["j", *queries.T.schema.names[1:], *"qrz"]), "t has no column j"),
     "a column of another type": (ADD, lambda plan: first(plan, "NamedStruct").struct.types[0].string.SetInParent(), "column i of t is int, but the plan says string"),
+    "two columns of one name": (ADD, assigned("NamedStruct", names=["i", "i", *queries.T.schema.names[2:], *"qrz"]), "a schema has two columns i"),
     "names too few": (ADD, assigned("NamedStruct", names=["i"]), "fewer names than columns"),
     "names too many": (ADD, assigned("NamedStruct", names=[*queries.T.schema.names, *"qrzz"]), "more names than columns"),
     "a type in a variation": (ADD, lambda plan: setattr(first(plan, "NamedStruct").struct.types[0].i32, "type_variation_reference", 1), "the type i32 in variation 1"),
@@ -173,6 +171,12 @@ DECLINED: dict[str, tuple[str, Any, str]] = {
     "a limit that is computed": (SORT, lambda plan: first(plan, "FetchRel").count_expr.cast.SetInParent(), "without content"),
     "a limit that is a string": (SORT, lambda plan: first(plan, "FetchRel").count_expr.literal.CopyFrom(literal(string="3")), "must be a literal number"),
     "a limit that is a date": (SORT, lambda plan: first(plan, "FetchRel").count_expr.literal.CopyFrom(literal(date=3)), "must be a literal number"),
+    "a limit that an earlier version may leave out": (SORT, lambda plan: (setattr(plan.version, "minor_number", 62), first(plan, "FetchRel").ClearField("count")), "a fetch relation without a count is not supported in a plan of version 0.62"),
+    "a limit that plans without a version may leave out": (SORT, lambda plan: (plan.ClearField("version"), first(plan, "FetchRel").ClearField("count")), "a fetch relation without a count is not supported in a plan without a version"),
+    "a projection of a table without columns": (ADD, lambda plan: first(plan, "ReadRel").projection.SetInParent(), "must select columns"),
+    "a position that is a date": ("SELECT substring(s, 2) FROM t", assigned("Literal", date=2), "must be integer literals"),
+    "a number of digits that is a date": ("SELECT round(x, 1) FROM t", assigned("Literal", date=1), "must be an integer literal"),
+    "an offset that is a date": ("SELECT lag(i, 2) OVER (ORDER BY l, i) FROM t", assigned("Literal", date=2), "argument 2 must be an integer literal"),
     "a difference of multisets": (UNION, assigned("SetRel", op=2), "the set operation 2 of 2 inputs is not supported"),
     "a set operation without a kind": (UNION, assigned("SetRel", op=0), "the set operation 0"),
     "a set operation of one input": (UNION, lambda plan: first(plan, "SetRel").inputs.pop(), "needs at least two inputs"),
@@ -220,6 +224,7 @@ ACCEPTED: dict[str, tuple[str, Any, str]] = {
     "no URI": (ADD, lambda plan: (plan.ClearField("extension_uris"), first(plan, "ExtensionFunction").ClearField("extension_uri_reference")), ADD),
     "a name with the types of arguments": (ADD, renamed("add:i32_i32"), ADD),
     "an option with the engine's value among others": (ADD, option("ScalarFunction", "overflow", "SATURATE", "ERROR"), ADD),
+    "NaN for NaN": ("SELECT x / 2.0D FROM t", option("ScalarFunction", "on_domain_error", "ERROR", "NAN"), "SELECT x / 2.0D FROM t"),
     "no declared type": (ADD, lambda plan: first(plan, "ScalarFunction").ClearField("output_type"), ADD),
     "a wider declared type": (ADD, sub("ScalarFunction", "output_type", "i64"), "SELECT CAST(i + 1 AS bigint) FROM t"),
     "a comparison with a shorter integer": ("SELECT i FROM t WHERE i > 1", assigned("Literal", i8=1), "SELECT i FROM t WHERE i > 1"),
@@ -234,6 +239,7 @@ ACCEPTED: dict[str, tuple[str, Any, str]] = {
     "an intersection of two": (UNION, assigned("SetRel", op=3), "SELECT i FROM t INTERSECT SELECT k FROM u"),
     "an intersection of multisets": (UNION, assigned("SetRel", op=8), "SELECT i FROM t INTERSECT ALL SELECT k FROM u"),
     "all rows": (SORT, assigned("FetchRel", count=-1), "SELECT i FROM t ORDER BY i"),
+    "a fetch relation without a count": (SORT, lambda plan: first(plan, "FetchRel").ClearField("count"), "SELECT i FROM t ORDER BY i"),
     "a limit as a literal": (SORT, lambda plan: first(plan, "FetchRel").count_expr.literal.CopyFrom(literal(i64=2)), "SELECT i FROM t ORDER BY i LIMIT 2"),
     "NULLs last": (SORT, assigned("SortField", direction=2), "SELECT i FROM t ORDER BY i NULLS LAST LIMIT 3"),
     "a filter after a join": (JOIN, lambda plan: first(plan, "JoinRel").post_join_filter.CopyFrom(first(plan, "JoinRel").expression), JOIN),

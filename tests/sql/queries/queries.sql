@@ -82,6 +82,10 @@ select * from (values (1, 2), (3)) v
 query expect_error(INVALID_INLINE_TABLE.INCOMPATIBLE_TYPES_IN_INLINE_TABLE)
 select * from (values (1), (true)) v
 
+-- MinSparkVersion: 4.0
+query expect_error(INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION)
+select * from values (1), (cast('x' as int))
+
 query expect_error(UNRESOLVED_COLUMN.WITH_SUGGESTION)
 select id as a, name as a from t order by a
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+import pyarrow as pa
+
 from kquery_spark.functions.registry import EvalMode
 from kquery_spark.logical import LogicalPlan
 
@@ -57,3 +59,8 @@ class Analyzed:
 
     plan: LogicalPlan
     names: tuple[str, ...]
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the result under their names."""
+        return pa.schema([f.with_name(n) for f, n in zip(self.plan.schema, self.names, strict=True)])

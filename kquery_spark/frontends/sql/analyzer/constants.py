@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kquery_spark.errors import ExecutionError, KQueryError
+from kquery_spark.errors import KQueryError
 from kquery_spark.expr import Column, Expr, Literal
 from kquery_spark.expr.constants import evaluate_constant
 from kquery_spark.expr.properties import is_constant
@@ -16,5 +16,5 @@ def constant_of(expr: Expr) -> Literal | None:
         return None
     try:
         return evaluate_constant(expr)
-    except (ExecutionError, KQueryError):
+    except KQueryError:
         return None

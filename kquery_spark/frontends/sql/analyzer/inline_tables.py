@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from kquery_spark.errors import PlanError
+from kquery_spark.errors import KQueryError, PlanError, Unsupported
 from kquery_spark.expr import Expr, Literal
-from kquery_spark.expr.constants import literal_vector
+from kquery_spark.expr.constants import evaluate_constant, literal_vector
+from kquery_spark.expr.properties import is_constant
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.conversions import Conversions
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
@@ -68,13 +69,17 @@ def _constants(
 ) -> list[Literal]:
     constants = []
     for value, node in zip(values, written, strict=True):
-        constant = constant_of(value)
-        if constant is None:
+        if not is_constant(value):
             queries.fail(
                 "[INVALID_INLINE_TABLE.CANNOT_EVALUATE_EXPRESSION_IN_INLINE_TABLE] VALUES takes constants",
                 node,
             )
-        constants.append(constant)
+        try:
+            constants.append(value if isinstance(value, Literal) else evaluate_constant(value))
+        except Unsupported as error:
+            queries.fail(error.reason, node)
+        except KQueryError as error:
+            queries.fail(f"[INVALID_INLINE_TABLE.FAILED_SQL_EXPRESSION_EVALUATION] {error}", node)
     return constants
 
 

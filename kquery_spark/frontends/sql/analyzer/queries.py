@@ -31,13 +31,13 @@ from kquery_spark.frontends.sql.analyzer.recursion import (
 from kquery_spark.frontends.sql.analyzer.relations import RelationAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import ResolvedRelation, Scope, ScopeColumn
 from kquery_spark.frontends.sql.analyzer.select_block import SelectAnalyzer
-from kquery_spark.frontends.sql.analyzer.select_block.output import distinct_rows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
 from kquery_spark.frontends.sql.ast.node import Node, walk
 from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Aggregate, Limit, LogicalPlan, Projection, SetOperation, Sort, Union
+from kquery_spark.logical.aggregate import distinct_rows
 from kquery_spark.logical.set_operation import SetKind
 from kquery_spark.logical.subqueries import ScalarSubquery
 from kquery_spark.types import names as t

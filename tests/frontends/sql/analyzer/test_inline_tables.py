@@ -26,5 +26,7 @@ def test_values_have_dates_beyond_the_calendar_of_python(value, text):
 
 
 def test_arrays_of_such_dates_are_declined_in_values():
-    with pytest.raises(SqlError, match="VALUES takes constants"):
+    with pytest.raises(
+        SqlError, match="a constant array<date> with a date or time outside of the years 1 to 9999"
+    ):
         kq.ExecutionContext().sql("SELECT * FROM VALUES (array(DATE '+12345-01-31')) AS t(a)")

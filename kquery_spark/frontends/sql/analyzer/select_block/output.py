@@ -11,6 +11,7 @@ from kquery_spark.frontends.sql.analyzer.select_block.context import SelectConte
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.unique_names import UniqueNames
 from kquery_spark.logical import Aggregate, LogicalPlan, Projection, Sort
+from kquery_spark.logical.aggregate import distinct_rows
 
 
 def output_relation(
@@ -35,11 +36,6 @@ def output_relation(
         plan = Projection(plan, tuple(Named(plan.column(n.name), n.name) for n in outputs))
     columns = tuple(ScopeColumn(i.name, plan.column(n.name)) for i, n in zip(items, outputs, strict=True))
     return ResolvedRelation(plan, Scope(columns, context.queries.facts))
-
-
-def distinct_rows(plan: LogicalPlan) -> LogicalPlan:
-    """DISTINCT: an Aggregate by all columns."""
-    return Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
 
 
 def _named_outputs(names: UniqueNames, items: Sequence[SelectItem], exprs: Sequence[Expr]) -> list[Named]:
