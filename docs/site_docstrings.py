@@ -48,11 +48,9 @@ def _paragraph(paragraph: str, heading: re.Pattern[str]) -> str:
     first, *rest = heading.split(text)
     if not rest or paragraph.startswith(("-", " ", ">", "`")):
         return paragraph
-    items, after = [], ""
+    rest[-1], *after = _AFTER_ARGUMENTS.split(rest[-1], maxsplit=1)
+    items = []
     for names, description in zip(rest[::2], rest[1::2], strict=True):
         shown = ", ".join(f"**{name}**" for name in names.split(", "))
-        if len(items) == len(rest) // 2 - 1:
-            description, *others = _AFTER_ARGUMENTS.split(description, maxsplit=1)
-            after = others[0] if others else ""
         items.append(f"- {shown}: {description.strip()}")
-    return "\n\n".join(filter(None, (first.strip(), "\n".join(items), after)))
+    return "\n\n".join(filter(None, (first.strip(), "\n".join(items), *after)))

@@ -150,6 +150,7 @@ def _install() -> None:
     with _install_lock:
         if _installed:
             return
+        members: dict[str, _Wrapped] = {}  # so that nothing counts as installed if this raises an error
         runs: list[tuple[type, str, Callable[..., Any]]] = [(SparkSession, "sql", _sql)]
         runs += [(ClassicDataFrame, name, action) for name, action in _ACTIONS.items()]
         for owner, name, run in runs:
@@ -158,10 +159,11 @@ def _install() -> None:
                 continue
             if isinstance(original, property):
                 assert original.fget is not None
-                wrapper: Any = property(_wrapper(original.fget, run), doc=original.__doc__)
+                wrapper: Any = property(_wrapper(name, original.fget, run), doc=original.__doc__)
             else:
-                wrapper = _wrapper(original, run)
-            _installed[name] = _Wrapped(owner, original, wrapper)
+                wrapper = _wrapper(name, original, run)
+            members[name] = _Wrapped(owner, original, wrapper)
+        _installed.update(members)
         for name, wrapped in _installed.items():
             setattr(wrapped.owner, name, wrapped.wrapper)
 
@@ -177,13 +179,16 @@ def _uninstall_unused() -> None:
         _installed.clear()
 
 
-def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapper(name: str, original: Callable[..., Any], run: Callable[..., Any]) -> Callable[..., Any]:
     """Return a method that calls ``run`` if the engine may run the action, and otherwise PySpark's own method.
 
     Nested calls bypass the wrapper: they belong to the same action, and would otherwise plan again a DataFrame that falls
     back to Spark. Invalid arguments are passed to PySpark's own method, which raises the error.
     """
-    signature = inspect.signature(original)
+    try:
+        signature = inspect.signature(original)
+    except ValueError:  # other code has replaced the method by an object whose arguments are not known
+        signature = inspect.signature(lambda *_, **__: None)
 
     def action(self: DataFrame | SparkSession, *args: Any, **kwargs: Any) -> Any:
         options = _options(self)
@@ -194,7 +199,7 @@ def _wrapper(original: Callable[..., Any], run: Callable[..., Any]) -> Callable[
             return original(self, *args, **kwargs) if result is NotImplemented else result
 
     # Tracebacks, and the names of Spark's stages, contain the name of the code.
-    action.__code__ = action.__code__.replace(co_name=original.__name__)
+    action.__code__ = action.__code__.replace(co_name=name)
     return functools.wraps(original)(action)
 
 

@@ -9,8 +9,9 @@ if TYPE_CHECKING:
     from kquery_spark.accelerate.explain import ExplainedStage, Explanation
 
 _LONGEST_LABEL = 60
-# In Mermaid, characters of its syntax are written as entities that begin with "#".
-_ENTITIES = str.maketrans({c: f"#{ord(c)};" for c in '#"<>&`\\'})
+# Characters that have a meaning in Mermaid, HTML or Markdown are written as Mermaid's entities, which begin with "#". For
+# example, Markdown would drop two asterisks around a word, and a line break in a literal would end the box.
+_ENTITIES = str.maketrans({c: f"#{ord(c)};" for c in '#"<>&`*\\\n\r'})
 
 
 def flowchart(explanation: Explanation) -> str:

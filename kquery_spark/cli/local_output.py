@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import os
 import shutil
-import uuid
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from typing_extensions import override
 
 import kquery_spark as kq
 from kquery_spark.cli.failures import Exit, Failure
-from kquery_spark.cli.output import output_format
+from kquery_spark.cli.output import AtomicOutput, hidden_name
 from kquery_spark.cli.paths import cannot_write, check_new_directory, local_path
 from kquery_spark.errors import Unsupported
+from kquery_spark.sources.hybrid_calendar import GREGORIAN_START_DAY
+from kquery_spark.sources.parquet.calendar import INT96_VERSION, SPARK_VERSION_KEY
 from kquery_spark.types import names as t
 
 if TYPE_CHECKING:
@@ -27,88 +28,67 @@ if TYPE_CHECKING:
 _LINE = "line"
 
 
-class LocalOutput:
-    """The path of a result, a directory like Spark's outputs. It is checked before any work is done.
+class LocalOutput(AtomicOutput[Path]):
+    """The path of a result on the local disk, a directory like Spark's outputs. It is checked before any work is done.
 
-    The rows are written to a hidden directory next to the path, which is renamed at the end. A query that fails leaves
-    nothing behind and does not change an existing output.
+    The staging directory is in the nearest directory that exists, so that a query that fails creates no parent directories.
     """
 
     def __init__(self, path: str, overwrite: bool = False) -> None:
-        self.path = path
-        self._format = output_format(path)
+        super().__init__(path, overwrite)
         local = local_path(path)
         if local is None:
             raise Failure(
                 Exit.OUTPUT,
                 f"cannot write {path}: --engine local writes to the local disk; use --engine kquery for other file systems",
             )
-        check_new_directory(local, path, overwrite)
+        self._directory = check_new_directory(local, path, overwrite)
         self._target = Path(os.path.abspath(local))
-        self._overwrite = overwrite
 
     def write(self, frame: DataFrame) -> None:
         """Write the rows of a query in the format of the path. Raises Unsupported for types that the format cannot store."""
         self._check_columns(frame)
         write_rows = _WRITERS[self._format.name]
-        staging = self._sibling("new")
-        with self._removing(staging):
-            staging.mkdir(parents=True)
-            write_rows(frame, staging / f"part-00000{self._format.endings[0]}")
-            self._publish(staging)
-
-    def _check_columns(self, frame: DataFrame) -> None:
-        """Raise Failure for duplicate column names, and Unsupported for a type that the format or Spark would lose."""
-        title = self._format.title
-        names = frame.columns
-        for i, name in enumerate(names):
-            if name.lower() in (n.lower() for n in names[:i]):
-                raise Failure(
-                    Exit.OUTPUT, f"cannot write {self.path}: two columns of the result are named {name}"
-                )
-        for field in frame.schema:
-            if (reason := _unsupported_reason(field.type, self._format.name)) is not None:
-                raise Unsupported(f"column {field.name} cannot be written as {title} without Spark: {reason}")
-
-    @contextmanager
-    def _removing(self, staging: Path) -> Iterator[None]:
-        """Remove the staging directory at the end, and convert errors of the file system to Failure."""
+        name = self._target.name
+        staging = self._directory / hidden_name(name, "new")
         try:
-            yield
+            staging.mkdir()
+            write_rows(frame, staging / f"part-00000{self._format.endings[0]}")
+            self._target.parent.mkdir(parents=True, exist_ok=True)
+            self._publish(staging, self._target, self._target.with_name(hidden_name(name, "old")))
         except OSError as error:
             raise cannot_write(self.path, error) from error
         finally:
             shutil.rmtree(staging, ignore_errors=True)
 
-    def _publish(self, staging: Path) -> None:
-        """Rename the staging directory to the path, and remove an old output after that."""
-        old = None
-        if os.path.lexists(self._target):
-            if not self._overwrite:
+    def _check_columns(self, frame: DataFrame) -> None:
+        """Raise Failure for duplicate column names, and Unsupported for a type that the format or Spark would lose."""
+        title = self._format.title
+        names: set[str] = set()
+        for name in frame.columns:
+            if name.lower() in names:
                 raise Failure(
-                    Exit.OUTPUT, f"output appeared while the query ran: {self.path}; nothing was written"
+                    Exit.OUTPUT, f"cannot write {self.path}: two columns of the result are named {name}"
                 )
-            old = self._sibling("old")
-            self._target.rename(old)
-        try:
-            staging.rename(self._target)
-        except BaseException:
-            if old is not None:
-                old.rename(self._target)
-            raise
-        if old is not None:
-            _remove(old)
+            names.add(name.lower())
+        for field in frame.schema:
+            if (reason := _unsupported_reason(field.type, self._format.name)) is not None:
+                raise Unsupported(f"column {field.name} cannot be written as {title} without Spark: {reason}")
 
-    def _sibling(self, suffix: str) -> Path:
-        # Readers of the parent directory skip names with a leading dot.
-        return self._target.with_name(f".{self._target.name}.{uuid.uuid4().hex[:8]}.{suffix}")
+    @override
+    def _exists(self, path: Path) -> bool:
+        return os.path.lexists(path)
 
+    @override
+    def _rename(self, source: Path, target: Path) -> None:
+        source.rename(target)
 
-def _remove(path: Path) -> None:
-    if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
-    else:
-        path.unlink()
+    @override
+    def _delete(self, path: Path) -> None:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
 
 
 def _unsupported_reason(dtype: pa.DataType, format_: str) -> str | None:
@@ -117,8 +97,10 @@ def _unsupported_reason(dtype: pa.DataType, format_: str) -> str | None:
         return f"the format has no {t.spark_name(dtype)}"
     if t.has_variants(dtype) or not _is_storable(dtype):
         return f"{t.spark_name(dtype)} is not supported"
-    if format_ == "orc" and _has_times(dtype):
+    if format_ == "orc" and _contains(dtype, pa.types.is_timestamp):
         return f"{t.spark_name(dtype)} depends on the time zone of the writer"
+    if format_ == "orc" and t.is_nested(dtype) and _contains(dtype, pa.types.is_date32):
+        return f"{t.spark_name(dtype)} depends on the calendar of the writer"
     return None
 
 
@@ -129,14 +111,17 @@ def _is_storable(dtype: pa.DataType) -> bool:
     return dtype not in (t.NULL, t.TIME) and not t.is_interval(dtype)
 
 
-def _has_times(dtype: pa.DataType) -> bool:
-    return bool(pa.types.is_timestamp(dtype)) or any(map(_has_times, t.parts_of(dtype)))
+def _contains(dtype: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> bool:
+    return is_kind(dtype) or any(_contains(part, is_kind) for part in t.parts_of(dtype))
 
 
 def _write_parquet(frame: DataFrame, file: Path) -> None:
-    with frame.to_reader() as reader, pq.ParquetWriter(file, reader.schema, store_schema=False) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
+    with frame.to_reader() as reader:
+        # From this version on, Spark reads dates and times as Gregorian. Without a version, some releases refuse old ones.
+        schema = reader.schema.with_metadata({SPARK_VERSION_KEY: INT96_VERSION})
+        with pq.ParquetWriter(file, schema) as writer:
+            for batch in reader:
+                writer.write_batch(batch)
 
 
 def _write_orc(frame: DataFrame, file: Path) -> None:
@@ -145,7 +130,19 @@ def _write_orc(frame: DataFrame, file: Path) -> None:
     with frame.to_reader() as reader, orc.ORCWriter(str(file), compression="zstd") as writer:
         writer.write(reader.schema.empty_table())  # so that a result without rows has columns
         for batch in reader:
+            _check_dates(batch)
             writer.write(pa.Table.from_batches([batch]))
+
+
+def _check_dates(batch: pa.RecordBatch) -> None:
+    """Raise Unsupported for dates that Spark would read as other dates: ORC files of pyarrow do not name their calendar."""
+    for field, column in zip(batch.schema, batch.columns, strict=True):
+        if pa.types.is_date32(field.type):
+            first = pc.min(column.view(pa.int32())).as_py()
+            if first is not None and first < GREGORIAN_START_DAY:
+                raise Unsupported(
+                    f"column {field.name} cannot be written as ORC without Spark: a date is before 1582-10-15"
+                )
 
 
 def _write_json(frame: DataFrame, file: Path) -> None:

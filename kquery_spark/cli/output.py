@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from typing import TYPE_CHECKING, Any
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from pyspark.errors import AnalysisException
+from typing_extensions import override
 
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
 from kquery_spark.cli.paths import check_new_directory, path_on_disk
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kquery_spark.sources.file_format import Format
+
+P = TypeVar("P")  # a path of the output's file system
+# Directories of other file systems, such as object stores, exist only by the files below them.
+_SCHEMES_WITH_DIRECTORIES = ("file", "hdfs", "viewfs")
 
 
 def output_format(path: str) -> Format:
@@ -39,23 +45,64 @@ def check_output(path: str | None, overwrite: bool) -> None:
         check_new_directory(local, path, overwrite)
 
 
-class Output:
-    """The path of a result. It is checked before any work is done, and created by one rename.
+class AtomicOutput(ABC, Generic[P]):
+    """The path of a result, which is created by one rename.
 
-    1. Spark writes to a hidden directory next to the path (``.name.1a2b3c4d.new``).
+    1. The rows are written to a hidden directory, the staging directory (``.name.1a2b3c4d.new``).
     2. With ``overwrite``, an existing output is renamed (to ``.name.1a2b3c4d.old``).
-    3. The new directory is renamed to the path. If that fails, the old output is renamed back.
+    3. The staging directory is renamed to the path. If that fails, the old output is renamed back.
     4. The old output is deleted.
 
-    A job that fails leaves nothing behind and does not change an existing output.
+    A query that fails leaves no files behind and does not change an existing output.
     """
 
+    def __init__(self, path: str, overwrite: bool) -> None:
+        self.path = path
+        self._overwrite = overwrite
+        self._format = output_format(path)
+
+    def _publish(self, staging: P, target: P, old: P) -> None:
+        """Rename the staging directory to the target. old: where an old output stays until this is done.
+
+        Object stores rename file by file. If that stops halfway, no directory is complete for sure, so none is deleted here.
+        """
+        try:
+            if self._exists(target):
+                if not self._overwrite:
+                    raise Failure(
+                        Exit.OUTPUT, f"output appeared while the query ran: {self.path}; nothing was written"
+                    )
+                self._rename(target, old)
+            self._rename(staging, target)
+        finally:
+            if self._exists(old):
+                if not self._exists(target):
+                    self._rename(old, target)
+                elif not self._exists(staging):
+                    self._delete(old)
+
+    @abstractmethod
+    def _exists(self, path: P) -> bool: ...
+
+    @abstractmethod
+    def _rename(self, source: P, target: P) -> None: ...
+
+    @abstractmethod
+    def _delete(self, path: P) -> None: ...
+
+
+def hidden_name(name: str, suffix: str) -> str:
+    """Return a new name for a file or directory, which readers of its directory skip because of the leading dot."""
+    return f".{name}.{uuid.uuid4().hex[:8]}.{suffix}"
+
+
+class Output(AtomicOutput[Any]):
+    """The path of Spark's result, in any file system of Hadoop. It is checked before any work is done."""
+
     def __init__(self, spark: SparkSession, path: str, overwrite: bool = False) -> None:
+        super().__init__(path, overwrite)
         self._hadoop = HadoopFiles(spark, path)
         self._path, self._files = self._hadoop.path, self._hadoop.system
-        self._overwrite = overwrite
-        self.path = path
-        self._format = output_format(path)
         # The nearest existing ancestor must be a directory.
         directory = self._path.getParent()
         while directory is not None and not self._files.exists(directory):
@@ -66,12 +113,14 @@ class Output:
             )
         if self._files.exists(self._path) and not overwrite:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or pass --overwrite")
-        if directory is not None:
+        # Object stores need no parent directories, and may let a user write in the parent, but not in its ancestors.
+        parent, scheme = self._path.getParent(), self._files.getUri().getScheme()
+        if directory is not None and (directory.equals(parent) or scheme in _SCHEMES_WITH_DIRECTORIES):
             self._check_writable(directory)
 
     def _check_writable(self, directory: Any) -> None:
         """Raise Failure unless a directory can be created in this one."""
-        probe = self._hadoop.child(directory, self._hidden_name("probe"))
+        probe = self._hadoop.child(directory, hidden_name(self._path.getName(), "probe"))
         try:
             created = self._files.mkdirs(probe)
         except SPARK_ERRORS as error:
@@ -97,36 +146,22 @@ class Output:
                 if explain_failure(error).code is not Exit.QUERY_FAILED or not is_file_error(error):
                     raise
                 raise Failure(Exit.OUTPUT, f"cannot write {self.path}: {java_root_cause(error)}") from error
-            self._publish(staging)
+            self._publish(staging, self._path, self._sibling("old"))
         finally:
-            self._files.delete(staging, True)
+            self._delete(staging)
 
-    def _publish(self, staging: Any) -> None:
-        """Rename the staging directory to the path, and delete an old output after that."""
-        old = None
-        if self._files.exists(self._path):
-            if not self._overwrite:
-                raise Failure(
-                    Exit.OUTPUT, f"output appeared while the job ran: {self.path}; nothing was written"
-                )
-            old = self._sibling("old")
-            self._rename(self._path, old)
-        try:
-            self._rename(staging, self._path)
-        except BaseException:
-            if old is not None:
-                self._files.rename(old, self._path)
-            raise
-        if old is not None:
-            self._files.delete(old, True)
+    @override
+    def _exists(self, path: Any) -> bool:
+        return bool(self._files.exists(path))
 
+    @override
+    def _delete(self, path: Any) -> None:
+        self._files.delete(path, True)
+
+    @override
     def _rename(self, source: Any, target: Any) -> None:
         if not self._files.rename(source, target):
             raise Failure(Exit.OUTPUT, f"cannot write {self.path}: renaming {source.getName()} failed")
 
     def _sibling(self, suffix: str) -> Any:
-        return self._hadoop.sibling(self._hidden_name(suffix))
-
-    def _hidden_name(self, suffix: str) -> str:
-        # Readers of the parent directory skip names with a leading dot.
-        return f".{self._path.getName()}.{uuid.uuid4().hex[:8]}.{suffix}"
+        return self._hadoop.sibling(hidden_name(self._path.getName(), suffix))

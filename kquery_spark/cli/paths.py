@@ -39,21 +39,26 @@ def missing_path(path: str) -> Failure:
     return Failure(Exit.MISSING_PATH, f"path does not exist: {path}")
 
 
-def check_new_directory(path: str, shown: str, overwrite: bool) -> None:
-    """Raise Failure unless a directory can be created at a local path. shown: the path as the user wrote it."""
-    if os.path.lexists(path) and not overwrite:
+def check_new_directory(path: str, shown: str, overwrite: bool) -> Path:
+    """Return the nearest existing ancestor of a local path. Raises Failure unless a directory can be created at the path.
+
+    shown: the path as the user wrote it.
+    """
+    target = Path(os.path.abspath(path))  # lexists("file/") is False for a file
+    if os.path.lexists(target) and not overwrite:
         raise Failure(Exit.OUTPUT, f"output exists: {shown}; remove it or pass --overwrite")
-    parent = Path(os.path.abspath(path)).parent
+    parent = target.parent
     while not os.path.lexists(parent):
         parent = parent.parent
     if not parent.is_dir():
         raise Failure(Exit.OUTPUT, f"cannot write {shown}: {parent} is not a directory")
     try:
         # Only an attempt detects read-only mounts, quotas, and virtual file systems. Permission bits do not.
-        with tempfile.TemporaryDirectory(prefix=f".{os.path.basename(path)}.", dir=parent):
+        with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=parent):
             pass
     except OSError as error:
         raise cannot_write(shown, error, parent) from None
+    return parent
 
 
 def check_new_file(file: Path | None) -> None:

@@ -159,9 +159,8 @@ class Application:
             raise MalformedEvent(f"query {number} starts while it runs")
         plan = read_plan(child(event, "sparkPlanInfo"))
         if plan.name.startswith(ENGINE_NODE):
-            self.engine_reports += (
-                1  # the engine's operators of another execution, or of a query in the driver
-            )
+            # The engine shows the operators of another execution, or of a query in the driver.
+            self.engine_reports += 1
             return
         description = string(event, "description", _MAX_DESCRIPTION_CHARACTERS)
         self._running[number] = QueryRun(number, description, start / 1e3, plan)

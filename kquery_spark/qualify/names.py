@@ -65,7 +65,7 @@ def table_name(node: PhysicalNode) -> str:
     if kind not in ("Scan", "BatchScan"):
         return ""
     # "Scan parquet spark_catalog.default.orders" has the name of a table, "Scan parquet" only the format.
-    last_word = scanned.split()[-1] if scanned.split() else ""
+    last_word = scanned.strip().rpartition(" ")[2]
     if kind == "BatchScan" or "." in last_word or scanned.startswith("hive "):
         return last_word.rpartition(".")[2]
     match = _LOCATION.search(f"Location: {node.metadata.get('Location', '')}") or _LOCATION.search(node.text)
@@ -87,9 +87,8 @@ def _step(node: PhysicalNode) -> str:
     if node.name.startswith(("Execute ", "WriteFiles", "OverwriteByExpression", "AppendData")):
         return "write"
     kind = operator(node.name)[1]
-    if kind is Kind.SORT and node.text.rstrip().endswith(
-        ", false, 0"
-    ):  # not a global sort: it serves a join or a window
+    # A sort that is not global serves a join or a window.
+    if kind is Kind.SORT and node.text.rstrip().endswith(", false, 0"):
         return ""
     if kind is Kind.OTHER:
         return node.name.lower() if node.name in ("Expand", "Generate", "Union", "Sample") else ""

@@ -18,11 +18,12 @@ from kquery_spark.accelerate.planning.pipeline import plan_frame
 from kquery_spark.accelerate.planning.planned_query import PlannedQuery
 from kquery_spark.errors import VerifyError
 from kquery_spark.progress import progress
+from kquery_spark.spark_bridge.frames.arrow_collection import was_interrupted
 from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
 from kquery_spark.spark_bridge.relations.catalog_snapshot import unplanned_copy
 from kquery_spark.spark_bridge.session.bridge import check_frame, get_bridge
 from kquery_spark.spark_bridge.session.bypass import bypass
-from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
+from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class, is_cancelled
 from kquery_spark.spark_bridge.ui.job_descriptions import draws_progress
 from kquery_spark.verify.compare import Difference, compare_tables
 from kquery_spark.verify.order import ambiguity_reason, ordered_columns
@@ -101,6 +102,11 @@ class RunResult:
     result: pa.Table | BaseException
     seconds: float
 
+    @property
+    def raised(self) -> bool:
+        """Whether the run raised an error."""
+        return isinstance(self.result, BaseException)
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -121,10 +127,11 @@ def verify(frame: DataFrame) -> Report:
 
     Names, types, nullability, and the multiset of rows must be equal, and columns that the query orders by must be equal row
     by row. Floating-point results may differ by a relative 1e-9. If both runs raise an error, its class must be the same;
-    an error without a class is raised. For a DataFrame of ``kquery_plan``, the original query is verified.
+    an error without a class, and that of a cancelled job, is raised. For a DataFrame of ``kquery_plan``, the original query
+    is verified.
 
-    In the first verification of an application, both engines run the query a second time if that is quick, so that the times
-    are those of warm runs; otherwise the report says that they are those of first runs.
+    In the first verification of an application that uses the engine, both engines run the query a second time if that is
+    quick, so that the times are those of warm runs; otherwise the report says that they are those of first runs.
     """
     return compare_with_spark(frame).report
 
@@ -136,9 +143,8 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
     if execution is not None:
         frame = execution.original
     planned = plan_frame(frame)
-    is_first = frame.sparkSession.sparkContext not in _warm_contexts
-    _warm_contexts.add(frame.sparkSession.sparkContext)
-    shown = planned.config.progress and not draws_progress(frame.sparkSession.sparkContext)
+    context = frame.sparkSession.sparkContext
+    shown = planned.config.progress and not draws_progress(context)
     with bypass(), progress("verify", "runs", 2, enabled=shown) as bar:
         bar.step = "Spark"
         expected = _run(frame)
@@ -152,9 +158,11 @@ def compare_with_spark(frame: DataFrame) -> Comparison:
         fast = assemble(planned, planned.parts)
         actual = _run(fast)
         report = _report(planned, fast, expected, actual)
-        if is_first and report.error is None:
-            bar.step = "warm runs"
-            report = _with_warm_times(report, frame, planned)
+        if context not in _warm_contexts:
+            _warm_contexts.add(context)
+            if not (expected.raised or actual.raised):
+                bar.step = "warm runs"
+                report = _with_warm_times(report, frame, planned)
         return Comparison(report, expected, actual, (frame.schema, fast.schema))
 
 
@@ -165,19 +173,30 @@ def _with_warm_times(report: Report, frame: DataFrame, planned: PlannedQuery) ->
     """
     if report.spark_seconds + report.engine_seconds > _MAX_FIRST_SECONDS:
         return replace(report, first_runs=True)
-    bridge = get_bridge(frame.sparkSession)
-    spark, engine = _run(unplanned_copy(frame, bridge)), _run(assemble(planned, planned.parts))
-    if isinstance(spark.result, BaseException) or isinstance(engine.result, BaseException):
+    spark_seconds = _seconds(unplanned_copy(frame, get_bridge(frame.sparkSession)))
+    engine_seconds = None if spark_seconds is None else _seconds(assemble(planned, planned.parts))
+    if spark_seconds is None or engine_seconds is None:
         return replace(report, first_runs=True)
-    return replace(report, spark_seconds=spark.seconds, engine_seconds=engine.seconds)
+    return replace(report, spark_seconds=spark_seconds, engine_seconds=engine_seconds)
+
+
+def _seconds(frame: DataFrame) -> float | None:
+    """Return the time of a run, whose result is dropped; None if it raised an error."""
+    run = _run(frame)
+    return None if run.raised else run.seconds
 
 
 def _run(frame: DataFrame) -> RunResult:
+    """Collect a DataFrame. Raises the error of a cancelled job, so that no other run starts after it."""
     started = time.perf_counter()
     result: pa.Table | BaseException
     try:
         result = comparable_table(frame)
     except SPARK_ERRORS as error:
+        if was_interrupted(error):  # PySpark raises the error of the job that Ctrl-C cancelled
+            raise KeyboardInterrupt from None
+        if is_cancelled(error):
+            raise
         result = error
     return RunResult(result, time.perf_counter() - started)
 

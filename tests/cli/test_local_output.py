@@ -11,6 +11,7 @@ from kquery_spark.cli.failures import Exit, Failure
 from kquery_spark.cli.local_output import LocalOutput
 from kquery_spark.cli.output import Output
 from kquery_spark.errors import Unsupported
+from tests.conftest import settings
 
 VALUES = """
 SELECT * FROM VALUES
@@ -62,12 +63,26 @@ def test_csv_of_one_column_has_sparks_lines(spark, tmp_path, values):
         ("parquet", "array(NULL)", "void"),
         ("orc", "timestamp'2020-01-01 00:00:00'", "depends on the time zone"),
         ("orc", "array(timestamp_ntz'2020-01-01 00:00:00')", "depends on the time zone"),
+        ("orc", "array(date'2020-01-01')", "depends on the calendar"),
+        ("orc", "date'1582-10-14'", "a date is before 1582-10-15"),
     ],
 )
 def test_a_type_that_would_change_is_refused(tmp_path, format_, column, reason):
     with pytest.raises(Unsupported, match=rf"column c cannot be written as .* without Spark: .*{reason}"):
         LocalOutput(str(tmp_path / f"r.{format_}")).write(kq.ExecutionContext().sql(f"SELECT {column} AS c"))
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("format_", ["parquet", "csv", "json"])
+def test_dates_and_times_before_the_calendar_change_stay(spark, tmp_path, format_):
+    query = "SELECT date'0900-02-28' AS d, timestamp'1500-03-01 00:00:00' AS ts"
+    context = kq.ExecutionContext(time_zone=spark.conf.get("spark.sql.session.timeZone"))
+    LocalOutput(str(tmp_path / f"r.{format_}")).write(context.sql(query))
+    # in releases before 4.0, this mode is the default
+    with settings(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "EXCEPTION"}):
+        reader = spark.read.schema("d DATE, ts TIMESTAMP").format(format_).option("header", True)
+        frame = reader.load(str(tmp_path / f"r.{format_}")).selectExpr("string(d)", "string(ts)")
+        assert frame.collect() == [("0900-02-28", "1500-03-01 00:00:00")]
 
 
 def test_two_columns_of_one_name_are_refused(tmp_path):
@@ -93,6 +108,60 @@ def test_overwrite_replaces_only_when_the_new_result_is_complete(tmp_path):
     with pytest.raises(Failure, match="appeared while"):
         late.write(context.sql("SELECT x FROM t"))
     assert sorted(os.listdir(tmp_path)) == ["late", "r"]
+
+
+def test_a_query_that_fails_creates_no_parent_directories(tmp_path):
+    context, target = kq.ExecutionContext(), tmp_path / "a" / "b" / "r.csv"
+    with pytest.raises(kq.KQueryError, match="DIVIDE_BY_ZERO"):
+        LocalOutput(str(target)).write(context.sql("SELECT 1 / (id - 5) AS x FROM range(10)"))
+    assert os.listdir(tmp_path) == []
+    LocalOutput(str(target)).write(context.sql("SELECT 1 AS x"))
+    assert (target / "part-00000.csv").read_text() == "x\n1\n"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+@pytest.mark.parametrize(
+    "interrupted", [1, 2], ids=["after the old output is gone", "after the new one is there"]
+)
+def test_an_interrupt_during_the_renames_loses_no_output(tmp_path, monkeypatch, interrupted):
+    context, target, calls = kq.ExecutionContext(), tmp_path / "r.csv", []
+    LocalOutput(str(target)).write(context.sql("SELECT 1 AS x"))
+    output = LocalOutput(str(target), overwrite=True)
+    rename = output._rename
+
+    def rename_and_interrupt(*paths):
+        rename(*paths)
+        calls.append(paths)
+        if len(calls) == interrupted:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(output, "_rename", rename_and_interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        output.write(context.sql("SELECT 2 AS x"))
+    assert (target / "part-00000.csv").read_text() == f"x\n{interrupted}\n"
+    assert os.listdir(tmp_path) == ["r.csv"]
+
+
+@pytest.mark.parametrize("interrupted", [1, 2])
+def test_a_rename_that_stops_halfway_loses_no_rows(tmp_path, monkeypatch, interrupted):
+    """Object stores copy one file after the other; both directories exist then."""
+    context, target, calls = kq.ExecutionContext(), tmp_path / "r.csv", []
+    LocalOutput(str(target)).write(context.sql("SELECT 1 AS x"))
+    output = LocalOutput(str(target), overwrite=True)
+    rename = output._rename
+
+    def rename_halfway(source, destination):
+        calls.append(source)
+        if len(calls) < interrupted:
+            return rename(source, destination)
+        destination.mkdir()
+        raise OSError("no connection")
+
+    monkeypatch.setattr(output, "_rename", rename_halfway)
+    with pytest.raises(Failure, match="no connection"):
+        output.write(context.sql("SELECT 2 AS x"))
+    complete = [path for path in tmp_path.iterdir() if (path / "part-00000.csv").is_file()]
+    assert [(path / "part-00000.csv").read_text() for path in complete] == ["x\n1\n"]
 
 
 def test_other_file_systems_need_spark():

@@ -2,6 +2,7 @@
 
 import pytest
 
+from kquery_spark.cli import output as module
 from kquery_spark.cli.failures import Exit, Failure
 from kquery_spark.cli.output import Output
 
@@ -73,6 +74,17 @@ def test_an_output_that_cannot_be_written_is_code_8(spark, tmp_path):
         with pytest.raises(Failure, match="cannot write") as caught:
             Output(spark, str(tmp_path / f"r.{ending}")).write(spark.sql(query))
         assert caught.value.code is Exit.OUTPUT
+
+
+def test_only_the_parent_of_an_output_has_to_be_writable_in_an_object_store(spark, tmp_path, monkeypatch):
+    probed = []
+    monkeypatch.setattr(Output, "_check_writable", lambda _, directory: probed.append(directory.getName()))
+    for schemes, expected in ((("file",), [tmp_path.name, tmp_path.name]), ((), [tmp_path.name])):
+        monkeypatch.setattr(module, "_SCHEMES_WITH_DIRECTORIES", schemes)
+        Output(spark, str(tmp_path / "r"))
+        Output(spark, str(tmp_path / "missing" / "r"))
+        assert probed == expected
+        probed.clear()
 
 
 def test_a_disk_that_fails_during_the_write_is_code_8(spark, tmp_path, monkeypatch):

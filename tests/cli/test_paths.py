@@ -101,6 +101,12 @@ def test_a_directory_without_permission_is_named(tmp_path):
         check_new_directory(str(tmp_path / "mine" / "r"), "r", overwrite=False)
 
 
+def test_a_file_exists_also_if_the_path_ends_with_a_slash(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(Failure, match="output exists"):
+        check_new_directory(f"{tmp_path}/file/", "file/", overwrite=False)
+
+
 @pytest.mark.parametrize("option", ["--html", "--json"])
 def test_a_report_file_is_checked_before_the_logs_are_read(early, tmp_path, option):
     (tmp_path / "query.sql").write_text("SELECT 1")

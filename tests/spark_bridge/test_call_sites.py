@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 import threading
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from pyspark import traceback_utils
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
@@ -96,8 +99,47 @@ def test_pyspark_names_what_no_line_of_the_user_started(monkeypatch):
     monkeypatch.setattr(call_sites, "_is_library", lambda file: True)
     monkeypatch.setattr(call_sites, "_is_called_by_package", lambda: True)
     assert call_sites.user_call_site() is None
-    monkeypatch.setattr(call_sites, "_find_in_pyspark", lambda: "what PySpark found")
-    assert call_sites._first_spark_call() == "what PySpark found"
+    assert call_sites._skipping_package(lambda: "what PySpark found")() == "what PySpark found"
+
+
+def test_a_second_import_of_the_module_does_not_replace_its_own_function(spark):
+    """Otherwise a reload in a notebook would make the function call itself, in every action of Spark."""
+    spec = importlib.util.spec_from_file_location("second_import", call_sites.__file__)
+    second = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(second)
+    call_sites.name_by_user_code()
+    before = traceback_utils.first_spark_call
+    second.name_by_user_code()
+    assert traceback_utils.first_spark_call is before
+
+
+def test_a_pyspark_without_the_function_keeps_its_names(monkeypatch):
+    monkeypatch.delattr(traceback_utils, "first_spark_call")
+    call_sites.name_by_user_code()
+    assert not hasattr(traceback_utils, "first_spark_call")
+    monkeypatch.delitem(sys.modules, traceback_utils.__name__)
+    call_sites.name_by_user_code()
+    assert traceback_utils.__name__ not in sys.modules
+
+
+@pytest.mark.parametrize(
+    "found", [None, ("count", "job.py", 1), traceback_utils.CallSite("count", "job.py", 1)]
+)
+def test_no_action_fails_because_of_its_name(monkeypatch, found):
+    """Another PySpark may pass arguments, or return another class; and a bug of this module raises an error."""
+    calls = []
+
+    def find(*args, **kwargs):
+        calls.append((args, kwargs))
+        return found
+
+    named = call_sites._skipping_package(find)
+    assert named(1, depth=2) is found  # the package is not on the stack
+    monkeypatch.setattr(call_sites, "_is_called_by_package", lambda: True)
+    assert isinstance(named(1, depth=2), type(found))
+    monkeypatch.delattr(call_sites, "_is_library")
+    assert named(1, depth=2) is found
+    assert calls == [((1,), {"depth": 2})] * 3
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 import kquery_spark as kq
 from benchmarks import tpch
 from kquery_spark.errors import SourceError
-from kquery_spark.spark_bridge.session.failures import engine_failure, error_class
+from kquery_spark.spark_bridge.session.failures import engine_failure, error_class, is_cancelled
 from kquery_spark.task_errors import task_error
 from tests.conftest import settings
 
@@ -194,4 +194,9 @@ def test_a_failure_in_a_directory_of_that_name_is_no_cancellation():
     failure = task_error(SourceError("/data/orders cancelled/1.parquet was changed"))
     error = RuntimeError(f"Job aborted: kquery_spark.task_errors.TaskError: {failure}\n\tat org.apache.spark")
     assert engine_failure(error) == "SourceError: /data/orders cancelled/1.parquet was changed"
-    assert engine_failure(RuntimeError("[SPARK_JOB_CANCELLED] Job 3 cancelled by the user")) is None
+    cancelled = RuntimeError("[SPARK_JOB_CANCELLED] Job 3 cancelled by the user")
+    assert engine_failure(cancelled) is None
+    assert is_cancelled(cancelled)
+    assert is_cancelled(RuntimeError("Job 3 cancelled because SparkContext was shut down"))
+    assert not is_cancelled(RuntimeError("[USER_RAISED_EXCEPTION] the order was cancelled"))
+    assert not is_cancelled(error)

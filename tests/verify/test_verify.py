@@ -5,6 +5,7 @@ import weakref
 from dataclasses import replace
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import functions as F
 
 import kquery_spark as kq
@@ -127,6 +128,37 @@ def test_the_first_report_of_an_application_has_the_times_of_warm_runs(spark, ru
     assert "; Spark 0.50 s, engine 0.25 s)" in str(report)
     assert not kq.verify(spark.sql(QUERY)).first_runs
     assert len(runs) == 6
+
+
+def test_a_query_that_spark_runs_does_not_warm_up_the_engine(spark, runs):
+    assert not kq.verify(spark.range(3).sample(1.0)).accelerated
+    assert len(runs) == 1
+    assert kq.verify(spark.sql(QUERY)).ok
+    assert len(runs) == 5
+
+
+def test_runs_that_raise_are_not_repeated(spark, runs, planted):
+    planted(lambda f: spark.sql("SELECT sum(100 / (id - 3)) AS s FROM range(10)"))
+    assert not kq.verify(spark.sql("SELECT sum(100 / (n_nationkey + 3)) AS s FROM nation")).ok
+    assert len(runs) == 2
+
+
+@pytest.mark.parametrize("cancelled_run", [1, 3], ids=["first run of Spark", "warm run of Spark"])
+@pytest.mark.parametrize("by", ["Ctrl-C", "cancelJobGroup"])
+def test_no_run_starts_after_a_cancelled_one(spark, runs, monkeypatch, by, cancelled_run):
+    real = module.comparable_table
+
+    def collect(frame):
+        if len(runs) < cancelled_run:
+            return real(frame)
+        error = PySparkException("[SPARK_JOB_CANCELLED] Job 7 cancelled part of cancelled job group 1")
+        error.__context__ = KeyboardInterrupt() if by == "Ctrl-C" else None
+        raise error
+
+    monkeypatch.setattr(module, "comparable_table", collect)
+    with pytest.raises(KeyboardInterrupt if by == "Ctrl-C" else PySparkException):
+        kq.verify(spark.sql(QUERY))
+    assert len(runs) == cancelled_run
 
 
 def test_slow_first_runs_are_not_repeated_and_the_report_says_so(spark, runs, monkeypatch):

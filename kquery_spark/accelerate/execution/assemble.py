@@ -48,7 +48,9 @@ def assemble(
     if metrics is None and planned.whole:
         (part,) = parts
         if fits_driver(planned, part):
-            driver = _driver_executor(planned, part)
+            driver = DriverExecutor(
+                planned.bridge, part.compiled, planned.frame.schema, lambda: part.threaded
+            )
         if is_collectable_as_arrow(part) and not (driver_only and driver):
             payloads = _payloads(planned, part, rescue)
     placement = PlacedQuery(planned, tuple(parts), SparkExecutor(payloads), in_order, any_order, driver)
@@ -72,10 +74,6 @@ def _frame(
         return planned.frame
     frame = _built(_Assembler(planned, possible, metrics).whole, rescue, "Spark runs the query")
     return planned.frame if frame is None else frame
-
-
-def _driver_executor(planned: PlannedQuery, part: Part) -> DriverExecutor:
-    return DriverExecutor(planned.bridge, part.compiled, planned.frame.schema, lambda: part.threaded)
 
 
 def _payloads(planned: PlannedQuery, part: Part, rescue: bool) -> Payloads:

@@ -88,7 +88,7 @@ class Execution(FrameRows):
         )
 
     def attempt(self, action: str, engine: Callable[[], R], spark: Callable[[], R]) -> R:
-        """Return the result of ``engine`` or, if it fails and the action may run run_on_spark, of ``spark``.
+        """Return the result of ``engine`` or, if it fails and the action may run again, of ``spark``.
 
         After ``spark.stop()`` only Spark runs the action, and raises its error: the engine in the driver could still answer.
         """

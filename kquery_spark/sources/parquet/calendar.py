@@ -35,10 +35,8 @@ DATE, TIMESTAMP, INT96 = "date", "timestamp", "int96"
 SPARK_VERSION_KEY = b"org.apache.spark.version"
 _ZONE_KEY = b"org.apache.spark.timeZone"
 _DATETIME_KEY, _INT96_KEY = b"org.apache.spark.legacyDateTime", b"org.apache.spark.legacyINT96"
-_DATETIME_VERSION, _INT96_VERSION = (
-    b"3.0.0",
-    b"3.1.0",
-)  # the first releases that write Gregorian days by default
+# The first releases that write Gregorian days by default.
+_DATETIME_VERSION, INT96_VERSION = b"3.0.0", b"3.1.0"
 _LIMITS = {"ms": REBASE_END_MICROS // 1000, "us": REBASE_END_MICROS, "ns": REBASE_END_MICROS * 1000}
 
 
@@ -61,7 +59,7 @@ class RebaseSettings:
         if version is None:
             return self.datetime, self.int96
         old_datetime = version < _DATETIME_VERSION or _DATETIME_KEY in footer
-        old_int96 = version < _INT96_VERSION or _INT96_KEY in footer
+        old_int96 = version < INT96_VERSION or _INT96_KEY in footer
         return LEGACY if old_datetime else CORRECTED, LEGACY if old_int96 else CORRECTED
 
     def zone_of(self, footer: Mapping[bytes, bytes]) -> str | None:

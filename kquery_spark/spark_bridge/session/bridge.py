@@ -49,10 +49,10 @@ class Bridge:
     """
 
     def __init__(self, spark: SparkSession) -> None:
-        name_by_user_code()
         self._spark = weakref.ref(spark)
         self.jvm = Jvm(spark.sparkContext._gateway)
         self.api = spark_api(self.jvm.spark_version)
+        name_by_user_code()  # not on an unsupported release
         self.gateway: Any = spark.sparkContext._gateway
         self.frames_made = 0
         self._conf: Any = None

@@ -38,7 +38,8 @@ _CAUSED_BY = re.compile(r"^\s*Caused by: (.*)", re.MULTILINE)
 _LOST_TASK = re.compile(r"Lost task [^\n]*?\([^()]* executor [^()]*\): (.*)")
 _CALL_FAILED = re.compile(r"An error occurred while calling [^\n]*\n: (.*)")
 # Errors of cancelled work, which must not run again.
-_CANCELLED = ("SPARK_JOB_CANCELLED", "cancelled because SparkContext", " cancelled")
+_JOB_CANCELLED = "SPARK_JOB_CANCELLED"
+_CANCELLED = (_JOB_CANCELLED, "cancelled because SparkContext", " cancelled")
 # Spark's errors for a worker that died, could not start, or wrote bytes that are not an Arrow stream. The worker factory
 # raises errors of the JVM if a daemon is dead or cannot fork, and if an idle worker has died.
 _WORKER_FAILURES = (
@@ -87,6 +88,13 @@ def query_error(error: BaseException) -> str | None:
     """The engine's message for an error that the query causes on its data; None for other errors."""
     raised = task_error_of(error)
     return raised.message if raised is not None and raised.kind == "query" else None
+
+
+def is_cancelled(error: BaseException) -> bool:
+    """True if a Spark action failed because its job was cancelled. Errors of queries may contain the same words, too."""
+    if task_error_of(error) is not None or error_class(error) not in (None, _JOB_CANCELLED):
+        return False
+    return any(mark in str(error) for mark in _CANCELLED)
 
 
 def engine_failure(error: BaseException) -> str | None:

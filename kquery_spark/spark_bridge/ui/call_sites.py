@@ -2,19 +2,23 @@
 
 PySpark describes a job by the frame that called the first function of PySpark: ``collect at /jobs/daily.py:27``. If the
 engine calls PySpark, that frame is one of this package. So the function that finds the frame is replaced by one that skips
-the frames of this package. As without the engine, PySpark itself sets and removes the thread's local properties.
+the frames of this package. It returns what PySpark finds if no frame is one of this package, so it stays in place for the
+rest of the process. As without the engine, PySpark itself sets and removes the thread's local properties.
 """
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import os
 import sys
 import sysconfig
+from collections.abc import Callable
 from types import FrameType
+from typing import Any, NamedTuple
 
 import py4j
 import pyspark
-from pyspark import traceback_utils
 
 from kquery_spark import errors
 
@@ -24,17 +28,41 @@ _LIBRARIES = (*_CALLED, os.path.dirname(str(py4j.__file__)) + os.sep)
 _STANDARD_LIBRARY = sysconfig.get_paths()["stdlib"] + os.sep
 _INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
 _NOTEBOOK = f"{os.sep}IPython{os.sep}"
-_find_in_pyspark = traceback_utils.first_spark_call
+_MODULE, _FUNCTION = "pyspark.traceback_utils", "first_spark_call"
+_MARK = "_names_by_user_code"
+
+
+class CallSite(NamedTuple):
+    """A call of a Spark action, with the fields of PySpark's class of this name."""
+
+    function: str
+    file: str
+    linenum: int
 
 
 def name_by_user_code() -> None:
-    """Let PySpark name jobs by the user's line if this package is between that line and PySpark."""
-    traceback_utils.first_spark_call = _first_spark_call
+    """Let PySpark name jobs by the user's line if this package is between that line and PySpark.
+
+    Does nothing if PySpark's function is replaced already, also by an earlier import of this module, or if PySpark has no
+    such function. The function is an internal one, and names in the UI are not worth an error.
+    """
+    module = sys.modules.get(_MODULE)  # PySpark imports it before it creates a session
+    find = getattr(module, _FUNCTION, None)
+    if find is not None and not hasattr(find, _MARK):
+        setattr(module, _FUNCTION, _skipping_package(find))
 
 
-def _first_spark_call() -> traceback_utils.CallSite | None:
-    found: traceback_utils.CallSite | None = _find_in_pyspark()  # type: ignore[no-untyped-call]
-    return found if found is None or not _is_called_by_package() else user_call_site() or found
+def _skipping_package(find: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(find)
+    def first_spark_call(*args: Any, **kwargs: Any) -> Any:
+        found = find(*args, **kwargs)
+        with contextlib.suppress(Exception):  # a problem with names in the UI must not make an action fail
+            if _is_called_by_package() and (call_site := user_call_site()) is not None:
+                return found._replace(**call_site._asdict())
+        return found
+
+    setattr(first_spark_call, _MARK, True)
+    return first_spark_call
 
 
 def _is_called_by_package() -> bool:
@@ -47,7 +75,7 @@ def _is_called_by_package() -> bool:
     return False
 
 
-def user_call_site() -> traceback_utils.CallSite | None:
+def user_call_site() -> CallSite | None:
     """Return the innermost line of the user's code, and the function of PySpark or of this package that it called.
 
     None if the stack has no such line, for example in a thread that this package started.
@@ -59,7 +87,7 @@ def user_call_site() -> traceback_utils.CallSite | None:
         if code.co_filename.startswith(_CALLED):
             action = code.co_name
         elif not _is_library(code.co_filename):
-            return traceback_utils.CallSite(action, code.co_filename, frame.f_lineno)
+            return CallSite(action, code.co_filename, frame.f_lineno)
         frame = frame.f_back
     return None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import os
 import shutil
@@ -13,9 +12,8 @@ import warnings
 
 import pandas as pd
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import Row
 from pyspark.sql import functions as F
-from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 from pyspark.sql.functions import udf
 from pyspark.sql.types import LongType
 
@@ -282,67 +280,6 @@ def test_ctrl_c_ends_an_action_and_not_the_session(spark, files):
         ctrl_c.cancel()
         kq.disable(spark)
     assert time.monotonic() - begun < 15
-
-
-def test_disable_gives_pysparks_class_its_methods_back(spark):
-    names = [*module._ACTIONS]
-    before = {name: vars(ClassicDataFrame)[name] for name in names}
-    other = spark.newSession()
-    kq.enable(spark)
-    kq.enable(other)
-    kq.enable(spark)
-    assert all(vars(ClassicDataFrame)[name] is not before[name] for name in names)
-    kq.disable(spark)
-    assert all(vars(ClassicDataFrame)[name] is not before[name] for name in names)
-    kq.disable(other)
-    kq.disable(other)
-    assert {name: vars(ClassicDataFrame)[name] for name in names} == before
-
-
-def test_disable_gives_pysparks_session_its_sql_back(spark):
-    before = SparkSession.sql
-    kq.enable(spark)
-    assert SparkSession.sql is not before
-    assert (SparkSession.sql.__doc__, SparkSession.sql.__name__) == (before.__doc__, before.__name__)
-    kq.disable(spark)
-    assert SparkSession.sql is before
-
-
-def test_sql_takes_arguments_of_any_name(monkeypatch):
-    def sql(self, sqlQuery, args=None, **kwargs):
-        return kwargs
-
-    monkeypatch.setattr(module, "_options", lambda _: module._Options("spark", "auto"))
-    names = {"session": 1, "options": 2, "signature": 3}
-    assert module._wrapper(sql, module._sql)(object(), "SELECT {session}", **names) == names
-
-
-def test_what_others_have_wrapped_since_stays(spark, monkeypatch):
-    kq.enable(spark)
-    ours = ClassicDataFrame.count
-    monkeypatch.setattr(ClassicDataFrame, "count", lambda self: ours(self))
-    theirs = ClassicDataFrame.count
-    kq.disable(spark)
-    assert ClassicDataFrame.count is theirs
-    assert spark.range(3).count() == 3
-    kq.enable(spark)
-    try:
-        assert spark.range(3).count() == 3
-    finally:
-        kq.disable(spark)
-
-
-def test_wrappers_look_like_pysparks_own(spark):
-    def look(member):
-        function = member.fget if isinstance(member, property) else member
-        return inspect.signature(function), member.__doc__, function.__name__, function.__qualname__
-
-    before = {name: look(vars(ClassicDataFrame)[name]) for name in module._ACTIONS}
-    kq.enable(spark)
-    try:
-        assert {name: look(vars(ClassicDataFrame)[name]) for name in module._ACTIONS} == before
-    finally:
-        kq.disable(spark)
 
 
 def test_two_sessions_and_threads_have_options_of_their_own(spark, files, monkeypatch):

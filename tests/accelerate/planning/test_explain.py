@@ -5,6 +5,7 @@ from pyspark.sql import DataFrame
 
 import kquery_spark as kq
 from kquery_spark import kquery_plan
+from kquery_spark.accelerate.explain_mermaid import _escaped
 
 QUERY = (
     "SELECT l_returnflag, sum(l_quantity) AS q FROM lineitem WHERE l_shipdate > DATE'1995-01-01' GROUP BY 1"
@@ -160,3 +161,4 @@ def test_flowcharts_escape_labels(spark, tables):
     assert all(line.count('"') == 2 for line in boxes)
     assert not any("<b>" in line for line in boxes)
     assert any("#60;b#62;" in line for line in boxes)
+    assert _escaped("  'a\nb' * 2") == "#nbsp;#nbsp;'a#10;b' #42; 2"
