@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     Function,
     accept,
     cast_to,
+    first_argument_type,
     register,
     register_internal,
 )
@@ -144,7 +145,7 @@ register_internal(
     Function(
         "timestamp_add_interval",
         _add_interval,
-        accept(lambda types: types[0], is_stamp, t.DAY_TIME),
+        accept(first_argument_type, is_stamp, t.DAY_TIME),
         catalyst=("TimestampAddInterval", "TimeAdd"),
         arity=(2, 2),
     ),

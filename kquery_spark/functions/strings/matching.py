@@ -23,7 +23,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY
+from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY
 from kquery_spark.functions.strings.patterns import Pattern, translate
 from kquery_spark.kernels import substrings
 from kquery_spark.kernels.text import if_else
@@ -212,7 +212,7 @@ register(
         "RLike",
         check_values=_check_rlike,
         aliases=("regexp", "regexp_like"),
-        selectivity=TEXT_MATCH_SELECTIVITY,
+        selectivity=STRING_MATCH_SELECTIVITY,
         calls=CallForm(columns=(0, 1), upper=True),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

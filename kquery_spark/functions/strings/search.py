@@ -21,7 +21,7 @@ from kquery_spark.functions.registry import (
     VersionChange,
     register,
 )
-from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY, text_entry
+from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY, string_function
 from kquery_spark.kernels import substrings, utf8_string
 from kquery_spark.kernels.text import Characters, null_mask
 from kquery_spark.run_control import bounding_control
@@ -163,13 +163,13 @@ _S, _I = t.STRING, t.INT
 
 def _test(name: str, kernel: Kernel, catalyst: str, invalid_utf8: RowRule) -> Function:
     """Build the entry of a predicate such as CONTAINS, which tests the position of one string in another."""
-    return text_entry(
+    return string_function(
         name,
         kernel,
         t.BOOL,
         catalyst,
         (_S, _S),
-        selectivity=TEXT_MATCH_SELECTIVITY,
+        selectivity=STRING_MATCH_SELECTIVITY,
         calls=TWO_COLUMNS,
         invalid_utf8=invalid_utf8,
     )
@@ -185,8 +185,8 @@ _NUL_CHANGE = VersionChange(
 )
 
 register(
-    text_entry("instr", _instr, _I, "StringInstr", (_S, _S), invalid_utf8=utf8_string.instr),
-    text_entry(
+    string_function("instr", _instr, _I, "StringInstr", (_S, _S), invalid_utf8=utf8_string.instr),
+    string_function(
         "locate",
         _locate,
         _I,
@@ -200,7 +200,7 @@ register(
         alias_calls=(("position", CallForm(columns=(0, 1, 2), adds=(2, ", 1"))),),
         invalid_utf8=utf8_string.locate,
     ),
-    text_entry(
+    string_function(
         "replace",
         _replace,
         _S,
@@ -210,7 +210,7 @@ register(
         calls=CallForm(columns=(0, 1, 2), adds=(2, ", ")),
         invalid_utf8=utf8_string.replace,
     ),
-    text_entry(
+    string_function(
         "translate",
         _translate,
         _S,
@@ -222,7 +222,7 @@ register(
     _test("contains", _contains, "Contains", invalid_utf8=bytes.__contains__),
     _test("startswith", _starts_with, "StartsWith", invalid_utf8=bytes.startswith),
     _test("endswith", _ends_with, "EndsWith", invalid_utf8=bytes.endswith),
-    text_entry(
+    string_function(
         "substring_index",
         _substring_index,
         _S,
@@ -230,7 +230,7 @@ register(
         (_S, _S, _I),
         invalid_utf8=utf8_string.substring_index,
     ),
-    text_entry(
+    string_function(
         "find_in_set",
         _find_in_set,
         _I,
@@ -239,7 +239,7 @@ register(
         calls=TWO_COLUMNS,
         invalid_utf8=utf8_string.find_in_set,
     ),
-    text_entry(
+    string_function(
         "levenshtein",
         _levenshtein,
         _I,
