@@ -23,13 +23,13 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings.entry import is_string_or_binary, string_function
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.text import build, if_else, null_mask
-from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Vector
 
 _MAX_STRING_BYTES = 64 << 20
 _MAX_BATCH_BYTES = 1 << 30
+_MAX_BYTES_PER_CHARACTER = 4
 _S, _I = t.STRING, t.INT
 _PADDING = CallForm(adds=(2, ",  "))
 
@@ -123,14 +123,15 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         width = args[1]
         pad = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(" "))
-        if bounding_control() is not None:
-            widths = numbers(Vector(t.INT, width.data), context.num_rows)
-            reserve_rows(int(np.maximum(widths, 0).sum()))
-        if width.is_scalar and width.data.is_valid and pad.is_scalar and pad.data.is_valid:
-            cells, filler = max(width.data.as_py(), 0), pad.data.as_py()
-            if len(filler) == 1 and cells < 10_000:
+        widths = np.maximum(numbers(width, context.num_rows), 0)
+        reserve_rows(int(widths.sum()))
+        filler = pad.data.as_py() if pad.is_scalar else None
+        is_ascii = filler is not None and filler.isascii()
+        _check_string_bytes(pa.array(widths if is_ascii else _MAX_BYTES_PER_CHARACTER * widths))
+        if width.is_scalar and width.data.is_valid and filler is not None and len(filler) == 1:
+            cells = max(width.data.as_py(), 0)
+            if cells < 10_000:
                 return pc.utf8_slice_codeunits(arrow(args[0].data, width=cells, padding=filler), 0, cells)
-        _check_string_bytes(width.data.cast(pa.float64()))
         return per_distinct(evaluate, args, context)
 
     return run
