@@ -56,7 +56,7 @@ from kquery_spark.sources.parquet.variants import (
 )
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, pick
+from kquery_spark.types.batch import Batch, one_array, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
 
 
@@ -375,7 +375,7 @@ class ParquetSource(Source):
         if dtype == t.VARIANT:
             check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
             with naming_file(path):
-                return variant_column(_combined(data))
+                return variant_column(one_array(data))
         rebase = opened.rebase(column, self.rebase)
         if rebase is not None:
             data = rebase.apply(data, dtype)
@@ -400,8 +400,7 @@ def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]
 
 
 def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
-    chunks = column.data
-    data = chunks.chunk(0) if chunks.num_chunks == 1 else _combined(chunks)
+    data = one_array(column.data)
     if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
         data = data.cast(t.LONG)
         if column.dtype.scale == dtype.scale:
@@ -412,14 +411,6 @@ def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
     except pa.ArrowInvalid as error:
         # nanoseconds, which only a context reads, that are not whole microseconds
         raise SourceError(f"{where}: {error}") from None
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 0:
-        return pa.array([], column.type)
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.combine_chunks()
 
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:
