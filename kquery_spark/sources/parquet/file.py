@@ -72,8 +72,8 @@ class OpenFile(ParsedFooter):
         """
         if column in self.int96 and t.is_timestamp(dtype):
             return Typed(dtype, pa.chunked_array([c.view(dtype) for c in data.chunks], dtype))
-        given = self.schema.field(column).type
-        return Typed(given if pa.types.is_decimal(given) else data.type, data)
+        stored_type = self.schema.field(column).type
+        return Typed(stored_type if pa.types.is_decimal(stored_type) else data.type, data)
 
     def hold(self, group: int, columns: Sequence[str], pages: Sequence[PagedColumn] = ()) -> Release:
         """Prefetch columns of a row group from a remote filesystem; returns a function that releases the bytes.

@@ -41,8 +41,10 @@ def check_no_promotion(source: ParquetSource, columns: Sequence[str], version: s
     for file in source.files:
         opened = open_file(file)
         for field in (field for field in fields if field.name in opened.names):
-            given, instants = opened.schema.field(field.name).type, opened.has_instants(field.name)
-            if readable_as(given, field.type, instants) and is_promoted(given, field.type, instants):
+            stored_type, instants = opened.schema.field(field.name).type, opened.has_instants(field.name)
+            if readable_as(stored_type, field.type, instants) and is_promoted(
+                stored_type, field.type, instants
+            ):
                 raise Unsupported(
                     f"Spark {version}, unlike 4.0, may not read column {field.name} of {file.path} as "
                     f"{t.spark_name(field.type)}"
@@ -54,8 +56,8 @@ def file_without_fields(source: ParquetSource, columns: Sequence[str]) -> str | 
     for file in source.files:
         opened = open_file(file)
         for field in (source.table_schema.field(c) for c in columns if c not in source.partition_columns):
-            given = opened.schema.field(field.name).type if field.name in opened.names else field.type
-            if field.type != t.VARIANT and lacks_fields(given, field.type):
+            stored_type = opened.schema.field(field.name).type if field.name in opened.names else field.type
+            if field.type != t.VARIANT and lacks_fields(stored_type, field.type):
                 return file.path
     return None
 
