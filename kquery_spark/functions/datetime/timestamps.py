@@ -59,7 +59,7 @@ def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _subtract_stamps(args: Sequence[Vector], context: CallContext) -> Data:
-    """The difference of the wall-clock times, as in Spark's ``SubtractTimestamps``."""
+    """Return the difference of the wall-clock times, as in Spark's ``SubtractTimestamps``."""
     n = context.num_rows
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
     mask = joint_mask(args, n)
@@ -97,7 +97,7 @@ def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64
 
 
 def _booleans(vector: Vector, length: int) -> Any:
-    """The values of a Boolean argument; False for NULL."""
+    """Return the values of a Boolean argument; False for NULL."""
     array = vector.array(length)
     return (array.fill_null(False) if array.null_count else array).to_numpy(zero_copy_only=False)
 

@@ -51,7 +51,7 @@ def concat(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The result type of ``concat``."""
+    """Return the result type of ``concat``. Raises PlanError unless all arguments are strings or all are binary."""
     if any(not is_string_or_binary(dtype) or dtype != types[0] for dtype in types):
         raise PlanError(f"cannot concat {', '.join(map(t.spark_name, types))}")
     return types[0] if types else t.STRING
@@ -63,7 +63,7 @@ def coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
-    """Join the strings that are not NULL; array arguments are not accepted."""
+    """Join the strings that are not NULL. Spark also accepts arrays, which are not supported."""
     separator, *parts = args
     n = context.num_rows
     if not parts:

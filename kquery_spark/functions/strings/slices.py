@@ -47,7 +47,7 @@ def _bit_length(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _window(size: Int64s, position: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
-    """The first and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
+    """Return the first and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
     start = np.where(position > 0, position - 1, np.where(position < 0, size + position, 0))
     end = np.clip(start + count, -(2**31), INT32_MAX)
     return np.clip(start, 0, size), np.clip(end, 0, size)
