@@ -24,9 +24,8 @@ from kquery_spark.functions.registry import (
 from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY, string_function
 from kquery_spark.kernels import substrings, utf8_string
 from kquery_spark.kernels.text import Characters, null_mask
-from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
-from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.sizes import reserve_replacements
 from kquery_spark.types.vector import Data, Vector
 
 
@@ -76,8 +75,8 @@ def _replace(args: Sequence[Vector], context: CallContext) -> Data:
         if not search.data.as_py():
             return text.data
         old, new = search.data.as_py(), by.data.as_py()
-        if bounding_control() is not None and len(new) > len(old):
-            reserve_rows(pc.sum(pc.count_substring(text.data, old)).as_py() or 0, 4 * len(new))
+        if len(new.encode()) > len(old.encode()):
+            reserve_replacements(text.data, len(new.encode()), lambda: pc.count_substring(text.data, old))
         return pc.replace_substring(text.data, old, new)
     return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
 
