@@ -58,21 +58,21 @@ def run(name: str, code: bytes, arrays: Sequence[pa.Array], dtype: pa.DataType, 
     file = _NAMELESS
     try:
         function, file = _load_function(code)
-        given = function(*arrays)
+        result = function(*arrays)
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{file if frame.filename == _NAMELESS else frame.filename}:{frame.lineno} in {frame.name}"
         raise UserFunctionError(f"{name} raised {type(error).__name__}: {error} ({where})") from error
-    if isinstance(given, pa.ChunkedArray):
-        given = given.combine_chunks()
-    if not isinstance(given, pa.Array):
-        raise UserFunctionError(f"{name} returned {type(given).__name__}; it must return an Arrow array")
-    if len(given) != rows:
-        raise UserFunctionError(f"{name} returned {len(given)} values for {rows} rows")
+    if isinstance(result, pa.ChunkedArray):
+        result = result.combine_chunks()
+    if not isinstance(result, pa.Array):
+        raise UserFunctionError(f"{name} returned {type(result).__name__}; it must return an Arrow array")
+    if len(result) != rows:
+        raise UserFunctionError(f"{name} returned {len(result)} values for {rows} rows")
     try:
-        return given.cast(dtype)
+        return result.cast(dtype)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise UserFunctionError(f"{name} returned {given.type} instead of {dtype}: {error}") from error
+        raise UserFunctionError(f"{name} returned {result.type} instead of {dtype}: {error}") from error
 
 
 @functools.lru_cache(maxsize=256)

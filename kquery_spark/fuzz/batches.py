@@ -17,7 +17,7 @@ from kquery_spark.fuzz.expressions import (
     window_call,
 )
 from kquery_spark.fuzz.generate import SETTINGS, Case
-from kquery_spark.fuzz.grammar import NESTED
+from kquery_spark.fuzz.kinds import NESTED
 from kquery_spark.fuzz.queries import Item, Scan, Select
 from kquery_spark.fuzz.settings import LENIENT, TIME_ZONE, is_ansi
 from kquery_spark.fuzz.tables import GROUP, ID, FuzzTable, wide_table

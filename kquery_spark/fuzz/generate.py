@@ -7,7 +7,7 @@ from random import Random
 
 from kquery_spark.accelerate.api import When
 from kquery_spark.fuzz.expressions import ORDERS, Expr, random_aggregate, random_expr, random_window
-from kquery_spark.fuzz.grammar import COMPARED, NUMBERS
+from kquery_spark.fuzz.kinds import COMPARED, NUMBERS
 from kquery_spark.fuzz.queries import Derived, Item, Joined, Query, Scan, Select, SetOperation, Source
 from kquery_spark.fuzz.settings import LENIENT
 from kquery_spark.fuzz.tables import FuzzTable, random_table

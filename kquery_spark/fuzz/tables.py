@@ -26,7 +26,7 @@ class FuzzTable:
     format: Format = "parquet"
 
     def columns(self) -> list[tuple[str, str]]:
-        """Return the name and the kind of each column (kinds as in ``grammar``)."""
+        """Return the name and the kind of each column (``kinds.py``)."""
         return [(field.name, kind_of(field.type)) for field in self.data.schema]
 
 

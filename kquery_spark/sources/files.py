@@ -25,6 +25,7 @@ from kquery_spark.sources.object_stores.google import RETRY_SECONDS
 from kquery_spark.sources.partitions import infer_partitions
 from kquery_spark.sources.request_limit import within_limit
 from kquery_spark.types import names as t
+from kquery_spark.types.vector import fill
 
 # Matches ``s3://a`` and ``dbfs:/a``, but not a file name with a colon (``a:b``) or a drive letter (``c:/a``).
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
@@ -347,5 +348,5 @@ def constant(value: Any, dtype: pa.DataType, length: int) -> pa.Array:
         return pa.DictionaryArray.from_arrays(indices, pa.array([value], t.STRING))
     storage = pa.int32() if dtype == t.DATE else pa.int64()
     if pa.types.is_temporal(dtype) and isinstance(value, int):
-        return pa.repeat(pa.scalar(value, storage), length).view(dtype)
-    return pa.repeat(pa.scalar(value, dtype), length)
+        return fill(pa.scalar(value, storage), length).view(dtype)
+    return fill(pa.scalar(value, dtype), length)

@@ -14,7 +14,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kquery_spark/sources/orc_footer.proto\x12\x10kquery_spark.orc\"\x92\x01\n\nPostScript\x12\x15\n\rfooter_length\x18\x01 \x01(\x04\x12\x13\n\x0b\x63ompression\x18\x02 \x01(\r\x12\x12\n\nblock_size\x18\x03 \x01(\x04\x12\x13\n\x07version\x18\x04 \x03(\rB\x02\x10\x01\x12\x17\n\x0fmetadata_length\x18\x05 \x01(\x04\x12\x16\n\x0ewriter_version\x18\x06 \x01(\r\"?\n\x08Metadata\x12\x33\n\x07stripes\x18\x01 \x03(\x0b\x32\".kquery_spark.orc.StripeStatistics\"G\n\x10StripeStatistics\x12\x33\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\".kquery_spark.orc.ColumnStatistics\"\xbd\x01\n\x06\x46ooter\x12\x34\n\x07stripes\x18\x03 \x03(\x0b\x32#.kquery_spark.orc.StripeInformation\x12%\n\x05types\x18\x04 \x03(\x0b\x32\x16.kquery_spark.orc.Type\x12\x0c\n\x04rows\x18\x06 \x01(\x04\x12\x36\n\nstatistics\x18\x07 \x03(\x0b\x32\".kquery_spark.orc.ColumnStatistics\x12\x10\n\x08\x63\x61lendar\x18\x0b \x01(\r\"a\n\x04Type\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x14\n\x08subtypes\x18\x02 \x03(\rB\x02\x10\x01\x12\x13\n\x0b\x66ield_names\x18\x03 \x03(\t\x12\x11\n\tprecision\x18\x05 \x01(\r\x12\r\n\x05scale\x18\x06 \x01(\r\"<\n\x08RowIndex\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.kquery_spark.orc.RowIndexEntry\"^\n\rRowIndexEntry\x12\x15\n\tpositions\x18\x01 \x03(\x04\x42\x02\x10\x01\x12\x36\n\nstatistics\x18\x02 \x01(\x0b\x32\".kquery_spark.orc.ColumnStatistics\"\x99\x04\n\x10\x43olumnStatistics\x12\x0e\n\x06values\x18\x01 \x01(\x04\x12\x35\n\x08integers\x18\x02 \x01(\x0b\x32#.kquery_spark.orc.IntegerStatistics\x12\x31\n\x06\x66loats\x18\x03 \x01(\x0b\x32!.kquery_spark.orc.FloatStatistics\x12/\n\x05texts\x18\x04 \x01(\x0b\x32 .kquery_spark.orc.TextStatistics\x12\x35\n\x08\x62ooleans\x18\x05 \x01(\x0b\x32#.kquery_spark.orc.BooleanStatistics\x12\x32\n\x08\x64\x65\x63imals\x18\x06 \x01(\x0b\x32 .kquery_spark.orc.TextStatistics\x12/\n\x05\x64\x61tes\x18\x07 \x01(\x0b\x32 .kquery_spark.orc.DateStatistics\x12\x34\n\x08\x62inaries\x18\x08 \x01(\x0b\x32\".kquery_spark.orc.BinaryStatistics\x12\x39\n\ntimestamps\x18\t \x01(\x0b\x32%.kquery_spark.orc.TimestampStatistics\x12\x10\n\x08has_null\x18\n \x01(\x08\x12;\n\x0b\x63ollections\x18\x0c \x01(\x0b\x32&.kquery_spark.orc.CollectionStatistics\"3\n\x0f\x46loatStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x01\x12\x0f\n\x07maximum\x18\x02 \x01(\x01\"\'\n\x11\x42ooleanStatistics\x12\x12\n\x06\x63ounts\x18\x01 \x03(\x04\x42\x02\x10\x01\"\x1f\n\x10\x42inaryStatistics\x12\x0b\n\x03sum\x18\x01 \x01(\x12\"8\n\x14\x43ollectionStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x04\x12\x0f\n\x07maximum\x18\x02 \x01(\x04\"5\n\x11IntegerStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x12\x12\x0f\n\x07maximum\x18\x02 \x01(\x12\"2\n\x0eTextStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x0c\x12\x0f\n\x07maximum\x18\x02 \x01(\x0c\"2\n\x0e\x44\x61teStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x11\x12\x0f\n\x07maximum\x18\x02 \x01(\x11\"?\n\x13TimestampStatistics\x12\x13\n\x0bminimum_utc\x18\x03 \x01(\x12\x12\x13\n\x0bmaximum_utc\x18\x04 \x01(\x12\"s\n\x11StripeInformation\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x14\n\x0cindex_length\x18\x02 \x01(\x04\x12\x13\n\x0b\x64\x61ta_length\x18\x03 \x01(\x04\x12\x15\n\rfooter_length\x18\x04 \x01(\x04\x12\x0c\n\x04rows\x18\x05 \x01(\x04\"n\n\x0cStripeFooter\x12)\n\x07streams\x18\x01 \x03(\x0b\x32\x18.kquery_spark.orc.Stream\x12\x33\n\tencodings\x18\x02 \x03(\x0b\x32 .kquery_spark.orc.ColumnEncoding\"\x1e\n\x0e\x43olumnEncoding\x12\x0c\n\x04kind\x18\x01 \x01(\r\"6\n\x06Stream\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0e\n\x06\x63olumn\x18\x02 \x01(\r\x12\x0e\n\x06length\x18\x03 \x01(\x04')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%kquery_spark/sources/orc_footer.proto\x12\x10kquery_spark.orc\"\x92\x01\n\nPostScript\x12\x15\n\rfooter_length\x18\x01 \x01(\x04\x12\x13\n\x0b\x63ompression\x18\x02 \x01(\r\x12\x12\n\nblock_size\x18\x03 \x01(\x04\x12\x13\n\x07version\x18\x04 \x03(\rB\x02\x10\x01\x12\x17\n\x0fmetadata_length\x18\x05 \x01(\x04\x12\x16\n\x0ewriter_version\x18\x06 \x01(\r\"?\n\x08Metadata\x12\x33\n\x07stripes\x18\x01 \x03(\x0b\x32\".kquery_spark.orc.StripeStatistics\"G\n\x10StripeStatistics\x12\x33\n\x07\x63olumns\x18\x01 \x03(\x0b\x32\".kquery_spark.orc.ColumnStatistics\"\xbd\x01\n\x06\x46ooter\x12\x34\n\x07stripes\x18\x03 \x03(\x0b\x32#.kquery_spark.orc.StripeInformation\x12%\n\x05types\x18\x04 \x03(\x0b\x32\x16.kquery_spark.orc.Type\x12\x0c\n\x04rows\x18\x06 \x01(\x04\x12\x36\n\nstatistics\x18\x07 \x03(\x0b\x32\".kquery_spark.orc.ColumnStatistics\x12\x10\n\x08\x63\x61lendar\x18\x0b \x01(\r\"a\n\x04Type\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x14\n\x08subtypes\x18\x02 \x03(\rB\x02\x10\x01\x12\x13\n\x0b\x66ield_names\x18\x03 \x03(\t\x12\x11\n\tprecision\x18\x05 \x01(\r\x12\r\n\x05scale\x18\x06 \x01(\r\"<\n\x08RowIndex\x12\x30\n\x07\x65ntries\x18\x01 \x03(\x0b\x32\x1f.kquery_spark.orc.RowIndexEntry\"^\n\rRowIndexEntry\x12\x15\n\tpositions\x18\x01 \x03(\x04\x42\x02\x10\x01\x12\x36\n\nstatistics\x18\x02 \x01(\x0b\x32\".kquery_spark.orc.ColumnStatistics\"\x9f\x04\n\x10\x43olumnStatistics\x12\x0e\n\x06values\x18\x01 \x01(\x04\x12\x35\n\x08integers\x18\x02 \x01(\x0b\x32#.kquery_spark.orc.IntegerStatistics\x12\x31\n\x06\x66loats\x18\x03 \x01(\x0b\x32!.kquery_spark.orc.FloatStatistics\x12\x33\n\x07strings\x18\x04 \x01(\x0b\x32\".kquery_spark.orc.StringStatistics\x12\x35\n\x08\x62ooleans\x18\x05 \x01(\x0b\x32#.kquery_spark.orc.BooleanStatistics\x12\x34\n\x08\x64\x65\x63imals\x18\x06 \x01(\x0b\x32\".kquery_spark.orc.StringStatistics\x12/\n\x05\x64\x61tes\x18\x07 \x01(\x0b\x32 .kquery_spark.orc.DateStatistics\x12\x34\n\x08\x62inaries\x18\x08 \x01(\x0b\x32\".kquery_spark.orc.BinaryStatistics\x12\x39\n\ntimestamps\x18\t \x01(\x0b\x32%.kquery_spark.orc.TimestampStatistics\x12\x10\n\x08has_null\x18\n \x01(\x08\x12;\n\x0b\x63ollections\x18\x0c \x01(\x0b\x32&.kquery_spark.orc.CollectionStatistics\"3\n\x0f\x46loatStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x01\x12\x0f\n\x07maximum\x18\x02 \x01(\x01\"\'\n\x11\x42ooleanStatistics\x12\x12\n\x06\x63ounts\x18\x01 \x03(\x04\x42\x02\x10\x01\"\x1f\n\x10\x42inaryStatistics\x12\x0b\n\x03sum\x18\x01 \x01(\x12\"8\n\x14\x43ollectionStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x04\x12\x0f\n\x07maximum\x18\x02 \x01(\x04\"5\n\x11IntegerStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x12\x12\x0f\n\x07maximum\x18\x02 \x01(\x12\"4\n\x10StringStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x0c\x12\x0f\n\x07maximum\x18\x02 \x01(\x0c\"2\n\x0e\x44\x61teStatistics\x12\x0f\n\x07minimum\x18\x01 \x01(\x11\x12\x0f\n\x07maximum\x18\x02 \x01(\x11\"?\n\x13TimestampStatistics\x12\x13\n\x0bminimum_utc\x18\x03 \x01(\x12\x12\x13\n\x0bmaximum_utc\x18\x04 \x01(\x12\"s\n\x11StripeInformation\x12\x0e\n\x06offset\x18\x01 \x01(\x04\x12\x14\n\x0cindex_length\x18\x02 \x01(\x04\x12\x13\n\x0b\x64\x61ta_length\x18\x03 \x01(\x04\x12\x15\n\rfooter_length\x18\x04 \x01(\x04\x12\x0c\n\x04rows\x18\x05 \x01(\x04\"n\n\x0cStripeFooter\x12)\n\x07streams\x18\x01 \x03(\x0b\x32\x18.kquery_spark.orc.Stream\x12\x33\n\tencodings\x18\x02 \x03(\x0b\x32 .kquery_spark.orc.ColumnEncoding\"\x1e\n\x0e\x43olumnEncoding\x12\x0c\n\x04kind\x18\x01 \x01(\r\"6\n\x06Stream\x12\x0c\n\x04kind\x18\x01 \x01(\r\x12\x0e\n\x06\x63olumn\x18\x02 \x01(\r\x12\x0e\n\x06length\x18\x03 \x01(\x04')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -44,29 +44,29 @@ if _descriptor._USE_C_DESCRIPTORS == False:
   _globals['_ROWINDEXENTRY']._serialized_start=699
   _globals['_ROWINDEXENTRY']._serialized_end=793
   _globals['_COLUMNSTATISTICS']._serialized_start=796
-  _globals['_COLUMNSTATISTICS']._serialized_end=1333
-  _globals['_FLOATSTATISTICS']._serialized_start=1335
-  _globals['_FLOATSTATISTICS']._serialized_end=1386
-  _globals['_BOOLEANSTATISTICS']._serialized_start=1388
-  _globals['_BOOLEANSTATISTICS']._serialized_end=1427
-  _globals['_BINARYSTATISTICS']._serialized_start=1429
-  _globals['_BINARYSTATISTICS']._serialized_end=1460
-  _globals['_COLLECTIONSTATISTICS']._serialized_start=1462
-  _globals['_COLLECTIONSTATISTICS']._serialized_end=1518
-  _globals['_INTEGERSTATISTICS']._serialized_start=1520
-  _globals['_INTEGERSTATISTICS']._serialized_end=1573
-  _globals['_TEXTSTATISTICS']._serialized_start=1575
-  _globals['_TEXTSTATISTICS']._serialized_end=1625
-  _globals['_DATESTATISTICS']._serialized_start=1627
-  _globals['_DATESTATISTICS']._serialized_end=1677
-  _globals['_TIMESTAMPSTATISTICS']._serialized_start=1679
-  _globals['_TIMESTAMPSTATISTICS']._serialized_end=1742
-  _globals['_STRIPEINFORMATION']._serialized_start=1744
-  _globals['_STRIPEINFORMATION']._serialized_end=1859
-  _globals['_STRIPEFOOTER']._serialized_start=1861
-  _globals['_STRIPEFOOTER']._serialized_end=1971
-  _globals['_COLUMNENCODING']._serialized_start=1973
-  _globals['_COLUMNENCODING']._serialized_end=2003
-  _globals['_STREAM']._serialized_start=2005
-  _globals['_STREAM']._serialized_end=2059
+  _globals['_COLUMNSTATISTICS']._serialized_end=1339
+  _globals['_FLOATSTATISTICS']._serialized_start=1341
+  _globals['_FLOATSTATISTICS']._serialized_end=1392
+  _globals['_BOOLEANSTATISTICS']._serialized_start=1394
+  _globals['_BOOLEANSTATISTICS']._serialized_end=1433
+  _globals['_BINARYSTATISTICS']._serialized_start=1435
+  _globals['_BINARYSTATISTICS']._serialized_end=1466
+  _globals['_COLLECTIONSTATISTICS']._serialized_start=1468
+  _globals['_COLLECTIONSTATISTICS']._serialized_end=1524
+  _globals['_INTEGERSTATISTICS']._serialized_start=1526
+  _globals['_INTEGERSTATISTICS']._serialized_end=1579
+  _globals['_STRINGSTATISTICS']._serialized_start=1581
+  _globals['_STRINGSTATISTICS']._serialized_end=1633
+  _globals['_DATESTATISTICS']._serialized_start=1635
+  _globals['_DATESTATISTICS']._serialized_end=1685
+  _globals['_TIMESTAMPSTATISTICS']._serialized_start=1687
+  _globals['_TIMESTAMPSTATISTICS']._serialized_end=1750
+  _globals['_STRIPEINFORMATION']._serialized_start=1752
+  _globals['_STRIPEINFORMATION']._serialized_end=1867
+  _globals['_STRIPEFOOTER']._serialized_start=1869
+  _globals['_STRIPEFOOTER']._serialized_end=1979
+  _globals['_COLUMNENCODING']._serialized_start=1981
+  _globals['_COLUMNENCODING']._serialized_end=2011
+  _globals['_STREAM']._serialized_start=2013
+  _globals['_STREAM']._serialized_end=2067
 # @@protoc_insertion_point(module_scope)

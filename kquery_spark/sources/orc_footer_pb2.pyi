@@ -76,11 +76,11 @@ class RowIndexEntry(_message.Message):
     def __init__(self, positions: _Optional[_Iterable[int]] = ..., statistics: _Optional[_Union[ColumnStatistics, _Mapping]] = ...) -> None: ...
 
 class ColumnStatistics(_message.Message):
-    __slots__ = ("values", "integers", "floats", "texts", "booleans", "decimals", "dates", "binaries", "timestamps", "has_null", "collections")
+    __slots__ = ("values", "integers", "floats", "strings", "booleans", "decimals", "dates", "binaries", "timestamps", "has_null", "collections")
     VALUES_FIELD_NUMBER: _ClassVar[int]
     INTEGERS_FIELD_NUMBER: _ClassVar[int]
     FLOATS_FIELD_NUMBER: _ClassVar[int]
-    TEXTS_FIELD_NUMBER: _ClassVar[int]
+    STRINGS_FIELD_NUMBER: _ClassVar[int]
     BOOLEANS_FIELD_NUMBER: _ClassVar[int]
     DECIMALS_FIELD_NUMBER: _ClassVar[int]
     DATES_FIELD_NUMBER: _ClassVar[int]
@@ -91,15 +91,15 @@ class ColumnStatistics(_message.Message):
     values: int
     integers: IntegerStatistics
     floats: FloatStatistics
-    texts: TextStatistics
+    strings: StringStatistics
     booleans: BooleanStatistics
-    decimals: TextStatistics
+    decimals: StringStatistics
     dates: DateStatistics
     binaries: BinaryStatistics
     timestamps: TimestampStatistics
     has_null: bool
     collections: CollectionStatistics
-    def __init__(self, values: _Optional[int] = ..., integers: _Optional[_Union[IntegerStatistics, _Mapping]] = ..., floats: _Optional[_Union[FloatStatistics, _Mapping]] = ..., texts: _Optional[_Union[TextStatistics, _Mapping]] = ..., booleans: _Optional[_Union[BooleanStatistics, _Mapping]] = ..., decimals: _Optional[_Union[TextStatistics, _Mapping]] = ..., dates: _Optional[_Union[DateStatistics, _Mapping]] = ..., binaries: _Optional[_Union[BinaryStatistics, _Mapping]] = ..., timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ..., has_null: bool = ..., collections: _Optional[_Union[CollectionStatistics, _Mapping]] = ...) -> None: ...
+    def __init__(self, values: _Optional[int] = ..., integers: _Optional[_Union[IntegerStatistics, _Mapping]] = ..., floats: _Optional[_Union[FloatStatistics, _Mapping]] = ..., strings: _Optional[_Union[StringStatistics, _Mapping]] = ..., booleans: _Optional[_Union[BooleanStatistics, _Mapping]] = ..., decimals: _Optional[_Union[StringStatistics, _Mapping]] = ..., dates: _Optional[_Union[DateStatistics, _Mapping]] = ..., binaries: _Optional[_Union[BinaryStatistics, _Mapping]] = ..., timestamps: _Optional[_Union[TimestampStatistics, _Mapping]] = ..., has_null: bool = ..., collections: _Optional[_Union[CollectionStatistics, _Mapping]] = ...) -> None: ...
 
 class FloatStatistics(_message.Message):
     __slots__ = ("minimum", "maximum")
@@ -137,7 +137,7 @@ class IntegerStatistics(_message.Message):
     maximum: int
     def __init__(self, minimum: _Optional[int] = ..., maximum: _Optional[int] = ...) -> None: ...
 
-class TextStatistics(_message.Message):
+class StringStatistics(_message.Message):
     __slots__ = ("minimum", "maximum")
     MINIMUM_FIELD_NUMBER: _ClassVar[int]
     MAXIMUM_FIELD_NUMBER: _ClassVar[int]

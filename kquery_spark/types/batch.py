@@ -121,6 +121,15 @@ def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> 
         yield concat(held[0].schema, held)
 
 
+def one_array(column: pa.ChunkedArray) -> pa.Array:
+    """Return a chunked column as one array, with one dictionary if it is dictionary-encoded."""
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if column.num_chunks and pa.types.is_dictionary(column.type):
+        column = column.unify_dictionaries()
+    return column.combine_chunks()
+
+
 def concat_arrays(dtype: pa.DataType, arrays: list[pa.Array]) -> pa.Array:
     """Concatenate one column's pieces: narrow with wide decimals, dictionaries with other dictionaries.
 

@@ -1,18 +1,22 @@
 """Checks before allocations whose size depends on values: gathers, repeated values, values per row.
 
-They cost nothing where the run has no limit of bytes (see ``run_control``), which is everywhere but in Spark's driver.
+They cost nothing where the run has no limit of bytes (see ``run_control``), which is everywhere but in Spark's driver. Only
+``reserve_replacements`` also checks sizes elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from kquery_spark.errors import Unsupported
 from kquery_spark.run_control import bounding_control
+from kquery_spark.types.units import INT32_MAX
 
 Counts = npt.NDArray[np.int64]
 
@@ -70,6 +74,24 @@ def reserve_rows(count: int, width: int = 1) -> None:
     control = bounding_control()
     if control is not None:
         control.reserve(count * width)
+
+
+def reserve_replacements(strings: Any, match_bytes: int, count: Callable[[], Any], copies: int = 0) -> None:
+    """Before each match in ``strings`` is replaced by ``match_bytes`` bytes and by ``copies`` copies of its parts.
+
+    Raises Unsupported for a result of more than 2 GiB: Arrow's kernels for replacements do not check their 32-bit offsets,
+    and end the process. count: returns the number of matches of each string, which must have at least one byte each. It is
+    not called if even matches of one byte everywhere need no check.
+    """
+    control = bounding_control()
+    nbytes = pc.sum(pc.binary_length(strings)).as_py() or 0
+    if control is None and nbytes * (1 + copies + match_bytes) <= INT32_MAX:
+        return
+    added = (pc.sum(count()).as_py() or 0) * match_bytes + copies * nbytes
+    if control is not None:
+        control.reserve(added)
+    if nbytes + added > INT32_MAX:
+        raise Unsupported("replacements that make the strings of a batch larger than 2 GiB are not supported")
 
 
 _SMALL_BYTES = 1 << 20

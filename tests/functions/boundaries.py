@@ -24,7 +24,8 @@ from kquery_spark.fuzz.settings import UNCOMPILED
 from kquery_spark.spark_bridge.frames.crossing_types import comparable_table
 from kquery_spark.spark_bridge.session.failures import SPARK_ERRORS, error_class
 from tests.conftest import worker_environment
-from tests.functions.boundary_expressions import EXPRESSIONS, VALUES
+from tests.functions.boundary_expressions import EXPRESSIONS
+from tests.functions.boundary_values import VALUES
 from tests.sql.compare import row_difference
 from tests.sql.engines import SPARK_SETTINGS
 

@@ -33,6 +33,34 @@ def test_strings_of_any_size_are_declined_before_they_are_made(call: str) -> Non
         context.sql(f"SELECT {call} AS x FROM t").to_arrow()
 
 
+@pytest.mark.parametrize("call", ["lpad(s, 1000000, 'xy')", "rpad(s, 9000, '€')", "lpad(s, a * 9000, 'x')"])
+def test_strings_that_are_padded_are_counted_for_all_rows_of_a_batch(call: str) -> None:
+    context = kq.ExecutionContext()
+    rows = 128 * 1024
+    context.register_arrow("t", pa.table({"a": [1] * rows, "s": ["ab"] * rows}))
+    with pytest.raises(Unsupported, match="of more than 1024 MiB in a batch"):
+        context.sql(f"SELECT {call} AS x FROM t").to_arrow()
+
+
+def test_a_constant_that_does_not_fit_into_a_batch_is_declined() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"a": range(3000)}))
+    with pytest.raises(Unsupported, match="a constant string that takes more than 2 GiB in a batch"):
+        context.sql("SELECT repeat('x', 1000000) AS x FROM t").to_arrow()
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["replace(s, 'x', '{0}')", "regexp_replace(s, 'x', '{0}')", "regexp_replace(s, '(x.)', '$1$1{0}')"],
+)
+def test_replacements_that_do_not_fit_into_a_batch_are_declined(call: str) -> None:
+    """Arrow does not check the size, and its kernel for ``replace`` ends the process with a segmentation fault."""
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"s": ["x" * 100_000] * 1000}))
+    with pytest.raises(Unsupported, match="the strings of a batch larger than 2 GiB"):
+        context.sql(f"SELECT {call.format('y' * 50)} AS x FROM t").to_arrow()
+
+
 def test_smaller_ones_are_made() -> None:
     context = kq.ExecutionContext()
     context.register_arrow("t", pa.table({"a": [1, 2], "s": ["ab", None]}))

@@ -14,7 +14,8 @@ from kquery_spark.fuzz import batch_oracle
 from kquery_spark.fuzz.batch_oracle import BatchOracle
 from kquery_spark.fuzz.batches import Batch, _table, random_batch
 from kquery_spark.fuzz.expressions import Expr, random_call
-from kquery_spark.fuzz.grammar import GENERIC, INEXACT, KINDS, LITERALS, NESTED, RAISING, SAFE, parse_form
+from kquery_spark.fuzz.grammar import GENERIC, INEXACT, RAISING, SAFE, parse_form
+from kquery_spark.fuzz.kinds import KINDS, LITERALS, NESTED
 from kquery_spark.fuzz.settings import LENIENT, UNCOMPILED, applied
 from kquery_spark.fuzz.store import TableStore
 from kquery_spark.fuzz.tables import FORMATS, FuzzTable, wide_table

@@ -16,7 +16,8 @@ from pyarrow import flight
 import kquery_spark as kq
 from kquery_spark.service import ServiceLimits
 from tests.service.conftest import EMPLOYEES
-from tests.service.hostile import Attack, Server, running_server
+from tests.service.hostile import Attack
+from tests.service.server_process import Server, running_server
 
 LONG_QUERY = b"SELECT sum(a.id * b.id) FROM range(3000000) a CROSS JOIN range(1000000) b"
 MANY_ROWS = b"SELECT a.id, b.id AS b FROM range(100000) a CROSS JOIN range(100000) b"

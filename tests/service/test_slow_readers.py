@@ -14,7 +14,7 @@ from pyarrow import flight
 
 import kquery_spark as kq
 from kquery_spark.service import ServiceLimits
-from tests.service.hostile import Server, running_server
+from tests.service.server_process import Server, running_server
 
 ROWS = 20_000
 TABLE = pa.table(

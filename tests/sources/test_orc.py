@@ -173,7 +173,7 @@ def test_statistics_that_may_be_wrong_are_not_used():
     assert ranges(pb.ColumnStatistics()) == [ColumnRange(None, None, None)]
     assert Tail(0, footer, pb.Metadata(), 0).ranges("a", t.INT) == []
     assert Tail(0, footer, pb.Metadata(), 0).ranges("b", t.INT) == []
-    decimal = pb.ColumnStatistics(decimals=pb.TextStatistics(minimum=b"1.5", maximum=b"much"))
+    decimal = pb.ColumnStatistics(decimals=pb.StringStatistics(minimum=b"1.5", maximum=b"much"))
     metadata = pb.Metadata(stripes=[pb.StripeStatistics(columns=[decimal, decimal])])
     assert Tail(0, footer, metadata, 0).ranges("a", t.decimal(5, 2)) == [ColumnRange(None, None, None)]
     for types in ([], [pb.Type(field_names=["a"])], [pb.Type(subtypes=[9], field_names=["a"])]):

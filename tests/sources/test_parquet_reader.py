@@ -266,19 +266,3 @@ def test_the_values_of_null_rows_are_zero(tmp_path, kernels):
     assert found is not None
     values = np.frombuffer(found.buffers()[1], np.int64)
     assert not values[pc.is_null(found).to_numpy(zero_copy_only=False)].any()
-
-
-@pytest.mark.parametrize(("header", "is_sound"), [(0x05, True), (0x07, False)])
-def test_a_packed_run_has_to_be_complete(header: int, is_sound: bool) -> None:
-    """Spark and pyarrow refuse a run whose bytes end early, even if the missing values belong to no row."""
-    from kquery_spark.kernels.loops.parquet_runs import unpack_flags, unpack_indices
-
-    data = np.array(
-        [header, 0xFF, 0xFF], np.uint8
-    )  # two groups of eight ones, or three groups without the last byte
-    start, end, one_bit, entries = np.uint64(0), np.uint64(3), np.uint64(1), np.uint64(2)
-    ones = unpack_flags(data, start, end, np.empty(16, np.uint8))
-    indices = np.empty(16, np.uint32)
-    assert unpack_indices(data, start, end, one_bit, entries, indices) == is_sound
-    assert ones == (16 if is_sound else -1)
-    assert not is_sound or indices.tolist() == [1] * 16

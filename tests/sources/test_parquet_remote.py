@@ -102,7 +102,7 @@ def test_row_groups_without_rows(s3_endpoint, tmp_path):
     assert ctx.sql("SELECT sum(a) AS s FROM t WHERE b = 'x'").to_arrow().to_pylist() == [{"s": 3}]
 
 
-def test_columns_with_dictionaries_are_read_as_codes(contexts, monkeypatch):
+def test_columns_with_dictionaries_are_read_as_indices(contexts, monkeypatch):
     assert FILE_LOOPS.compile_now() is not None
     asked = []
     real = column_reader.ColumnReader.packed_indices

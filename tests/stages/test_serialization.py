@@ -5,11 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 import struct
-import types
-import typing
 from decimal import Decimal
-from enum import Enum
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,9 +17,7 @@ from hypothesis import strategies as st
 
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SerializationError
-from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named, SortKey, WindowCall
-from kquery_spark.functions.aggregate_registry import aggregate_functions
-from kquery_spark.functions.registry import functions
+from kquery_spark.expr import AggregateCall, Call, Cast, Column, Expr, Literal, Named, SortKey
 from kquery_spark.logical import (
     Aggregate,
     Filter,
@@ -39,7 +33,7 @@ from kquery_spark.logical import (
 from kquery_spark.logical.appended_columns import AppendsColumns
 from kquery_spark.logical.join import JoinKey
 from kquery_spark.logical.plan import BinaryPlan, UnaryPlan
-from kquery_spark.physical.operators import PhysicalPlan, ReadExec, ScanExec
+from kquery_spark.physical.operators import PhysicalPlan, ScanExec
 from kquery_spark.physical.operators.base import BinaryExec, UnaryExec
 from kquery_spark.physical.operators.python_exec import PythonExec
 from kquery_spark.planner import plan_query
@@ -51,7 +45,8 @@ from kquery_spark.stages import plan_pb2, references
 from kquery_spark.stages.graph import build_stages
 from kquery_spark.stages.serializable import register_serializable, registry
 from kquery_spark.stages.serialization import from_bytes, to_bytes
-from tests.stages.plans import CONFIGS, DOUBLE, INT, LOGICAL, LONG, MEMORY, STRING, TABLE, A
+from tests.stages.plan_values import BASES, instances
+from tests.stages.plans import CONFIGS, LOGICAL, LONG, MEMORY, STRING, TABLE, A
 
 
 def same(left: Any, right: Any) -> bool:
@@ -86,79 +81,6 @@ QUICK: dict[str, Any] = {
 }
 
 # --- every class --------------------------------------------------------------------------------------------------
-
-TYPES = st.sampled_from(
-    [
-        pa.bool_(), pa.int8(), INT, LONG, DOUBLE, STRING, pa.binary(), pa.date32(), pa.null(),
-        pa.timestamp("us", "Europe/Berlin"), pa.timestamp("us"), pa.duration("us"), pa.decimal128(38, 18),
-        pa.list_(pa.field("element", STRING, nullable=False)), pa.map_(STRING, LONG),
-        pa.struct([pa.field("x", LONG, nullable=False), pa.field("y", pa.list_(DOUBLE))]),
-        pa.dictionary(pa.int32(), STRING),
-    ]
-)  # fmt: skip
-SCHEMAS = st.lists(TYPES, max_size=4).map(
-    lambda found: pa.schema(
-        [
-            pa.field(f"c{i}", t, i % 2 == 0 or pa.types.is_null(t), {"k": "v"} if i else None)
-            for i, t in enumerate(found)
-        ]
-    )
-)
-PLAIN = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.integers(-(2**200), 2**200), st.floats(), st.binary(max_size=20),
-    st.text(st.characters(exclude_categories=["Cs"]), max_size=20), st.decimals(), st.tuples(st.integers(), st.none()),
-)  # fmt: skip
-BASES: dict[type, list[type]] = {
-    base: [c for c in registry().formats if issubclass(c, base)]
-    for base in (Expr, LogicalPlan, PhysicalPlan, Source)
-}
-
-
-@cache
-def values_of(annotation: Any, depth: int) -> st.SearchStrategy[Any]:
-    """Values for an annotation; nothing but leaves below ``depth``."""
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
-    if annotation is Any:
-        return PLAIN
-    if origin in (typing.Union, types.UnionType):
-        return st.one_of([values_of(a, depth) for a in arguments])
-    if origin is typing.Literal:
-        return st.sampled_from(arguments)
-    if origin is tuple and arguments[-1] is Ellipsis:
-        return st.lists(values_of(arguments[0], depth), max_size=2).map(tuple)
-    if origin is tuple:
-        return st.tuples(*[values_of(a, depth) for a in arguments])
-    simple: dict[Any, st.SearchStrategy[Any]] = {
-        type(None): st.none(), bool: st.booleans(), int: st.integers(-(2**63), 2**63 - 1), float: st.floats(),
-        str: st.text(st.characters(exclude_categories=["Cs"]), max_size=8), bytes: st.binary(max_size=8),
-        pa.DataType: TYPES, pa.Schema: SCHEMAS, pa.Table: st.just(TABLE),
-        LogicalPlan: st.sampled_from([LOGICAL[name] for name in sorted(LOGICAL)]),
-    }  # fmt: skip
-    if annotation in simple:
-        return simple[annotation]
-    if annotation in BASES:
-        leaves = {Expr: [Column, Literal], PhysicalPlan: [ReadExec], Source: BASES[Source]}[annotation]
-        return st.sampled_from(BASES[annotation] if depth > 0 else leaves).flatmap(
-            lambda c: instances(c, depth - 1)
-        )
-    if issubclass(annotation, Enum):
-        return st.sampled_from(list(annotation))
-    return instances(annotation, depth)
-
-
-@cache
-def instances(cls: type, depth: int = 1) -> st.SearchStrategy[Any]:
-    if issubclass(cls, LogicalPlan):
-        return st.just(LOGICAL[cls.__name__])
-    hints = typing.get_type_hints(cls)
-    given_fields = {f.name: values_of(hints[f.name], depth) for f in dataclasses.fields(cls) if f.init}
-    if cls is Call:
-        given_fields["function"] = st.sampled_from(sorted(functions()))
-    if cls in (AggregateCall, WindowCall):
-        given_fields["function"] = st.sampled_from(sorted(aggregate_functions()))
-    if "table" in given_fields and hints["table"] is Any:
-        given_fields["table"] = st.just(TABLE)
-    return st.builds(cls, **given_fields)
 
 
 def house_classes() -> list[type]:

@@ -16,7 +16,6 @@ from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.table_formats.queries import GROUPED, ROWS, check_appends, check_cache, whole
-from tests.table_formats.writes import check_errors, check_writes
 
 VECTORS = "'delta.enableDeletionVectors' = 'true'"
 BY_NAME = "'delta.columnMapping.mode' = 'name'"
@@ -305,51 +304,7 @@ class TestFactsOfFiles:
         whole(spark, f"SELECT _metadata % 7, sum(other) FROM {name} GROUP BY 1")
 
 
-class TestWrites:
-    def test_statements_are_right_with_the_engine_enabled(self, spark, table):
-        name, other = table(ROWS, VECTORS), table(ROWS, VECTORS)
-        statements = (
-            "DELETE FROM {t} WHERE id % 5 = 1",
-            "UPDATE {t} SET d = d + 1, s = 'u' WHERE k = 2",
-            "MERGE INTO {t} USING (SELECT id, k, 'm' AS s, d FROM {t} WHERE id % 2 = 0 UNION ALL"
-            " SELECT id + 5000, 1L, 'n', 0.5D FROM range(10)) m ON {t}.id = m.id"
-            " WHEN MATCHED AND m.k = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET s = m.s WHEN NOT MATCHED THEN INSERT *",
-            "OPTIMIZE {t}",
-            "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE id > 3",
-        )
-        for statement in statements:
-            kq.enable(spark)
-            try:
-                spark.sql(statement.format(t=name)).collect()
-                rows = sorted(map(tuple, spark.table(name).collect()), key=str)
-            finally:
-                kq.disable(spark)
-            spark.sql(statement.format(t=other)).collect()
-            assert rows == sorted(map(tuple, spark.table(other).collect()), key=str), statement
-            whole(spark, GROUPED.format(t=name))
-
-    def test_frames_are_written_while_enabled(self, spark, table, tmp_path):
-        name = table(ROWS)
-        kq.enable(spark)
-        try:
-            path = str(tmp_path / "copy")
-            spark.table(name).where("k < 4").groupBy("k").count().write.format("delta").save(path)
-            spark.table(name).write.format("delta").mode("append").save(str(tmp_path / "all"))
-            spark.read.format("delta").load(path).write.format("delta").mode("overwrite").save(path)
-            assert spark.read.format("delta").load(path).count() == 4
-        finally:
-            kq.disable(spark)
-        assert spark.read.format("delta").load(str(tmp_path / "all")).count() == 2000
-
-    def test_a_frame_sees_what_was_written_since(self, spark, table):
-        name = table(ROWS, VECTORS)
-        frame = spark.table(name).groupBy("k").count()
-        fast = frame.transform(kquery_plan, when="always")
-        assert sum(row[1] for row in fast.collect()) == 2000
-        spark.sql(f"DELETE FROM {name} WHERE id < 100")
-        again = spark.table(name).groupBy("k").count().transform(kquery_plan, when="always")
-        assert sum(row[1] for row in again.collect()) == 1900
-
+class TestChangedFiles:
     def test_copies_of_tables_whose_files_are_newer_than_the_log_says(self, spark, table, tmp_path):
         path = tmp_path / "original"
         spark.sql(ROWS).write.format("delta").save(str(path))
@@ -393,17 +348,6 @@ class TestLeftToSpark:
         name = table(ROWS, TRACKED, files=2)
         check(spark.sql(query.format(t=name)), coverage=0.0)
         whole(spark, GROUPED.format(t=name))
-
-
-def test_what_is_written_is_the_engines(spark, table, monkeypatch):
-    source = table(ROWS)
-    names = {kind: f"written_{kind}" for kind in ("plain", "fast")}
-    try:
-        check_writes(spark, monkeypatch, names.__getitem__, "delta", source)
-        check_errors(spark, monkeypatch, names["fast"], source)
-    finally:
-        for name in names.values():
-            spark.sql(f"DROP TABLE IF EXISTS {name}")
 
 
 @pytest.mark.essential

@@ -11,7 +11,7 @@ from kquery_spark import kquery_plan
 from tests.accelerate.checks import check
 from tests.conftest import SPARK_VERSION
 from tests.table_formats.queries import GROUPED, ROWS, check_appends, check_cache, whole
-from tests.table_formats.writes import check_errors, check_writes
+from tests.table_formats.writes import check_errors, check_statements, check_writes
 
 ON_READ = "'write.delete.mode' = 'merge-on-read', 'write.update.mode' = 'merge-on-read', 'write.merge.mode' = 'merge-on-read'"
 VERSIONS = ["2", "3"]
@@ -335,16 +335,7 @@ class TestWrites:
             " WHEN MATCHED AND m.k = 4 THEN DELETE WHEN MATCHED THEN UPDATE SET s = m.s WHEN NOT MATCHED THEN INSERT *",
             "INSERT OVERWRITE {t} SELECT * FROM {t} WHERE id > 3",
         )
-        for statement in statements:
-            kq.enable(spark)
-            try:
-                spark.sql(statement.format(t=name)).collect()
-                rows = sorted(map(tuple, spark.table(name).collect()), key=str)
-            finally:
-                kq.disable(spark)
-            spark.sql(statement.format(t=other)).collect()
-            assert rows == sorted(map(tuple, spark.table(other).collect()), key=str), statement
-            whole(spark, GROUPED.format(t=name))
+        check_statements(spark, statements, name, other)
 
     def test_frames_are_appended_while_enabled(self, spark, table):
         name, target = table(ROWS), table(ROWS)

@@ -13,6 +13,7 @@ import kquery_spark as kq
 from kquery_spark.accelerate import statements
 from kquery_spark.spark_bridge.session.failures import error_class
 from tests.conftest import settings
+from tests.table_formats.queries import GROUPED, whole
 
 GROUPS = "SELECT k, count(*) AS n, max(d) AS x FROM {source} GROUP BY k"
 
@@ -64,6 +65,23 @@ def check_writes(
         assert spark.table(fast).schema == spark.table(plain).schema
         rows = [sorted(map(repr, spark.table(t).collect())) for t in (fast, plain)]
         assert rows[0] == rows[1] != [], (i, rows)
+
+
+def check_statements(spark: Any, templates: Sequence[str], changed: str, expected: str) -> None:
+    """Statements leave the same rows in ``changed`` with the engine enabled as in ``expected`` without it.
+
+    The tables are equal before. ``{t}`` in a template stands for the table.
+    """
+    for template in templates:
+        kq.enable(spark)
+        try:
+            spark.sql(template.format(t=changed)).collect()
+            rows = sorted(map(tuple, spark.table(changed).collect()), key=str)
+        finally:
+            kq.disable(spark)
+        spark.sql(template.format(t=expected)).collect()
+        assert rows == sorted(map(tuple, spark.table(expected).collect()), key=str), template
+        whole(spark, GROUPED.format(t=changed))
 
 
 def check_errors(spark: Any, monkeypatch: pytest.MonkeyPatch, table: str, source: str) -> None:

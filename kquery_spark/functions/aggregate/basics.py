@@ -216,7 +216,7 @@ register_aggregate(
         duplicate_free=True,
         over_windows=False,
         constants=(1,),
-        constant=ConstantArgument.RELATIVE_ERROR,
+        constant_meaning=ConstantArgument.RELATIVE_ERROR,
         counts=True,
         calls=CallForm(shape=(2, "approx_count_distinct({0})")),
     ),

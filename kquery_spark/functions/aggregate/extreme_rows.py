@@ -62,7 +62,7 @@ def _values_by(
         keeps_nulls=True,
         over_windows=False,
         constants=(2,),
-        constant=ConstantArgument.NUMBER_OF_VALUES,
+        constant_meaning=ConstantArgument.NUMBER_OF_VALUES,
         variants=variants,
         internal=True,
         loops=HEAP_LOOPS,

@@ -50,7 +50,7 @@ register_aggregate(
         coerce=_strings,
         ordered=True,
         constants=(1,),
-        constant=ConstantArgument.DELIMITER,
+        constant_meaning=ConstantArgument.DELIMITER,
         calls=CallForm(adds=(1, ", NULL")),
         aliases=("string_agg",),
     ),

@@ -68,7 +68,7 @@ register_aggregate(
         "percentile",
         ("Percentile",),
         coerce=_doubles,
-        constant=ConstantArgument.SHARES,
+        constant_meaning=ConstantArgument.SHARES,
         weighted="percentile_weighted",
         calls=CallForm(adds=(2, ", 1")),
         changes=(_INTERPOLATION,),

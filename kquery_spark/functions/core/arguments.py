@@ -1,4 +1,4 @@
-"""The values and NULLs of a kernel's arguments as numpy arrays."""
+"""Converts the values and NULLs of a kernel's arguments to numpy arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kquery_spark.types.vector import Int64s, Vector
 
 
 def numbers(vector: Vector, length: int) -> Int64s:
-    """The values of an integer argument as int64, one per row; 0 for NULL."""
+    """Return the values of an integer argument as int64, one per row; 0 for NULL."""
     array = vector.array(length)
     return np.asarray(
         (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False), np.int64
@@ -21,12 +21,12 @@ def numbers(vector: Vector, length: int) -> Int64s:
 
 
 def joint_mask(args: Sequence[Vector], length: int) -> Any:
-    """A mask that is True if any argument is NULL; None if nothing is NULL."""
+    """Return a mask that is True for each row with a NULL argument; None if no argument has a NULL."""
     masks: list[Any] = [null_mask(a.array(length)) for a in args if a.null_count]
     return np.logical_or.reduce(masks) if masks else None
 
 
 def dense_mask(args: Sequence[Vector], length: int) -> npt.NDArray[np.bool_]:
-    """A mask that is True if any argument is NULL, like ``joint_mask``, but never None."""
+    """Return the mask of ``joint_mask``, but all False instead of None."""
     mask = joint_mask(args, length)
     return np.zeros(length, np.bool_) if mask is None else np.asarray(mask, np.bool_)

@@ -93,7 +93,7 @@ def _equal(a: Data, b: Data) -> Data:
     return result
 
 
-def _is_less(a: Data, b: Data) -> Data:
+def _less(a: Data, b: Data) -> Data:
     result = pc.less(a, b)
     if pa.types.is_floating(a.type) and _any_nan(b):
         result = pc.or_kleene(result, pc.and_(pc.invert(_nan(a)), _nan(b)))
@@ -110,9 +110,9 @@ def _less_equal(a: Data, b: Data) -> Data:
 _OPS: dict[str, Compare] = {
     "eq": _equal,
     "neq": lambda a, b: pc.invert(_equal(a, b)),
-    "lt": _is_less,
+    "lt": _less,
     "lteq": _less_equal,
-    "gt": lambda a, b: _is_less(b, a),
+    "gt": lambda a, b: _less(b, a),
     "gteq": lambda a, b: _less_equal(b, a),
 }
 

@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     Function,
     Nullability,
     accept,
+    first_argument_type,
     register,
 )
 from kquery_spark.kernels.elements import is_array
@@ -155,7 +156,7 @@ def _coerce_nvl2(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
     return [types[0], *coerce_comparison(types[1:])]
 
 
-_FLOATING = accept(lambda types: types[0], t.is_fractional)
+_FLOATING = accept(first_argument_type, t.is_fractional)
 
 register(
     # Catalyst's Coalesce keeps its children; NVL, IFNULL and ZEROIFNULL become it before the optimizer

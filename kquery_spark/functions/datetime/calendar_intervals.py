@@ -15,7 +15,14 @@ from kquery_spark.functions.casts.temporal import packed
 from kquery_spark.functions.core.arguments import joint_mask, numbers
 from kquery_spark.functions.datetime.date_fields import ints, is_stamp
 from kquery_spark.functions.datetime.intervals import unscaled_digits
-from kquery_spark.functions.registry import CallContext, Function, Kernel, accept, register_internal
+from kquery_spark.functions.registry import (
+    CallContext,
+    Function,
+    Kernel,
+    accept,
+    first_argument_type,
+    register_internal,
+)
 from kquery_spark.kernels import civil, zones
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS, INT32_MAX, SECOND_MICROS
@@ -76,5 +83,5 @@ register_internal(
     Function(DAYS, _count_kernel(_DAYS_A_WEEK), accept(t.INT, t.INT), arity=(2, 2)),
     Function(MICROS, _micros, accept(t.LONG, t.INT, t.INT, t.decimal(18, 6)), arity=(3, 3)),
     # tz of the Call is timeZoneId
-    Function(ADDITION, _add, accept(lambda types: types[0], is_stamp, t.INT, t.INT, t.LONG), arity=(4, 4)),
+    Function(ADDITION, _add, accept(first_argument_type, is_stamp, t.INT, t.INT, t.LONG), arity=(4, 4)),
 )

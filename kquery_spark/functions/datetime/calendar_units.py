@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     Function,
     accept,
     cast_to,
+    first_argument_type,
     register,
 )
 from kquery_spark.kernels import civil, zones
@@ -258,7 +259,7 @@ register(
         Function(
             name,
             _zone_shift(from_utc),
-            accept(lambda types: types[0], t.is_timestamp, t.STRING),
+            accept(first_argument_type, t.is_timestamp, t.STRING),
             catalyst=(cls,),
             arity=(2, 2),
             check_values=_check_zone,

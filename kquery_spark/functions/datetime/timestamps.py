@@ -20,6 +20,7 @@ from kquery_spark.functions.registry import (
     Function,
     accept,
     cast_to,
+    first_argument_type,
     register,
     register_internal,
 )
@@ -58,7 +59,7 @@ def _stamp_add_months(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _subtract_stamps(args: Sequence[Vector], context: CallContext) -> Data:
-    """The difference of the wall-clock times, as in Spark's ``SubtractTimestamps``."""
+    """Return the difference of the wall-clock times, as in Spark's ``SubtractTimestamps``."""
     n = context.num_rows
     (left, _), (right, _) = local(args[0], context), local(args[1], context)
     mask = joint_mask(args, n)
@@ -96,7 +97,7 @@ def _since_midnight(vector: Vector, days: Int64s, context: CallContext) -> Int64
 
 
 def _booleans(vector: Vector, length: int) -> Any:
-    """The values of a Boolean argument; False for NULL."""
+    """Return the values of a Boolean argument; False for NULL."""
     array = vector.array(length)
     return (array.fill_null(False) if array.null_count else array).to_numpy(zero_copy_only=False)
 
@@ -144,7 +145,7 @@ register_internal(
     Function(
         "timestamp_add_interval",
         _add_interval,
-        accept(lambda types: types[0], is_stamp, t.DAY_TIME),
+        accept(first_argument_type, is_stamp, t.DAY_TIME),
         catalyst=("TimestampAddInterval", "TimeAdd"),
         arity=(2, 2),
     ),

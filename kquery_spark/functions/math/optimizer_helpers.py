@@ -38,7 +38,7 @@ def _identity(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _normalize(args: Sequence[Vector], context: CallContext) -> Data:
-    """One NaN and no negative zero."""
+    """Replace -0.0 by 0.0. Every NaN is equal to every other one in the engine, so NaN may stay as it is."""
     data = args[0].array(context.num_rows)
     return pc.add(data, pa.scalar(0.0, data.type))
 

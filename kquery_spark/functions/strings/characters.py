@@ -17,7 +17,7 @@ from kquery_spark.functions.registry import (
     Nullability,
     register,
 )
-from kquery_spark.functions.strings.entry import stringy, text_entry
+from kquery_spark.functions.strings.entry import is_string_or_binary, string_function
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.text import build, layout, null_mask
 from kquery_spark.types import names as t
@@ -84,21 +84,21 @@ def _unhex(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 register(
-    text_entry("ascii", _ascii, t.INT, "Ascii", invalid_utf8=utf8_string.ascii_code),
-    text_entry("chr", _chr, t.STRING, "Chr", (t.LONG,), aliases=("char",)),
-    text_entry(
+    string_function("ascii", _ascii, t.INT, "Ascii", invalid_utf8=utf8_string.ascii_code),
+    string_function("chr", _chr, t.STRING, "Chr", (t.LONG,), aliases=("char",)),
+    string_function(
         "hex",
         _hex,
         t.STRING,
         "Hex",
-        (lambda dtype: stringy(dtype) or dtype == t.LONG,),
+        (lambda dtype: is_string_or_binary(dtype) or dtype == t.LONG,),
         coerce=lambda types: [
-            t.LONG if t.is_numeric(types[0]) else types[0] if stringy(types[0]) else t.STRING
+            t.LONG if t.is_numeric(types[0]) else types[0] if is_string_or_binary(types[0]) else t.STRING
         ],
         invalid_utf8=InvalidUtf8.BYTES,
     ),
     # Catalyst's failOnError is false for the SQL function; with it the class is to_binary(..., 'hex')
-    text_entry(
+    string_function(
         "unhex",
         _unhex,
         t.BINARY,

@@ -1,4 +1,4 @@
-"""The registry entry of a string function, and the facts that string functions share."""
+"""Builds the registry entries of string functions."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.types import names as t
 
-TEXT_MATCH_SELECTIVITY = 0.1
+STRING_MATCH_SELECTIVITY = 0.1
 """Expected share of rows whose string matches a pattern or contains another string."""
 
 
-def stringy(dtype: pa.DataType) -> bool:
+def is_string_or_binary(dtype: pa.DataType) -> bool:
     """Return whether the type is string or binary."""
     return bool(dtype in (t.STRING, t.BINARY))
 
 
-def _text_or_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return [dtype if stringy(dtype) else t.STRING for dtype in types]
+def _to_string_or_binary(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
+    return [dtype if is_string_or_binary(dtype) else t.STRING for dtype in types]
 
 
-def text_entry(
+def string_function(
     name: str,
     kernel: Any,
     result: pa.DataType | TypeRule,
@@ -43,7 +43,7 @@ def text_entry(
     counts = arity or (len(allowed), len(allowed))
     targets = tuple(a for a in allowed if isinstance(a, pa.DataType))
     rule = accept(result, *allowed)
-    casts = coerce or (cast_to(*targets) if len(targets) == len(allowed) else _text_or_binary)
+    casts = coerce or (cast_to(*targets) if len(targets) == len(allowed) else _to_string_or_binary)
     return Function(
         name, kernel, rule, catalyst=(catalyst,) if catalyst else (), arity=counts, coerce=casts, **options
     )

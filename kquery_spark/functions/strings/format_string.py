@@ -33,7 +33,7 @@ from kquery_spark.kernels.text import has_four_byte_characters, null_mask
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.units import INT64_MAX
-from kquery_spark.types.vector import Data, Vector
+from kquery_spark.types.vector import Data, Vector, fill
 
 _EXACT = Context(prec=800)
 _CERTAIN_DIGITS = 15  # significant digits of a double on which all releases of Java agree
@@ -50,7 +50,7 @@ def _format_string(args: Sequence[Vector], context: CallContext) -> Data:
         for part in directives(scalar.as_py())
     ]
     if not any(isinstance(part, pa.Array) for part in parts):
-        return pa.repeat(pa.scalar("".join(part.as_py() for part in parts)), n)
+        return fill(pa.scalar("".join(part.as_py() for part in parts)), n)
     return pc.binary_join_element_wise(*parts, "")
 
 

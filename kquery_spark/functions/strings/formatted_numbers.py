@@ -82,7 +82,9 @@ def _char_type(types: Sequence[pa.DataType], values: Sequence[object]) -> pa.Dat
 
 
 _BY_FORMAT = CallForm(columns=(0, 1))
-_OF_DIGITS = (VersionChange("takes a text without digits for a number", since=(4, 2), patches=((4, 1, 1),)),)
+_OF_DIGITS = (
+    VersionChange("takes a string without digits for a number", since=(4, 2), patches=((4, 1, 1),)),
+)
 
 
 def _reading(name: str, catalyst: str) -> Function:

@@ -20,16 +20,16 @@ from kquery_spark.functions.registry import (
     VersionChange,
     register,
 )
-from kquery_spark.functions.strings.entry import stringy, text_entry
+from kquery_spark.functions.strings.entry import is_string_or_binary, string_function
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.text import build, if_else, null_mask
-from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Vector
 
-_MAX_TEXT_BYTES = 64 << 20
-_MAX_BATCH_TEXT_BYTES = 1 << 30
+_MAX_STRING_BYTES = 64 << 20
+_MAX_BATCH_BYTES = 1 << 30
+_MAX_BYTES_PER_CHARACTER = 4
 _S, _I = t.STRING, t.INT
 _PADDING = CallForm(adds=(2, ",  "))
 
@@ -51,8 +51,8 @@ def concat(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def concat_type(types: Sequence[pa.DataType]) -> pa.DataType:
-    """The result type of ``concat``."""
-    if any(not stringy(dtype) or dtype != types[0] for dtype in types):
+    """Return the result type of ``concat``. Raises PlanError unless all arguments are strings or all are binary."""
+    if any(not is_string_or_binary(dtype) or dtype != types[0] for dtype in types):
         raise PlanError(f"cannot concat {', '.join(map(t.spark_name, types))}")
     return types[0] if types else t.STRING
 
@@ -63,7 +63,7 @@ def coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
-    """Join the strings that are not NULL; array arguments are not accepted."""
+    """Join the strings that are not NULL. Spark also accepts arrays, which are not supported."""
     separator, *parts = args
     n = context.num_rows
     if not parts:
@@ -81,15 +81,15 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
     return joined
 
 
-def _check_text_bytes(lengths: Data) -> None:
+def _check_string_bytes(lengths: Data) -> None:
     """Raise Unsupported before building strings that could exceed any memory from a few characters of a query."""
     if isinstance(lengths, pa.Scalar):
         lengths = pa.array([lengths.as_py()], pa.float64())
     largest, total = pc.max(lengths).as_py() or 0, pc.sum(lengths).as_py() or 0
-    if largest > _MAX_TEXT_BYTES or total > _MAX_BATCH_TEXT_BYTES:
+    if largest > _MAX_STRING_BYTES or total > _MAX_BATCH_BYTES:
         raise Unsupported(
-            f"repeated or padded strings of more than {_MAX_TEXT_BYTES >> 20} MiB, or of more than "
-            f"{_MAX_BATCH_TEXT_BYTES >> 20} MiB in a batch, are not supported"
+            f"repeated or padded strings of more than {_MAX_STRING_BYTES >> 20} MiB, or of more than "
+            f"{_MAX_BATCH_BYTES >> 20} MiB in a batch, are not supported"
         )
 
 
@@ -98,7 +98,7 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     clipped = pc.max_element_wise(count, pa.scalar(0, count.type), skip_nulls=False)
     nbytes = pc.multiply(pc.binary_length(args[0].data).cast(pa.float64()), clipped.cast(pa.float64()))
     reserve_rows(int(pc.sum(nbytes).as_py() or 0))
-    _check_text_bytes(nbytes)
+    _check_string_bytes(nbytes)
     repeated = pc.binary_repeat(args[0].data, clipped)
     # Arrow returns no data buffer if all strings are empty
     if isinstance(repeated, pa.Array) and repeated.buffers()[2] is None:
@@ -123,21 +123,22 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
     def run(args: Sequence[Vector], context: CallContext) -> Data:
         width = args[1]
         pad = args[2] if len(args) > 2 else Vector(t.STRING, pa.scalar(" "))
-        if bounding_control() is not None:
-            widths = numbers(Vector(t.INT, width.data), context.num_rows)
-            reserve_rows(int(np.maximum(widths, 0).sum()))
-        if width.is_scalar and width.data.is_valid and pad.is_scalar and pad.data.is_valid:
-            cells, filler = max(width.data.as_py(), 0), pad.data.as_py()
-            if len(filler) == 1 and cells < 10_000:
+        widths = np.maximum(numbers(width, context.num_rows), 0)
+        reserve_rows(int(widths.sum()))
+        filler = pad.data.as_py() if pad.is_scalar else None
+        is_ascii = filler is not None and filler.isascii()
+        _check_string_bytes(pa.array(widths if is_ascii else _MAX_BYTES_PER_CHARACTER * widths))
+        if width.is_scalar and width.data.is_valid and filler is not None and len(filler) == 1:
+            cells = max(width.data.as_py(), 0)
+            if cells < 10_000:
                 return pc.utf8_slice_codeunits(arrow(args[0].data, width=cells, padding=filler), 0, cells)
-        _check_text_bytes(width.data.cast(pa.float64()))
         return per_distinct(evaluate, args, context)
 
     return run
 
 
 register(
-    text_entry(
+    string_function(
         "concat_ws",
         _concat_ws,
         _S,
@@ -148,11 +149,11 @@ register(
         calls=CallForm(columns_from=1),
         invalid_utf8=InvalidUtf8.BYTES,
     ),
-    text_entry(
+    string_function(
         "repeat", _repeat, _S, "StringRepeat", (_S, _I), calls=TWO_COLUMNS, invalid_utf8=InvalidUtf8.BYTES
     ),
-    text_entry("space", _space, _S, "StringSpace", (_I,)),
-    text_entry(
+    string_function("space", _space, _S, "StringSpace", (_I,)),
+    string_function(
         "lpad",
         _pad(True),
         _S,
@@ -163,7 +164,7 @@ register(
         changes=_PADDING_CHANGE,
         invalid_utf8=utf8_string.lpad,
     ),
-    text_entry(
+    string_function(
         "rpad",
         _pad(False),
         _S,

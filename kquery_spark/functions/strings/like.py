@@ -25,7 +25,7 @@ from kquery_spark.functions.registry import (
     register,
 )
 from kquery_spark.functions.strings.case_mapping import lower
-from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY
+from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY
 from kquery_spark.functions.strings.matching import check_literal, pattern_function
 from kquery_spark.kernels import substrings
 from kquery_spark.types import names as t
@@ -143,15 +143,15 @@ def _like_constant(data: Data, pattern: str, escape: str) -> Data:
 
 
 def _like(args: Sequence[Vector], context: CallContext) -> Data:
-    text, pattern = args[0], args[1]
+    value, pattern = args[:2]
     escape = args[2].data.as_py() if len(args) > 2 else "\\"
     if pattern.is_scalar and pattern.data.is_valid:
-        array = text.array(context.num_rows)
+        array = value.array(context.num_rows)
         if array.null_count == len(array):
             return pa.nulls(len(array), t.BOOL)
         return _like_constant(array, pattern.data.as_py(), escape)
 
-    return per_distinct(lambda value, form: _like_string(value, form, escape), args[:2], context)
+    return per_distinct(lambda string, form: _like_string(string, form, escape), args[:2], context)
 
 
 def _ilike(args: Sequence[Vector], context: CallContext) -> Data:
@@ -192,15 +192,15 @@ _LIKE: dict[str, Any] = {
     "raises": ANSI_RAISES,
     "safe_for": _is_valid_like_literal,
     "check_values": _check_escape,
-}
-_LIKE["changes"] = (
-    VersionChange(
-        "treats a character above U+FFFF in a LIKE pattern as two",
-        _may_have_wide_character,
-        since=(4, 2),
-        patches=((3, 5, 9), (4, 0, 4), (4, 1, 2)),
+    "changes": (
+        VersionChange(
+            "treats a character above U+FFFF in a LIKE pattern as two",
+            _may_have_wide_character,
+            since=(4, 2),
+            patches=((3, 5, 9), (4, 0, 4), (4, 1, 2)),
+        ),
     ),
-)
+}
 
 register(
     # Catalyst's Like has a field escapeChar. The importer passes it as a third argument, a literal, unless it is '\'.
@@ -210,7 +210,7 @@ register(
         (2, 3),
         "Like",
         **_LIKE,
-        selectivity=TEXT_MATCH_SELECTIVITY,
+        selectivity=STRING_MATCH_SELECTIVITY,
         calls=CallForm(columns=(0, 1), shape=(2, "{0} LIKE {1}")),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

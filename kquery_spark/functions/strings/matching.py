@@ -23,13 +23,12 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
-from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY
+from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY
 from kquery_spark.functions.strings.patterns import Pattern, translate
 from kquery_spark.kernels import substrings
 from kquery_spark.kernels.text import if_else
-from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
-from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.sizes import reserve_replacements
 from kquery_spark.types.vector import Data, Vector
 
 
@@ -95,15 +94,16 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
         raise Unsupported(
             "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported"
         )
-    if len(by) > 1:
-        reserve_matches(args[0].data, pattern, 4 * len(by))
+    if len(by.encode()) > 1:
+        reserve_matches(args[0].data, pattern, len(by.encode()), copies=by.count("\\"))
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
 
 
-def reserve_matches(strings: Data, pattern: Pattern, match_bytes: int) -> None:
-    """If the run has a memory limit, reserve ``match_bytes`` bytes for each match."""
-    if bounding_control() is not None:
-        reserve_rows(pc.sum(pc.count_substring_regex(strings, pattern.text)).as_py() or 0, match_bytes)
+def reserve_matches(strings: Data, pattern: Pattern, match_bytes: int, copies: int = 0) -> None:
+    """Call ``reserve_replacements`` for the matches of a pattern that cannot match the empty string."""
+    reserve_replacements(
+        strings, match_bytes, lambda: pc.count_substring_regex(strings, pattern.text), copies
+    )
 
 
 def bad_group(function: str, pattern: Pattern, group: int) -> ExecutionError:
@@ -212,7 +212,7 @@ register(
         "RLike",
         check_values=_check_rlike,
         aliases=("regexp", "regexp_like"),
-        selectivity=TEXT_MATCH_SELECTIVITY,
+        selectivity=STRING_MATCH_SELECTIVITY,
         calls=CallForm(columns=(0, 1), upper=True),
         invalid_utf8=InvalidUtf8.REPLACED,
     ),

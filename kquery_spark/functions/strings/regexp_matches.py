@@ -52,8 +52,8 @@ def _extract_all(args: Sequence[Vector], context: CallContext) -> Data:
         raise Unsupported(
             "REGEXP_EXTRACT_ALL with a pattern that can match nothing, ends in $ or repeats a group is not supported"
         )
-    reserve_matches(array, pattern, 4)
     mark = _unused_mark(array)
+    reserve_matches(array, pattern, 4 + 2 * len(mark.encode()))
     marked = pc.replace_substring_regex(array, pattern.text, f"{mark}\\{group}{mark}")
     return _second_pieces(pc.split_pattern(marked, mark))
 

@@ -21,12 +21,11 @@ from kquery_spark.functions.registry import (
     VersionChange,
     register,
 )
-from kquery_spark.functions.strings.entry import TEXT_MATCH_SELECTIVITY, text_entry
+from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY, string_function
 from kquery_spark.kernels import substrings, utf8_string
 from kquery_spark.kernels.text import Characters, null_mask
-from kquery_spark.run_control import bounding_control
 from kquery_spark.types import names as t
-from kquery_spark.types.sizes import reserve_rows
+from kquery_spark.types.sizes import reserve_replacements
 from kquery_spark.types.vector import Data, Vector
 
 
@@ -76,8 +75,8 @@ def _replace(args: Sequence[Vector], context: CallContext) -> Data:
         if not search.data.as_py():
             return text.data
         old, new = search.data.as_py(), by.data.as_py()
-        if bounding_control() is not None and len(new) > len(old):
-            reserve_rows(pc.sum(pc.count_substring(text.data, old)).as_py() or 0, 4 * len(new))
+        if len(new.encode()) > len(old.encode()):
+            reserve_replacements(text.data, len(new.encode()), lambda: pc.count_substring(text.data, old))
         return pc.replace_substring(text.data, old, new)
     return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
 
@@ -163,13 +162,13 @@ _S, _I = t.STRING, t.INT
 
 def _test(name: str, kernel: Kernel, catalyst: str, invalid_utf8: RowRule) -> Function:
     """Build the entry of a predicate such as CONTAINS, which tests the position of one string in another."""
-    return text_entry(
+    return string_function(
         name,
         kernel,
         t.BOOL,
         catalyst,
         (_S, _S),
-        selectivity=TEXT_MATCH_SELECTIVITY,
+        selectivity=STRING_MATCH_SELECTIVITY,
         calls=TWO_COLUMNS,
         invalid_utf8=invalid_utf8,
     )
@@ -185,8 +184,8 @@ _NUL_CHANGE = VersionChange(
 )
 
 register(
-    text_entry("instr", _instr, _I, "StringInstr", (_S, _S), invalid_utf8=utf8_string.instr),
-    text_entry(
+    string_function("instr", _instr, _I, "StringInstr", (_S, _S), invalid_utf8=utf8_string.instr),
+    string_function(
         "locate",
         _locate,
         _I,
@@ -200,7 +199,7 @@ register(
         alias_calls=(("position", CallForm(columns=(0, 1, 2), adds=(2, ", 1"))),),
         invalid_utf8=utf8_string.locate,
     ),
-    text_entry(
+    string_function(
         "replace",
         _replace,
         _S,
@@ -210,7 +209,7 @@ register(
         calls=CallForm(columns=(0, 1, 2), adds=(2, ", ")),
         invalid_utf8=utf8_string.replace,
     ),
-    text_entry(
+    string_function(
         "translate",
         _translate,
         _S,
@@ -222,7 +221,7 @@ register(
     _test("contains", _contains, "Contains", invalid_utf8=bytes.__contains__),
     _test("startswith", _starts_with, "StartsWith", invalid_utf8=bytes.startswith),
     _test("endswith", _ends_with, "EndsWith", invalid_utf8=bytes.endswith),
-    text_entry(
+    string_function(
         "substring_index",
         _substring_index,
         _S,
@@ -230,7 +229,7 @@ register(
         (_S, _S, _I),
         invalid_utf8=utf8_string.substring_index,
     ),
-    text_entry(
+    string_function(
         "find_in_set",
         _find_in_set,
         _I,
@@ -239,7 +238,7 @@ register(
         calls=TWO_COLUMNS,
         invalid_utf8=utf8_string.find_in_set,
     ),
-    text_entry(
+    string_function(
         "levenshtein",
         _levenshtein,
         _I,

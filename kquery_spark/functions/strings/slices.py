@@ -17,9 +17,10 @@ from kquery_spark.functions.registry import (
     CallContext,
     Nullability,
     VersionChange,
+    first_argument_type,
     register,
 )
-from kquery_spark.functions.strings.entry import stringy, text_entry
+from kquery_spark.functions.strings.entry import is_string_or_binary, string_function
 from kquery_spark.kernels import utf8_string
 from kquery_spark.kernels.text import Characters, gather
 from kquery_spark.types import names as t
@@ -46,7 +47,7 @@ def _bit_length(args: Sequence[Vector], context: CallContext) -> Data:
 
 
 def _window(size: Int64s, position: Int64s, count: Int64s) -> tuple[Int64s, Int64s]:
-    """The first and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
+    """Return the first and last (exclusive) index of ``substring(position, count)``, clipped to the string."""
     start = np.where(position > 0, position - 1, np.where(position < 0, size + position, 0))
     end = np.clip(start + count, -(2**31), INT32_MAX)
     return np.clip(start, 0, size), np.clip(end, 0, size)
@@ -96,12 +97,8 @@ def _trim(sides: str) -> Callable[[Sequence[Vector], CallContext], Data]:
     return run
 
 
-def _first(types: Sequence[pa.DataType]) -> pa.DataType:
-    return types[0]
-
-
 def _coerce_substring(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
-    return [types[0] if stringy(types[0]) else t.STRING, t.INT, t.INT][: len(types)]
+    return [types[0] if is_string_or_binary(types[0]) else t.STRING, t.INT, t.INT][: len(types)]
 
 
 def _trimming(side: str) -> CallForm:
@@ -111,24 +108,33 @@ def _trimming(side: str) -> CallForm:
 _S, _I = t.STRING, t.INT
 
 register(
-    text_entry(
+    string_function(
         "length",
         _length,
         _I,
         "Length",
-        (stringy,),
+        (is_string_or_binary,),
         aliases=("char_length", "character_length", "len"),
         invalid_utf8=utf8_string.length,
     ),
-    text_entry("octet_length", _octet_length, _I, "OctetLength", (stringy,), invalid_utf8=InvalidUtf8.BYTES),
-    text_entry("bit_length", _bit_length, _I, "BitLength", (stringy,), invalid_utf8=InvalidUtf8.BYTES),
+    string_function(
+        "octet_length",
+        _octet_length,
+        _I,
+        "OctetLength",
+        (is_string_or_binary,),
+        invalid_utf8=InvalidUtf8.BYTES,
+    ),
+    string_function(
+        "bit_length", _bit_length, _I, "BitLength", (is_string_or_binary,), invalid_utf8=InvalidUtf8.BYTES
+    ),
     # Catalyst's Substring always has three children; substr(s, p) has Int.MaxValue as the third
-    text_entry(
+    string_function(
         "substring",
         _substring,
-        _first,
+        first_argument_type,
         "Substring",
-        (stringy, _I, _I),
+        (is_string_or_binary, _I, _I),
         (2, 3),
         _coerce_substring,
         aliases=("substr",),
@@ -143,17 +149,17 @@ register(
         invalid_utf8=utf8_string.substring,
     ),
     # LEFT and RIGHT reach the importer as Substring and If(... Substring)
-    text_entry(
+    string_function(
         "left",
         _left_characters,
-        _first,
+        first_argument_type,
         "",
-        (stringy, _I),
+        (is_string_or_binary, _I),
         coerce=_coerce_substring,
         calls=TWO_COLUMNS,
         invalid_utf8=utf8_string.first_characters,
     ),
-    text_entry(
+    string_function(
         "right",
         _right_characters,
         _S,
@@ -165,7 +171,7 @@ register(
     ),
     # the second argument holds the characters to remove: Catalyst's children are (srcStr, trimStr), SQL's order for
     # ltrim/rtrim(trimStr, str) is the other way round
-    text_entry(
+    string_function(
         "trim",
         _trim("both"),
         _S,
@@ -177,7 +183,7 @@ register(
         alias_calls=(("btrim", TWO_COLUMNS),),
         invalid_utf8=utf8_string.trim,
     ),
-    text_entry(
+    string_function(
         "ltrim",
         _trim("left"),
         _S,
@@ -187,7 +193,7 @@ register(
         calls=_trimming("LEADING"),
         invalid_utf8=utf8_string.trim_left,
     ),
-    text_entry(
+    string_function(
         "rtrim",
         _trim("right"),
         _S,

@@ -353,19 +353,9 @@ def _rebuild(
     nogil=True,
 )
 def rebuilt_variants(
-    nodes: Any,
-    fields: Any,
-    raw: Any,
-    words: Any,
-    flags: Any,
-    is_valid: Any,
-    meta_at: Any,
-    room: Any,
-    values: Any,
-    value_ends: Any,
-    metas: Any,
-    meta_ends: Any,
-) -> Any:
+    nodes: Any, fields: Any, raw: Any, words: Any, flags: Any, is_valid: Any, meta_at: Any, room: Any, values: Any,
+    value_ends: Any, metas: Any, meta_ends: Any,
+) -> Any:  # fmt: skip
     """Write the values and metadata of the variants of all rows that are not NULL; return a status.
 
     The status is WRITTEN, FULL if an output array is too small, or ODD if a variant is malformed or unusual. The first node

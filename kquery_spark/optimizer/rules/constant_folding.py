@@ -80,8 +80,9 @@ def _evaluate_if_constant(expr: Expr) -> Expr:
 
 def _fold_case_change(expr: Call, string: Expr) -> Expr:
     """Drop the inner one of two nested changes of case."""
-    is_case_change = isinstance(string, Call) and string.entry.simplification is Simplification.CASE_CHANGE
-    return replace(expr, args=string.children) if is_case_change else expr
+    if isinstance(string, Call) and string.entry.simplification is Simplification.CASE_CHANGE:
+        return replace(expr, args=string.args)
+    return expr
 
 
 def _fold_elt(expr: Call, index: Expr) -> Expr:

@@ -24,6 +24,7 @@ from kquery_spark.sources.csv.odd_lines import odd_lines
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.types import names as t
+from kquery_spark.types.batch import one_array
 
 Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -175,7 +176,7 @@ def _read_columns(
     table = _read_csv(block, options, width, types, quoted)
     if table is None:
         return None
-    columns = dict(zip(types, map(_one_array, table.columns), strict=True))
+    columns = dict(zip(types, map(one_array, table.columns), strict=True))
     # Arrow reads "inf" and "nan" in any spelling as numbers; Spark has its own words for them.
     return columns if all(t.is_string(a.type) or _finite(a) for a in columns.values()) else None
 
@@ -213,14 +214,6 @@ def _read_csv(
 
 def _finite(array: pa.Array) -> bool:
     return pc.all(pc.is_finite(array)).as_py() is not False
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return (
-        column.chunk(0)
-        if column.num_chunks == 1
-        else pa.concat_arrays([*column.chunks, pa.array([], column.type)])
-    )
 
 
 def _lines(block: bytes, options: CsvOptions) -> tuple[Positions, Positions]:

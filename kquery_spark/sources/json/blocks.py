@@ -29,6 +29,7 @@ from kquery_spark.sources.json.options import JsonOptions
 from kquery_spark.sources.json.scanner import Node, scan
 from kquery_spark.sources.json.values import Converter, from_strings, is_text
 from kquery_spark.types import names as t
+from kquery_spark.types.batch import one_array
 
 Bools = npt.NDArray[np.bool_]
 Positions = npt.NDArray[np.int64]
@@ -204,7 +205,7 @@ class _Reader:
             return False
         columns, good = [], np.ones(len(line_indexes), np.bool_)
         for column, dtype in zip(table.columns, self.schema.types, strict=False):
-            array = _one_array(column)
+            array = one_array(column)
             values = _finished(array, dtype, self.options)
             if values is None or (t.is_nested(dtype) and values.null_count != array.null_count):
                 return False
@@ -293,10 +294,6 @@ class _Reader:
             whole = pa.concat_arrays([p[1][i].cast(dtype) for p in parts])
             columns.append(whole.take(pa.array(order)))
         return Rows(tuple(columns), len(owners), good[order])
-
-
-def _one_array(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.chunks)
 
 
 def _nullable(dtype: pa.DataType, leaf: Callable[[pa.DataType], pa.DataType] = lambda d: d) -> pa.DataType:

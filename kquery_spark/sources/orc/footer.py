@@ -172,7 +172,7 @@ def _min_max(statistics: pb.ColumnStatistics, dtype: pa.DataType) -> tuple[Any, 
     elif dtype == t.DATE:
         typed_statistics = statistics.dates
     elif dtype == t.STRING:
-        typed_statistics = statistics.texts
+        typed_statistics = statistics.strings
     elif t.is_decimal(dtype):
         typed_statistics = statistics.decimals
     else:

@@ -18,14 +18,14 @@ from kquery_spark.types.arrow_types import spark_column_type
 def check_type(opened: OpenFile, field: pa.Field, settings: RebaseSettings) -> None:
     """Raise SourceError or Unsupported for a column that the engine or Spark cannot read as the table's type."""
     name, path = field.name, opened.file.path
-    given = opened.schema.field(name).type
+    stored_type = opened.schema.field(name).type
     if field.type == t.VARIANT:
         check_variant(opened, name, opened.rebase(name, settings) is not None)
         check_compiled(opened, name)
         return
-    if not readable_as(given, field.type, opened.has_instants(name)):
-        raise SourceError(mismatch(path, name, given, field.type))
-    if is_in_nanoseconds(given):
+    if not readable_as(stored_type, field.type, opened.has_instants(name)):
+        raise SourceError(mismatch(path, name, stored_type, field.type))
+    if is_in_nanoseconds(stored_type):
         raise NANOSECONDS.declined(column=name, file=path)
     _check_calendar(opened, name, settings)
     if opened.may_exceed_type(name):

@@ -100,6 +100,11 @@ def _rebase_settings(options: Mapping[str, str], settings: ReadSettings) -> Reba
 def _read_columns(read: ColumnsRead) -> Source:
     """Decline columns that Spark, by its settings, resolves or converts differently than the engine."""
     from kquery_spark.sources.parquet.field_ids import check_field_ids, field_ids
+    from kquery_spark.sources.parquet.setting_checks import (
+        check_no_int96,
+        check_no_promotion,
+        check_no_shredding,
+    )
     from kquery_spark.sources.parquet.source import ParquetSource
 
     source, columns, settings = read.source, read.columns, read.settings
@@ -107,7 +112,7 @@ def _read_columns(read: ColumnsRead) -> Source:
     if not settings.knows(_NULL_STRUCT):
         _check_structs(source, columns)
     if settings.release < _PROMOTES_TYPES_SINCE:
-        source.check_no_promotion(columns, settings.version)
+        check_no_promotion(source, columns, settings.version)
     described = read.relation.columns
     ids = {name: field_ids(described[name]) for name in columns if name in described}
     ids_by_column = {name: column_ids for name, column_ids in ids.items() if column_ids is not None}
@@ -115,17 +120,19 @@ def _read_columns(read: ColumnsRead) -> Source:
         source.files, ids_by_column, settings.is_on(_FIELD_IDS), settings.is_on(_IGNORE_MISSING_IDS)
     )
     if not settings.is_on(_INT96_AS_TIMESTAMP):
-        source.check_no_int96(columns)
+        check_no_int96(source, columns)
     elif settings.is_on(_INT96_CONVERSION):
-        source.check_no_int96(columns, by_parquet_java=False)
+        check_no_int96(source, columns, by_parquet_java=False)
     if not settings.is_on(_READS_SHREDDED):
-        source.check_no_shredding(columns)
+        check_no_shredding(source, columns)
     return _with_zones(source, columns, read.zones)
 
 
 def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:
     """Raise Unsupported for structs that Spark may read as NULL because a file lacks some of their fields."""
-    lacking = source.file_without_fields(columns)
+    from kquery_spark.sources.parquet.setting_checks import file_without_fields
+
+    lacking = file_without_fields(source, columns)
     if lacking is not None:
         raise Unsupported(
             "before 4.1, or by a setting, Spark reads a struct as NULL if a file has none of the fields that are read, and "
@@ -135,7 +142,9 @@ def _check_structs(source: ParquetSource, columns: Sequence[str]) -> None:
 
 def _with_zones(source: ParquetSource, columns: Sequence[str], zones: Zones) -> ParquetSource:
     """Add the rebase tables of those time zones that the source's files need, as far as the zones are known."""
-    names = source.zones_to_rebase(columns)
+    from kquery_spark.sources.parquet.setting_checks import zones_to_rebase
+
+    names = zones_to_rebase(source, columns)
     known = {zone.name: zone for zone in source.rebase.zones}
     default = zones.default() if None in names else source.rebase.default_zone
     for name in (default if name is None else name for name in names):

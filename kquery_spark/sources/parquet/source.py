@@ -22,7 +22,7 @@ import pyarrow as pa
 from typing_extensions import override
 
 from kquery_spark.cached_property import cached_property
-from kquery_spark.errors import SourceError, Unsupported
+from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.sources.base import ColumnRange, DataFile, PageStatistics, Source, Split
 from kquery_spark.sources.bucketing import Bucketing
@@ -39,24 +39,19 @@ from kquery_spark.sources.files import (
 from kquery_spark.sources.parquet.calendar import CORRECTED_ALL, RebaseSettings
 from kquery_spark.sources.parquet.column_checks import check_storage, check_type, spark_field
 from kquery_spark.sources.parquet.column_types import (
-    has_times,
-    is_promoted,
-    lacks_fields,
     mismatch,
     readable_as,
 )
-from kquery_spark.sources.parquet.features import CONVERTED_INT96
 from kquery_spark.sources.parquet.file import OpenFile, Typed
 from kquery_spark.sources.parquet.open_files import open_file, open_files
 from kquery_spark.sources.parquet.variants import (
-    check_not_shredded,
     check_variant,
     shredded_parts,
     variant_column,
 )
 from kquery_spark.sources.prefetch.fetching import Release, nothing_to_release
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, pick
+from kquery_spark.types.batch import Batch, one_array, pick
 from kquery_spark.types.vector import Int64s, from_arrow, widen
 
 
@@ -139,62 +134,6 @@ class ParquetSource(Source):
                     check_storage(opened, field.name)
                 else:
                     check_no_case_difference(field.name, opened.names, file.path)
-
-    def check_no_int96(self, columns: Sequence[str], *, by_parquet_java: bool = True) -> None:
-        """Raise Unsupported for columns with INT96 times.
-
-        by_parquet_java: whether files that Parquet's Java library wrote are checked, too.
-        """
-        for file in self.files:
-            opened = open_file(file)
-            if opened.by_parquet_java and not by_parquet_java:
-                continue
-            for column in columns:
-                if opened.has_instants(column):
-                    raise CONVERTED_INT96.declined(column=column, file=file.path)
-
-    def check_no_shredding(self, columns: Sequence[str]) -> None:
-        """Raise Unsupported for shredded variants."""
-        for column in (c for c in columns if self.table_schema.field(c).type == t.VARIANT):
-            for file in self.files:
-                check_not_shredded(open_file(file), column)
-
-    def check_no_promotion(self, columns: Sequence[str], version: str) -> None:
-        """Raise Unsupported for columns that need a type promotion that Spark has only since 4.0. version: Spark's."""
-        fields = [self.table_schema.field(c) for c in columns if c not in self.partition_columns]
-        for file in self.files:
-            opened = open_file(file)
-            for field in (field for field in fields if field.name in opened.names):
-                given, instants = opened.schema.field(field.name).type, opened.has_instants(field.name)
-                if readable_as(given, field.type, instants) and is_promoted(given, field.type, instants):
-                    raise Unsupported(
-                        f"Spark {version}, unlike 4.0, may not read column {field.name} of {file.path} as "
-                        f"{t.spark_name(field.type)}"
-                    )
-
-    def file_without_fields(self, columns: Sequence[str]) -> str | None:
-        """The path of the first file in which a struct of these columns lacks a field; None if no file lacks one."""
-        for file in self.files:
-            opened = open_file(file)
-            for field in (self.table_schema.field(c) for c in columns if c not in self.partition_columns):
-                given = opened.schema.field(field.name).type if field.name in opened.names else field.type
-                if field.type != t.VARIANT and lacks_fields(given, field.type):
-                    return file.path
-        return None
-
-    def zones_to_rebase(self, columns: Sequence[str]) -> set[str | None]:
-        """The time zones that are needed to rebase old times in these columns; None stands for a file that names no zone."""
-        unnamed = replace(self.rebase, default_zone=None)
-        zones: set[str | None] = set()
-        for column in columns:
-            if column in self.partition_columns or not has_times(self.table_schema.field(column).type):
-                continue
-            for file in self.files:
-                opened = open_file(file)
-                rebase = opened.rebase(column, unnamed)
-                if rebase is not None and rebase.needs_zone:
-                    zones.add(opened.zone_of(unnamed))
-        return zones
 
     @override
     def ranges(self, split: Split, column: str) -> ColumnRange | None:
@@ -375,7 +314,7 @@ class ParquetSource(Source):
         if dtype == t.VARIANT:
             check_variant(opened, column, opened.rebase(column, self.rebase) is not None)
             with naming_file(path):
-                return variant_column(_combined(data))
+                return variant_column(one_array(data))
         rebase = opened.rebase(column, self.rebase)
         if rebase is not None:
             data = rebase.apply(data, dtype)
@@ -400,8 +339,7 @@ def _for_each(starts: Int64s, page_starts: Int64s, ranges: Sequence[ColumnRange]
 
 
 def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
-    chunks = column.data
-    data = chunks.chunk(0) if chunks.num_chunks == 1 else _combined(chunks)
+    data = one_array(column.data)
     if pa.types.is_decimal(column.dtype) and pa.types.is_integer(data.type):
         data = data.cast(t.LONG)
         if column.dtype.scale == dtype.scale:
@@ -412,14 +350,6 @@ def _convert(column: Typed, dtype: pa.DataType, where: str) -> pa.Array:
     except pa.ArrowInvalid as error:
         # nanoseconds, which only a context reads, that are not whole microseconds
         raise SourceError(f"{where}: {error}") from None
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 0:
-        return pa.array([], column.type)
-    if pa.types.is_dictionary(column.type):
-        column = column.unify_dictionaries()
-    return column.combine_chunks()
 
 
 def parquet_source(paths: Sequence[str], tz: str = "UTC") -> ParquetSource:

@@ -77,13 +77,13 @@ def aggregate_arguments(analyzer: ExpressionAnalyzer, name: str, node: ast.Call)
     name, args = _without_flags(analyzer, name, node, args)
     name = overload_name(name, len(args))
     entry = aggregate_function(name)
-    if entry.constant is ConstantArgument.DELIMITER and len(args) == 1:
+    if entry.constant_meaning is ConstantArgument.DELIMITER and len(args) == 1:
         args.append(Literal(None, t.NULL))
     check_arity(entry, len(args))
     args = analyzer.convert.arguments(entry.coerce, args)
-    if entry.constant is not None and entry.constants[0] < len(args):
+    if entry.constant_meaning is not None and entry.constants[0] < len(args):
         position = entry.constants[0]
-        args[position] = _constant(analyzer, entry.constant, args[position], node)
+        args[position] = _constant(analyzer, entry.constant_meaning, args[position], node)
     return name, args
 
 

@@ -1,4 +1,4 @@
-"""Columns as codes of their distinct values: the same values as pyarrow reads, and errors where the pages are corrupt."""
+"""Dictionary columns: the same values as pyarrow reads, and errors where the pages are corrupt."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import kquery_spark as kq
 from kquery_spark.config.engine import EngineConfig
 from kquery_spark.errors import SourceError
 from kquery_spark.kernels.compiled import FILE_LOOPS
-from kquery_spark.kernels.parquet_page_table import BODY, DATA, KIND, PAGE_FIELDS, SIZE, VALUES
 from kquery_spark.physical import split_columns
 from kquery_spark.sources.base import Split
 from kquery_spark.sources.parquet import chunk_pages, column_reader
@@ -75,7 +72,7 @@ def table(rows: int = ROWS, values: int = 300, nulls: float = 0.1) -> pa.Table:
     )
 
 
-CODED = {"id", "nothing", "i", "l", "runs", "f", "d", "day", "ts", "ntz", "one", "full"}
+INDEXED = {"id", "nothing", "i", "l", "runs", "f", "d", "day", "ts", "ntz", "one", "full"}
 WRITERS = list(product(["none", "snappy", "zstd", "gzip"], ["1.0", "2.0"], [True, False]))
 
 
@@ -91,7 +88,7 @@ def bits(array: pa.Array) -> list[Any]:
 
 
 @pytest.mark.parametrize(("codec", "version", "store"), WRITERS)
-def test_codes_give_the_values_that_pyarrow_reads(tmp_path, codec, version, store):
+def test_indices_give_the_values_that_pyarrow_reads(tmp_path, codec, version, store):
     source = write(
         tmp_path / "f.parquet",
         table(),
@@ -104,7 +101,7 @@ def test_codes_give_the_values_that_pyarrow_reads(tmp_path, codec, version, stor
         (whole,) = source.read(split, source.schema.names)
         found = {c: source.dictionary_column(split, c) for c in source.schema.names}
         stored = {c for c, column in found.items() if column is not None}
-        assert stored == CODED | ({"m"} if store else set())
+        assert stored == INDEXED | ({"m"} if store else set())
         for name in stored:
             column, expected = found[name], whole.columns[whole.schema.names.index(name)]
             assert column is not None
@@ -134,7 +131,7 @@ def test_rows_are_found_by_their_values(tmp_path):
 
 
 @pytest.mark.parametrize("values", [1, 2, 3, 5, 200, 257, 4000, 20_000, 65_535])
-def test_codes_of_all_widths(tmp_path, values):
+def test_indices_of_all_widths(tmp_path, values):
     rng = np.random.default_rng(values)
     found = np.concatenate([rng.permutation(values), rng.integers(0, values, 70_000)])
     null = rng.random(len(found)) < 0.02
@@ -153,7 +150,7 @@ def test_codes_of_all_widths(tmp_path, values):
         assert column is not None
         expected = rng.random(len(column.values)) < 0.1
         whole = rows[name].combine_chunks()
-        assert column.take(few).equals(whole.take(pa.array(few)))  # from the packed codes
+        assert column.take(few).equals(whole.take(pa.array(few)))  # from the packed indices
         hits = pc.is_in(whole, column.values.filter(pa.array(expected))).to_numpy(zero_copy_only=False)
         assert column.rows_where(expected).tolist() == np.flatnonzero(hits).tolist()
         assert column.rows_where(expected, few).tolist() == few[hits[few]].tolist()
@@ -167,14 +164,14 @@ def test_codes_of_all_widths(tmp_path, values):
 
 def test_what_has_no_use_is_not_read_so(tmp_path, monkeypatch):
     rows = table(values=3000)
-    # the rest of the pages is plain
+    # the pages after the first ones are plain
     source = write(tmp_path / "f.parquet", rows, dictionary_pagesize_limit=1000)
     assert source.dictionary_column(source.splits()[0], "l") is None
     plain = write(tmp_path / "plain.parquet", rows, use_dictionary=False)
     assert plain.dictionary_column(plain.splits()[0], "l") is None
     lz4 = write(tmp_path / "lz4.parquet", rows, compression="lz4")
     assert lz4.dictionary_column(lz4.splits()[0], "l") is None
-    dictionary_column = write(tmp_path / "coded.parquet", rows)
+    dictionary_column = write(tmp_path / "indexed.parquet", rows)
     assert dictionary_column.dictionary_column(dictionary_column.splits()[0], "l") is not None
     monkeypatch.setattr(column_reader, "_MIN_ROWS_PER_VALUE", 32)
     again = write(tmp_path / "again.parquet", rows)
@@ -214,93 +211,6 @@ def test_a_few_pages_are_read_instead(tmp_path, monkeypatch):
     assert source.dictionary_column(split, "l", np.arange(0, 40_000, 50)) is not None
 
 
-def _hybrid(values: list[int], width: int, packed: list[bool]) -> bytes:
-    """Runs of values as the format has them, by turns packed bit by bit (eight at a time) or repeated."""
-    data = bytearray()
-    at = turn = 0
-    while at < len(values):
-        if packed[turn % len(packed)]:
-            run = values[at : at + 8]
-            at += len(run)
-            run += [0] * (8 - len(run))
-            data.append(1 << 1 | 1)
-            data += sum(v << (i * width) for i, v in enumerate(run)).to_bytes(width, "little")
-        else:
-            end = at
-            while end < len(values) and values[end] == values[at]:
-                end += 1
-            header = (end - at) << 1
-            while header >= 0x80:
-                data.append(header & 0x7F | 0x80)
-                header >>= 7
-            data.append(header)
-            data += values[at].to_bytes((width + 7) // 8, "little")
-            at = end
-        turn += 1
-    return bytes(data)
-
-
-def _page_table(starts: np.ndarray, sizes: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """The table of data pages of version 1 that are not compressed."""
-    pages = np.zeros((len(starts), PAGE_FIELDS), np.int64)
-    pages[:, KIND], pages[:, BODY], pages[:, SIZE], pages[:, VALUES] = DATA, starts, sizes, counts
-    return pages
-
-
-@given(st.data())
-@settings(max_examples=150, deadline=None)
-def test_any_runs_of_levels_and_codes(kernels, data):
-    width = data.draw(st.integers(0, 16))
-    some = st.integers(0, 2**width - 1)
-    pages, expected = [], []
-    for _ in range(data.draw(st.integers(1, 3))):
-        runs = data.draw(st.lists(st.tuples(some, st.integers(1, 30)), min_size=1, max_size=20))
-        codes = [v for v, times in runs for _ in range(times)]
-        missing = data.draw(st.lists(st.booleans(), min_size=1, max_size=9))
-        turns = data.draw(st.lists(st.booleans(), min_size=1, max_size=5))
-        valid, left = [], list(codes)
-        while left:
-            valid.append(not (missing[len(valid) % len(missing)] and len(valid) % 3))
-            if valid[-1]:
-                left.pop()
-        levels = _hybrid([int(v) for v in valid], 1, turns)
-        packed = _hybrid(codes, width, turns)
-        pages.append((len(levels).to_bytes(4, "little") + levels + bytes([width]) + packed, len(valid)))
-        rest = iter(codes)
-        expected += [next(rest) if v else 2**width - 1 + 1 & 0xFFFF for v in valid]
-    whole = np.frombuffer(b"".join(page for page, _ in pages), np.uint8)
-    bounds, counts = np.cumsum([0, *(len(page) for page, _ in pages)]), np.array([n for _, n in pages])
-    given = whole, _page_table(bounds[:-1], np.diff(bounds), counts), True
-    out = np.empty(counts.sum(), np.uint16)
-    values = min(2**width, 2**16 - 1)
-    nulls = kernels.decode_indices(*given, values, out)
-    if max((e for e in expected if e != 2**width & 0xFFFF), default=0) >= values:
-        assert nulls == -1  # 65,535 stands for NULL only
-    elif width < 16:
-        assert out.tolist() == expected
-        assert nulls == sum(n for _, n in pages) - sum(e != 2**width for e in expected)
-    selection = data.draw(st.lists(st.booleans(), min_size=1, max_size=30))
-    expected = np.resize(np.array(selection, np.uint8), values + 1)
-    chosen = data.draw(st.lists(st.integers(0, len(out) - 1), unique=True, max_size=20))
-    rows, places = np.array(sorted(chosen), np.int64), np.empty(len(out) + 1, np.int64)
-    picked, hits = np.empty(len(rows), np.uint16), kernels.filter_chunk(*given, expected, places)
-    if nulls >= 0:
-        assert kernels.decode_selected_indices(*given, values, rows, picked) == 0
-        assert picked.tolist() == out[rows].tolist()
-        assert places[:hits].tolist() == np.flatnonzero(expected[out]).tolist()
-    else:
-        assert hits == -1
-        if width < 16 and kernels.decode_selected_indices(*given, values, rows, picked) == 0:
-            assert picked.tolist() == [expected[row] for row in rows]
-    # cut anywhere: an answer for fewer bytes, or none, but no reading past them
-    for end in data.draw(st.lists(st.integers(0, len(whole) - 1), max_size=5)):
-        cut = whole[:end], _page_table(np.array([0]), np.array([end]), counts[:1]), True
-        inside = rows[rows < counts[0]]
-        assert kernels.decode_indices(*cut, values, out[: counts[0]]) >= -1
-        assert kernels.filter_chunk(*cut, expected, places) >= -1
-        assert kernels.decode_selected_indices(*cut, values, inside, picked[: len(inside)]) in (0, -1)
-
-
 def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
     rng = np.random.default_rng(1)
     rows = table(rows=3000, values=60).select(["i", "runs"])
@@ -319,9 +229,11 @@ def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
         source = parquet_source([str(changed)])
         (split,) = source.splits()
 
-        def values(by_codes: bool, source: ParquetSource = source, split: Split = split) -> list[Any] | None:
+        def values(
+            by_indices: bool, source: ParquetSource = source, split: Split = split
+        ) -> list[Any] | None:
             try:
-                column = source.dictionary_column(split, "i") if by_codes else None
+                column = source.dictionary_column(split, "i") if by_indices else None
                 if column is not None:
                     few = np.arange(0, split.rows, 100)
                     picked, whole = column.take(few), column.take(None)
@@ -342,11 +254,11 @@ def test_corrupt_pages_are_errors_or_what_pyarrow_reads(tmp_path):
 def test_pages_of_another_form_are_read_by_pyarrow(tmp_path, monkeypatch, kernels):
     source = write(tmp_path / "f.parquet", table())
     split = source.splits()[0]
-    (whole,) = source.read(split, sorted(CODED))
+    (whole,) = source.read(split, sorted(INDEXED))
     some = np.arange(0, split.rows, 40)
 
     def check() -> None:
-        for name, expected in zip(sorted(CODED), whole.columns, strict=True):
+        for name, expected in zip(sorted(INDEXED), whole.columns, strict=True):
             column = source.dictionary_column(split, name)
             assert column is not None
             assert bits(column.take(some)) == bits(expected.take(pa.array(some))), name
@@ -422,13 +334,13 @@ def test_join_filters_ask_for_values(tmp_path, monkeypatch):
         context.register_arrow("few", few)
         return context.sql(query).to_arrow()
 
-    by_codes = answer()
+    by_indices = answer()
     monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: None)
-    assert by_codes.equals(answer())
-    assert by_codes.num_rows > 0
+    assert by_indices.equals(answer())
+    assert by_indices.num_rows > 0
 
 
-def test_a_setting_switches_codes_off(tmp_path, monkeypatch):
+def test_a_setting_switches_dictionary_columns_off(tmp_path, monkeypatch):
     write(tmp_path / "f.parquet", table())
     asked: list[bool] = []
     real = FILE_LOOPS.kernels
