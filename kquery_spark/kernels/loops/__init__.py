@@ -2,6 +2,7 @@
 
 - ``memory``: unchecked loads and stores, as building blocks
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
+- ``snappy``: decompresses pages
 - ``parquet_runs``: decodes runs of levels and indices; ``parquet_page_parts``: decodes the levels and indices of a page
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers
@@ -21,14 +22,17 @@ from kquery_spark.kernels.loops.parquet_indices import (
 from kquery_spark.kernels.loops.parquet_pages import page_table
 from kquery_spark.kernels.loops.parquet_strings import decode_strings
 from kquery_spark.kernels.loops.parquet_values import decode_values
+from kquery_spark.kernels.loops.snappy import PADDING, decompress_snappy
 from kquery_spark.kernels.loops.text import SLACK, field_strings, separators
 
 __all__ = [
+    "PADDING",
     "SLACK",
     "decode_indices",
     "decode_selected_indices",
     "decode_strings",
     "decode_values",
+    "decompress_snappy",
     "field_strings",
     "filter_chunk",
     "filter_indices",

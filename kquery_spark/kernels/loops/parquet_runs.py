@@ -87,7 +87,7 @@ def _packed_at(data: Any, at: Any, number: Any, bits: Any) -> Any:
 
 
 @numba.njit
-def _repeated(data: Any, at: Any, bits: Any) -> Any:
+def repeated(data: Any, at: Any, bits: Any) -> Any:
     """Read the integer of a repeated run, which is stored in as many whole bytes as ``bits`` need."""
     word = shift = uintp(0)
     while shift < bits:
@@ -123,21 +123,18 @@ def _second_half(bits: Any) -> Any:
 
 
 @numba.njit(inline="always")
-def _unpack_groups(data: Any, at: Any, groups: Any, bits: Any, out: Any, first: Any) -> Any:
-    """Unpack groups of eight integers of at most 32 bits to ``out`` from ``first`` on; returns the largest one.
+def _unpack_groups(data: Any, at: Any, groups: Any, bits: Any, out: Any, first: Any) -> None:
+    """Unpack groups of eight integers of at most 32 bits to ``out`` from ``first`` on.
 
     Up to 8 bits, a group fits into one load. Integers with more than 16 bits take a load each. The last one begins at byte
     ``7 * bits / 8`` of the group, at most 28, so its load ends at most 36 bytes after the start of the group.
     """
-    largest = uintp(0)
     mask = (_ONE << bits) - _ONE
     if bits <= _EIGHT:
         for i in range(groups):
             word = load64(data, at + uintp(i) * bits)
             for j in range(8):
-                index = (word >> (uintp(j) * bits)) & mask
-                out[first + uintp(j)] = index
-                largest = max(largest, index)
+                out[first + uintp(j)] = (word >> (uintp(j) * bits)) & mask
             first += _EIGHT
     elif bits <= _NARROW_BITS:
         half, skipped = _second_half(bits)
@@ -145,23 +142,45 @@ def _unpack_groups(data: Any, at: Any, groups: Any, bits: Any, out: Any, first: 
             group = at + uintp(i) * bits
             low, high = load64(data, group), load64(data, group + half) >> skipped
             for j in range(4):
-                index = (low >> (uintp(j) * bits)) & mask
-                out[first + uintp(j)] = index
-                largest = max(largest, index)
+                out[first + uintp(j)] = (low >> (uintp(j) * bits)) & mask
             for j in range(4):
-                index = (high >> (uintp(j) * bits)) & mask
-                out[first + uintp(j + 4)] = index
-                largest = max(largest, index)
+                out[first + uintp(j + 4)] = (high >> (uintp(j) * bits)) & mask
             first += _EIGHT
     else:
         for i in range(groups):
             for j in range(8):
                 bit = uintp(j) * bits
-                index = (load64(data, at + uintp(i) * bits + (bit >> _THREE)) >> (bit & _SEVEN)) & mask
-                out[first + uintp(j)] = index
-                largest = max(largest, index)
+                word = load64(data, at + uintp(i) * bits + (bit >> _THREE))
+                out[first + uintp(j)] = (word >> (bit & _SEVEN)) & mask
             first += _EIGHT
-    return largest
+
+
+@numba.njit
+def _largest(numbers: Any, first: Any, count: Any) -> Any:
+    """Return the largest of ``count`` unsigned integers from ``first`` on.
+
+    A dictionary has its values in the order in which they first occur, so that in many pages each index is a new maximum
+    half of the time. A loop of its own is compiled to vector instructions; a maximum kept while the indices are unpacked
+    is compiled to a branch, which the processor mispredicts.
+    """
+    largest = numbers[first]
+    for i in range(uintp(1), count):
+        number = numbers[first + uintp(i)]
+        largest = number if number > largest else largest
+    return uintp(largest)
+
+
+@numba.njit
+def unpack_run(data: Any, at: Any, length: Any, bits: Any, out: Any, first: Any) -> Any:
+    """Unpack ``length`` integers of at most 32 bits, at least one, to ``out`` from ``first`` on; returns the largest one.
+
+    They are packed from ``at`` on; the caller checks that they exist.
+    """
+    groups = _loadable_groups(data, at, length >> _THREE, bits)
+    _unpack_groups(data, at, groups, bits, out, first)
+    for i in range(groups * _EIGHT, length):
+        out[first + uintp(i)] = _packed_at(data, at, uintp(i), bits)
+    return _largest(out, first, length)
 
 
 @numba.njit
@@ -178,14 +197,9 @@ def unpack_indices(data: Any, at: Any, end: Any, bits: Any, entries: Any, out: A
             return False
         length = min(run, count - decoded)
         if is_packed:
-            groups = _loadable_groups(data, start, length >> _THREE, bits)
-            largest = max(largest, _unpack_groups(data, start, groups, bits, out, decoded))
-            for i in range(groups * _EIGHT, length):
-                index = _packed_at(data, start, uintp(i), bits)
-                out[decoded + uintp(i)] = index
-                largest = max(largest, index)
+            largest = max(largest, unpack_run(data, start, length, bits, out, decoded))
         else:
-            index = _repeated(data, start, bits)
+            index = repeated(data, start, bits)
             for i in range(length):
                 out[decoded + uintp(i)] = index
             largest = max(largest, index)
@@ -227,7 +241,7 @@ def unpack_indices_at(
         if is_packed:
             index = _packed_at(data, start, position - run_start, bits)
         else:
-            index = _repeated(data, start, bits)
+            index = repeated(data, start, bits)
         if index >= entries:
             return False
         out[k - low] = index
@@ -280,7 +294,7 @@ def filter_runs(data: Any, at: Any, end: Any, bits: Any, count: Any, states: Any
                 out[hits] = row + decoded + uintp(i)
                 hits += uintp(state)
         else:
-            state = states[_repeated(data, start, bits) & uintp(0xFFFF)]
+            state = states[repeated(data, start, bits) & uintp(0xFFFF)]
             if state > uint8(1):
                 return int64(-1)
             if state:

@@ -23,7 +23,7 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import int64, uint64
+from numba import int64, uint8, uint64, uintp
 
 from kquery_spark.kernels.loops.memory import (
     copy_bytes,
@@ -37,11 +37,11 @@ from kquery_spark.kernels.loops.parquet_page_parts import (
     largest_number,
     page_parts,
     range_end,
-    read_indices,
     read_indices_at,
     read_levels,
 )
 from kquery_spark.kernels.loops.parquet_pages import Bytes
+from kquery_spark.kernels.loops.parquet_runs import MAX_BITS, next_run, repeated, unpack_run
 from kquery_spark.kernels.parquet_page_table import (
     ENCODING,
     PLAIN,
@@ -52,6 +52,7 @@ from kquery_spark.kernels.parquet_page_table import (
 
 _MIN_ROWS_PER_SELECTED_ROW = 12  # if at most one row in 12 is selected, rows are looked up one by one
 _INDEX_BYTES = 4
+_BLOCK = 1024  # a multiple of eight, since packed integers come in groups of eight
 _SLACK = 16
 
 _Rows, _Flags, _Table = numba.int64[::1], numba.uint8[::1], numba.int64[:, ::1]
@@ -72,6 +73,50 @@ def _copy_entries(dictionary: Any, indices: Any, count: Any, width: Any, out: An
     else:
         for i in range(count):
             store32(out, to + 4 * i, uint64(indices[i]))
+
+
+@numba.njit
+def _decode_indexed(
+    data: Any,
+    at: Any,
+    end: Any,
+    count: Any,
+    width: Any,
+    dictionary: Any,
+    entries: Any,
+    block: Any,
+    out: Any,
+    to: Any,
+) -> Any:
+    """Decode ``count`` dictionary indices, and copy their values to ``out`` from byte ``to`` on; False for malformed pages.
+
+    ``block`` receives the indices of ``_BLOCK`` rows at a time, which stay in the cache until their values are copied.
+    """
+    if at >= end or data[at] > uint8(MAX_BITS):
+        return False
+    bits, at, end, left = uintp(data[at]), uintp(at) + uintp(1), uintp(end), uintp(count)
+    slot = width if width else int64(_INDEX_BYTES)
+    while left > uintp(0):
+        run, is_packed, start, at = next_run(data, at, end, bits)
+        if run == uintp(0):
+            return False
+        length = min(run, left)
+        left -= length
+        if not is_packed:
+            index = repeated(data, start, bits)
+            if index >= uint64(entries):
+                return False
+            block[: min(length, uintp(_BLOCK))] = index
+        while length > uintp(0):
+            step = min(length, uintp(_BLOCK))
+            if is_packed:
+                if unpack_run(data, start, step, bits, block, uintp(0)) >= uint64(entries):
+                    return False
+                start += (step >> uintp(3)) * bits
+            _copy_entries(dictionary, block, int64(step), width, out, to)
+            to += int64(step) * slot
+            length -= step
+    return True
 
 
 @numba.njit
@@ -97,10 +142,7 @@ def _decode_all(
         copy_bytes(out, to, data, at, count * width)
         return True
     if encoding in (RLE_DICTIONARY, PLAIN_DICTIONARY):
-        if not read_indices(data, at, end, entries, indices[:count]):
-            return False
-        _copy_entries(dictionary, indices, count, width, out, to)
-        return True
+        return _decode_indexed(data, at, end, count, width, dictionary, entries, indices, out, to)
     return False
 
 
@@ -202,7 +244,7 @@ def decode_values(
     slot = width if width else int64(_INDEX_BYTES)  # bytes of a value in the output
     longest = largest_number(pages, VALUES)
     # scratch space of one page: indices; NULL flags; values that are present; values of all rows
-    indices = np.empty(longest + 8, np.uint32)
+    indices = np.empty(max(longest, int64(_BLOCK)) + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
     packed = np.empty((longest + 1) * slot + _SLACK if has_levels else int64(_SLACK), np.uint8)
     whole = np.empty(longest * slot + _SLACK if is_selected else int64(_SLACK), np.uint8)

@@ -3,7 +3,7 @@
     bytes of the column chunk
       |  page_table          writes a row of integers for each page header
       v
-    pages                    pyarrow's codecs decompress the dictionary and the pages with selected rows
+    pages                    decompress_snappy, or pyarrow's codec: the dictionary and the pages with selected rows
       |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
       |  decode_strings      decodes strings, or the strings of the dictionary page
       v
@@ -51,7 +51,6 @@ from kquery_spark.kernels.parquet_page_table import (
     VALUES,
 )
 from kquery_spark.sources.dictionary_column import PackedIndices
-from kquery_spark.sources.parquet.thrift_compact import varint
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange
 from kquery_spark.types.vector import Int64s
 
@@ -66,6 +65,7 @@ _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chu
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
+_MAX_SNAPPY_RATIO = 22  # the longest copy, 64 bytes, is stored in three
 _INDEX_WIDTH = 0  # makes ``decode_values`` write the dictionary's indices
 # indices are uint16, and the index after the last value stands for NULL
 _MAX_DICTIONARY_VALUES = (1 << 16) - 1
@@ -228,29 +228,42 @@ class ColumnReader:
         page = self._pages and self._pages.dictionary
         if page is None:
             return _NO_BYTES
-        stored = self._data[page[BODY] : page[BODY] + page[SIZE]]
         if page[ENCODING] not in _DICTIONARY_ENCODINGS:
             return None
-        return decompress(self.chunk.codec, stored, page[RAW_SIZE]) if page[COMPRESSED] else stored
+        if not page[COMPRESSED]:
+            return self._data[page[BODY] : page[BODY] + page[SIZE]]
+        stored = self._raw_bytes(np.array([page], np.int64), np.ones(1, np.bool_))
+        return None if stored is None else stored[0][: page[RAW_SIZE]]
 
     def _decompressed(self, rows: Int64s | None) -> tuple[Bytes, Int64s] | None:
-        """Decompress the pages with selected rows into one array; returns it with a page table that points into it.
-
-        Skipped pages get size 0 in the table. If the selected rows are all in the second of three pages of 100 raw bytes
-        each, the array has 100 bytes, and the (position, size) pairs in the table are (0, 0), (0, 100), and (100, 0).
-        """
+        """Return the raw bytes of the data pages with selected rows, with a page table that points into them."""
         pages = self._pages
         if pages is None:
             return None
         if not pages.are_compressed:
             return self._data, pages.data
+        return self._raw_bytes(pages.data, _pages_with_rows(pages.data[:, VALUES], rows))
+
+    def _raw_bytes(self, pages: Int64s, is_needed: npt.NDArray[np.bool_]) -> tuple[Bytes, Int64s] | None:
+        """Decompress the needed pages into one array; returns it with a page table that points into it.
+
+        Skipped pages get size 0 in the table. If the second of three pages of 100 raw bytes each is needed, the array has
+        100 bytes, and the (position, size) pairs in the table are (0, 0), (0, 100), and (100, 0).
+        """
+        table = pages.copy()
+        if self.chunk.codec == "SNAPPY":
+            raw_bytes = int(pages[is_needed, RAW_SIZE].sum())
+            if raw_bytes > _MAX_SNAPPY_RATIO * len(self._data):
+                return None
+            out = np.empty(raw_bytes + self._kernels.PADDING, np.uint8)
+            is_sound = self._kernels.decompress_snappy(self._data, table, is_needed, out)
+            return (out, table) if is_sound else None
         parts: list[Bytes] = []
-        table = pages.data.copy()
         total = 0
-        for page, is_needed in zip(table, _pages_with_rows(table[:, VALUES], rows), strict=True):
+        for page, needed in zip(table, is_needed, strict=True):
             at, size, raw_size, levels = (int(page[i]) for i in (BODY, SIZE, RAW_SIZE, LEVEL_BYTES))
             page[BODY] = total
-            if not is_needed:
+            if not needed:
                 page[SIZE] = page[LEVEL_BYTES] = 0
                 continue
             # in pages of version 2 the levels come first and are never compressed
@@ -356,16 +369,16 @@ def _bitmap(valid: Bytes, nulls: int) -> pa.Buffer | None:
     return pa.py_buffer(np.packbits(valid, bitorder="little")) if nulls else None
 
 
-def _pages_with_rows(counts: Int64s, rows: Int64s | None) -> list[bool]:
+def _pages_with_rows(counts: Int64s, rows: Int64s | None) -> npt.NDArray[np.bool_]:
     """Return a flag per page: True if the page has a selected row. counts: the number of rows of each page.
 
     For pages of 100, 100 and 50 rows and the rows [3, 7, 220] the flags are [True, False, True].
     """
     if rows is None:
-        return [True] * len(counts)
+        return np.ones(len(counts), np.bool_)
     ends = np.searchsorted(rows, np.cumsum(counts))
-    is_needed: list[bool] = (np.diff(ends, prepend=0) > 0).tolist()
-    return is_needed
+    has_rows: npt.NDArray[np.bool_] = np.diff(ends, prepend=0) > 0
+    return has_rows
 
 
 def decompress(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
@@ -384,11 +397,8 @@ def decompress(codec: str, data: Bytes, raw_size: int) -> Bytes | None:
 def _declares_size(codec: str, data: pa.Buffer, raw_size: int) -> bool:
     """True if the compressed bytes themselves declare this size; pyarrow would pad a shorter result with zeros.
 
-    A Snappy block begins with its size as a varint, and a GZIP member ends with it in four bytes.
+    A GZIP member ends with its size in four bytes.
     """
-    if codec == "SNAPPY":
-        size = varint(raw_size)
-        return bool(data.slice(0, min(data.size, len(size))).to_pybytes() == size)
     if codec == "GZIP":
         return int.from_bytes(data.slice(max(data.size - 4, 0)).to_pybytes(), "little") == raw_size
     return True  # pyarrow checks the size of ZSTD frames itself
