@@ -1,0 +1,160 @@
+"""Snappy blocks are decompressed to the bytes that pyarrow returns, and damaged blocks are found, without touching other bytes."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kquery_spark.kernels.compiled import FILE_LOOPS
+from kquery_spark.kernels.parquet_page_table import (
+    BODY,
+    COMPRESSED,
+    DATA,
+    DATA_V2,
+    KIND,
+    LEVEL_BYTES,
+    PAGE_FIELDS,
+    RAW_SIZE,
+    SIZE,
+)
+
+_UNTOUCHED = 0xA5
+
+
+@pytest.fixture(scope="module")
+def kernels() -> ModuleType:
+    loops = FILE_LOOPS.compile_now()
+    assert loops is not None
+    return loops
+
+
+def decompress(kernels: ModuleType, stored: bytes, raw_size: int) -> bytes | None:
+    """Decompress one block, which is between foreign bytes in the chunk and in the output."""
+    before = 5
+    data = np.frombuffer(b"\x01" * before + stored, np.uint8)
+    page = np.zeros((1, PAGE_FIELDS), np.int64)
+    page[0, [BODY, SIZE, RAW_SIZE, COMPRESSED]] = before, len(stored), raw_size, 1
+    room = raw_size + kernels.PADDING
+    memory = np.full(room + 64, _UNTOUCHED, np.uint8)
+    is_sound = kernels.decompress_snappy(data, page, np.ones(1, np.bool_), memory[:room])
+    assert (memory[room:] == _UNTOUCHED).all()
+    return memory[:raw_size].tobytes() if is_sound else None
+
+
+def raw(stored: bytes, raw_size: int) -> bytes | None:
+    """What pyarrow returns, if the block declares this size; None for a damaged block."""
+    declared = shift = 0
+    for byte in stored:
+        declared |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            break
+    if declared != raw_size:
+        return None
+    try:
+        return bytes(pa.decompress(stored, raw_size, codec="snappy", asbytes=True))
+    except OSError:
+        return None
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [
+        ("08 04 61 62 09 02", b"abababab"),
+        ("05 10 61 62 63 64 65", b"abcde"),
+        ("05 F0 04 61 62 63 64 65", b"abcde"),  # the size of a literal in one, two, three, and four bytes
+        ("05 F4 04 00 61 62 63 64 65", b"abcde"),
+        ("05 F8 04 00 00 61 62 63 64 65", b"abcde"),
+        ("05 FC 04 00 00 00 61 62 63 64 65", b"abcde"),
+        ("06 00 61 11 01", None),  # a copy beyond the raw size
+        ("05 00 61 01 01", b"aaaaa"),
+        ("05 00 61 0E 01 00", b"aaaaa"),  # the offset of a copy in two and in four bytes
+        ("05 00 61 0F 01 00 00 00", b"aaaaa"),
+        ("05 00 61 0E 02 00", None),  # an offset before the first byte
+        ("05 00 61 0E 00 00", None),
+        ("05 00 61 0F 01 00 00", None),  # a truncated offset
+        ("05 10 61 62 63 64", None),  # a truncated literal
+        ("05 FC FF FF FF FF 61 62", None),
+        ("06 10 61 62 63 64 65", None),  # fewer bytes than declared
+        ("05 10 61 62 63 64 65 00", None),  # bytes after the end
+        ("", None),
+    ],
+)
+def test_elements(kernels: ModuleType, stored: str, expected: bytes | None):
+    block = bytes.fromhex(stored)
+    size = block[0] if block else 5
+    assert decompress(kernels, block, size) == expected
+    assert expected is None or raw(block, size) == expected
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=200),
+            st.tuples(st.binary(min_size=1, max_size=12), st.integers(1, 40)).map(lambda p: p[0] * p[1]),
+            st.lists(st.integers(0, 1 << 20), max_size=50).map(lambda n: np.array(n, np.int64).tobytes()),
+        ),
+        max_size=12,
+    )
+)
+def test_any_bytes(kernels: ModuleType, parts: list[bytes]):
+    data = b"".join(parts)
+    stored = pa.compress(data, "snappy", asbytes=True)
+    assert decompress(kernels, stored, len(data)) == data
+    assert decompress(kernels, stored, len(data) + 1) is None
+
+
+def test_large_blocks(kernels: ModuleType):
+    random = np.random.default_rng(2)
+    for data in (
+        np.sort(random.integers(0, 1 << 24, 200_000)).tobytes(),
+        random.bytes(300_000),
+        b"".join(random.bytes(7) * int(n) for n in random.integers(1, 40, 3_000)),
+    ):
+        assert decompress(kernels, pa.compress(data, "snappy", asbytes=True), len(data)) == data
+
+
+def test_damaged_blocks_are_decompressed_as_by_pyarrow_or_found(kernels: ModuleType):
+    random = np.random.default_rng(3)
+    data = b"".join(random.bytes(int(n)) * 3 for n in random.integers(1, 30, 40)) + bytes(500)
+    stored = pa.compress(data, "snappy", asbytes=True)
+    found = 0
+    for _ in range(5_000):
+        damaged = bytearray(stored)
+        for at in random.integers(0, len(damaged), random.integers(1, 4)):
+            damaged[at] = random.integers(0, 256)
+        if random.random() < 0.2:
+            del damaged[random.integers(0, len(damaged)) :]
+        actual = decompress(kernels, bytes(damaged), len(data))
+        assert actual == raw(bytes(damaged), len(data))
+        found += actual is None
+    assert 1_000 < found < 5_000
+
+
+def test_pages_follow_each_other(kernels: ModuleType):
+    parts = [b"first " * 30, b"second " * 30, b"levels" + b"values " * 30, b"stored as it is"]
+    stored = [pa.compress(parts[0], "snappy", asbytes=True), pa.compress(parts[1], "snappy", asbytes=True)]
+    stored += [parts[2][:6] + pa.compress(parts[2][6:], "snappy", asbytes=True), parts[3]]
+    pages = np.zeros((4, PAGE_FIELDS), np.int64)
+    pages[:, BODY] = np.cumsum([0, *map(len, stored[:3])])
+    pages[:, SIZE], pages[:, RAW_SIZE] = list(map(len, stored)), list(map(len, parts))
+    pages[:, KIND], pages[2, [KIND, LEVEL_BYTES]], pages[:3, COMPRESSED] = DATA, (DATA_V2, 6), 1
+    data = np.frombuffer(b"".join(stored), np.uint8)
+    table, is_needed = pages.copy(), np.array([True, False, True, True])
+    size = sum(len(p) for p, needed in zip(parts, is_needed, strict=True) if needed)
+    out = np.empty(size + kernels.PADDING, np.uint8)
+    assert kernels.decompress_snappy(data, table, is_needed, out)
+    assert out[:size].tobytes() == parts[0] + parts[2] + parts[3]
+    assert table[:, BODY].tolist() == [0, len(parts[0]), len(parts[0]), len(parts[0]) + len(parts[2])]
+    assert table[:, SIZE].tolist() == [len(parts[0]), 0, len(parts[2]), len(parts[3])]
+    for column, value in ((SIZE, len(data) + 1), (BODY, -1), (RAW_SIZE, size), (LEVEL_BYTES, 10_000)):
+        wrong = pages.copy()
+        wrong[2, column] = value
+        assert not kernels.decompress_snappy(data, wrong, is_needed, out), column
+    assert not kernels.decompress_snappy(data, pages.copy(), is_needed, out[:-1])
