@@ -44,7 +44,7 @@ _LENGTH = 4  # the number of bytes of a string's size
 _SLACK = 16  # a copy may write this many bytes after a string
 _SHORT = 64  # up to this number of bytes, a loop copies a string faster than a call of memcpy
 _MAX_OFFSET = (1 << 31) - 1
-_MIN_ROOM = 1 << 10
+_MIN_ROOM, _MAX_ROOM = 1 << 10, 1 << 26  # limits of the first size of the buffer, which grows as needed
 
 _Rows, _Flags, _Table = numba.int64[::1], numba.uint8[::1], numba.int64[:, ::1]
 _Offsets, _Text = numba.int32[::1], numba.uint8[::1]
@@ -167,15 +167,21 @@ def _append(
 
 
 @numba.njit
-def _estimated_bytes(pages: Any, is_selected: Any, rows: Any) -> Any:
-    """Estimate the bytes that the strings take: the pages' bytes, scaled by the share of selected rows."""
+def _estimated_bytes(pages: Any, dictionary: Any, entries: Any, is_selected: Any, rows: Any) -> Any:
+    """Estimate the bytes that the strings take.
+
+    Plain pages have their strings' bytes, and rows with indices take as many as an entry of the dictionary does on average.
+    The sum is scaled by the share of selected rows.
+    """
     total, count = int64(0), int64(1)
+    entry = len(dictionary) // entries if entries else int64(0)
     for page in range(len(pages)):
-        total += pages[page, RAW_SIZE]
-        count += pages[page, VALUES]
+        values = pages[page, VALUES]
+        total += pages[page, RAW_SIZE] if pages[page, ENCODING] == PLAIN else entry * values
+        count += values
     if is_selected:
         total = total // count * len(rows)
-    return total + total // 4 + _MIN_ROOM
+    return min(total + total // 4, int64(_MAX_ROOM)) + _MIN_ROOM
 
 
 @numba.njit(
@@ -212,7 +218,7 @@ def decode_strings(
         dictionary, int64(0), int64(len(dictionary)), count, entries
     ):
         return int64(-1), np.empty(0, np.uint8)
-    out = np.empty(_estimated_bytes(pages, is_selected, rows), np.uint8)
+    out = np.empty(_estimated_bytes(pages, dictionary, count, is_selected, rows), np.uint8)
     first, low, nulls, total = int64(0), int64(0), int64(0), int64(0)
     offsets[0] = 0
     for number in range(len(pages)):
@@ -241,4 +247,4 @@ def decode_strings(
             nulls += page_nulls
         low = high
         first += page_rows
-    return (nulls if not is_selected or low == len(rows) else int64(-1)), out
+    return (nulls if not is_selected or low == len(rows) else int64(-1)), out[:total]

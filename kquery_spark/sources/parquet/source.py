@@ -3,8 +3,10 @@
 A column is read by one of three readers, tried in this order in ``read_rows``:
 
 1. If only few pages hold the selected rows, pyarrow reads these pages from a small file in memory (``pages.py``).
-2. Compiled loops decode flat columns of common types for the selected rows (``column_reader.py``).
+2. Compiled loops decode flat columns of common types (``column_reader.py``).
 3. pyarrow decodes all rows of the other columns, and the selected rows are taken from these.
+
+``read`` returns all rows, so it has no use for the first one, and uses the second where it is faster than the third.
 
 Low-cardinality strings stay dictionary-encoded.
 """
