@@ -118,11 +118,12 @@ def _in_session(
     say: Say,
 ) -> None:
     made: dict[str, Engine] = {
-        "spark": SparkEngine(spark, plan.settings),
-        "kquery": KqueryEngine(spark, plan.settings),
+        "spark": SparkEngine(spark, plan.settings, tables),
+        "kquery": KqueryEngine(spark, plan.settings, tables),
     }
     engines = [made[name] for name in IN_SESSION if name in plan.engines]
-    engines[0].load(tables)
+    if any(query.step is None for query in plan.queries):
+        engines[0].load(tables)
     with MemorySampler(os.getpid()) as memory:
         for query in plan.queries:
             found[query.name] = measure(
@@ -285,11 +286,13 @@ def _throughput(
         "kquery": KqueryEngine(spark, plan.settings),
     }
     engines = [name for name in IN_SESSION if name in plan.engines]
-    # settings belong to the session all users share, so queries with their own are left out
+    # settings and kq.enable belong to the session all users share, so queries with their own and steps are left out
     right = [
         query
         for query in plan.queries
-        if not query.settings and all(found[query.name][name].status == "ok" for name in engines)
+        if not query.settings
+        and query.step is None
+        and all(found[query.name][name].status == "ok" for name in engines)
     ]
     seconds: dict[str, float] = {}
     for name in engines:
