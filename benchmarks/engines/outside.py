@@ -101,7 +101,7 @@ def _serve(pipe: Connection, name: str, settings: Settings) -> None:
                 answer: object = None
             else:
                 run = engine.run(argument)
-                answer = (_ipc(run.table), run.seconds)
+                answer = (serialized(run.table), run.seconds)
             pipe.send((True, answer))
         except Exception as error:
             pipe.send((False, " ".join(f"{type(error).__name__}: {error}".split())[:300]))
@@ -109,7 +109,8 @@ def _serve(pipe: Connection, name: str, settings: Settings) -> None:
         engine.close()
 
 
-def _ipc(table: pa.Table) -> bytes:
+def serialized(table: pa.Table) -> bytes:
+    """Return the table as an Arrow IPC stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)

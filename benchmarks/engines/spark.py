@@ -154,6 +154,11 @@ class KqueryEngine(_InSession):
         return sum(event.seconds for event in self._events if event.kind == "planned")
 
 
+IN_SESSION_ENGINES: dict[str, type[_InSession]] = {
+    engine.name: engine for engine in (SparkEngine, KqueryEngine)
+}
+
+
 def _step_decision(events: Sequence[QueryEvent]) -> dict[str, Any]:
     """The facts of ``KqueryEngine.decision`` from the events of a step's actions, and the place where each action ran."""
     planned = [event for event in events if event.kind == "planned"]
