@@ -7,7 +7,7 @@ The section lies between two markers of the page. The first time, the script put
 
 from __future__ import annotations
 
-from benchmarks.overview import PAGE, RESULTS
+from benchmarks.overview import PAGE, RESULTS, size_text
 from benchmarks.results import QueryResult, Results, geometric_mean, read
 
 FILE = RESULTS / "pipelines.json"
@@ -38,18 +38,18 @@ def section(results: Results) -> str:
         "## Jobs in the DataFrame API",
         "",
         f"{len(results.queries)} steps of jobs as people write them, in `benchmarks/pipelines`: at scale {results.scale:g}, they read",
-        f"{total_bytes / 1e9:.1f} GB of CSV, Parquet, and JSON. Both engines run the same code; `kq.enable(spark)` turns the engine on, with",
-        '`when="auto"`. A first run is the first query of a new process, from the first call to the result, `kq.enable` included;',
-        "the engines take turns in going first. Warm runs alternate in one session. Times are medians in seconds, and every answer, and",
-        "every written file, is compared with Spark's. *Ran in* says where the engine ran the step's actions, or that it fell back to Spark.",
+        f"{size_text(total_bytes)} of CSV, Parquet, and JSON. Both engines run the same code; `kq.enable(spark)` turns the engine on, with",
+        '`when="auto"`. A first run is the first step of a new process with a new session. Its time includes the import of the engine and',
+        "`kq.enable`, and the engines take turns in going first. Warm runs alternate in one session. Times are medians in seconds. All",
+        "first answers of a session, and the files that they write, are compared with Spark's. *Ran in* says where the engine ran the step's actions, or that it fell back to Spark.",
         "",
         "```bash",
         f"python -m benchmarks.bench run --suite pipelines --scale {results.scale:g} --cores {options['cores']} "
         f"--runs {options['runs']} --first {options['first']} --driver-memory {options['driver_memory']} "
         "--json benchmarks/results/pipelines.json",
-        "python -m benchmarks.pipelines.page",
         "```",
         "",
+        "`python -m benchmarks.pipelines.page` writes this section from [the results](../benchmarks/results/pipelines.json).",
         f"Measured {results.finished[:10]} with Spark {packages['pyspark']} and kquery_spark {packages['kquery-spark']}. The geometric mean of the "
         "ratios is",
         f"**{geometric_mean(warm.values()):.1f}** for warm runs and **{geometric_mean(first.values()):.1f}** for first runs.",
