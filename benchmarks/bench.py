@@ -1,6 +1,7 @@
 """``run``, ``merge``, ``compare`` and ``plot``: the benchmark's commands, also ``kquery-spark bench``.
 
 python -m benchmarks.bench run --suite tpch --scale 1 --engines spark,kquery,duckdb --json results.json
+python -m benchmarks.bench run --suite pipelines --first --json pipelines.json
 python -m benchmarks.bench merge first.json second.json third.json --json results.json
 python -m benchmarks.bench compare before.json after.json
 python -m benchmarks.bench plot results.json --output charts
@@ -79,6 +80,15 @@ def cli() -> None:
     help="Repeat short queries up to ten times, until their warm runs have taken this many seconds.",
 )
 @click.option(
+    "--first",
+    is_flag=False,
+    flag_value=1,
+    default=0,
+    show_default=True,
+    type=click.IntRange(min=0),
+    help="Also time this many first runs of Spark and kquery, each in a new process (without a number: 1).",
+)
+@click.option(
     "--cores",
     default=os.cpu_count() or 2,
     show_default="all",
@@ -126,6 +136,7 @@ def run(
     engines: str,
     runs: int,
     seconds: float,
+    first: int,
     cores: int,
     shuffle_partitions: int | None,
     driver_memory: str,
@@ -144,7 +155,7 @@ def run(
     settings = Settings(cores, shuffle_partitions or cores, driver_memory, when, parse_conf(conf))
     console = Console()
     plan = runner.Plan(
-        chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users, seconds
+        chosen, picked, scale, parse_engines(engines), runs, settings, data.absolute(), users, seconds, first
     )
     shows_progress = settings.conf.get("spark.kquery.progress", "true") == "true"
     with progress("bench", "queries", runner.query_count(plan), enabled=shows_progress) as bar:

@@ -23,7 +23,7 @@ import kquery_spark as kq
 from benchmarks.compare import session
 from benchmarks.engines.spark import register, session_settings
 from benchmarks.environment import environment
-from benchmarks.suites import SUITES, Query
+from benchmarks.suites import SQL_SUITES, SUITES, Query
 from kquery_spark.cli.failures import Exit, Failure, explain_failure
 from kquery_spark.cli.failures import run as run_command
 
@@ -128,7 +128,7 @@ def _row(line: Line) -> str:
 
 
 @click.command(context_settings={"help_option_names": ["-h", "--help"]})
-@click.option("--suite", type=click.Choice(list(SUITES)), default="tpcds", show_default=True)
+@click.option("--suite", type=click.Choice(list(SQL_SUITES)), default="tpcds", show_default=True)
 @click.option(
     "--scale", default=0.1, show_default=True, type=click.FloatRange(min=0), help="Scale factor of the data."
 )

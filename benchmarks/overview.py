@@ -72,7 +72,7 @@ class Row:
         total_bytes = sum(file["bytes"] for file in results.files)
         return cls(
             title=workload.title,
-            data=workload.data.format(size=_size(total_bytes)),
+            data=workload.data.format(size=size_text(total_bytes)),
             queries=len(ratios),
             mean=results.summary()["spark_over_kquery"]["geometric_mean"],
             lowest=ratios[lowest_query],
@@ -113,7 +113,8 @@ def _ratio(value: float) -> str:
     return f"{value:.2f}" if value < 1 else f"{value:.1f}"
 
 
-def _size(total_bytes: int) -> str:
+def size_text(total_bytes: int) -> str:
+    """Return a number of bytes in GB, or in MB below 0.1 GB."""
     return f"{total_bytes / 1e9:.1f} GB" if total_bytes >= 1e8 else f"{total_bytes / 1e6:.0f} MB"
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import kquery_spark as kq
 from benchmarks.compare import machine, run_engine, run_spark, session, turns
 from benchmarks.engines.spark import register
-from benchmarks.suites import SUITES
+from benchmarks.suites import SQL_SUITES
 from kquery_spark.qualify.logs import qualify_logs
 from kquery_spark.qualify.report import Qualification, QueryReport
 
@@ -129,13 +129,13 @@ def main() -> None:
     """Make the data, run the queries, print predicted and measured side by side."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="a directory for the data")
-    parser.add_argument("--suite", choices=sorted(SUITES), default="tpch")
+    parser.add_argument("--suite", choices=sorted(SQL_SUITES), default="tpch")
     parser.add_argument("--scale", type=float, default=1.0)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--queries", default="", help="names separated by commas (default: all)")
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
-    suite = SUITES[arguments.suite]
+    suite = SQL_SUITES[arguments.suite]
     tables = suite.data(arguments.data, arguments.scale)
     with tempfile.TemporaryDirectory() as logs:
         spark = session(

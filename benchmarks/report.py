@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.table import Table
 from rich.text import Text
 
-from benchmarks.results import Results
+from benchmarks.results import QueryResult, Results
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,19 @@ def memory_lines(before: Results, after: Results) -> list[str]:
 
 
 def result_table(results: Results) -> Table:
-    """One line a query: every engine's median, how many times as long Spark takes as our engine, its share of the plan."""
+    """One line a query: every engine's median, how many times as long Spark takes as our engine, its share of the plan.
+
+    If there were first runs in new processes, their medians and ratio follow.
+    """
     table = Table(title=f"{results.suite}, scale {results.scale:g}: warm medians in ms")
     table.add_column("query")
     for engine in results.engines:
         table.add_column(engine, justify="right")
     table.add_column("ratio", justify="right")
     table.add_column("covered", justify="right")
+    first = bool(results.first_ratios())
+    for heading in ("first spark", "first kquery", "first ratio") if first else ():
+        table.add_column(heading, justify="right")
     for query in results.queries:
         cells = []
         for engine in results.engines:
@@ -111,8 +117,18 @@ def result_table(results: Results) -> Table:
         ratio = query.ratio("spark", "kquery")
         decision = query.engines["kquery"].decision if "kquery" in query.engines else {}
         share = f"{decision['coverage']:.0%}" if decision.get("accelerated") else "no" if decision else ""
-        table.add_row(query.name, *cells, "" if ratio is None else f"{ratio:.2f}x", share)
+        table.add_row(query.name, *cells, _times(ratio), share, *(_first_cells(query) if first else ()))
     return table
+
+
+def _first_cells(query: QueryResult) -> list[str]:
+    medians = [one.first if (one := query.engines.get(name)) else None for name in ("spark", "kquery")]
+    shown = ["" if median is None else _milliseconds(median) for median in medians]
+    return [*shown, _times(query.first_ratio("spark", "kquery"))]
+
+
+def _times(ratio: float | None) -> str:
+    return "" if ratio is None else f"{ratio:.2f}x"
 
 
 def summary_lines(results: Results) -> list[str]:
@@ -124,12 +140,14 @@ def summary_lines(results: Results) -> list[str]:
         right = f"{summary['answered'][engine]} of {len(results.queries)} answered as Spark"
         seconds = f", sum of medians {total:.2f} s" if total is not None else ""
         lines.append(f"{engine}: {right}{seconds}" + (f", peak memory {_mib(memory)}" if memory else ""))
-    ratios = summary["spark_over_kquery"]
-    if ratios["geometric_mean"] is not None:
-        name, lowest = ratios["lowest"]
-        lines.append(
-            f"spark/kquery: geometric mean {ratios['geometric_mean']:.2f}, lowest {lowest:.2f} (query {name})"
-        )
+    for key, title in (("spark_over_kquery", ""), ("spark_over_kquery_first_runs", ", first runs")):
+        ratios = summary.get(key, {})
+        if ratios.get("geometric_mean") is not None:
+            name, lowest = ratios["lowest"]
+            mean = ratios["geometric_mean"]
+            lines.append(
+                f"spark/kquery{title}: geometric mean {mean:.2f}, lowest {lowest:.2f} (query {name})"
+            )
     if summary["kquery_planning_median_seconds"] is not None:
         lines.append(
             f"planning by the engine: median {summary['kquery_planning_median_seconds'] * 1000:.0f} ms"

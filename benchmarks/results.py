@@ -20,7 +20,8 @@ class EngineResult:
 
     status: only the times of "ok" count: the answer was compared, and equals that of Spark. "wrong": it differs.
     "unchecked": there was no answer of Spark to compare with. detail: the difference, the error or the reason.
-    cold_seconds: the first run, which also is the compared one. warm_seconds: every run after it.
+    cold_seconds: the first run, which also is the compared one. warm_seconds: every run after it. first_seconds: runs in
+    new processes, if there were any.
     shuffle_bytes: written to shuffles by one warm run. memory: peak bytes of driver, JVM, workers while it ran.
     decision: for our engine, what it took and why it left the rest.
     """
@@ -30,6 +31,7 @@ class EngineResult:
     rows: int | None = None
     cold_seconds: float | None = None
     warm_seconds: tuple[float, ...] = ()
+    first_seconds: tuple[float, ...] = ()
     planning_seconds: tuple[float, ...] = ()
     shuffle_bytes: int | None = None
     memory: dict[str, int] = field(default_factory=dict)
@@ -39,6 +41,11 @@ class EngineResult:
     def median(self) -> float | None:
         """The median of the warm runs, None unless the answer is right."""
         return statistics.median(self.warm_seconds) if self.status == "ok" and self.warm_seconds else None
+
+    @property
+    def first(self) -> float | None:
+        """The median of the first runs in new processes, None without them or unless the answer is right."""
+        return statistics.median(self.first_seconds) if self.status == "ok" and self.first_seconds else None
 
     @property
     def planning(self) -> float | None:
@@ -51,7 +58,12 @@ class EngineResult:
 
     def as_json(self) -> dict[str, Any]:
         """Everything, and the medians, for readers without this module."""
-        return {**asdict(self), "median_seconds": self.median, "planning_median_seconds": self.planning}
+        medians = {
+            "median_seconds": self.median,
+            "first_median_seconds": self.first,
+            "planning_median_seconds": self.planning,
+        }
+        return {**asdict(self), **medians}
 
 
 @dataclass(frozen=True)
@@ -64,6 +76,11 @@ class QueryResult:
     def ratio(self, base: str, other: str) -> float | None:
         """How many times as long ``base`` takes as ``other``; None unless both answers are right."""
         a, b = self.median(base), self.median(other)
+        return a / b if a is not None and b else None
+
+    def first_ratio(self, base: str, other: str) -> float | None:
+        """``ratio`` of the first runs in new processes; None without them."""
+        a, b = (self.engines[name].first if name in self.engines else None for name in (base, other))
         return a / b if a is not None and b else None
 
     def median(self, engine: str) -> float | None:
@@ -97,6 +114,11 @@ class Results:
         found = ((query.name, query.ratio(base, other)) for query in self.queries)
         return {name: ratio for name, ratio in found if ratio is not None}
 
+    def first_ratios(self, base: str = "spark", other: str = "kquery") -> dict[str, float]:
+        """The ratio of every query of its first runs, as far as there are any."""
+        found = ((query.name, query.first_ratio(base, other)) for query in self.queries)
+        return {name: ratio for name, ratio in found if ratio is not None}
+
     def total(self, engine: str) -> float | None:
         """The sum of an engine's medians; None unless it answered every query right."""
         medians = [query.median(engine) for query in self.queries]
@@ -118,7 +140,7 @@ class Results:
 
     def summary(self) -> dict[str, Any]:
         """The figures a reader looks for first."""
-        ratios = self.ratios()
+        first = self.first_ratios()
         plannings = [one.planning for q in self.queries if (one := q.engines.get("kquery")) and one.planning]
         return {
             "total_seconds": {engine: self.total(engine) for engine in self.engines},
@@ -129,11 +151,8 @@ class Results:
                 for engine in self.engines
             },
             "peak_memory": {engine: self.peak_memory(engine) for engine in self.engines},
-            "spark_over_kquery": {
-                "geometric_mean": geometric_mean(ratios.values()),
-                "lowest": min(ratios.items(), key=lambda item: item[1], default=None),
-                "below_one": sorted(name for name, ratio in ratios.items() if ratio < 1),
-            },
+            "spark_over_kquery": _ratio_summary(self.ratios()),
+            **({"spark_over_kquery_first_runs": _ratio_summary(first)} if first else {}),
             "kquery_planning_median_seconds": statistics.median(plannings) if plannings else None,
             "failed": self.failed(),
         }
@@ -154,6 +173,14 @@ class Results:
         aside = path.with_suffix(".part")
         aside.write_text(json.dumps(self.as_json(), indent=1) + "\n")
         aside.replace(path)
+
+
+def _ratio_summary(ratios: dict[str, float]) -> dict[str, Any]:
+    return {
+        "geometric_mean": geometric_mean(ratios.values()),
+        "lowest": min(ratios.items(), key=lambda item: item[1], default=None),
+        "below_one": sorted(name for name, ratio in ratios.items() if ratio < 1),
+    }
 
 
 def read(path: Path) -> Results:
@@ -178,7 +205,7 @@ def _query(record: dict[str, Any]) -> QueryResult:
 def _engine(record: dict[str, Any]) -> EngineResult:
     names = {f.name for f in fields(EngineResult)}
     plain = {key: value for key, value in record.items() if key in names}
-    for key in ("warm_seconds", "planning_seconds"):
+    for key in ("warm_seconds", "first_seconds", "planning_seconds"):
         plain[key] = tuple(plain.get(key, ()))
     return EngineResult(**plain)
 
@@ -224,6 +251,7 @@ def _merged_engine(parts: Sequence[EngineResult]) -> EngineResult:
         parts[0],
         cold_seconds=statistics.median(cold) if cold else None,
         warm_seconds=tuple(one for part in parts for one in part.warm_seconds),
+        first_seconds=tuple(one for part in parts for one in part.first_seconds),
         planning_seconds=tuple(one for part in parts for one in part.planning_seconds),
         memory={key: max(part.memory.get(key, 0) for part in parts) for key in parts[0].memory},
     )

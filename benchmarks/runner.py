@@ -18,6 +18,7 @@ from benchmarks.compare import session, turns
 from benchmarks.engines import IN_SESSION, Engine, OutsideEngine, Run, Settings, Skipped
 from benchmarks.engines.spark import KqueryEngine, SparkEngine
 from benchmarks.environment import environment, files, spark_settings
+from benchmarks.first_runs import first_runs, with_first_runs
 from benchmarks.memory import MemorySampler
 from benchmarks.results import EngineResult, QueryResult, Results
 from benchmarks.suites import Query, Suite, Table
@@ -36,7 +37,8 @@ class Plan:
     """What to run. ``users``: how many at once share the session in a throughput test afterwards; 1 means none.
 
     ``runs``: warm ones of a query and engine. ``seconds``: short queries of Spark and the engine are run more often, until
-    their warm runs have taken so long together, as medians of a few runs of 50 ms tell little.
+    their warm runs have taken so long together, as medians of a few runs of 50 ms tell little. ``first``: first runs of a
+    query on Spark and on the engine, each in a new process.
     """
 
     suite: Suite
@@ -48,6 +50,7 @@ class Plan:
     root: Path
     users: int = 1
     seconds: float = 0.0
+    first: int = 0
 
 
 def run(plan: Plan, say: Say = lambda line: None) -> Results:
@@ -61,6 +64,11 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
     settings: dict[str, str] = {}
     throughput: dict[str, Any] = {}
     spark: SparkSession | None = None
+    first = (
+        first_runs(plan.queries, plan.engines, plan.first, plan.settings, tables, answers, say)
+        if plan.first
+        else {}
+    )
     try:
         if any(name in IN_SESSION for name in plan.engines):
             s = plan.settings
@@ -74,6 +82,10 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
     finally:
         if spark is not None:
             spark.stop()
+    for name, by_query in first.items():
+        found[name] |= {
+            engine: with_first_runs(found[name][engine], result) for engine, result in by_query.items()
+        }
     return Results(
         suite=plan.suite.name,
         scale=plan.scale,
@@ -83,6 +95,7 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
         options={
             "runs": plan.runs,
             "seconds": plan.seconds,
+            "first": plan.first,
             "cores": plan.settings.cores,
             "shuffle_partitions": plan.settings.shuffle_partitions,
             "driver_memory": plan.settings.driver_memory,
@@ -100,9 +113,11 @@ def run(plan: Plan, say: Say = lambda line: None) -> Results:
 
 
 def query_count(plan: Plan) -> int:
-    """How many lines ``run`` says: one a query of the engines that share a session, and one of each other engine."""
+    """How many lines ``run`` says: one a query of the engines that share a session, one of each other engine, and one of
+    the first runs.
+    """
     others = sum(name not in IN_SESSION for name in plan.engines)
-    return len(plan.queries) * (others + (others < len(plan.engines)))
+    return len(plan.queries) * (others + (others < len(plan.engines)) + bool(plan.first))
 
 
 def _now() -> str:
@@ -118,11 +133,12 @@ def _in_session(
     say: Say,
 ) -> None:
     made: dict[str, Engine] = {
-        "spark": SparkEngine(spark, plan.settings),
-        "kquery": KqueryEngine(spark, plan.settings),
+        "spark": SparkEngine(spark, plan.settings, tables),
+        "kquery": KqueryEngine(spark, plan.settings, tables),
     }
     engines = [made[name] for name in IN_SESSION if name in plan.engines]
-    engines[0].load(tables)
+    if any(query.step is None for query in plan.queries):
+        engines[0].load(tables)
     with MemorySampler(os.getpid()) as memory:
         for query in plan.queries:
             found[query.name] = measure(
@@ -285,11 +301,13 @@ def _throughput(
         "kquery": KqueryEngine(spark, plan.settings),
     }
     engines = [name for name in IN_SESSION if name in plan.engines]
-    # settings belong to the session all users share, so queries with their own are left out
+    # settings and kq.enable belong to the session all users share, so queries with their own and steps are left out
     right = [
         query
         for query in plan.queries
-        if not query.settings and all(found[query.name][name].status == "ok" for name in engines)
+        if not query.settings
+        and query.step is None
+        and all(found[query.name][name].status == "ok" for name in engines)
     ]
     seconds: dict[str, float] = {}
     for name in engines:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from py4j.protocol import Py4JJavaError
@@ -12,10 +14,13 @@ from py4j.protocol import Py4JJavaError
 import kquery_spark as kq
 from benchmarks.compare import rows_of
 from benchmarks.engines.base import Run, Settings
-from benchmarks.suites.base import Query, Table
+from benchmarks.pipelines.result import as_table
+from benchmarks.suites.base import Query, Step, Table
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+    from kquery_spark.accelerate.observers import QueryEvent
 
 
 def register(spark: SparkSession, tables: Sequence[Table]) -> None:
@@ -33,13 +38,15 @@ class _InSession:
     """A query from its text to Arrow in this process, built anew for every run.
 
     A second action on the same DataFrame would find the shuffle files of the first and look several times faster.
+    ``tables``: the files that the steps of a suite read; they write to a directory beside the first of them.
     """
 
     name = ""
 
-    def __init__(self, spark: SparkSession, settings: Settings) -> None:
+    def __init__(self, spark: SparkSession, settings: Settings, tables: Sequence[Table] = ()) -> None:
         self.spark = spark
         self.settings = settings
+        self._tables = tables
         self._stages = StageCounter(spark)
 
     def load(self, tables: Sequence[Table]) -> None:
@@ -50,6 +57,8 @@ class _InSession:
         """Parse, plan and run the query; shuffled bytes are read off Spark's status store afterwards."""
         with session_settings(self.spark, query.settings):
             first = self._stages.next_stage()
+            if query.step is not None:
+                return self._run_step(query.step, first)
             start = time.perf_counter()
             frame = self.spark.sql(query.sql)
             parsed = time.perf_counter()
@@ -59,8 +68,30 @@ class _InSession:
             seconds = time.perf_counter() - start
             return Run(table, seconds, ready - parsed, self._stages.shuffled_since(first))
 
+    def _run_step(self, step: Step, first_stage: int) -> Run:
+        """Run a step to the end of its action; what it wrote is read back after its time is taken."""
+        paths = {table.name: str(table.path) for table in self._tables}
+        out = self._tables[0].path.parent / "_output" / self.name
+        shutil.rmtree(out, ignore_errors=True)
+        start = time.perf_counter()
+        with self._actions():
+            result = step.run(self.spark, paths, str(out))
+        seconds = time.perf_counter() - start
+        shuffled = self._stages.shuffled_since(first_stage)
+        table = as_table(result, Path(out), step.ordered)
+        shutil.rmtree(out, ignore_errors=True)
+        return Run(table, seconds, self._planning_seconds(), shuffled)
+
     def _plan(self, frame: DataFrame) -> DataFrame:
         raise NotImplementedError
+
+    def _actions(self) -> AbstractContextManager[None]:
+        """The context in which the actions of a step run on this engine."""
+        return nullcontext()
+
+    def _planning_seconds(self) -> float | None:
+        """The time that the engine planned in the latest step; None for Spark."""
+        return None
 
     def close(self) -> None:
         """The session is the harness's to stop."""
@@ -76,16 +107,25 @@ class SparkEngine(_InSession):
 
 
 class KqueryEngine(_InSession):
-    """The same session, through ``kquery_plan``."""
+    """The same session, through ``kquery_plan``; for the actions of steps, through ``kq.enable``."""
 
     name = "kquery"
+
+    def __init__(self, spark: SparkSession, settings: Settings, tables: Sequence[Table] = ()) -> None:
+        super().__init__(spark, settings, tables)
+        self._events: list[QueryEvent] = []
 
     def _plan(self, frame: DataFrame) -> DataFrame:
         plan: Callable[..., DataFrame] = kq.kquery_plan
         return frame.transform(plan, when=self.settings.when)
 
     def decision(self, query: Query) -> dict[str, Any]:
-        """What becomes of the query: whether ``auto`` picks the engine, coverage, what falls back to Spark, the verdict."""
+        """What becomes of the query: whether ``auto`` picks the engine, coverage, what falls back to Spark, the verdict.
+
+        For a step: the same of the plans of its actions in the latest run.
+        """
+        if query.step is not None:
+            return _step_decision(self._events)
         with session_settings(self.spark, query.settings):
             explained = kq.explain(self.spark.sql(query.sql))
         return {
@@ -96,6 +136,63 @@ class KqueryEngine(_InSession):
             "reasons": [f"{node}: {sentence}" for node, sentence in explained.reasons],
             "decisions": [decision.sentence for decision in explained.decisions],
         }
+
+    @contextmanager
+    def _actions(self) -> Iterator[None]:
+        # a variable of its own type: the option is one of the two words that the command line accepts
+        enable: Callable[..., None] = kq.enable
+        self._events = []
+        stop_observing = kq.on_query(self._events.append)
+        enable(self.spark, when=self.settings.when)
+        try:
+            yield
+        finally:
+            kq.disable(self.spark)
+            stop_observing()
+
+    def _planning_seconds(self) -> float | None:
+        return sum(event.seconds for event in self._events if event.kind == "planned")
+
+
+IN_SESSION_ENGINES: dict[str, type[_InSession]] = {
+    engine.name: engine for engine in (SparkEngine, KqueryEngine)
+}
+
+
+def _step_decision(events: Sequence[QueryEvent]) -> dict[str, Any]:
+    """The facts of ``KqueryEngine.decision`` from the events of a step's actions, and the place where each action ran."""
+    planned = [event for event in events if event.kind == "planned"]
+    failures = [event.failure for event in events if event.failure]
+    sentences = [sentence for event in planned for sentence in event.sentences]
+    if not planned:
+        sentences = ["Spark runs the step: none of its actions is one that kq.enable accelerates."]
+    places = _places(events)
+    shares = [
+        event.coverage if place != "spark" else 0.0 for event, place in zip(planned, places, strict=True)
+    ]
+    return {
+        "accelerated": any(place != "spark" for place in places),
+        "coverage": round(sum(shares) / len(shares), 4) if shares else 0.0,
+        "places": places,
+        "reasons": failures,
+        "decisions": sentences,
+    }
+
+
+def _places(events: Sequence[QueryEvent]) -> list[str]:
+    """Where each planned action ran: the place of the event that ended it, or the planned place if none did.
+
+    If the engine only gains where the driver collects the rows, Spark computes the rows of a write.
+    """
+    places: list[str] = []
+    declined = False
+    for event in events:
+        if event.kind == "planned":
+            declined = any(sentence.startswith("Not accelerated") for sentence in event.sentences)
+            places.append(event.place)
+        elif places:
+            places[-1] = "spark" if event.action == "write" and declined else event.place
+    return places
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 _LAST_LIMIT = re.compile(r"\bLIMIT\s+\d+\s*;?\s*$", re.IGNORECASE)
 
@@ -27,12 +28,25 @@ class Table:
 
 
 @dataclass(frozen=True)
+class Step:
+    """A job in the DataFrame API: ``run(spark, paths, out)`` reads the paths by table and ends in an action.
+
+    It returns the action's result, or None after it wrote Parquet files to ``out``. ordered: the order of these rows counts.
+    """
+
+    name: str
+    run: Callable[..., Any]
+    ordered: bool = False
+
+
+@dataclass(frozen=True)
 class Query:
     """A query of a suite.
 
     sql: for Spark, the engine, and every other engine that reads it. other_sql: for engines that are not
     Spark-compatible, where the dialect differs. settings: Spark settings in force while it runs. pairs_with: the
-    query that asks for the same in another way (another format, other settings), for readers of the results.
+    query that asks for the same in another way (another format, other settings), for readers of the results. step: a job in the DataFrame
+    API, which runs instead of ``sql`` and only on Spark and our engine.
     """
 
     name: str
@@ -40,6 +54,7 @@ class Query:
     other_sql: str | None = None
     settings: dict[str, str] = field(default_factory=dict)
     pairs_with: str | None = None
+    step: Step | None = None
 
     def without_limit(self) -> Query | None:
         """The query without its last LIMIT, None when it has none: what decides where ties at the limit differ."""

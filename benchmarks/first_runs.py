@@ -1,0 +1,134 @@
+"""First runs: each in a new process with a new Spark session, as a job that is submitted runs its queries."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+import pyarrow as pa
+
+from benchmarks.answers import Answers, exact_difference
+from benchmarks.compare import session
+from benchmarks.engines import Settings
+from benchmarks.engines.outside import serialized
+from benchmarks.engines.spark import IN_SESSION_ENGINES
+from benchmarks.results import EngineResult
+from benchmarks.suites import Query, Table
+
+_ANSWER_SECONDS = 3600.0
+
+
+def first_runs(
+    queries: Sequence[Query],
+    engines: Sequence[str],
+    rounds: int,
+    settings: Settings,
+    tables: Sequence[Table],
+    answers: Answers,
+    say: Callable[[str], None],
+) -> dict[str, dict[str, EngineResult]]:
+    """Run each query ``rounds`` times on each engine, in a new process each time; return the results by query and engine.
+
+    The engines take turns in going first, within the rounds of a query and from one query to the next. The time starts when
+    the session exists, and includes ``kq.enable``. Answers are compared with Spark's.
+    """
+    names = [name for name in engines if name in IN_SESSION_ENGINES]
+    found: dict[str, dict[str, EngineResult]] = {}
+    for number, query in enumerate(queries):
+        results = {name: EngineResult("ok") for name in names}
+        for round_number in range(rounds):
+            turn = names[:: -1 if (number + round_number) % 2 else 1]
+            tables_of_round: dict[str, pa.Table] = {}
+            for name in turn:
+                results[name] = _run_once(query, name, settings, tables, results[name], tables_of_round)
+            if "spark" in tables_of_round:
+                answers.keep(query.name, tables_of_round.pop("spark"))
+            for name, table in tables_of_round.items():
+                results[name] = _compared(results[name], answers.get(query.name), table)
+        found[query.name] = results
+        say(
+            f"{query.name}, first run: " + ", ".join(f"{name} {_shown(one)}" for name, one in results.items())
+        )
+    return found
+
+
+def with_first_runs(warm: EngineResult, first: EngineResult | None) -> EngineResult:
+    """The result of an engine with the times of its first runs; if one of these failed, the result is that failure."""
+    if first is None:
+        return warm
+    if warm.status == "ok" and first.status != "ok":
+        return replace(warm, status=first.status, detail=f"in a first run: {first.detail}")
+    return replace(warm, first_seconds=first.first_seconds)
+
+
+def _run_once(
+    query: Query,
+    name: str,
+    settings: Settings,
+    tables: Sequence[Table],
+    before: EngineResult,
+    collected: dict[str, pa.Table],
+) -> EngineResult:
+    """One run in a new process; its rows go to ``collected``. An engine that failed before is not run again."""
+    if before.status != "ok":
+        return before
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=_serve, args=(theirs, name, settings, tables, query))
+    process.start()
+    theirs.close()
+    try:
+        if not ours.poll(_ANSWER_SECONDS):
+            return replace(before, status="error", detail=f"no answer within {_ANSWER_SECONDS:.0f} s")
+        answered, answer = ours.recv()
+    except EOFError:
+        process.join()
+        return replace(before, status="error", detail=f"the process ended (exit code {process.exitcode})")
+    finally:
+        ours.close()
+        process.join(60)
+        if process.is_alive():
+            process.kill()
+    if not answered:
+        return replace(before, status="error", detail=str(answer))
+    data, seconds = answer
+    collected[name] = pa.ipc.open_stream(data).read_all()
+    return replace(before, first_seconds=(*before.first_seconds, seconds))
+
+
+def _compared(result: EngineResult, expected: pa.Table | None, actual: pa.Table) -> EngineResult:
+    if expected is None:
+        return replace(result, status="unchecked", detail="Spark has not answered this query on this data")
+    difference = exact_difference(expected, actual)
+    return replace(result, status="wrong", detail=difference) if difference else result
+
+
+def _serve(pipe: Connection, name: str, settings: Settings, tables: Sequence[Table], query: Query) -> None:
+    """The life of the new process: a session, one query, its rows and seconds."""
+    spark = None
+    try:
+        spark = session(
+            "kquery_spark bench first run",
+            settings.cores,
+            settings.shuffle_partitions,
+            settings.driver_memory,
+            settings.conf,
+        )
+        engine = IN_SESSION_ENGINES[name](spark, settings, tables)
+        if query.step is None:
+            engine.load(tables)
+        run = engine.run(query)
+        pipe.send((True, (serialized(run.table), run.seconds)))
+    except Exception as error:
+        pipe.send((False, " ".join(f"{type(error).__name__}: {error}".split())[:300]))
+    finally:
+        if spark is not None:
+            spark.stop()
+
+
+def _shown(result: EngineResult) -> str:
+    return (
+        f"{result.first * 1000:,.0f} ms" if result.first is not None else f"{result.status}: {result.detail}"
+    )
