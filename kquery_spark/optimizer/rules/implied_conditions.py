@@ -12,8 +12,12 @@ from kquery_spark.logical import Filter, Join, JoinKind, LogicalPlan, Scan, walk
 from kquery_spark.logical.plan import with_new_children
 from kquery_spark.optimizer.normal_conditions import disjuncts, normal_condition
 from kquery_spark.optimizer.rules.predicate_pushdown import push_terms, sides_filtered_by_condition
+from kquery_spark.optimizer.selectivity import selectivity
+from kquery_spark.optimizer.statistics import Estimator
 
 _MAX_NODES = 2000  # a larger OR is left alone, because it is searched once for each input
+# The input with the most bytes is filtered by a derived condition that prunes nothing if this keeps at most this share.
+_MAX_SHARE_OF_LARGEST = 0.25
 
 
 def implied_conditions(plan: LogicalPlan) -> LogicalPlan:
@@ -36,29 +40,87 @@ def implied_conditions(plan: LogicalPlan) -> LogicalPlan:
     move a term of this source there: never on the padded side of an outer join. Each term becomes part of one derived
     condition at most, so all derived conditions together are no larger than the original.
 
+    The input with the most bytes usually probes the others, whose keys filter its scan at run time. A derived condition on
+    it has to be selective or rule out splits: the scan evaluates it before the keys, and decodes its columns for rows that
+    the keys drop anyway.
+
     If a condition next to the OR can raise an error, no filter is derived, because this condition would then see fewer rows.
     Spark derives these conditions in PushExtraPredicateThroughJoin, but not from a filter above an outer join. There, no
     expression below may raise either.
     """
-    if isinstance(plan, Filter) and isinstance(plan.child, Join):
-        return with_new_children(plan, [_visit_join(plan.child, conjuncts(plan.condition))])
-    if isinstance(plan, Join):
-        return _visit_join(plan, [])
-    return with_new_children(plan, list(map(implied_conditions, plan.children)))
+    return _Derivation().rewrite(plan)
 
 
-def _visit_join(join: Join, above: Sequence[Expr]) -> LogicalPlan:
-    """Filter the inputs below a join, and visit them. above: the terms of the filter directly above the join."""
+class _Derivation:
+    """One run of the rule over a plan, which caches the estimates."""
+
+    def __init__(self) -> None:
+        self._estimator = Estimator()
+
+    def rewrite(self, plan: LogicalPlan) -> LogicalPlan:
+        """Derive filters for the inputs of all joins, from the top of the plan down."""
+        if isinstance(plan, Filter) and isinstance(plan.child, Join):
+            return with_new_children(plan, [self._rewrite_join(plan.child, conjuncts(plan.condition))])
+        if isinstance(plan, Join):
+            return self._rewrite_join(plan, [])
+        return with_new_children(plan, list(map(self.rewrite, plan.children)))
+
+    def _rewrite_join(self, join: Join, above: Sequence[Expr]) -> LogicalPlan:
+        """Filter the inputs below a join, and rewrite them. above: the terms of the filter directly above the join."""
+        sides = [self._filter_side(join, side, terms) for side, terms in _terms_for_sides(join, above)]
+        return with_new_children(join, list(map(self.rewrite, sides)))
+
+    def _filter_side(self, join: Join, side: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
+        if not terms:
+            return side
+        largest = max(self._scanned(plan) for plan in _inputs(join))
+        return self._filter_inputs(side, terms, largest)
+
+    def _filter_inputs(self, plan: LogicalPlan, terms: Sequence[Expr], largest: float) -> LogicalPlan:
+        """Filter the inputs of a join by what the terms imply. largest: the bytes that its largest input scans."""
+        if isinstance(plan, Filter):
+            return with_new_children(plan, [self._filter_inputs(plan.child, terms, largest)])
+        if isinstance(plan, Join):
+            sides = zip(plan.children, _sides_filtered_from_above(plan), strict=True)
+            filtered = [self._filter_inputs(s, terms, largest) if passes else s for s, passes in sides]
+            return with_new_children(plan, filtered)
+        derived = [x for x in _implied_terms(terms, plan.column_names) if not _has_filter(plan, x)]
+        if self._scanned(plan) >= largest > 0:
+            derived = [x for x in derived if _share(x) <= _MAX_SHARE_OF_LARGEST or self._prunes(plan, x)]
+        return push_terms(plan, derived) if derived else plan
+
+    def _prunes(self, plan: LogicalPlan, term: Expr) -> bool:
+        """True if statistics or partition values rule out parts of the plan's scans by the term."""
+        return self._scanned(push_terms(plan, [term])) < self._scanned(plan)
+
+    def _scanned(self, plan: LogicalPlan) -> float:
+        return self._estimator.estimate(plan).scanned
+
+
+def _inputs(plan: LogicalPlan) -> list[LogicalPlan]:
+    """Return the inputs of the joins at the top of a plan."""
+    if isinstance(plan, Filter | Join):
+        return [node for child in plan.children for node in _inputs(child)]
+    return [plan]
+
+
+def _share(term: Expr) -> float:
+    """Return the expected share of rows that pass a term: for an OR, the sum over its sides."""
+    return sum(map(selectivity, disjuncts(term)))
+
+
+def _terms_for_sides(join: Join, above: Sequence[Expr]) -> list[tuple[LogicalPlan, list[Expr]]]:
+    """Return each side of a join with the terms that may filter it, from the join's condition and the filter above."""
     condition = conjuncts(join.condition)
-    children = list(join.children)
-    if all(map(is_pure, (*above, *condition))):
-        if join.kind is not JoinKind.INNER and _can_raise_below(join):
-            above = []
-        passes = zip(_sides_filtered_from_above(join), sides_filtered_by_condition(join), strict=True)
-        for index, (from_above, by_condition) in enumerate(passes):
-            terms = [*(above if from_above else []), *(condition if by_condition else [])]
-            children[index] = _filter_inputs(children[index], list(filter(_is_searched, terms)))
-    return with_new_children(join, list(map(implied_conditions, children)))
+    if not all(map(is_pure, (*above, *condition))):
+        return [(side, []) for side in join.children]
+    if join.kind is not JoinKind.INNER and _can_raise_below(join):
+        above = []
+    from_above, by_condition = _sides_filtered_from_above(join), sides_filtered_by_condition(join)
+    return [
+        (side, list(filter(_is_searched, [*(above if first else []), *(condition if second else [])])))
+        for side, first, second in zip(join.children, from_above, by_condition, strict=True)
+    ]
 
 
 def _sides_filtered_from_above(join: Join) -> tuple[bool, bool]:
@@ -75,22 +137,11 @@ def _is_searched(term: Expr) -> bool:
     return _has_logic(term, Logic.OR) and not any(True for _ in islice(walk(term), _MAX_NODES, None))
 
 
-def _filter_inputs(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
-    """Filter the inputs of the joins at the top of a plan by what the terms, which read other inputs as well, imply."""
-    if not terms:
-        return plan
-    if isinstance(plan, Filter):
-        return with_new_children(plan, [_filter_inputs(plan.child, terms)])
-    if isinstance(plan, Join):
-        sides = zip(plan.children, _sides_filtered_from_above(plan), strict=True)
-        return with_new_children(plan, [_filter_inputs(s, terms) if passes else s for s, passes in sides])
-    derived: list[Expr] = []
-    for term in terms:
-        implied = _implied_condition(term, plan.column_names)
-        if implied is not None:
-            derived.extend(x for x in conjuncts(normal_condition(implied)) if columns_of(x))
-    added = [x for x in dict.fromkeys(derived) if not _has_filter(plan, x)]
-    return push_terms(plan, added) if added else plan
+def _implied_terms(conditions: Sequence[Expr], names: Set[str]) -> list[Expr]:
+    """Return what the conditions imply for these columns: the terms of an AND, in normal form and without repetitions."""
+    implied = [_implied_condition(condition, names) for condition in conditions]
+    terms = [term for x in implied if x is not None for term in conjuncts(normal_condition(x))]
+    return list(dict.fromkeys(filter(columns_of, terms)))
 
 
 def _implied_condition(condition: Expr, names: Set[str]) -> Expr | None:
