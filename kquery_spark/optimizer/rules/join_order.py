@@ -106,7 +106,7 @@ class _Reorder:
 
     def _reduce(self, plan: LogicalPlan, joined: LogicalPlan, tree: _JoinTree) -> LogicalPlan | None:
         """Return the semi join of an input with a join that no key connects with it; None if this is not worth it."""
-        if _keys_between(plan, joined, tree.edges):
+        if not tree.equal_columns or _keys_between(plan, joined, tree.edges):
             return None
         return reduced_input(plan, joined, tree.equal_columns, self._estimator)
 
@@ -154,8 +154,9 @@ class _JoinTree:
 
     @cached_property
     def equal_columns(self) -> list[frozenset[str]]:
-        """The classes of columns that the keys make equal to each other."""
-        return equal_columns(JoinKey(e.left, e.right, e.null_safe) for e in self.edges)
+        """The classes of more than two columns that the keys make equal. Inputs of smaller classes are connected anyway."""
+        classes = equal_columns(JoinKey(e.left, e.right, e.null_safe) for e in self.edges)
+        return [names for names in classes if len(names) > 2]
 
     @property
     def can_be_reordered(self) -> bool:
