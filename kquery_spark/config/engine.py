@@ -20,8 +20,8 @@ _MAX_TASKS = 100_000  # each costs the driver some kilobytes, and a Spark job wi
 RULES = (
     *("subquery_to_join", "constant_folding", "associative_operators", "predicate_simplification"),
     *("unwrap_casts", "merge_projections", "remove_sorts", "outer_to_inner", "merged_aggregates"),
-    *("predicate_pushdown", "join_conditions", "join_order", "late_semi_joins", "limit_pushdown"),
-    *("projection_pushdown", "variant_field_pruning", "top_k_bounds", "inner_to_semi"),
+    *("predicate_pushdown", "implied_conditions", "join_conditions", "join_order", "late_semi_joins"),
+    *("limit_pushdown", "projection_pushdown", "variant_field_pruning", "top_k_bounds", "inner_to_semi"),
     *("common_subexpressions", "shared_aggregates"),
 )
 """The names of the optimizer's rules, in their order. A test compares them with the optimizer's list."""

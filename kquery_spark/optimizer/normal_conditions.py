@@ -23,10 +23,15 @@ def with_normal_conditions(plan: LogicalPlan) -> LogicalPlan:
     return transform_plan(plan, _normalize_node)
 
 
+def normal_condition(condition: Expr) -> Expr:
+    """Return the condition in normal form."""
+    return transform(condition, _simplify)
+
+
 def _normalize_node(node: LogicalPlan) -> LogicalPlan:
     if not isinstance(node, Filter | Join | Projection):
         return node
-    changed = rewrite_expressions(node, lambda e: transform(e, _simplify))
+    changed = rewrite_expressions(node, normal_condition)
     if isinstance(changed, Filter):
         terms = [x for x in _distinct(conjuncts(changed.condition)) if not _is(x, True)]
         condition = conjunction(terms)
@@ -65,7 +70,7 @@ def _negate(expr: Call) -> Expr:
 
 
 def _simplify_or(expr: Call) -> Expr:
-    terms = _disjuncts(expr)
+    terms = disjuncts(expr)
     # OR evaluates its terms from left to right and stops at TRUE. A term that can raise must not be evaluated for more
     # rows.
     if any(can_raise(x) or not is_deterministic(x) for x in terms):
@@ -97,9 +102,10 @@ def _remaining_terms(terms: list[Expr], shared: list[Expr]) -> Expr | None:
     return conjunction([x for x in terms if x not in shared])
 
 
-def _disjuncts(expr: Expr) -> list[Expr]:
+def disjuncts(expr: Expr) -> list[Expr]:
+    """Return the terms of an OR, left to right."""
     if isinstance(expr, Call) and expr.logic is Logic.OR:
-        return _disjuncts(expr.args[0]) + _disjuncts(expr.args[1])
+        return disjuncts(expr.args[0]) + disjuncts(expr.args[1])
     return [expr]
 
 

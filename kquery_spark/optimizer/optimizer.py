@@ -15,6 +15,7 @@ from kquery_spark.logical.plan import format_schema
 from kquery_spark.optimizer.rules.associative_operators import associative_operators
 from kquery_spark.optimizer.rules.common_subexpressions import common_subexpressions
 from kquery_spark.optimizer.rules.constant_folding import constant_folding
+from kquery_spark.optimizer.rules.implied_conditions import implied_conditions
 from kquery_spark.optimizer.rules.inner_to_semi import inner_to_semi
 from kquery_spark.optimizer.rules.join_conditions import join_conditions
 from kquery_spark.optimizer.rules.join_order import join_order
@@ -50,11 +51,14 @@ RULES: tuple[Rule, ...] = (
     # This rule needs the filters above the joins, so it runs before pushdown. Inner joins let more filters pass.
     # It also turns left joins with one-row aggregates (scalar subqueries) into cross joins for merged_aggregates.
     outer_to_inner,
-    # This rule returns cross joins below a filter. The next three rules turn them into joins with keys again.
+    # This rule returns cross joins below a filter. The next four rules turn them into joins with keys again.
     merged_aggregates,
     # After pushdown, a filter above an inner join has only terms that read both sides: these become its keys, and the keys
     # and the filters in the scans are what the estimates of the join order need.
     predicate_pushdown,
+    # This rule needs each condition at the join where pushdown leaves it, and filters the inputs before the join order is
+    # estimated. What it leaves above a join of an input becomes part of that join by the next rule.
+    implied_conditions,
     join_conditions,
     join_order,
     # This rule moves semi joins above inner joins that return few rows, so the order of the inner joins has to be final.

@@ -23,17 +23,18 @@ def predicate_pushdown(plan: LogicalPlan) -> LogicalPlan:
               Scan: t                                Scan: t; filters=[#x + 1 > 1]
             Scan: u                                Scan: u
 
-    An AND is split into its terms, an OR is not. Each node says which terms pass it (``push_down``). An outer join only lets
-    terms pass to its preserved side. Terms that can raise stay above joins, because a join might remove the row that raises.
+    An AND is split into its terms, an OR is not: ``implied_conditions`` derives what it implies for single inputs. Each node
+    says which terms pass it (``push_down``). An outer join only lets terms pass to its preserved side. Terms that can raise
+    stay above joins, because a join might remove the row that raises.
     """
-    return _push(plan, [])
+    return push_terms(plan, [])
 
 
-def _push(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
+def push_terms(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
     """Return the plan with ``terms``, which are over its output, applied as deep as possible."""
     # Remove the filter and push its terms together with those from above. Its own terms come first, because it ran first.
     if isinstance(plan, Filter):
-        return _push(plan.child, [*conjuncts(plan.condition), *terms])
+        return push_terms(plan.child, [*conjuncts(plan.condition), *terms])
     if isinstance(plan, Scan):
         return _push_into_scan(plan, terms)
     below: list[list[Expr]] = [[] for _ in plan.children]
@@ -49,7 +50,7 @@ def _push(plan: LogicalPlan, terms: Sequence[Expr]) -> LogicalPlan:
     # Terms of an ON condition can move down as well.
     if isinstance(plan, Join):
         plan = _release_condition(plan, *below)
-    children = [_push(child, filters) for child, filters in zip(plan.children, below, strict=True)]
+    children = [push_terms(child, filters) for child, filters in zip(plan.children, below, strict=True)]
     return _with_filter(with_new_children(plan, children), remaining)
 
 
@@ -69,16 +70,23 @@ def _release_condition(join: Join, left: list[Expr], right: list[Expr]) -> Join:
     """
     if join.condition is None:
         return join
+    filters_left, filters_right = sides_filtered_by_condition(join)
     sides: list[tuple[Set[str], list[Expr]]] = []
-    if join.kind in _CONDITION_FILTERS_LEFT:
+    if filters_left:
         sides.append((join.left.column_names, left))
-    if join.kind not in (JoinKind.RIGHT, JoinKind.FULL) and not join.null_aware:
+    if filters_right:
         sides.append((join.right.column_names, right))
     condition: list[Expr] = []
     for term in conjuncts(join.condition):
         filters = _filters_of_side(term, sides)
         (condition if filters is None else filters).append(term)
     return replace(join, condition=conjunction(condition))
+
+
+def sides_filtered_by_condition(join: Join) -> tuple[bool, bool]:
+    """Return, for the left and the right side, whether a term of the ON condition can filter the side instead."""
+    filters_right = join.kind not in (JoinKind.RIGHT, JoinKind.FULL) and not join.null_aware
+    return join.kind in _CONDITION_FILTERS_LEFT, filters_right
 
 
 def _filters_of_side(term: Expr, sides: Sequence[tuple[Set[str], list[Expr]]]) -> list[Expr] | None:
