@@ -21,14 +21,14 @@ import numpy.typing as npt
 import pyarrow as pa
 from typing_extensions import override
 
-from kquery_spark.expr import Call, Column, Expr, Literal, columns_of
-from kquery_spark.expr.properties import can_raise, conjunction, conjuncts, is_pure
+from kquery_spark.expr import Call, Column, Expr, Literal
+from kquery_spark.expr.properties import can_raise
 from kquery_spark.logical.pruning import possible_rows
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.dynamic_filters.top_k import FirstRowsFilter
-from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext
 from kquery_spark.physical.prefetch import PrefetchRequest, prefetched_splits
+from kquery_spark.physical.row_conditions import RowConditions
 from kquery_spark.physical.split_columns import (
     FilteredColumns,
     SplitColumns,
@@ -132,15 +132,15 @@ class _FilteringReader:
         self._row_bytes = sum(fixed_bytes(field.type) for field in scan.schema)
         # Cheap filters first: the expensive ones then probe fewer rows.
         self._runtime = sorted(runtime, key=lambda f: (not f.is_quick, len(f.columns)))
-        self._conditions = scan.filters
+        self._conditions = RowConditions(scan.filters)
         self._raises = any(map(can_raise, scan.filters))
-        self._programs: dict[tuple[Expr, tuple[str, ...]], Program] = {}
+        self._passing_shares: dict[str, float] = {}  # of the conditions on a column, in the last split
         self._left_rows = True  # True if rows of the last split passed the filters
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
         """Predict what will be read from a split: as for the last one; None if statistics exclude all of its rows."""
         runtime = [f for f in self._runtime if f.is_on]
-        conditions = [*_bounds(split, self._source), *self._conditions]
+        conditions = self._conditions_of(split)
         rows = self._possible_rows(split, conditions, runtime)
         if rows is not None and len(rows) == 0:
             return None
@@ -160,9 +160,9 @@ class _FilteringReader:
     def read(self, split: Split) -> Iterator[Batch]:
         """Yield the batches of one split."""
         runtime = [f for f in self._runtime if f.is_on]
-        conditions = [*_bounds(split, self._source), *self._conditions]
+        conditions = self._conditions_of(split)
         reserve_rows(split.rows)
-        if not conditions and not runtime:
+        if not conditions.terms and not runtime:
             reserve_rows(split.rows, self._row_bytes)
             yield from self._source.read(split, self._scan.columns)
         elif self._source.columnar:
@@ -170,8 +170,12 @@ class _FilteringReader:
         else:
             yield from self._whole(split, conditions, runtime)
 
+    def _conditions_of(self, split: Split) -> RowConditions:
+        bounds = _bounds(split, self._source)
+        return RowConditions([*bounds, *self._conditions.terms]) if bounds else self._conditions
+
     def _stepwise(
-        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
+        self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
     ) -> Generator[Batch, None, bool]:
         """Read a columnar source in the steps that the module docstring describes. Returns False if no row passed."""
         read = SplitColumns(self._source, split)
@@ -182,7 +186,7 @@ class _FilteringReader:
         states = read.before_any_column(rows)
         static, keys, rest = self._steps(conditions, runtime)
         if static:
-            states = [s.where(self._static(s.batch, conditions)) for s in read.add_columns(states, static)]
+            states = [s.where(conditions.mask(s.batch)) for s in read.add_columns(states, static)]
             if not _any_rows(states):
                 return False
         if runtime:
@@ -199,18 +203,18 @@ class _FilteringReader:
         return True
 
     def _steps(
-        self, conditions: Sequence[Expr], runtime: Sequence[RuntimeFilter]
+        self, conditions: RowConditions, runtime: Sequence[RuntimeFilter]
     ) -> tuple[list[str], list[str], list[str]]:
         """Divide the columns into those of the conditions, further ones of the run-time filters, and all others."""
-        needed = columns_of(*conditions)
+        needed = conditions.columns
         static = [c for c in self._source.schema.names if c in needed]
         keys = [c for c in dict.fromkeys(n for f in runtime for n in f.columns) if c not in needed]
         rest = [c for c in self._scan.columns if c not in needed and c not in keys]
         return static, keys, rest
 
     def _candidates(
-        self, read: SplitColumns, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
-    ) -> tuple[list[Expr], list[RuntimeFilter], Int64s | None]:
+        self, read: SplitColumns, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
+    ) -> tuple[RowConditions, list[RuntimeFilter], Int64s | None]:
         """Steps 1 and 2: returns the conditions and run-time filters that still have to be applied, and the candidates."""
         rows = self._possible_rows(split, conditions, runtime)
         if rows is not None:
@@ -222,27 +226,36 @@ class _FilteringReader:
         return conditions, runtime, rows
 
     def _narrowed(
-        self, read: SplitColumns, conditions: list[Expr], rows: Int64s | None
-    ) -> tuple[list[Expr], Int64s | None]:
-        """Apply the conditions that a dictionary can decide; returns the other conditions and the remaining rows."""
-        by_column, others = _by_single_column(conditions)
-        for name, terms in by_column.items():
+        self, read: SplitColumns, conditions: RowConditions, rows: Int64s | None
+    ) -> tuple[RowConditions, Int64s | None]:
+        """Apply the conditions that a dictionary can decide; returns the other conditions and the remaining rows.
+
+        The column that let the fewest rows pass in the splits before comes first: few rows of the others are then decoded.
+        """
+        decided = []
+        by_column = conditions.by_column
+        for name in sorted(by_column, key=lambda name: self._passing_shares.get(name, 0.0)):
             column = read.dictionary_column(name, rows) if read.is_worthwhile(name) else None
             if column is None:
-                others += terms
-            else:
-                rows = rows_of([(column, self._true(name, column, terms))], rows)
-        return others, rows
+                continue
+            before = read.rows if rows is None else len(rows)
+            rows = rows_of([(column, self._true(name, column, by_column[name]))], rows)
+            after = read.rows if rows is None else len(rows)
+            self._passing_shares[name] = after / max(before, 1)
+            decided.append(name)
+            if after == 0:
+                break
+        return conditions.without(frozenset(decided)), rows
 
-    def _true(self, name: str, column: DictionaryColumn, terms: list[Expr]) -> npt.NDArray[np.bool_]:
+    def _true(self, name: str, column: DictionaryColumn, terms: RowConditions) -> npt.NDArray[np.bool_]:
         """Return a mask over the dictionary of a column: True where all terms are true."""
         schema = pa.schema([self._source.schema.field(name)])
-        mask = self._static(Batch(schema, (column.values,), len(column.values)), terms)
+        mask = terms.mask(Batch(schema, (column.values,), len(column.values)))
         assert mask is not None
         return true_flags(mask)
 
     def _possible_rows(
-        self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]
+        self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
     ) -> Int64s | None:
         """Return the rows that statistics do not exclude; None for all rows."""
         source = self._source
@@ -250,25 +263,16 @@ class _FilteringReader:
             return None
         # A condition that can raise also has to see the rows that run-time filters would drop.
         late = [] if self._raises else [c for f in runtime for c in f.conditions(_columns(source, f.columns))]
-        return possible_rows(source, split, conditions, late)
+        return possible_rows(source, split, conditions.terms, late)
 
-    def _whole(self, split: Split, conditions: list[Expr], runtime: list[RuntimeFilter]) -> Iterator[Batch]:
+    def _whole(
+        self, split: Split, conditions: RowConditions, runtime: list[RuntimeFilter]
+    ) -> Iterator[Batch]:
         """Read a source that decodes all of its columns at once, such as CSV."""
         static, keys, rest = self._steps(conditions, runtime)
         for batch in self._source.read(split, [*static, *keys, *rest]):
-            (state,) = _passing([FilteredColumns(batch).where(self._static(batch, conditions))], runtime)
+            (state,) = _passing([FilteredColumns(batch).where(conditions.mask(batch))], runtime)
             yield self._ordered(state.batch)
-
-    def _static(self, batch: Batch, conditions: list[Expr]) -> pa.Array | None:
-        """Evaluate the query's own conditions over a batch that has their columns; None if there are none."""
-        condition = conjunction(conditions)
-        if condition is None:
-            return None
-        key = (condition, tuple(batch.schema.names))
-        program = self._programs.get(key)
-        if program is None:
-            program = self._programs[key] = Program([condition], batch.schema)
-        return program.run(batch)[0].physical(batch.num_rows)
 
     def _ordered(self, batch: Batch) -> Batch:
         places = {n: i for i, n in enumerate(batch.schema.names)}
@@ -308,19 +312,6 @@ def _bounds(split: Split, source: Source) -> list[Expr]:
     if high is not None:
         terms.append(Call.of("lt", column, Literal(high, column.dtype)))
     return terms
-
-
-def _by_single_column(conditions: list[Expr]) -> tuple[dict[str, list[Expr]], list[Expr]]:
-    """Divide conditions into terms that a single column's dictionary can decide, grouped by column, and all others."""
-    by_column: dict[str, list[Expr]] = {}
-    others: list[Expr] = []
-    for term in (term for c in conditions for term in conjuncts(c)):
-        columns = columns_of(term)
-        if len(columns) == 1 and is_pure(term):
-            by_column.setdefault(next(iter(columns)), []).append(term)
-        else:
-            others.append(term)
-    return by_column, others
 
 
 def _narrowed_at_runtime(

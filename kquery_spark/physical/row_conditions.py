@@ -1,0 +1,65 @@
+"""The conditions of a scan, prepared once and applied to the batches and dictionaries of all splits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+
+import pyarrow as pa
+
+from kquery_spark.cached_property import cached_property
+from kquery_spark.expr import Expr, columns_of
+from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
+from kquery_spark.physical.expr import Program
+from kquery_spark.types.batch import Batch
+
+
+class RowConditions:
+    """Conditions that a row must pass, all of them. ``terms``: the conditions; without any, every row passes.
+
+    A file can have thousands of row groups, and each one has its own dictionaries. So what depends only on the conditions
+    (the division by columns and the compiled programs) is kept.
+    """
+
+    def __init__(self, terms: Sequence[Expr]) -> None:
+        self.terms = tuple(terms)
+        self._programs: dict[tuple[str, ...], Program] = {}
+        self._remaining: dict[Set[str], RowConditions] = {}
+
+    @cached_property
+    def columns(self) -> Set[str]:
+        """The names of the columns that the conditions read."""
+        return columns_of(*self.terms)
+
+    @cached_property
+    def by_column(self) -> dict[str, RowConditions]:
+        """The terms that the dictionary of a single column can decide, by the name of the column."""
+        by_column: dict[str, list[Expr]] = {}
+        for term in self._conjuncts:
+            columns = columns_of(term)
+            if len(columns) == 1 and is_pure(term):
+                by_column.setdefault(next(iter(columns)), []).append(term)
+        return {name: RowConditions(terms) for name, terms in by_column.items()}
+
+    def without(self, decided: Set[str]) -> RowConditions:
+        """Return the conditions without the terms of these columns in ``by_column``."""
+        remaining = self._remaining.get(decided)
+        if remaining is None:
+            dropped = [term for name in decided for term in self.by_column[name].terms]
+            remaining = RowConditions([term for term in self._conjuncts if term not in dropped])
+            self._remaining[decided] = remaining
+        return remaining
+
+    @cached_property
+    def _conjuncts(self) -> list[Expr]:
+        return [conjunct for term in self.terms for conjunct in conjuncts(term)]
+
+    def mask(self, batch: Batch) -> pa.Array | None:
+        """Evaluate the conditions over a batch that has their columns; None without conditions."""
+        names = tuple(batch.schema.names)
+        program = self._programs.get(names)
+        if program is None:
+            condition = conjunction(list(self.terms))
+            if condition is None:
+                return None
+            program = self._programs[names] = Program([condition], batch.schema)
+        return program.run(batch)[0].physical(batch.num_rows)
