@@ -8,7 +8,7 @@ join). Once the table is complete, its keys become a dynamic filter of the probe
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -84,16 +84,27 @@ class JoinExec(BinaryExec):
         yield from Probe(self, side, probe_plan.schema).run(probe_plan.run(task))
 
     def accept_filter(self, task: TaskContext, runtime_filter: RuntimeFilter) -> None:
-        """Pass the filter to the probe side if that cannot change the result.
+        """Pass the filter to the side that has its columns if that cannot change the result.
 
-        It could if the join emits unmatched build rows, because a dropped probe row may be the match of a build row. It
-        could also hide an error if the join's condition can raise, because then the condition must see all pairs.
+        On the probe side it could if the join emits unmatched build rows, because a dropped probe row may be the match of a
+        build row. The build side of an inner join takes filters of joins, whose tables are complete before this join starts,
+        but not if it is replicated, because other tasks and queries share its rows; Spark evaluates the expressions below it
+        for all of its rows. A filter could also hide an error if the
+        join's condition can raise, because then the condition must see all pairs.
+
+        Example: ``lineitem JOIN orders`` below a semi join on o_orderkey. orders is the build side, so only the orders that
+        the semi join keeps are in the join table, and their keys filter lineitem.
         """
-        probe = self.right if self.build is BuildSide.LEFT else self.left
-        emits_build_rows = self.kind not in _EMITS_PROBE_ROWS_ONLY[self.build]
-        pure = self.condition is None or is_pure(self.condition)
-        if not emits_build_rows and pure and set(runtime_filter.columns) <= set(probe.schema.names):
-            probe.accept_filter(task, runtime_filter.through_filter())
+        build, probe = (self.left, self.right) if self.build is BuildSide.LEFT else (self.right, self.left)
+        if self.condition is not None and not is_pure(self.condition):
+            return
+        columns = set(runtime_filter.columns)
+        if columns <= set(probe.schema.names):
+            if self.kind in _EMITS_PROBE_ROWS_ONLY[self.build]:
+                probe.accept_filter(task, runtime_filter.through_filter())
+        elif columns <= set(build.schema.names) and isinstance(runtime_filter, MatchFilter):
+            if self.kind is JoinKind.INNER and not isinstance(build, ReplicateExec):
+                build.accept_filter(task, replace(runtime_filter.through_filter(), every_row=True))
 
     def _collect_build_side(
         self, plan: PhysicalPlan, task: TaskContext, spill: SpillDirectory
