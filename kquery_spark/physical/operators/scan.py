@@ -40,7 +40,7 @@ from kquery_spark.run_control import check_run, current_control
 from kquery_spark.sources.base import Source, Split
 from kquery_spark.sources.dictionary_column import DictionaryColumn
 from kquery_spark.sources.prefetch.read_counts import read_counts
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, run_in_parts
 from kquery_spark.types.sizes import fixed_bytes, reserve_rows
 from kquery_spark.types.vector import Int64s
 
@@ -268,7 +268,8 @@ class _FilteringReader:
         program = self._programs.get(key)
         if program is None:
             program = self._programs[key] = Program([condition], batch.schema)
-        return program.run(batch)[0].physical(batch.num_rows)
+        parts = [vectors[0].physical(part.num_rows) for part, vectors in run_in_parts(program.run, batch)]
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
 
     def _ordered(self, batch: Batch) -> Batch:
         places = {n: i for i, n in enumerate(batch.schema.names)}
