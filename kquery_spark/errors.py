@@ -22,6 +22,10 @@ class UnsupportedQuery(Unsupported):
     """The engine declines the whole query, because running only a part of it would change Spark's answer."""
 
 
+class BatchTooLarge(Unsupported):
+    """The result for one batch has more than 2 GiB of strings or 2^31 elements, but may fit if the batch has fewer rows."""
+
+
 class PlanError(KQueryError):
     """The plan is invalid: an unknown or ambiguous column, wrong argument types, or the wrong number of arguments."""
 

@@ -4,8 +4,8 @@
     python examples/dbt/run.py data/trips
 
 dbt builds a table by ``CREATE TABLE ... AS SELECT`` and fills an incremental one by ``INSERT``, both through ``spark.sql``
-of the session in its process. After ``kq.enable`` the engine computes their rows. Views have no rows. ``MERGE`` stays with
-Spark.
+of the session in its process. After ``kq.enable`` the engine computes their rows. Views have no rows. ``MERGE`` falls
+back to Spark.
 """
 
 from __future__ import annotations

@@ -299,7 +299,7 @@ def fuzz(
     spark = own_session("kquery-spark fuzz", log_level)
     with progress("fuzz", "cases", cases, enabled=get_bridge(spark).config().progress) as bar:
         reporter = Reporter(output, bar)
-        result = run_campaign(spark, campaign, record, reporter.found, reporter.progress)
+        result = run_campaign(spark, campaign, record, reporter.report_mismatch, reporter.progress)
     click.echo(str(result))
     if result.mismatches:
         raise Failure(Exit.DIFFERENT_ANSWERS, f"{result.mismatches} differences between Spark and the engine")

@@ -35,7 +35,7 @@ class Reporter:
         self._bar = bar
         self._last = time.monotonic()
 
-    def found(self, mismatch: Mismatch) -> None:
+    def report_mismatch(self, mismatch: Mismatch) -> None:
         """Print a difference, and write it to its own file if there is an output directory."""
         text = str(mismatch)
         self._bar.hide()

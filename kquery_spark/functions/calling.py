@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from kquery_spark.errors import ExecutionError, Unsupported
+from kquery_spark.errors import BatchTooLarge, ExecutionError, Unsupported
 from kquery_spark.functions.evaluation import CallContext
 from kquery_spark.functions.invalid_utf8 import call_with_malformed_strings, has_malformed_strings
 from kquery_spark.functions.nullability import Nullability
 from kquery_spark.functions.registry import Function
 from kquery_spark.run_control import bounding_control
-from kquery_spark.types.sizes import reserve_gather, reserve_repeats
+from kquery_spark.types.sizes import raise_if_too_large, reserve_gather, reserve_repeats
 from kquery_spark.types.vector import Data, Vector, decode, gather
 
 
@@ -55,12 +55,26 @@ def _bounded(entry: Function, args: Sequence[Vector], context: CallContext) -> D
     """Run the kernel within the memory limit of the run."""
     control = bounding_control()
     if control is None:
-        return entry.kernel(args, context)
+        return _checked(entry, args, context)
     if not _is_fixed_width(context.dtype):
         reserve_repeats([a.data for a in args], context.num_rows)
-    data = entry.kernel(args, context)
+    data = _checked(entry, args, context)
     if isinstance(data, pa.Array):
         control.reserve(data.nbytes)  # nested calls may multiply the size, so each result is counted
+    return data
+
+
+def _checked(entry: Function, args: Sequence[Vector], context: CallContext) -> Data:
+    """Run the kernel. Raises BatchTooLarge, with the name of the function, for a result of more than 2 GiB."""
+    try:
+        data = entry.kernel(args, context)
+    except pa.ArrowException as error:
+        raise_if_too_large(error, entry.name)
+        raise
+    if isinstance(
+        data, pa.ChunkedArray
+    ):  # pa.array makes several chunks of Python strings that do not fit into one
+        raise BatchTooLarge(f"{entry.name} with a result of more than 2 GiB in a batch is not supported")
     return data
 
 

@@ -219,7 +219,7 @@ class _Run:
         if not judged or self._runs >= _MAX_QUERIES_PER_BATCH:
             return
         self._runs += 1
-        batch = self._batch.of([one.expr for one in judged])
+        batch = self._batch.with_exprs([one.expr for one in judged])
         try:
             frame = self._spark.sql(batch.sql())
             expected = spark_answer_of(frame)
@@ -238,7 +238,7 @@ class _Run:
         actual = _by_engine(frame)
         if not isinstance(actual, CaseOutcome) and isinstance(actual[0], Exception):
             actual = engine_failure(actual[0])
-        batch = self._batch.of([one.expr for one in judged])
+        batch = self._batch.with_exprs([one.expr for one in judged])
         if isinstance(actual, CaseOutcome):
             if self._runs >= _MAX_QUERIES_PER_BATCH and len(judged) > 1:
                 return
@@ -247,7 +247,7 @@ class _Run:
             def retry(part: Sequence[JudgedExpr]) -> None:
                 start = judged.index(part[0])
                 columns = part_of(batch, expected, start, start + len(part))
-                query = self._batch.of([one.expr for one in part]).sql()
+                query = self._batch.with_exprs([one.expr for one in part]).sql()
                 self._compare_with(part, self._spark.sql(query), columns)
 
             self._in_halves(judged, actual, retry)

@@ -76,7 +76,7 @@ class Batch:
             return f"SELECT 0 AS id, {columns} FROM {self.table.name}"
         return f"SELECT {GROUP} AS id, {columns} FROM {self.table.name} GROUP BY {GROUP}"
 
-    def of(self, exprs: Sequence[Expr]) -> Batch:
+    def with_exprs(self, exprs: Sequence[Expr]) -> Batch:
         """Return the same batch with other expressions."""
         return replace(self, exprs=tuple(exprs))
 
@@ -116,7 +116,7 @@ def random_batch(seed: int, number: int) -> Batch:
     batch = Batch(table, shape, (), settings, rng.random() < 0.7, rng.random() < _IN_PROCESS_SHARE)
     left_out = rng.choice(_NOT_TOGETHER)
     exprs = (_expression(rng, batch, can_raise, left_out) for _ in range(_SIZES[shape]))
-    return batch.of(list({expr.sql(): expr for expr in exprs}.values()))
+    return batch.with_exprs(list({expr.sql(): expr for expr in exprs}.values()))
 
 
 @lru_cache(maxsize=16)

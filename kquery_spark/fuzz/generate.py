@@ -8,7 +8,7 @@ from random import Random
 from kquery_spark.accelerate.api import When
 from kquery_spark.fuzz.expressions import ORDERS, Expr, random_aggregate, random_expr, random_window
 from kquery_spark.fuzz.kinds import COMPARED, NUMBERS
-from kquery_spark.fuzz.queries import Derived, Item, Joined, Query, Scan, Select, SetOperation, Source
+from kquery_spark.fuzz.queries import Derived, Item, JoinedTables, Query, Scan, Select, SetOperation, Source
 from kquery_spark.fuzz.settings import LENIENT
 from kquery_spark.fuzz.tables import FuzzTable, random_table
 
@@ -88,7 +88,7 @@ class Generator:
         columns, others = left_table.columns(), right_table.columns()
         kind = self._rng.choice(_JOINS)
         on = None if kind == "CROSS" else self._condition(columns, others, depth)
-        joined = Joined(left, Scan(right_table.name), kind, on)
+        joined = JoinedTables(left, Scan(right_table.name), kind, on)
         if kind in ("LEFT SEMI", "LEFT ANTI"):
             return joined, columns
         return joined, [*columns, *others]

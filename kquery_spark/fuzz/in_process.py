@@ -50,7 +50,7 @@ class InProcess:
 
     def _has(self, expr: Expr) -> bool:
         try:
-            return bool(self._context.sql(self._batch.of([expr]).sql()).schema.names)
+            return bool(self._context.sql(self._batch.with_exprs([expr]).sql()).schema.names)
         except (Unsupported, PlanError):
             return False
         except Exception:  # the error of a constant, which running the query will raise again
@@ -58,7 +58,7 @@ class InProcess:
 
     def _run(self, judged: Sequence[JudgedExpr]) -> Answer:
         try:
-            return self._context.sql(self._batch.of([one.expr for one in judged]).sql()).to_arrow()
+            return self._context.sql(self._batch.with_exprs([one.expr for one in judged]).sql()).to_arrow()
         except Exception as error:
             return error
 
@@ -76,7 +76,7 @@ class InProcess:
             self._columns(judged[:half], expected.select(range(half + 1)))
             self._columns(judged[half:], expected.select([0, *range(half + 1, len(judged) + 1)]))
             return
-        batch = self._batch.of([one.expr for one in judged])
+        batch = self._batch.with_exprs([one.expr for one in judged])
         renamed = expected.rename_columns(result.column_names)
         result = in_schema_of(renamed, result)
         for one, outcome in zip(judged, differences(batch, renamed, result), strict=True):

@@ -27,7 +27,7 @@ class Scan:
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedTables:
     """A join of two sources. kind: in SQL, such as INNER, LEFT, LEFT SEMI or CROSS."""
 
     left: Source
@@ -182,5 +182,5 @@ def _drop_item(select: Select, index: int) -> Select:
     return replace(select, items=select.items[:index] + select.items[index + 1 :], order=order)
 
 
-Source = Scan | Joined | Derived
+Source = Scan | JoinedTables | Derived
 Query = Select | SetOperation

@@ -11,13 +11,13 @@ import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import check_string_bytes
 from kquery_spark.types.units import DAY_MICROS
 from kquery_spark.types.vector import Int64s
 
 _DAYS = "datetime64[D]"
 _MONTHS = "datetime64[M]"
 _EPOCH_WEEKDAY = 3  # January 1, 1970 was a Thursday
-_MAX_STRING_BYTES = 2**31 - 1  # limit of 32-bit offsets
 
 
 class OutOfRange(Unsupported):
@@ -112,8 +112,7 @@ def digits(values: Any, width: int) -> npt.NDArray[np.uint8]:
 def fixed_text(columns: list[Any], length: int, mask: Any) -> pa.Array:
     """Build strings of equal width from blocks of ASCII characters (two-dimensional arrays) and literal pieces (bytes)."""
     width = sum(len(c) if isinstance(c, bytes) else c.shape[1] for c in columns)
-    if length * width > _MAX_STRING_BYTES:
-        raise MemoryError("a batch of strings grew past 2 GiB")
+    check_string_bytes(length * width, "strings of a batch")
     cells = np.empty((length, width), np.uint8)
     at = 0
     for column in columns:

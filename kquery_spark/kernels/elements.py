@@ -19,7 +19,7 @@ from kquery_spark.errors import Unsupported
 from kquery_spark.kernels.ordered_bytes import ordered_bytes
 from kquery_spark.types import names as t
 from kquery_spark.types.labels import relabeled
-from kquery_spark.types.sizes import reserve_gather
+from kquery_spark.types.sizes import check_elements, reserve_gather
 from kquery_spark.types.vector import Int64s
 
 Mask = npt.NDArray[np.bool_]
@@ -139,8 +139,7 @@ def list_offsets(sizes: Int64s, mask: Mask) -> npt.NDArray[np.int32]:
     """Return the offsets of lists of these sizes; rows that are NULL (``mask``) have no elements."""
     offsets = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(np.where(mask, 0, sizes), out=offsets[1:])
-    if offsets[-1] >= 2**31:
-        raise MemoryError("a batch of arrays or maps grew past 2^31 elements")
+    check_elements(int(offsets[-1]))
     return offsets.astype(np.int32)
 
 

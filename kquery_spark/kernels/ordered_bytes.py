@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.errors import Unsupported
-from kquery_spark.kernels.text import if_else
+from kquery_spark.kernels.text import if_else, replace_all
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import decimal_words
 
@@ -69,7 +69,7 @@ def _values(array: pa.Array) -> pa.Array:
         return _lists(array)
     if pa.types.is_string(dtype) or pa.types.is_binary(dtype):
         plain = array.cast(pa.binary()).fill_null(b"")
-        marked = pc.replace_substring(plain, pattern=b"\x00", replacement=b"\x00\xff")
+        marked = replace_all(plain, b"\x00", b"\x00\xff")
         return pc.binary_join_element_wise(marked, pa.scalar(_STRING_END, pa.binary()), b"")
     return _fixed_width_binary(_big_endian(array))
 

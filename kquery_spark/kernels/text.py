@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import check_string_bytes, reserve_replacements
 from kquery_spark.types.vector import Int64s
 
 Bytes = npt.NDArray[np.uint8]
@@ -33,6 +34,14 @@ def as_lines(strings: pa.Array) -> bytes:
     lines = pc.binary_join_element_wise(strings, "", "\n")
     offsets = np.frombuffer(lines.buffers()[1], np.int32, len(lines) + 1, 4 * lines.offset)
     return bytes(lines.buffers()[2][int(offsets[0]) : int(offsets[-1])])
+
+
+def replace_all(strings: pa.Array, old: str | bytes, new: str | bytes) -> pa.Array:
+    """Replace ``old`` by ``new`` in strings or binaries. Raises BatchTooLarge where Arrow's kernel would overflow."""
+    old_bytes, new_bytes = (p.encode() if isinstance(p, str) else p for p in (old, new))
+    if len(new_bytes) > len(old_bytes):
+        reserve_replacements(strings, len(new_bytes), lambda: pc.count_substring(strings, old))
+    return pc.replace_substring(strings, old, new)  # noqa: TID251
 
 
 class Words:
@@ -105,8 +114,7 @@ def gather(raw: Bytes, begins: Int64s, ends: Int64s, mask: Any, dtype: pa.DataTy
 
 def build(bounds: Int64s, raw: Bytes, mask: Any, dtype: pa.DataType = t.STRING) -> pa.Array:
     """Build a string or binary array from its offsets and bytes; ``mask`` is True for NULL rows, or None."""
-    if bounds[-1] > 2**31 - 1:
-        raise MemoryError("a batch of strings grew past 2 GiB")
+    check_string_bytes(int(bounds[-1]), "strings of a batch")
     bitmap, nulls = None, 0
     if mask is not None:
         bitmap, nulls = pa.array(~mask).buffers()[1], int(np.count_nonzero(mask))

@@ -1,6 +1,6 @@
 """Parses the output of ``show`` into cells, and renders these as an HTML table.
 
-Only ``show`` formats every value exactly like Spark, regardless of which engine computes the rows.
+Only ``show`` formats every value exactly like Spark, whichever engine computes the rows.
 """
 
 from __future__ import annotations

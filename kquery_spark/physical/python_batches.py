@@ -34,7 +34,7 @@ class Arguments:
         self._program = Program(args, schema)
         self._names = [f"_{i}" for i in range(len(args))]
 
-    def of(self, batch: Batch) -> pa.RecordBatch:
+    def to_arrow(self, batch: Batch) -> pa.RecordBatch:
         """Return the arguments for the rows of a batch."""
         n = batch.num_rows
         if not self._names:

@@ -10,7 +10,7 @@ from kquery_spark.cached_property import cached_property
 from kquery_spark.expr import Expr, columns_of
 from kquery_spark.expr.properties import conjunction, conjuncts, is_pure
 from kquery_spark.physical.expr import Program
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, run_in_parts
 
 
 class RowConditions:
@@ -62,4 +62,5 @@ class RowConditions:
             if condition is None:
                 return None
             program = self._programs[names] = Program([condition], batch.schema)
-        return program.run(batch)[0].physical(batch.num_rows)
+        parts = [vectors[0].physical(part.num_rows) for part, vectors in run_in_parts(program.run, batch)]
+        return parts[0] if len(parts) == 1 else pa.concat_arrays(parts)

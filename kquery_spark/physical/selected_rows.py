@@ -15,7 +15,7 @@ class SelectedRows:
 
     def __init__(self, rows: np.ndarray, groups: Groups) -> None:
         self.rows = rows
-        self.groups = _of(groups, rows)
+        self.groups = _selected_groups(groups, rows)
         self._index = pa.array(rows)
         self._gathered: dict[int, tuple[pa.Array, Vector]] = {}
 
@@ -50,7 +50,7 @@ class Selections:
         return entry[1]
 
 
-def _of(groups: Groups, rows: np.ndarray) -> Groups:
+def _selected_groups(groups: Groups, rows: np.ndarray) -> Groups:
     """Return the groups of some rows. Groups without a selected row remain, so the numbers of groups do not change."""
     if groups.count == 1:
         return Groups(groups.ids[: len(rows)], 1, groups.first_rows, np.array([len(rows)]))

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from kquery_spark.errors import BatchTooLarge
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import is_too_large
 from kquery_spark.types.vector import Data, Int64s, Vector, decode, fill, from_arrow, to_spark, widen
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +103,24 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
     """Slices of at most ``rows`` rows."""
     for start in range(0, batch.num_rows, rows):
         yield batch.slice(start, rows)
+
+
+def run_in_parts(function: Callable[[Batch], Result], batch: Batch) -> Iterator[tuple[Batch, Result]]:
+    """Call the function on a batch, or on halves, quarters, ... of it if its result does not fit into one array.
+
+    Yields each part and its result. It raises the function's error if the result for one row is too large.
+    """
+    result = None
+    try:
+        result = function(batch)
+    except (BatchTooLarge, pa.ArrowException) as error:
+        if not is_too_large(error) or batch.num_rows < 2:
+            raise
+    if result is not None:
+        yield batch, result
+        return
+    for half in cut(batch, (batch.num_rows + 1) // 2):
+        yield from run_in_parts(function, half)
 
 
 def coalesced(batches: Iterable[Batch], rows: int, nbytes: float = math.inf) -> Iterator[Batch]:

@@ -1,7 +1,7 @@
 """Checks before allocations whose size depends on values: gathers, repeated values, values per row.
 
 They cost nothing where the run has no limit of bytes (see ``run_control``), which is everywhere but in Spark's driver. Only
-``reserve_replacements`` also checks sizes elsewhere.
+the checks that raise BatchTooLarge apply everywhere: the offsets of Arrow's strings and lists have 32 bits.
 """
 
 from __future__ import annotations
@@ -14,11 +14,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import Unsupported
+from kquery_spark.errors import BatchTooLarge
 from kquery_spark.run_control import bounding_control
 from kquery_spark.types.units import INT32_MAX
 
 Counts = npt.NDArray[np.int64]
+MAX_STRING_BYTES = INT32_MAX
+"""The bytes of the strings of one array, and the number of elements of its lists, cannot exceed this number."""
+_OVERFLOWS = (
+    "overflowed binary array capacity",
+    "offset overflow while concatenating",
+    "input array too large",
+)
+"""Parts of the messages of Arrow's ``take``, ``concat_arrays``, and ``cast``, which do not raise ArrowCapacityError."""
 
 
 def row_bytes(array: pa.Array) -> Counts:
@@ -79,19 +87,48 @@ def reserve_rows(count: int, width: int = 1) -> None:
 def reserve_replacements(strings: Any, match_bytes: int, count: Callable[[], Any], copies: int = 0) -> None:
     """Before each match in ``strings`` is replaced by ``match_bytes`` bytes and by ``copies`` copies of its parts.
 
-    Raises Unsupported for a result of more than 2 GiB: Arrow's kernels for replacements do not check their 32-bit offsets,
-    and end the process. count: returns the number of matches of each string, which must have at least one byte each. It is
-    not called if even matches of one byte everywhere need no check.
+    Raises BatchTooLarge for a result of more than 2 GiB: Arrow's kernels for replacements do not check their 32-bit offsets,
+    which become negative, and may end the process. count: returns the number of matches of each string, which must have at
+    least one byte each. It is not called if even matches of one byte everywhere need no check.
     """
     control = bounding_control()
     nbytes = pc.sum(pc.binary_length(strings)).as_py() or 0
-    if control is None and nbytes * (1 + copies + match_bytes) <= INT32_MAX:
+    if control is None and nbytes * (1 + copies + match_bytes) <= MAX_STRING_BYTES:
         return
     added = (pc.sum(count()).as_py() or 0) * match_bytes + copies * nbytes
     if control is not None:
         control.reserve(added)
-    if nbytes + added > INT32_MAX:
-        raise Unsupported("replacements that make the strings of a batch larger than 2 GiB are not supported")
+    check_string_bytes(nbytes + added, "replacements in the strings of a batch")
+
+
+def check_string_bytes(nbytes: int, subject: str) -> None:
+    """Raise BatchTooLarge if one array cannot have strings of this size; ``subject``: the plural that the message names."""
+    if nbytes > MAX_STRING_BYTES:
+        raise BatchTooLarge(f"{subject} that take more than 2 GiB are not supported")
+
+
+def check_elements(count: int) -> None:
+    """Raise BatchTooLarge if the lists or maps of one array cannot have this number of elements."""
+    if count > INT32_MAX:
+        raise BatchTooLarge("arrays or maps of a batch with more than 2^31 elements are not supported")
+
+
+def raise_if_too_large(error: pa.ArrowException, subject: str) -> None:
+    """Raise BatchTooLarge if Arrow could not make a result because its offsets do not fit into 32 bits.
+
+    subject: the function or operator, which the message names.
+    """
+    if is_too_large(error):
+        raise BatchTooLarge(
+            f"{subject} with a result of more than 2 GiB in a batch is not supported ({error})"
+        ) from error
+
+
+def is_too_large(error: Exception) -> bool:
+    """Return True if the error says that a result does not fit into the 32-bit offsets of one array."""
+    if isinstance(error, BatchTooLarge | pa.ArrowCapacityError):
+        return True
+    return isinstance(error, pa.ArrowInvalid) and any(part in str(error) for part in _OVERFLOWS)
 
 
 _SMALL_BYTES = 1 << 20

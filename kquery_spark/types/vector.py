@@ -21,10 +21,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kquery_spark.errors import Unsupported
 from kquery_spark.types import names as t
-from kquery_spark.types.sizes import reserve_gather, reserve_repeats
-from kquery_spark.types.units import INT32_MAX
+from kquery_spark.types.sizes import check_string_bytes, reserve_gather, reserve_repeats
 
 Int64s = npt.NDArray[np.int64]
 _MAX_COMPARED_CODES = 4  # comparing with each costs less than looking every row up
@@ -82,7 +80,7 @@ class Vector:
 
 
 def fill(scalar: pa.Scalar, length: int) -> pa.Array:
-    """Repeat one value as an array, for operators that cannot use a scalar. Raises Unsupported for more than 2 GiB."""
+    """Repeat one value as an array, for operators that cannot use a scalar. Raises BatchTooLarge for more than 2 GiB."""
     if pa.types.is_dictionary(scalar.type):
         scalar = scalar.as_py() if scalar.is_valid else None
         return pa.array([scalar], t.STRING).dictionary_encode().take(pa.array(np.zeros(length, np.int32)))
@@ -90,8 +88,8 @@ def fill(scalar: pa.Scalar, length: int) -> pa.Array:
         return pa.nulls(length, scalar.type)
     reserve_repeats([scalar], length)
     # pa.repeat does not check that the offsets of strings fit into 32 bits
-    if scalar.type in (t.STRING, t.BINARY) and length * scalar.as_buffer().size > INT32_MAX:
-        raise Unsupported("a constant string that takes more than 2 GiB in a batch is not supported")
+    if scalar.type in (t.STRING, t.BINARY):
+        check_string_bytes(length * scalar.as_buffer().size, "copies of a constant string")
     return pa.repeat(scalar, length)
 
 

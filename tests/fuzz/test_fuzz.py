@@ -10,7 +10,7 @@ from kquery_spark.fuzz import oracle as oracle_module
 from kquery_spark.fuzz.expressions import Expr
 from kquery_spark.fuzz.generate import Case, Generator
 from kquery_spark.fuzz.oracle import CaseOutcome, Oracle
-from kquery_spark.fuzz.queries import Derived, Item, Joined, Scan, Select, SetOperation
+from kquery_spark.fuzz.queries import Derived, Item, JoinedTables, Scan, Select, SetOperation
 from kquery_spark.fuzz.record import _MAX_REASONS, Record
 from kquery_spark.fuzz.report import Mismatch, as_pytest
 from kquery_spark.fuzz.shrink import shrink
@@ -74,7 +74,7 @@ def test_a_query_prints_as_sql():
     inner = Select(
         (Item(column("a"), "k", key=True), Item(Expr("count(*)", "bigint"), "n", call=True)), Scan("t")
     )
-    joined = Joined(
+    joined = JoinedTables(
         Derived(inner, "d"), Scan("u"), "LEFT", Expr("({0} = {1})", "boolean", (column("k"), column("c")))
     )
     query = Select(
@@ -95,7 +95,9 @@ def test_shrinking_keeps_what_matters_and_drops_the_rest():
     )
     query = Select(
         (Item(column("a"), "x"), Item(guilty, "y"), Item(column("a"), "z")),
-        Joined(Scan("t"), Scan("u"), "INNER", Expr("({0} = {1})", "boolean", (column("a"), column("c")))),
+        JoinedTables(
+            Scan("t"), Scan("u"), "INNER", Expr("({0} = {1})", "boolean", (column("a"), column("c")))
+        ),
         where=Expr("({0} > 1)", "boolean", (column("a"),)),
         order=("", "", " DESC"),
         limit=9,

@@ -9,7 +9,6 @@ import pyarrow as pa
 import pytest
 
 from kquery_spark.errors import ExecutionError, SourceError, Unsupported
-from kquery_spark.kernels.compiled import FILE_LOOPS
 from kquery_spark.logical import Scan
 from kquery_spark.sources import lines as lines_module
 from kquery_spark.sources.csv.options import csv_options
@@ -18,51 +17,7 @@ from kquery_spark.sources.csv.tokens import LineTokenizer
 from kquery_spark.stages.serialization import from_bytes, to_bytes
 from kquery_spark.types import names as t
 from tests.sources.compare import assert_same, read_all
-
-TYPES = {
-    "string": t.STRING,
-    "int": t.INT,
-    "bigint": t.LONG,
-    "smallint": t.SHORT,
-    "tinyint": t.BYTE,
-    "float": t.FLOAT,
-    "double": t.DOUBLE,
-    "boolean": t.BOOL,
-    "date": t.DATE,
-    "timestamp": t.timestamp("UTC"),
-    "timestamp_ntz": t.TIMESTAMP_NTZ,
-    "decimal(5,2)": t.decimal(5, 2),
-    "decimal(20,0)": t.decimal(20, 0),
-    "decimal(38,10)": t.decimal(38, 10),
-}
-
-
-@pytest.fixture(params=["arrow", "kernels"], autouse=True)
-def _cut_by(request, monkeypatch):
-    """Lines are cut by Arrow, and by the compiled kernels where these can."""
-    found = FILE_LOOPS.compile_now() if request.param == "kernels" else None
-    monkeypatch.setattr(FILE_LOOPS, "kernels", lambda: found)
-
-
-def schema_of(ddl: dict[str, str]) -> pa.Schema:
-    return pa.schema([pa.field(name, TYPES[kind]) for name, kind in ddl.items()])
-
-
-def compare(spark, path, ddl: dict[str, str] | None = None, columns=None, **options):
-    reader = spark.read.options(
-        **{k: str(v).lower() if isinstance(v, bool) else v for k, v in options.items()}
-    )
-    if ddl is not None:
-        reader = reader.schema(", ".join(f"{name} {kind}" for name, kind in ddl.items()))
-    source = csv_source([str(path)], None if ddl is None else schema_of(ddl), **options)
-    assert_same(reader.csv(str(path)), source, columns)
-
-
-def written(tmp_path, text: str | bytes, name: str = "f.csv"):
-    path = tmp_path / name
-    path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    return path
-
+from tests.sources.csv_files import TYPES, compare, cut_by, schema_of, written  # noqa: F401
 
 ODD_LINES = [
     "1,a,2.5",
@@ -223,58 +178,6 @@ def test_random_lines(spark, tmp_path, seed, options):
     compare(spark, path, ddl, **options)
     compare(spark, path, ddl, ["b"], **options)
     compare(spark, path, ddl, mode="DROPMALFORMED", **options)
-
-
-def test_header_and_bom(spark, tmp_path):
-    text = b'\xef\xbb\xbf\n  \nid,"first, name",,ID\n1,a,b,c\nid,x,y,z\n'
-    path = written(tmp_path, text)
-    compare(spark, path, header=True)
-    compare(spark, path, header=True, inferSchema=True)
-    compare(spark, path, {"p": "int", "q": "string", "r": "string", "s": "string"}, header=True)
-    compare(spark, path)
-
-
-def test_headers_of_every_file_are_skipped(spark, tmp_path):
-    for i in range(3):
-        written(tmp_path, f"a,b\n{i},x\n{i},y\n", f"f{i}.csv")
-    compare(spark, tmp_path, header=True, inferSchema=True)
-
-
-def test_names_without_a_header(tmp_path):
-    path = written(tmp_path, "1,a\n2,b\n")
-    assert csv_source([str(path)]).schema.names == ["_c0", "_c1"]
-    assert csv_source([str(path)], names="field_{1}").schema.names == ["field_1", "field_2"]
-
-
-def test_header_is_checked_when_the_schema_is_not_enforced(tmp_path):
-    path = written(tmp_path, "a,b\n1,x\n")
-    source = csv_source([str(path)], schema_of({"a": "int", "c": "string"}), header=True, enforceSchema=False)
-    with pytest.raises(SourceError, match="does not conform"):
-        read_all(source)
-
-
-@pytest.mark.parametrize(
-    "values",
-    [
-        "1 2 3", "1 2147483648", "1 9223372036854775808", "99999999999999999999 1.5", "1 1.5", "1e5 2", "1 x", "NaN 1", "Inf",
-        "2019-01-31 2020-02-29", "2019-01-31 x", "2019-01-31 5", "true FALSE", "true 1", "2019-01-31T10:00:00", "x y", "+5 6",
-        "2019-01-31T10:00:00 2019-01-31T10:00:00.123Z", "12345678901234567890123456789012345678901", "1d 2", "0x10", "-0 007",
-        "2019-01-31T10:00:00 x", "2019-01-31T10:00:00 true", "1.5 true", "20190131 2019",
-        "1.", "1.5e1", "15e0 7.", "9999999999. 7", "1.2345678E7", "1.2345678E7 1.5", "2.50e2 x", "1e400", "0.0e1", "10e-0",
-    ],
-)  # fmt: skip
-def test_inferred_types(spark, tmp_path, values):
-    text = "".join(f"{v},1\n" for v in [*values.split(" "), ""])
-    compare(spark, written(tmp_path, text), inferSchema=True)
-
-
-@pytest.mark.parametrize(
-    "values", ["2019-01-31T10:00:00 2019-01-31", "1. 3000000000", "15e0 7", "9999999999999999999 5000000000"]
-)
-def test_types_that_depend_on_the_order_of_rows_are_declined(tmp_path, values):
-    path = written(tmp_path, values.replace(" ", "\n"))
-    with pytest.raises(Unsupported, match="depends on the order"):
-        csv_source([str(path)], inferSchema=True)
 
 
 def test_fewer_and_more_columns_than_the_files(spark, tmp_path):

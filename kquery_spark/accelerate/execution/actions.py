@@ -122,7 +122,7 @@ class DriverActions(FrameActions):
     def collect(self) -> list[Row]:
         table = self._executor.table()
         rows = rows_of(table, self._original.schema)
-        return self._over(table).collect() if rows is None else rows
+        return self._actions_on(table).collect() if rows is None else rows
 
     @override
     def take(self, num: int) -> list[Row]:
@@ -130,7 +130,7 @@ class DriverActions(FrameActions):
             return super().take(num)
         table = self._executor.table(num)
         rows = rows_of(table, self._original.schema)
-        return self._over(table).take(num) if rows is None else rows
+        return self._actions_on(table).take(num) if rows is None else rows
 
     @override
     def tail(self, num: int) -> list[Row]:
@@ -138,7 +138,7 @@ class DriverActions(FrameActions):
             return super().tail(num)
         table = self._executor.table()
         rows = rows_of(table.slice(max(table.num_rows - num, 0)), self._original.schema)
-        return self._over(table).tail(num) if rows is None else rows
+        return self._actions_on(table).tail(num) if rows is None else rows
 
     @override
     def count(self) -> int:
@@ -153,13 +153,13 @@ class DriverActions(FrameActions):
         """Compute n + 1 rows: Spark shows n rows and needs one more to know whether the result has more."""
         if not _is_row_count(n):
             return super().show_text(n, truncate, vertical)
-        return self._over(self._executor.table(n + 1)).show_text(n, truncate, vertical)
+        return self._actions_on(self._executor.table(n + 1)).show_text(n, truncate, vertical)
 
     @override
     def arrow_table(self) -> pa.Table | None:
         return self._executor.table()
 
-    def _over(self, table: pa.Table) -> FrameActions:
+    def _actions_on(self, table: pa.Table) -> FrameActions:
         return _over_table(table, self._original, self._frame)
 
 

@@ -60,7 +60,7 @@ class WriteSource:
         """Return a writer for the engine's ``frame``. If a write overwrites its own input, Spark computes the rows.
 
         In such a write, Spark deletes the files of the directory before the engine's tasks would read them. Without the
-        engine, Spark may have shuffled the rows before that, or it fails, too. Either way the result is Spark's own.
+        engine, Spark may have shuffled the rows before that, or it fails, too. Either way the rows are those of Spark.
         """
         return InterceptedWriter(frame, partial(_write, self))
 

@@ -10,6 +10,7 @@ from kquery_spark.errors import PlanError, type_name
 from kquery_spark.frontends.dataframe.literals import literal_node, type_text
 from kquery_spark.frontends.sql import parse_expression, parse_type, to_sql
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.node import rewrite
 
 
@@ -272,7 +273,7 @@ class SortOrder:
 class WindowBuilder:
     """The description of a window; each method returns a new one."""
 
-    spec: ast.WindowSpec = field(default_factory=ast.WindowSpec)
+    spec: window_ast.WindowSpec = field(default_factory=window_ast.WindowSpec)
 
     def partitionBy(self, *columns: Column | str) -> WindowBuilder:
         """Rows with equal values form a partition."""
@@ -291,7 +292,7 @@ class WindowBuilder:
         return self._frame("RANGE", start, end)
 
     def _frame(self, unit: str, start: int, end: int) -> WindowBuilder:
-        frame = ast.WindowFrame(unit, _bound(start), _bound(end))
+        frame = window_ast.WindowFrame(unit, _bound(start), _bound(end))
         return WindowBuilder(replace(self.spec, frame=frame))
 
 
@@ -318,14 +319,14 @@ def _terms(node: ast.Expression, kind: type[ast.And] | type[ast.Or]) -> tuple[as
     return node.terms if isinstance(node, kind) else (node,)
 
 
-def _bound(offset: int) -> ast.FrameBound:
+def _bound(offset: int) -> window_ast.FrameBound:
     if offset <= -(2**31):
-        return ast.FrameBound("UNBOUNDED PRECEDING")
+        return window_ast.FrameBound("UNBOUNDED PRECEDING")
     if offset >= 2**31 - 1:
-        return ast.FrameBound("UNBOUNDED FOLLOWING")
+        return window_ast.FrameBound("UNBOUNDED FOLLOWING")
     if offset == 0:
-        return ast.FrameBound("CURRENT ROW")
-    return ast.FrameBound("FOLLOWING", lit(offset).node)
+        return window_ast.FrameBound("CURRENT ROW")
+    return window_ast.FrameBound("FOLLOWING", lit(offset).node)
 
 
 def col(name: str) -> Column:

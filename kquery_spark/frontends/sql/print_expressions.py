@@ -8,6 +8,7 @@ from functools import singledispatch
 
 from kquery_spark.frontends.sql.ast import expressions as e
 from kquery_spark.frontends.sql.ast import types as t
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.intervals import interval_to_sql
 from kquery_spark.frontends.sql.keywords import OPERATORS, QUOTED_WHEN_PRINTED
@@ -313,12 +314,12 @@ def _(node: e.SortItem) -> str:
 
 
 @render.register
-def _(node: e.WindowName) -> str:
+def _(node: window_ast.WindowName) -> str:
     return name_to_sql(node.name)
 
 
 @render.register
-def _(node: e.WindowSpec) -> str:
+def _(node: window_ast.WindowSpec) -> str:
     parts = []
     if node.partition_by:
         parts.append(f"PARTITION BY {commas(node.partition_by)}")
@@ -330,7 +331,7 @@ def _(node: e.WindowSpec) -> str:
 
 
 @render.register
-def _(node: e.FrameBound) -> str:
+def _(node: window_ast.FrameBound) -> str:
     return node.kind if node.offset is None else f"{operand(node.offset)} {node.kind}"
 
 

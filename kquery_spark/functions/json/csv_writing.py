@@ -11,7 +11,7 @@ from kquery_spark.errors import PlanError, Unsupported
 from kquery_spark.functions.invalid_utf8 import InvalidUtf8
 from kquery_spark.functions.json.writing import WHOLE_MINUTES, plain_text
 from kquery_spark.functions.registry import CallContext, Function, Nullability, register
-from kquery_spark.kernels.text import if_else
+from kquery_spark.kernels.text import if_else, replace_all
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -43,7 +43,7 @@ def _field(values: pa.Array, needs_quotes: str, context: CallContext) -> pa.Arra
 def _quote_fields(strings: pa.Array, needs_quotes: str) -> pa.Array:
     """Strings without blanks around them, in quotes where they have to be."""
     trimmed = pc.utf8_trim(strings, _BLANKS)
-    escaped = pc.replace_substring(pc.replace_substring(trimmed, "\\", "\\\\"), '"', '\\"')
+    escaped = replace_all(replace_all(trimmed, "\\", "\\\\"), '"', '\\"')
     in_quotes = pc.binary_join_element_wise('"', escaped, '"', "")
     written = pc.if_else(pc.match_substring_regex(strings, needs_quotes), in_quotes, trimmed)
     return pc.if_else(pc.equal(trimmed, ""), _EMPTY, written)

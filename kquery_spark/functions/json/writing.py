@@ -23,7 +23,7 @@ from kquery_spark.functions.registry import (
     register,
 )
 from kquery_spark.kernels.elements import elements, list_offsets
-from kquery_spark.kernels.text import if_else
+from kquery_spark.kernels.text import if_else, replace_all
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -152,10 +152,10 @@ def _enclose(first: str, strings: pa.Array, last: str, array: pa.Array) -> pa.Ar
 
 def quoted(array: pa.Array) -> pa.Array:
     """Strings in quotes, escaped as Jackson does; NULL stays NULL."""
-    strings = pc.replace_substring(pc.replace_substring(array, "\\", "\\\\"), '"', '\\"')
+    strings = replace_all(replace_all(array, "\\", "\\\\"), '"', '\\"')
     if pc.any(pc.match_substring_regex(strings, _ANY_CONTROL)).as_py():
         for control in _CONTROLS:
-            strings = pc.replace_substring(strings, control, _SHORT.get(control, f"\\u{ord(control):04X}"))
+            strings = replace_all(strings, control, _SHORT.get(control, f"\\u{ord(control):04X}"))
     return pc.binary_join_element_wise('"', strings, '"', "")
 
 

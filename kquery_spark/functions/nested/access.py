@@ -39,9 +39,8 @@ from kquery_spark.kernels.elements import (
 )
 from kquery_spark.kernels.ordered_bytes import can_order
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import check_elements
 from kquery_spark.types.vector import Data, Int64s, Vector
-
-_MAX_ELEMENTS = 2**31 - 1  # the limit of 32-bit offsets
 
 
 def _nulls(array: pa.Array) -> Any:
@@ -199,8 +198,7 @@ def _one_type(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 def _array(args: Sequence[Vector], context: CallContext) -> Data:
     n, width = context.num_rows, len(args)
-    if n * width > _MAX_ELEMENTS:
-        raise MemoryError("a batch of arrays grew past 2^31 elements")
+    check_elements(n * width)
     element = context.dtype.value_type
     columns = [a.array(n) if a.dtype != t.NULL else pa.nulls(n, element) for a in args]
     if t.is_nested(element):  # the types may differ in the nullability of nested fields

@@ -59,7 +59,7 @@ def _render_argument(directive: Directive, vector: Vector, context: CallContext)
     absent = {"b": "false", "X": "NULL"}.get(directive.conversion, "null")
     absent = directive.padded(directive.cut(absent))
     if vector.dtype == t.NULL:
-        return pa.repeat(pa.scalar(absent), context.num_rows)
+        return fill(pa.scalar(absent), context.num_rows)
     strings = _RENDERERS[directive.conversion](directive, vector.array(context.num_rows), context)
     return pc.fill_null(strings, absent)
 

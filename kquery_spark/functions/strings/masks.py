@@ -23,6 +23,7 @@ from kquery_spark.functions.registry import (
     cast_to,
     register,
 )
+from kquery_spark.kernels.text import replace_all
 from kquery_spark.types import names as t
 from kquery_spark.types.vector import Data, Vector
 
@@ -71,7 +72,7 @@ def _check_masks(values: Sequence[object]) -> None:
 
 def _quote(args: Sequence[Vector], context: CallContext) -> Data:
     """Put the string in single quotes, and escape single quotes in it by backslashes."""
-    escaped = pc.replace_substring(args[0].array(context.num_rows), "'", "\\'")
+    escaped = replace_all(args[0].array(context.num_rows), "'", "\\'")
     return pc.binary_join_element_wise("'", escaped, "'", pa.scalar("", t.STRING))
 
 

@@ -23,9 +23,8 @@ from kquery_spark.functions.registry import (
 )
 from kquery_spark.functions.strings.entry import STRING_MATCH_SELECTIVITY, string_function
 from kquery_spark.kernels import substrings, utf8_string
-from kquery_spark.kernels.text import Characters, null_mask
+from kquery_spark.kernels.text import Characters, null_mask, replace_all
 from kquery_spark.types import names as t
-from kquery_spark.types.sizes import reserve_replacements
 from kquery_spark.types.vector import Data, Vector
 
 
@@ -75,9 +74,7 @@ def _replace(args: Sequence[Vector], context: CallContext) -> Data:
         if not search.data.as_py():
             return text.data
         old, new = search.data.as_py(), by.data.as_py()
-        if len(new.encode()) > len(old.encode()):
-            reserve_replacements(text.data, len(new.encode()), lambda: pc.count_substring(text.data, old))
-        return pc.replace_substring(text.data, old, new)
+        return replace_all(text.data, old, new)
     return per_distinct(lambda s, old, new: s.replace(old, new) if old else s, [text, search, by], context)
 
 

@@ -18,6 +18,7 @@ from kquery_spark.physical.aggregates import reduce
 from kquery_spark.physical.aggregates.accumulator import Accumulator, register_accumulator
 from kquery_spark.physical.keys import Codes, Groups, encode, pack
 from kquery_spark.types import names as t
+from kquery_spark.types.sizes import check_elements
 from kquery_spark.types.vector import Data, Int64s, Vector
 
 
@@ -26,8 +27,7 @@ def lists_of_groups(values: pa.Array, ids: Int64s, count: int) -> pa.Array:
     sizes = np.bincount(ids, minlength=count)
     offsets = np.zeros(count + 1, np.int64)
     np.cumsum(sizes, out=offsets[1:])
-    if offsets[-1] > 2**31 - 1:
-        raise pa.ArrowCapacityError("more than 2147483647 values in the lists of one batch")
+    check_elements(int(offsets[-1]))
     order = integer_order.stable_order(ids)
     return pa.ListArray.from_arrays(pa.array(offsets.astype(np.int32)), values.take(pa.array(order)))
 

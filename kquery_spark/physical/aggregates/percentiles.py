@@ -114,7 +114,7 @@ class Percentile(Accumulator):
         count = len(states[0].data)
         ordered, shares = self._sorted(states), _share_matrix(states[-1].data)
         empty = ordered.totals == 0
-        results = [self._of(ordered, shares[:, i]) for i in range(shares.shape[1])]
+        results = [self._percentile(ordered, shares[:, i]) for i in range(shares.shape[1])]
         if not t.is_nested(context.dtype):
             return pa.array(results[0] if results else np.zeros(count), mask=empty)
         if not results:  # an empty array of percentages gives NULL in Spark
@@ -141,7 +141,7 @@ class Percentile(Accumulator):
         values = np.append(doubles(flat).take(order), 0.0)
         return _Sorted(values, reached - before, before, up_to)
 
-    def _of(self, ordered: _Sorted, share: Doubles) -> Doubles:
+    def _percentile(self, ordered: _Sorted, share: Doubles) -> Doubles:
         if self._discrete:
             return ordered.at(np.maximum(np.ceil(ordered.totals * share) - 1, 0))
         position = np.maximum(ordered.totals - 1, 0) * share

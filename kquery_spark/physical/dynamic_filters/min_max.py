@@ -59,7 +59,7 @@ class GroupExtrema:
             return
         merged = self._merge(concat(states.schema, [*self._states, states]))
         key = merged.vector(0)
-        known_keys = _KnownStrings.of(key) if key.dtype == t.STRING else _KnownIntegers.of(key)
+        known_keys = _KnownStrings.from_key(key) if key.dtype == t.STRING else _KnownIntegers.from_key(key)
         self._states, self._known_keys, self._extremes = [merged], known_keys, []
         if merged.num_rows > _MAX_GROUPS:
             self.forget()
@@ -185,7 +185,7 @@ class _KnownIntegers:
     null: bool
 
     @classmethod
-    def of(cls, key: Vector) -> _KnownIntegers | None:
+    def from_key(cls, key: Vector) -> _KnownIntegers | None:
         """Return the values of a key column; None if their range is too large."""
         data = native_integers(key)
         if data is None or data.null_count == len(data):
@@ -228,7 +228,7 @@ class _KnownStrings:
     keys: pa.Array
 
     @classmethod
-    def of(cls, key: Vector) -> _KnownStrings:
+    def from_key(cls, key: Vector) -> _KnownStrings:
         """Return the values of a key column."""
         return cls(key.plain())
 

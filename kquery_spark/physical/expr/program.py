@@ -33,7 +33,7 @@ from kquery_spark.physical.expr import lambdas
 from kquery_spark.run_control import check_run
 from kquery_spark.types import names as t
 from kquery_spark.types.batch import Batch
-from kquery_spark.types.sizes import reserve_repeats
+from kquery_spark.types.sizes import raise_if_too_large, reserve_repeats
 from kquery_spark.types.vector import Vector, gather
 
 Memo = dict[int, Vector]
@@ -377,7 +377,11 @@ def _choose(
     reserve_repeats([*forms, result], num_rows)
     for test, form in zip(reversed(tests), reversed(forms), strict=True):
         check_run()
-        result = if_else(pc.fill_null(test, False), form, result)
+        try:
+            result = if_else(pc.fill_null(test, False), form, result)
+        except pa.ArrowException as error:
+            raise_if_too_large(error, "CASE, IF, or COALESCE")
+            raise
     return Vector(dtype, result)
 
 

@@ -18,7 +18,7 @@ from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, 
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.physical.spill import in_partitions
-from kquery_spark.types.batch import Batch, coalesced
+from kquery_spark.types.batch import Batch, coalesced, run_in_parts
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,8 @@ class AggregateExec(UnaryExec):
                 yield run.update(part)
             return
         if self.phase not in (Phase.FINAL, Phase.MERGE):
-            source = map(run.update, coalesced(source, task.config.batch_rows // 2))
+            batches = coalesced(source, task.config.batch_rows // 2)
+            source = (states for batch in batches for _, states in run_in_parts(run.update, batch))
         yield from run.merged(source, limit if self.keys else math.inf, metrics)
 
     @override

@@ -15,6 +15,7 @@ from kquery_spark.physical.worker_cache import WorkerCache, worker_cache
 from kquery_spark.run_control import current_control
 from kquery_spark.sources.base import Split
 from kquery_spark.types.batch import Batch
+from kquery_spark.types.sizes import raise_if_too_large
 
 
 @dataclass
@@ -127,6 +128,9 @@ class PhysicalPlan:
                     metrics.batches += 1
                     metrics.nbytes += nbytes
                     yield batch
+        except pa.ArrowException as error:
+            raise_if_too_large(error, type(self).__name__)
+            raise
         finally:
             close = getattr(source, "close", None)
             if close is not None:

@@ -53,7 +53,7 @@ class CogroupPythonExec(PythonExec):
         clusters = with_group_starts(batches, Program(list(self.keys), schema))
         split = 1 + self.left_args
         left, right = range(1, split), range(split, 1 + len(self.args))
-        for pieces in pieces_of_groups((arguments.of(batch), starts) for batch, starts in clusters):
+        for pieces in pieces_of_groups((arguments.to_arrow(batch), starts) for batch, starts in clusters):
             # In each piece, the left rows come first. ``ends`` has their numbers.
             ends = [piece.column(0).false_count for piece in pieces]
             lefts = [piece.slice(0, end) for piece, end in zip(pieces, ends, strict=True)]

@@ -15,7 +15,7 @@ from kquery_spark.expr.properties import is_pure
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import Metrics, PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.types.batch import Batch
+from kquery_spark.types.batch import Batch, run_in_parts
 from kquery_spark.types.vector import Vector
 
 _MAX_INDEXED_SELECTIVITY = 0.2
@@ -48,7 +48,8 @@ class FilterExec(UnaryExec):
         program = Program([self.condition], self.child.schema)
         metrics = task.metrics_of(self)
         for batch in self.child.run(task):
-            yield keep(batch, program.run(batch)[0], metrics)
+            for part, vectors in run_in_parts(program.run, batch):
+                yield keep(part, vectors[0], metrics)
 
     @override
     def label(self) -> str:

@@ -16,7 +16,7 @@ from kquery_spark.logical.generate import Generator
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
 from kquery_spark.types import names as t
-from kquery_spark.types.batch import Batch, concat_arrays
+from kquery_spark.types.batch import Batch, concat_arrays, run_in_parts
 from kquery_spark.types.sizes import reserve_gather, reserve_rows
 from kquery_spark.types.vector import Int64s, Vector, from_arrow
 
@@ -43,13 +43,17 @@ class GenerateExec(UnaryExec):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         program = Program(self.args, self.child.schema)
         places = [self.child.schema.get_field_index(name) for name in self.required]
-        for batch in self.child.run(task):
+
+        def generate(batch: Batch) -> Batch:
             args = [Vector(v.dtype, v.physical(batch.num_rows)) for v in program.run(batch)]
             owners, generated = self._generated(args, batch.num_rows)
             index = pa.array(owners)
             reserve_gather([batch.columns[i] for i in places], owners)
             columns = [batch.columns[i].take(index) for i in places]
-            yield Batch(self.output, (*columns, *generated), len(owners))
+            return Batch(self.output, (*columns, *generated), len(owners))
+
+        for batch in self.child.run(task):
+            yield from (rows for _, rows in run_in_parts(generate, batch))
 
     def _generated(self, args: list[Vector], n: int) -> tuple[Int64s, list[pa.Array]]:
         """Return the input row of each generated row (its owner), and the generated columns.

@@ -65,7 +65,7 @@ class GroupPythonExec(PythonExec):
         for batch, starts in with_group_starts(batches, keys):
             if self.aggregates and starts:
                 pending.add(self._keys(keys, batch.take(pa.array(starts))))
-            yield arguments.of(batch), starts
+            yield arguments.to_arrow(batch), starts
 
     def _keys(self, program: Program, rows: Batch) -> Batch:
         """Return the keys of rows that begin groups, unchanged: Spark does not normalize -0.0 for Python UDFs."""

@@ -29,7 +29,7 @@ class MapPythonExec(PythonExec):
     def execute(self, task: TaskContext) -> Iterator[Batch]:
         evaluate: PythonEvaluation[pa.RecordBatch] = self.evaluation()
         batches = full_batches(self.child.run(task), self.calls.batch_rows)
-        yield from map(self.result_batch, evaluate(map(self.arguments().of, batches)))
+        yield from map(self.result_batch, evaluate(map(self.arguments().to_arrow, batches)))
 
     @override
     def label(self) -> str:

@@ -13,7 +13,7 @@ from kquery_spark.expr.properties import is_pure
 from kquery_spark.physical.dynamic_filters.runtime_filter import RuntimeFilter, key_names
 from kquery_spark.physical.expr import Program
 from kquery_spark.physical.operators.base import PhysicalPlan, TaskContext, UnaryExec
-from kquery_spark.types.batch import Batch, from_vectors
+from kquery_spark.types.batch import Batch, from_vectors, run_in_parts
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,8 @@ class ProjectionExec(UnaryExec):
         program = Program([e.expr for e in self.exprs], self.child.schema)
         schema = self.schema
         for batch in self.child.run(task):
-            yield from_vectors(schema, program.run(batch), batch.num_rows)
+            for part, vectors in run_in_parts(program.run, batch):
+                yield from_vectors(schema, vectors, part.num_rows)
 
     @override
     def label(self) -> str:

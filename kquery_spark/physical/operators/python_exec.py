@@ -65,7 +65,7 @@ class PythonExec(UnaryExec):
         arguments = self.arguments()
         for batch in full_batches(rows, self.calls.batch_rows):
             waits(batch)
-            yield arguments.of(batch)
+            yield arguments.to_arrow(batch)
 
     def evaluation(self) -> PythonEvaluation[Any]:
         """Return the evaluation, unpickled for this task alone."""

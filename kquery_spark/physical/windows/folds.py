@@ -49,7 +49,7 @@ class Fold:
         self._between: dict[tuple[int, int], States] = {}
 
     @classmethod
-    def of(cls, call: WindowCall) -> Fold | None:
+    def from_call(cls, call: WindowCall) -> Fold | None:
         """Return the fold of a call; None if it needs no states: rankings, lag and lead, and ROWS frames with two bounds."""
         frame = call.frame
         bounded = frame.unit is FrameUnit.ROWS and frame.lower is not None and frame.upper is not None

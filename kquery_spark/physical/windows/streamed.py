@@ -97,7 +97,7 @@ class StreamedPartition:
         self._pieces: list[_Piece] = []
         # For each group of peers with pieces of their own: its first and its last piece.
         self._groups: list[tuple[int, int]] = []
-        self._folds = [Fold.of(c) for c in self._calls]
+        self._folds = [Fold.from_call(c) for c in self._calls]
         self._open: list[Batch] = []
         self._open_rows = 0
         self._last: Batch | None = None

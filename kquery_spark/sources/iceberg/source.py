@@ -86,7 +86,7 @@ def iceberg_source(
     columns.sort(key=lambda each: each[1].id == POSITION_ID)  # NumberedRows adds it last
     read_schema = pa.schema([column for column, _ in columns])
     read_fields = [key for _, key in columns]
-    source, in_order = _joined(
+    source, in_order = _live_source(
         read_schema, read_fields, files, path_of, cache(lambda: _parsed(name_mapping()))
     )
     if not deletes:
@@ -104,11 +104,11 @@ def iceberg_source(
 def _deleted_values(delete: DeleteFile, schema: pa.Schema, path_of: Callable[[str], str]) -> Source:
     """The source of an equality delete file."""
     columns = pa.schema([column.with_nullable(True) for column in schema])
-    source, _ = _joined(columns, delete.keys, [PlannedFile(delete.path, delete.size)], path_of)
+    source, _ = _live_source(columns, delete.keys, [PlannedFile(delete.path, delete.size)], path_of)
     return source
 
 
-def _joined(
+def _live_source(
     schema: pa.Schema,
     fields: Sequence[Field],
     files: Sequence[PlannedFile],

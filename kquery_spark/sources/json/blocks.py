@@ -69,7 +69,7 @@ class Lines:
         """The string of one line."""
         return self.block[self.starts[i] : self.ends[i]].decode()
 
-    def joined(self, line_indexes: Positions) -> bytes:
+    def concatenate(self, line_indexes: Positions) -> bytes:
         """Return some lines in their order. Adjacent lines are copied as one run, so the loop is over the gaps."""
         if not len(line_indexes):
             return b""
@@ -200,7 +200,7 @@ class _Reader:
 
     def bulk(self, line_indexes: Positions) -> bool:
         """Parse lines with Arrow; returns False if it fails, or if a nested value has a wrong type."""
-        table = parsed(self.lines.joined(line_indexes), len(line_indexes), self.written)
+        table = parsed(self.lines.concatenate(line_indexes), len(line_indexes), self.written)
         if table is None:
             return False
         columns, good = [], np.ones(len(line_indexes), np.bool_)

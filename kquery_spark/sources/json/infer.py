@@ -33,7 +33,7 @@ def block_type(block: bytes, options: JsonOptions) -> pa.DataType:
     types = [_EMPTY]
 
     def attempt(line_indexes: np.ndarray[tuple[int], np.dtype[np.int64]]) -> bool:
-        table = parsed(lines.joined(line_indexes), len(line_indexes), None)
+        table = parsed(lines.concatenate(line_indexes), len(line_indexes), None)
         dtype = None if table is None else _observed(table.to_struct_array().combine_chunks())
         if dtype is not None:
             types.append(dtype)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kquery_spark.errors import SourceError, Unsupported
 from kquery_spark.functions.registry import CallContext
 from kquery_spark.kernels.elements import structs
-from kquery_spark.kernels.text import as_lines
+from kquery_spark.kernels.text import as_lines, replace_all
 from kquery_spark.sources.csv.options import CsvOptions
 from kquery_spark.sources.json.blocks import LineError, read_rows
 from kquery_spark.sources.json.infer import has_twice
@@ -67,5 +67,5 @@ def _lines(strings: pa.Array) -> bytes:
         return b""
     strings = pc.if_else(pc.starts_with(strings, "{"), strings, "{}")
     for line_end in "\n\r":  # like tabs, they are blanks between values and errors inside strings
-        strings = pc.replace_substring(strings, line_end, "\t")
+        strings = replace_all(strings, line_end, "\t")
     return as_lines(strings)

@@ -1,4 +1,4 @@
-"""Features of Parquet files: those that the engine reads, and those that it leaves to Spark."""
+"""Features of Parquet files: those that the engine reads, and those for which it falls back to Spark."""
 
 from __future__ import annotations
 

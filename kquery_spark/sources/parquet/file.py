@@ -22,6 +22,7 @@ from kquery_spark.sources.parquet.column_reader import ColumnReader, FlatChunk, 
 from kquery_spark.sources.parquet.pages import PagedColumn, file_of_pages
 from kquery_spark.sources.parquet.parsed_footer import ParsedFooter
 from kquery_spark.sources.parquet.stored_chunks import StoredChunks, range_of
+from kquery_spark.sources.parquet.value_counts import check_value_counts, has_exact_counts
 from kquery_spark.sources.prefetch.byte_ranges import ByteRange, ByteReader
 from kquery_spark.sources.prefetch.fetched_pieces import FetchedPieces
 from kquery_spark.sources.prefetch.fetching import Release
@@ -48,7 +49,9 @@ class OpenFile(ParsedFooter):
     def __init__(self, file: DataFile) -> None:
         super().__init__(file)
         self._flat_chunks: dict[tuple[int, str], FlatChunk | None] = {}
-        self._chunks = StoredChunks(self.metadata, [leaf.path for leaf in self._leaves])
+        self._paths = [leaf.path for leaf in self._leaves]
+        self._has_exact_counts = has_exact_counts(str(self.metadata.created_by))
+        self._chunks = StoredChunks(self.metadata, self._paths)
         self._fetched = FetchedPieces(file)
         self.pages = ChunkPages(
             file, self.metadata, self.schema, self._flat, lambda: self._footer, self._reader_of_chunks
@@ -105,6 +108,8 @@ class OpenFile(ParsedFooter):
             _check_int96(reader("s"), group, column)
         for column in set(self._dictionaries).intersection(columns):
             _check_indices(table[column])
+        if self._has_exact_counts:
+            check_value_counts(table, self._paths, columns, self.metadata.row_group(group))
         rows = self.groups[group][0]
         if table.num_columns and table.num_rows != rows:
             raise ValueError(f"its columns have {table.num_rows} rows instead of {rows}")

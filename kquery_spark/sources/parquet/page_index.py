@@ -80,21 +80,21 @@ class PageIndex:
 
         leaf: the number of the leaf. physical: the name of its physical type. dtype: its Arrow type.
         """
-        part = self._of(group, leaf).column
+        part = self._chunk_indexes(group, leaf).column
         if not part.size:
             return None
         return page_ranges(self._read(part, [chunk.column for chunk in self._groups[group]]), physical, dtype)
 
     def pages(self, group: int, leaf: int, chunk: ByteRange, num_rows: int) -> Pages | None:
         """The locations of the pages of a flat column's chunk; None without an offset index, or if it is inconsistent."""
-        part = self._of(group, leaf).offset
+        part = self._chunk_indexes(group, leaf).offset
         if not part.size:
             return None
         return placed_pages(
             self._read(part, [chunk.offset for chunk in self._groups[group]]), chunk, num_rows
         )
 
-    def _of(self, group: int, leaf: int) -> ChunkIndexes:
+    def _chunk_indexes(self, group: int, leaf: int) -> ChunkIndexes:
         try:
             return self._groups[group][leaf]
         except IndexError:

@@ -7,6 +7,7 @@ import pytest
 from kquery_spark.errors import SqlError
 from kquery_spark.frontends.sql import parse_expression
 from kquery_spark.frontends.sql.ast import expressions as e
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.types import ArrayType, NamedType
 
 A, B, C, D = (e.Name((name,)) for name in "abcd")
@@ -216,15 +217,15 @@ def test_a_call_carries_everything_sql_hangs_on_it() -> None:
         within_group=(e.SortItem(B, False, False),),
         filter=C,
         nulls="IGNORE",
-        over=e.WindowSpec((D,)),
+        over=window_ast.WindowSpec((D,)),
     )
 
 
 def test_a_frame_with_one_bound_ends_at_the_current_row() -> None:
     call = parse_expression("sum(a) over (order by b rows 1 preceding)")
-    assert isinstance(call, e.Call) and isinstance(call.over, e.WindowSpec)
-    assert call.over.frame == e.WindowFrame(
-        "ROWS", e.FrameBound("PRECEDING", i(1)), e.FrameBound("CURRENT ROW")
+    assert isinstance(call, e.Call) and isinstance(call.over, window_ast.WindowSpec)
+    assert call.over.frame == window_ast.WindowFrame(
+        "ROWS", window_ast.FrameBound("PRECEDING", i(1)), window_ast.FrameBound("CURRENT ROW")
     )
 
 
@@ -232,10 +233,10 @@ def test_frames_may_reach_over_intervals() -> None:
     call = parse_expression(
         "sum(a) over (order by b range between interval 1 day preceding and unbounded following)"
     )
-    assert isinstance(call, e.Call) and isinstance(call.over, e.WindowSpec)
+    assert isinstance(call, e.Call) and isinstance(call.over, window_ast.WindowSpec)
     day = e.IntervalLiteral(DAY, "DAY", "DAY")
-    assert call.over.frame == e.WindowFrame(
-        "RANGE", e.FrameBound("PRECEDING", day), e.FrameBound("UNBOUNDED FOLLOWING")
+    assert call.over.frame == window_ast.WindowFrame(
+        "RANGE", window_ast.FrameBound("PRECEDING", day), window_ast.FrameBound("UNBOUNDED FOLLOWING")
     )
 
 

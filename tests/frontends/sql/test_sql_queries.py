@@ -8,6 +8,7 @@ from kquery_spark.frontends.sql import parse_query
 from kquery_spark.frontends.sql.ast import expressions as e
 from kquery_spark.frontends.sql.ast import queries as q
 from kquery_spark.frontends.sql.ast import relations as r
+from kquery_spark.frontends.sql.ast import windows as window_ast
 
 A, B, C, X, Y = (e.Name((name,)) for name in "abcxy")
 ONE, TWO, THREE = (e.IntegerLiteral(n, "int") for n in (1, 2, 3))
@@ -37,7 +38,7 @@ def test_a_select_has_all_its_clauses_in_their_places() -> None:
             q.GroupBy((B,)),
             C,
             X,
-            (q.NamedWindow("w", e.WindowSpec((), (e.SortItem(Y),))),),
+            (q.NamedWindow("w", window_ast.WindowSpec((), (e.SortItem(Y),))),),
             True,
             (q.Hint("broadcast", (e.Name(("t",)),)), q.Hint("coalesce", (ONE,))),
         ),

@@ -12,14 +12,12 @@ from kquery_spark.functions.user import UserFunction
 
 if TYPE_CHECKING:
     from kquery_spark.frontends.sql.ast.queries import Query
+    from kquery_spark.frontends.sql.ast.windows import Window
 
 
 @dataclass(frozen=True)
 class Expression(Node):
     """Base of all that stands for a value, and of what stands beside values: ``*``, lambdas, aliases."""
-
-
-# --- literals --------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -107,9 +105,6 @@ class IntervalLiteral(Expression):
         return self.start in ("YEAR", "MONTH")
 
 
-# --- names and access ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Name(Expression):
     """``a``, ``t.a``, ``s.t.a.field``: which parts qualify and which are fields only resolution can tell.
@@ -163,9 +158,6 @@ class MultiAliased(Expression):
     aliases: tuple[str, ...]
 
 
-# --- operators -------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class Unary(Expression):
     """``-x``, ``+x`` or ``~x``."""
@@ -205,9 +197,6 @@ class Not(Expression):
     """``NOT x`` or ``!x``."""
 
     operand: Expression
-
-
-# --- predicates ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -300,9 +289,6 @@ class ScalarSubquery(Expression):
     query: Query
 
 
-# --- forms -----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class When(Node):
     """``WHEN condition THEN result``."""
@@ -383,46 +369,6 @@ class SortItem(Node):
     expression: Expression
     ascending: bool = True
     nulls_first: bool = True
-
-
-@dataclass(frozen=True)
-class FrameBound(Node):
-    """One end of a window frame.
-
-    ``kind`` is ``UNBOUNDED PRECEDING``, ``PRECEDING``, ``CURRENT ROW``, ``FOLLOWING`` or
-    ``UNBOUNDED FOLLOWING``; ``offset`` belongs to PRECEDING and FOLLOWING.
-    """
-
-    kind: str
-    offset: Expression | None = None
-
-
-@dataclass(frozen=True)
-class WindowFrame(Node):
-    """``ROWS | RANGE BETWEEN start AND end``; a frame written with one bound ends at CURRENT ROW."""
-
-    unit: str
-    start: FrameBound
-    end: FrameBound
-
-
-@dataclass(frozen=True)
-class WindowName(Node):
-    """``OVER w``."""
-
-    name: str
-
-
-@dataclass(frozen=True)
-class WindowSpec(Node):
-    """``(PARTITION BY ... ORDER BY ... frame)``."""
-
-    partition_by: tuple[Expression, ...] = ()
-    order_by: tuple[SortItem, ...] = ()
-    frame: WindowFrame | None = None
-
-
-Window = WindowName | WindowSpec
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kquery_spark.frontends.sql.ast.expressions import Expression, SortItem, Window
+from kquery_spark.frontends.sql.ast.expressions import Expression, SortItem
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.ast.relations import LateralView, Relation, Values
+from kquery_spark.frontends.sql.ast.windows import Window
 
 
 @dataclass(frozen=True)

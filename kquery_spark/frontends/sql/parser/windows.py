@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kquery_spark.frontends.sql.ast import expressions as e
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.parser.select_items import parse_sort_item
 from kquery_spark.frontends.sql.parser.tokens import Kind
 
@@ -12,16 +13,16 @@ if TYPE_CHECKING:
     from kquery_spark.frontends.sql.parser.parser import Parser
 
 
-def parse_window(parser: Parser) -> e.Window:
+def parse_window(parser: Parser) -> window_ast.Window:
     """Read a window: its name or ``(PARTITION BY ... ORDER BY ... frame)``."""
     pos = parser.token.pos
     if not parser.at_op("("):
-        return e.WindowName(parser.name("a window"), pos=pos)
+        return window_ast.WindowName(parser.name("a window"), pos=pos)
     parser.advance()
     if parser.token.kind in (Kind.WORD, Kind.QUOTED) and parser.at_op(")", ahead=1):
         name = parser.advance().value
         parser.advance()
-        return e.WindowName(name, pos=pos)
+        return window_ast.WindowName(name, pos=pos)
     partition: tuple[e.Expression, ...] = ()
     order: tuple[e.SortItem, ...] = ()
     if parser.take_word("CLUSTER", "BY"):
@@ -33,26 +34,26 @@ def parse_window(parser: Parser) -> e.Window:
             order = parser.comma_separated(parse_sort_item)
     frame = _parse_frame(parser) if parser.at_any(("ROWS", "RANGE")) else None
     parser.expect_op(")", " to close the window")
-    return e.WindowSpec(partition, order, frame, pos=pos)
+    return window_ast.WindowSpec(partition, order, frame, pos=pos)
 
 
-def _parse_frame(parser: Parser) -> e.WindowFrame:
+def _parse_frame(parser: Parser) -> window_ast.WindowFrame:
     unit = parser.advance()
     if parser.take_word("BETWEEN"):
         start = _parse_bound(parser)
         parser.expect_word("AND", " between the frame's bounds")
-        return e.WindowFrame(unit.upper, start, _parse_bound(parser), pos=unit.pos)
-    return e.WindowFrame(
-        unit.upper, _parse_bound(parser), e.FrameBound("CURRENT ROW", pos=unit.pos), pos=unit.pos
+        return window_ast.WindowFrame(unit.upper, start, _parse_bound(parser), pos=unit.pos)
+    return window_ast.WindowFrame(
+        unit.upper, _parse_bound(parser), window_ast.FrameBound("CURRENT ROW", pos=unit.pos), pos=unit.pos
     )
 
 
-def _parse_bound(parser: Parser) -> e.FrameBound:
+def _parse_bound(parser: Parser) -> window_ast.FrameBound:
     pos = parser.token.pos
     if parser.take_word("CURRENT", "ROW"):
-        return e.FrameBound("CURRENT ROW", pos=pos)
+        return window_ast.FrameBound("CURRENT ROW", pos=pos)
     offset = None if parser.take_word("UNBOUNDED") else parser.expression()
     if not parser.at_any(("PRECEDING", "FOLLOWING")):
         parser.fail_expected("PRECEDING or FOLLOWING")
     side = parser.advance().upper
-    return e.FrameBound(side if offset is not None else f"UNBOUNDED {side}", offset, pos=pos)
+    return window_ast.FrameBound(side if offset is not None else f"UNBOUNDED {side}", offset, pos=pos)

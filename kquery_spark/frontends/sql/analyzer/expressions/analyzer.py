@@ -17,6 +17,7 @@ from kquery_spark.frontends.sql.analyzer.handlers import HandlerTable
 from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow, SubqueryAnalyzer
 from kquery_spark.frontends.sql.analyzer.scope import Scope
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.node import Node
 from kquery_spark.frontends.sql.printer import to_sql
 from kquery_spark.frontends.unique_names import UniqueNames
@@ -51,7 +52,7 @@ class ExpressionAnalyzer:
     allows_windows: bool = False
     in_window: bool = False
     plans: tuple[LogicalPlan, ...] = ()
-    named_windows: Mapping[str, ast.WindowSpec] = field(default_factory=dict)
+    named_windows: Mapping[str, window_ast.WindowSpec] = field(default_factory=dict)
     time_windows: Mapping[ast.Call, Expr] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -14,6 +14,7 @@ from kquery_spark.frontends.sql.analyzer.expressions.temporal import months_of
 from kquery_spark.frontends.sql.analyzer.naming.column_names import column_name
 from kquery_spark.frontends.sql.analyzer.naming.context import NamingContext
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.queries import Query
 
 
@@ -43,8 +44,8 @@ class AnalyzerNamingContext(NamingContext):
         return self.analyzer.expr(node).dtype
 
     @override
-    def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
-        if isinstance(window, ast.WindowSpec):
+    def window_spec(self, window: window_ast.Window) -> window_ast.WindowSpec | None:
+        if isinstance(window, window_ast.WindowSpec):
             return window
         return self.analyzer.named_windows.get(window.name)
 

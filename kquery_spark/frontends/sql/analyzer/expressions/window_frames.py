@@ -18,6 +18,7 @@ from kquery_spark.expr.windows import (
 from kquery_spark.frontends.sql.analyzer.constants import constant_of
 from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionAnalyzer
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.node import walk
 from kquery_spark.functions.aggregate.windows import WindowFunction, window_function
 from kquery_spark.types import names as t
@@ -26,7 +27,7 @@ _CURRENT_ROW = Literal(0, t.INT)
 
 
 def frame_of(
-    analyzer: ExpressionAnalyzer, name: str, spec: ast.WindowSpec, order: tuple[SortKey, ...]
+    analyzer: ExpressionAnalyzer, name: str, spec: window_ast.WindowSpec, order: tuple[SortKey, ...]
 ) -> Frame:
     """The frame of a window function; raises SqlError for a frame that the function or Spark does not allow."""
     written = spec.frame
@@ -54,7 +55,7 @@ def _default_frame(entry: WindowFunction | None, order: tuple[SortKey, ...]) -> 
     return UP_TO_PEERS if order else WHOLE_PARTITION
 
 
-def _check_bound_kinds(analyzer: ExpressionAnalyzer, frame: ast.WindowFrame, is_ordered: bool) -> None:
+def _check_bound_kinds(analyzer: ExpressionAnalyzer, frame: window_ast.WindowFrame, is_ordered: bool) -> None:
     kinds = (frame.start.kind, frame.end.kind)
     if not is_ordered and kinds != ("UNBOUNDED PRECEDING", "UNBOUNDED FOLLOWING"):
         analyzer.fail("[DATATYPE_MISMATCH.RANGE_FRAME_WITHOUT_ORDER] a RANGE frame needs an ORDER BY", frame)
@@ -66,7 +67,7 @@ def _check_bound_kinds(analyzer: ExpressionAnalyzer, frame: ast.WindowFrame, is_
 
 
 def _bound(
-    analyzer: ExpressionAnalyzer, bound: ast.FrameBound, unit: FrameUnit, order: tuple[SortKey, ...]
+    analyzer: ExpressionAnalyzer, bound: window_ast.FrameBound, unit: FrameUnit, order: tuple[SortKey, ...]
 ) -> Literal | None:
     """A frame bound as a constant offset from the current row; None if it is unbounded."""
     if bound.kind.startswith("UNBOUNDED"):
@@ -89,7 +90,9 @@ def _bound(
     return replace(value, value=-value.value) if bound.kind == "PRECEDING" else value
 
 
-def _rows_offset_type(analyzer: ExpressionAnalyzer, bound: ast.FrameBound, offset: Expr) -> pa.DataType:
+def _rows_offset_type(
+    analyzer: ExpressionAnalyzer, bound: window_ast.FrameBound, offset: Expr
+) -> pa.DataType:
     if not t.is_integral(offset.dtype):
         analyzer.fail(
             "[DATATYPE_MISMATCH.SPECIFIED_WINDOW_FRAME_UNACCEPTED_TYPE] ROWS counts whole rows", bound
@@ -99,7 +102,7 @@ def _rows_offset_type(analyzer: ExpressionAnalyzer, bound: ast.FrameBound, offse
 
 def _range_offset_type(
     analyzer: ExpressionAnalyzer,
-    bound: ast.FrameBound,
+    bound: window_ast.FrameBound,
     written: ast.Expression,
     offset: Expr,
     order: tuple[SortKey, ...],

@@ -11,6 +11,7 @@ from kquery_spark.frontends.sql.analyzer.expressions.analyzer import ExpressionA
 from kquery_spark.frontends.sql.analyzer.expressions.window_frames import frame_of
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.functions.aggregate.windows import FrameRow, WindowFunction, window_function
 from kquery_spark.functions.aggregate_registry import has_aggregate, window_function_of
 from kquery_spark.types import names as t
@@ -72,10 +73,10 @@ def _check_call(analyzer: ExpressionAnalyzer, written_name: str, name: str, node
         analyzer.fail(f"[UNSUPPORTED_EXPR_FOR_WINDOW] {written_name} is not a window function", node)
 
 
-def _window_spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> ast.WindowSpec:
-    if isinstance(node.over, ast.WindowSpec):
+def _window_spec(analyzer: ExpressionAnalyzer, node: ast.Call) -> window_ast.WindowSpec:
+    if isinstance(node.over, window_ast.WindowSpec):
         return node.over
-    assert isinstance(node.over, ast.WindowName)
+    assert isinstance(node.over, window_ast.WindowName)
     spec = analyzer.named_windows.get(node.over.name)
     if spec is None:
         analyzer.fail(f"[MISSING_WINDOW_SPECIFICATION] unknown window {node.over.name}", node.over)

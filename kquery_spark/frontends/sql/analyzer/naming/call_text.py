@@ -11,6 +11,7 @@ from kquery_spark.frontends.sql.analyzer.naming.function_text import (
 )
 from kquery_spark.frontends.sql.analyzer.naming.writer import PRINTERS, NameWriter
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.functions.aggregate.windows import aggregate_of, window_function
 from kquery_spark.functions.aggregate_registry import takes_null_treatment
 from kquery_spark.functions.call_form import trim_function
@@ -65,7 +66,7 @@ def trim(writer: NameWriter, node: ast.Trim) -> str:
     return f"{trim_function(side)}({source})"
 
 
-def _window(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call) -> str:
+def _window(writer: NameWriter, spec: window_ast.WindowSpec, name: str, node: ast.Call) -> str:
     parts = []
     if spec.partition_by:
         parts.append(f"PARTITION BY {writer.comma_separated(spec.partition_by)}")
@@ -83,14 +84,14 @@ def _window(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call)
     return " ".join(parts)
 
 
-def _frame(writer: NameWriter, spec: ast.WindowSpec, frame: ast.WindowFrame) -> str:
+def _frame(writer: NameWriter, spec: window_ast.WindowSpec, frame: window_ast.WindowFrame) -> str:
     """Print a frame as written."""
     is_range = frame.unit.upper() == "RANGE"
     key = spec.order_by[0].expression if spec.order_by and is_range else None
     return f"{frame.unit} BETWEEN {_bound(writer, frame.start, key)} AND {_bound(writer, frame.end, key)}"
 
 
-def _default_frame(writer: NameWriter, spec: ast.WindowSpec, name: str, node: ast.Call) -> str:
+def _default_frame(writer: NameWriter, spec: window_ast.WindowSpec, name: str, node: ast.Call) -> str:
     """Print the default frame that Spark adds to a call."""
     entry = window_function(name)
     if entry is not None and entry.frame_text:
@@ -101,7 +102,7 @@ def _default_frame(writer: NameWriter, spec: ast.WindowSpec, name: str, node: as
     return "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
 
 
-def _bound(writer: NameWriter, bound: ast.FrameBound, key: ast.Expression | None) -> str:
+def _bound(writer: NameWriter, bound: window_ast.FrameBound, key: ast.Expression | None) -> str:
     """Print a bound of a frame. key: the sort key of a RANGE frame."""
     if bound.offset is None:
         return bound.kind

@@ -9,6 +9,7 @@ from typing_extensions import override
 
 from kquery_spark.errors import KQueryError
 from kquery_spark.frontends.sql.ast import expressions as ast
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.frontends.sql.ast.queries import Query
 
 LAMBDA_VARIABLE = "namedlambdavariable()"
@@ -26,7 +27,7 @@ class NamingContext(Protocol):
     def dtype_of(self, node: ast.Expression) -> pa.DataType | None:
         """The type of an operand; None if it has no type of its own."""
 
-    def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
+    def window_spec(self, window: window_ast.Window) -> window_ast.WindowSpec | None:
         """The window of a call's OVER clause, by name or as written."""
 
     def captured_names(self, query: Query) -> list[str]:
@@ -60,7 +61,7 @@ class LambdaContext(NamingContext):
             return None
 
     @override
-    def window_spec(self, window: ast.Window) -> ast.WindowSpec | None:
+    def window_spec(self, window: window_ast.Window) -> window_ast.WindowSpec | None:
         return self._enclosing.window_spec(window)
 
     @override

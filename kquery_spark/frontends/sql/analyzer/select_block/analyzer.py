@@ -20,6 +20,7 @@ from kquery_spark.frontends.sql.analyzer.select_block.time_windows import with_t
 from kquery_spark.frontends.sql.analyzer.windows import WindowMark, Windows
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.logical import Filter
 
 if TYPE_CHECKING:
@@ -76,19 +77,19 @@ class SelectAnalyzer:
         clauses = node.group_by is not None or node.having is not None
         return clauses or any(contains(e, is_aggregate) for e in exprs)
 
-    def _named_windows(self, nodes: Sequence[q.NamedWindow]) -> dict[str, ast.WindowSpec]:
+    def _named_windows(self, nodes: Sequence[q.NamedWindow]) -> dict[str, window_ast.WindowSpec]:
         """The windows of the WINDOW clause by name; a window may refer to another one by name."""
-        written: dict[str, ast.Window] = {}
+        written: dict[str, window_ast.Window] = {}
         for node in nodes:
             if node.name in written:
                 self._queries.fail(
                     f"[INVALID_SQL_SYNTAX.REPETITIVE_WINDOW_DEFINITION] {node.name} is defined twice", node
                 )
             written[node.name] = node.window
-        specs: dict[str, ast.WindowSpec] = {}
+        specs: dict[str, window_ast.WindowSpec] = {}
         for name, window in written.items():
-            spec = written.get(window.name) if isinstance(window, ast.WindowName) else window
-            if not isinstance(spec, ast.WindowSpec):
+            spec = written.get(window.name) if isinstance(window, window_ast.WindowName) else window
+            if not isinstance(spec, window_ast.WindowSpec):
                 error = "UNRESOLVED_WINDOW_REFERENCE" if spec is None else "INVALID_WINDOW_REFERENCE"
                 self._queries.fail(f"[INVALID_SQL_SYNTAX.{error}] {name} stands for no window's text", window)
             specs[name] = spec

@@ -13,6 +13,7 @@ from kquery_spark.frontends.sql.analyzer.outer_row import OuterRow
 from kquery_spark.frontends.sql.analyzer.scope import Scope
 from kquery_spark.frontends.sql.ast import expressions as ast
 from kquery_spark.frontends.sql.ast import queries as q
+from kquery_spark.frontends.sql.ast import windows as window_ast
 from kquery_spark.logical import LogicalPlan
 from kquery_spark.logical.subqueries import ScalarSubquery
 
@@ -40,7 +41,7 @@ class SelectContext:
     node: q.Select
     outer: OuterRow | None
     plans: tuple[LogicalPlan, ...] = ()
-    named_windows: Mapping[str, ast.WindowSpec] = field(default_factory=dict)
+    named_windows: Mapping[str, window_ast.WindowSpec] = field(default_factory=dict)
     time_windows: Mapping[ast.Call, Expr] = field(default_factory=dict)
     session: Expr | None = None
 

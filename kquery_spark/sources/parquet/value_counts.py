@@ -1,0 +1,86 @@
+"""Checks that the leaves of nested columns have the number of values that the statistics of the file say.
+
+Each leaf of a struct stores, in its levels, which structs are NULL, and each leaf of a list stores the lengths. If damage
+makes the leaves of a struct disagree, pyarrow uses the levels of the first leaf and Spark those of the last one. Damaged
+levels nearly always change the number of values that are present, which pyarrow does not compare with anything.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+_WRITER = re.compile(r"parquet-(?:mr|cpp-arrow) version (\d+)\.(\d+)")
+_FIRST_RELEASES = ((1, 10), (10, 0))
+"""The first releases of parquet-mr (which Spark uses) and of Arrow whose counts are used."""
+
+
+def has_exact_counts(created_by: str) -> bool:
+    """Return True if the writer of a file counts the NULLs of nested columns as the format defines.
+
+    A value is also NULL if a struct or list that it belongs to is NULL or empty; some writers do not count these.
+    """
+    found = _WRITER.match(created_by)
+    if found is None:
+        return False
+    first = _FIRST_RELEASES["cpp" in found[0]]
+    return (int(found[1]), int(found[2])) >= first
+
+
+def check_value_counts(table: pa.Table, paths: Sequence[str], columns: Sequence[str], group: Any) -> None:
+    """Raise ValueError for a nested column with another number of values than its statistics say.
+
+    table: the columns of a row group. paths: those of all leaves of the file. columns: the columns or leaves that were read.
+    group: pyarrow's ``RowGroupMetaData``.
+    """
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if not pa.types.is_nested(field.type):
+            continue
+        leaves = [
+            i
+            for i, path in enumerate(paths)
+            if path.startswith(f"{field.name}.")
+            and any(path == c or path.startswith(f"{c}.") for c in columns)
+        ]
+        counts = [sum(part) for part in zip(*map(_present, column.chunks), strict=True)]
+        if len(counts) != len(leaves):  # no rows, a list of a fixed size, or another column's name has a dot
+            continue
+        for leaf, count in zip(leaves, counts, strict=True):
+            expected = _expected(group.column(leaf))
+            if expected not in (None, count):
+                raise ValueError(f"{paths[leaf]} has {count} values instead of {expected}")
+
+
+def _expected(chunk: Any) -> int | None:
+    """Return the number of values in a column chunk that are not NULL; None if its statistics do not say so."""
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_null_count:
+        return None
+    return int(chunk.num_values - statistics.null_count)
+
+
+def _present(array: pa.Array) -> Iterator[int]:
+    """Yield, for each leaf, the number of values that are not NULL; nothing for lists of a fixed size."""
+    dtype = array.type
+    if pa.types.is_struct(dtype) and dtype.num_fields:
+        # fields that are never NULL have no bits of their own for structs that are NULL; flatten takes those of the struct
+        fields = array.flatten() if array.null_count else map(array.field, range(dtype.num_fields))
+        for field in fields:
+            yield from _present(field)
+    elif pa.types.is_map(dtype):
+        start, end = _span(array)
+        yield from _present(array.keys.slice(start, end - start))
+        yield from _present(array.items.slice(start, end - start))
+    elif pa.types.is_list(dtype) or pa.types.is_large_list(dtype):
+        start, end = _span(array)
+        yield from _present(array.values.slice(start, end - start))
+    elif not pa.types.is_nested(dtype):
+        yield len(array) - array.null_count
+
+
+def _span(lists: Any) -> tuple[int, int]:
+    offsets = lists.offsets
+    return offsets[0].as_py(), offsets[len(lists)].as_py()

@@ -1,0 +1,135 @@
+"""Results whose strings do not fit into one array: the batch is split, or an error names the function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pytest
+
+import kquery_spark as kq
+from kquery_spark.errors import BatchTooLarge, Unsupported
+from kquery_spark.expr import Case, Column, Literal
+from kquery_spark.functions.calling import call
+from kquery_spark.functions.registry import CallContext, function
+from kquery_spark.physical.expr import Program
+from kquery_spark.types import names as t
+from kquery_spark.types import sizes
+from kquery_spark.types.batch import Batch, run_in_parts
+from kquery_spark.types.vector import Vector
+
+_ROWS = 1000
+_LONG = "z" * 3_000_000
+
+
+def _context() -> kq.ExecutionContext:
+    context = kq.ExecutionContext()
+    strings = [None if i % 9 == 0 else f"{i}'\\\"x\tx," * (i % 4) for i in range(_ROWS)]
+    context.register_arrow("t", pa.table({"i": range(_ROWS), "s": strings}))
+    return context
+
+
+@pytest.fixture
+def small_arrays(monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
+    """A lower limit for the strings of an array."""
+    limit = 8_000
+    monkeypatch.setattr(sizes, "MAX_STRING_BYTES", limit)
+    yield limit
+
+
+_CALLS = [
+    "replace(s, 'x', 'yyy')",
+    "regexp_replace(s, 'x', 'yyy')",
+    "regexp_replace(s, '(x)', '$1$1')",
+    "quote(s)",
+    "to_json(struct(s))",
+    "to_json(array(s))",
+    "to_json(map('k', s))",
+    "to_csv(struct(s))",
+    "date_format(date_add(DATE'2020-01-01', i), 'yyyy-MM-dd')",
+    "array(s) > array('5')",
+]
+
+
+@pytest.mark.parametrize("expression", _CALLS)
+def test_a_batch_whose_results_are_too_large_is_split(
+    expression: str, request: pytest.FixtureRequest
+) -> None:
+    context = _context()
+    sql = f"SELECT i, {expression} AS x FROM t"
+    expected = context.sql(sql).to_arrow()
+    assert expected["x"].num_chunks == 1
+    request.getfixturevalue("small_arrays")
+    split = context.sql(sql).to_arrow()
+    assert split["x"].num_chunks > 1
+    assert split.combine_chunks() == expected.combine_chunks()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT sum(length(replace(s, 'x', 'yyy'))) AS n, min(quote(s)) AS q FROM t",
+        "SELECT i % 7 AS k, max(replace(s, 'x', 'yyy')) AS m FROM t GROUP BY i % 7",
+        "SELECT i FROM t WHERE replace(s, 'x', 'yyy') LIKE '%yyy,%yyy%'",
+        "SELECT i, e FROM t LATERAL VIEW explode(split(replace(s, 'x', 'yyy'), 'y')) u AS e",
+    ],
+)
+def test_aggregates_filters_and_generators_split_batches(sql: str, request: pytest.FixtureRequest) -> None:
+    context = _context()
+    expected = context.sql(sql).to_arrow().to_pylist()
+    assert expected
+    request.getfixturevalue("small_arrays")
+    assert context.sql(sql).to_arrow().to_pylist() == expected
+
+
+@pytest.mark.parametrize("expression", ["replace(s, 'x', '{0}')", "regexp_replace(s, '(x)', '$1{0}')"])
+def test_replacements_that_do_not_fit_for_one_row_are_declined(expression: str) -> None:
+    """Arrow does not check the size, and its kernel for ``replace`` ended the process with a segmentation fault."""
+    context = kq.ExecutionContext()
+    context.register_arrow("t", pa.table({"s": ["x" * 1_000_000]}))
+    with pytest.raises(Unsupported, match="replacements in the strings of a batch that take more than 2 GiB"):
+        context.sql(f"SELECT {expression.format('y' * 2200)} AS x FROM t").to_arrow()
+
+
+def test_errors_of_arrow_name_the_function() -> None:
+    nulls, long = Vector(t.STRING, pa.nulls(_ROWS, t.STRING)), Vector(t.STRING, pa.scalar(_LONG))
+    short = Vector(t.STRING, pa.array(["a"] * _ROWS))
+    context = CallContext(t.STRING, num_rows=_ROWS)
+    with pytest.raises(BatchTooLarge, match=r"^coalesce with a result of more than 2 GiB"):
+        call(function("coalesce"), [nulls, long], context)
+    with pytest.raises(BatchTooLarge, match=r"^concat with a result of more than 2 GiB"):
+        call(function("concat"), [short, long], context)
+
+
+def test_errors_of_arrow_name_case() -> None:
+    schema = pa.schema([("b", t.BOOL), ("s", t.STRING)])
+    batch = Batch(schema, (pa.array([True] * _ROWS), pa.array(["a"] * _ROWS)), _ROWS)
+    case = Case(((Column("b", t.BOOL, False), Literal(_LONG, t.STRING)),), Column("s", t.STRING, False))
+    with pytest.raises(BatchTooLarge, match=r"^CASE, IF, or COALESCE with a result"):
+        Program([case], schema).run(batch)
+
+
+def test_an_operator_is_named_if_no_function_is() -> None:
+    context = kq.ExecutionContext()
+    context.register_arrow("l", pa.table({"k": [1] * _ROWS}))
+    context.register_arrow("r", pa.table({"k": [1], "s": [_LONG]}))
+    with pytest.raises(Unsupported, match="JoinExec with a result of more than 2 GiB in a batch"):
+        context.sql("SELECT s FROM l JOIN r ON l.k = r.k").to_arrow()
+
+
+def test_parts_are_consecutive_and_other_errors_are_raised() -> None:
+    schema = pa.schema([("i", t.LONG)])
+    batch = Batch(schema, (pa.array(range(10)),), 10)
+
+    def at_most_three(part: Batch) -> list[int]:
+        if part.num_rows > 3:
+            raise BatchTooLarge("too large for a test")
+        return list(part.columns[0].to_pylist())
+
+    assert [rows for _, rows in run_in_parts(at_most_three, batch)] == [[0, 1, 2], [3, 4], [5, 6, 7], [8, 9]]
+
+    def fails(part: Batch) -> None:
+        raise pa.ArrowInvalid("overflow")
+
+    with pytest.raises(pa.ArrowInvalid):
+        list(run_in_parts(fails, batch))
