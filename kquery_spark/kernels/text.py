@@ -37,8 +37,8 @@ def as_lines(strings: pa.Array) -> bytes:
 
 
 def replace_all(strings: pa.Array, old: str | bytes, new: str | bytes) -> pa.Array:
-    """Replace ``old`` by ``new`` in strings or binaries. Raises BatchTooLarge where Arrow's kernel would overflow."""
-    old_bytes, new_bytes = (p.encode() if isinstance(p, str) else p for p in (old, new))
+    """Replace ``old`` by ``new`` in strings or binaries. Raises BatchTooLarge if the result's offsets would overflow."""
+    old_bytes, new_bytes = (s.encode() if isinstance(s, str) else s for s in (old, new))
     if len(new_bytes) > len(old_bytes):
         reserve_replacements(strings, len(new_bytes), lambda: pc.count_substring(strings, old))
     return pc.replace_substring(strings, old, new)  # noqa: TID251

@@ -2,7 +2,7 @@
 
 - ``memory``: unchecked loads and stores, as building blocks
 - ``footers``: parses footers; ``parquet_pages``: parses page headers
-- ``snappy``: decompresses pages
+- ``snappy``: decompresses pages that are stored as Snappy blocks
 - ``parquet_runs``: decodes runs of levels and indices; ``parquet_page_parts``: decodes the levels and indices of a page
 - ``parquet_indices``: decodes the indices of a chunk, or compares them with a selection while they are unpacked
 - ``parquet_values``, ``parquet_strings``: decode chunks to Arrow buffers

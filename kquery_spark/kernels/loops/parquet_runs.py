@@ -87,7 +87,7 @@ def _packed_at(data: Any, at: Any, number: Any, bits: Any) -> Any:
 
 
 @numba.njit
-def repeated(data: Any, at: Any, bits: Any) -> Any:
+def repeated_integer(data: Any, at: Any, bits: Any) -> Any:
     """Read the integer of a repeated run, which is stored in as many whole bytes as ``bits`` need."""
     word = shift = uintp(0)
     while shift < bits:
@@ -159,9 +159,9 @@ def _unpack_groups(data: Any, at: Any, groups: Any, bits: Any, out: Any, first: 
 def _largest(numbers: Any, first: Any, count: Any) -> Any:
     """Return the largest of ``count`` unsigned integers from ``first`` on.
 
-    A dictionary has its values in the order in which they first occur, so that in many pages each index is a new maximum
-    half of the time. A loop of its own is compiled to vector instructions; a maximum kept while the indices are unpacked
-    is compiled to a branch, which the processor mispredicts.
+    Dictionaries list their values in the order of first occurrence, so in many pages about every second index is a new
+    maximum. In a separate loop, the maximum is compiled to vector instructions. In the loop that unpacks the indices, it is
+    compiled to a branch, which the processor mispredicts.
     """
     largest = numbers[first]
     for i in range(uintp(1), count):
@@ -174,7 +174,7 @@ def _largest(numbers: Any, first: Any, count: Any) -> Any:
 def unpack_run(data: Any, at: Any, length: Any, bits: Any, out: Any, first: Any) -> Any:
     """Unpack ``length`` integers of at most 32 bits, at least one, to ``out`` from ``first`` on; returns the largest one.
 
-    They are packed from ``at`` on; the caller checks that they exist.
+    They are packed from ``at`` on; the caller checks that their bytes exist.
     """
     groups = _loadable_groups(data, at, length >> _THREE, bits)
     _unpack_groups(data, at, groups, bits, out, first)
@@ -199,7 +199,7 @@ def unpack_indices(data: Any, at: Any, end: Any, bits: Any, entries: Any, out: A
         if is_packed:
             largest = max(largest, unpack_run(data, start, length, bits, out, decoded))
         else:
-            index = repeated(data, start, bits)
+            index = repeated_integer(data, start, bits)
             for i in range(length):
                 out[decoded + uintp(i)] = index
             largest = max(largest, index)
@@ -241,7 +241,7 @@ def unpack_indices_at(
         if is_packed:
             index = _packed_at(data, start, position - run_start, bits)
         else:
-            index = repeated(data, start, bits)
+            index = repeated_integer(data, start, bits)
         if index >= entries:
             return False
         out[k - low] = index
@@ -294,7 +294,7 @@ def filter_runs(data: Any, at: Any, end: Any, bits: Any, count: Any, states: Any
                 out[hits] = row + decoded + uintp(i)
                 hits += uintp(state)
         else:
-            state = states[repeated(data, start, bits) & uintp(0xFFFF)]
+            state = states[repeated_integer(data, start, bits) & uintp(0xFFFF)]
             if state > uint8(1):
                 return int64(-1)
             if state:

@@ -44,7 +44,7 @@ _LENGTH = 4  # the number of bytes of a string's size
 _SLACK = 16  # a copy may write this many bytes after a string
 _SHORT = 64  # up to this number of bytes, a loop copies a string faster than a call of memcpy
 _MAX_OFFSET = (1 << 31) - 1
-_MIN_ROOM, _MAX_ROOM = 1 << 10, 1 << 26  # limits of the first size of the buffer, which grows as needed
+_MIN_ROOM, _MAX_ROOM = 1 << 10, 1 << 26  # limits of the buffer's initial size; it grows as needed
 
 _Rows, _Flags, _Table = numba.int64[::1], numba.uint8[::1], numba.int64[:, ::1]
 _Offsets, _Text = numba.int32[::1], numba.uint8[::1]
@@ -170,14 +170,14 @@ def _append(
 def _estimated_bytes(pages: Any, dictionary: Any, entries: Any, is_selected: Any, rows: Any) -> Any:
     """Estimate the bytes that the strings take.
 
-    Plain pages have their strings' bytes, and rows with indices take as many as an entry of the dictionary does on average.
-    The sum is scaled by the share of selected rows.
+    A plain page counts with its own size, and a page of indices with the average size of a dictionary entry for each value.
+    The sum is scaled by the share of selected rows. entries: the number of entries of the dictionary.
     """
     total, count = int64(0), int64(1)
-    entry = len(dictionary) // entries if entries else int64(0)
+    entry_bytes = len(dictionary) // entries if entries else int64(0)
     for page in range(len(pages)):
         values = pages[page, VALUES]
-        total += pages[page, RAW_SIZE] if pages[page, ENCODING] == PLAIN else entry * values
+        total += pages[page, RAW_SIZE] if pages[page, ENCODING] == PLAIN else entry_bytes * values
         count += values
     if is_selected:
         total = total // count * len(rows)

@@ -41,7 +41,7 @@ from kquery_spark.kernels.loops.parquet_page_parts import (
     read_levels,
 )
 from kquery_spark.kernels.loops.parquet_pages import Bytes
-from kquery_spark.kernels.loops.parquet_runs import MAX_BITS, next_run, repeated, unpack_run
+from kquery_spark.kernels.loops.parquet_runs import MAX_BITS, next_run, repeated_integer, unpack_run
 from kquery_spark.kernels.parquet_page_table import (
     ENCODING,
     PLAIN,
@@ -52,7 +52,7 @@ from kquery_spark.kernels.parquet_page_table import (
 
 _MIN_ROWS_PER_SELECTED_ROW = 12  # if at most one row in 12 is selected, rows are looked up one by one
 _INDEX_BYTES = 4
-_BLOCK = 1024  # a multiple of eight, since packed integers come in groups of eight
+_BLOCK = 1024  # rows that are unpacked at a time; a multiple of eight, since packed integers come in groups of eight
 _SLACK = 16
 
 _Rows, _Flags, _Table = numba.int64[::1], numba.uint8[::1], numba.int64[:, ::1]
@@ -90,7 +90,7 @@ def _decode_indexed(
 ) -> Any:
     """Decode ``count`` dictionary indices, and copy their values to ``out`` from byte ``to`` on; False for malformed pages.
 
-    ``block`` receives the indices of ``_BLOCK`` rows at a time, which stay in the cache until their values are copied.
+    block: scratch space for the indices of ``_BLOCK`` rows, which stay in the cache until their values are copied.
     """
     if at >= end or data[at] > uint8(MAX_BITS):
         return False
@@ -103,7 +103,7 @@ def _decode_indexed(
         length = min(run, left)
         left -= length
         if not is_packed:
-            index = repeated(data, start, bits)
+            index = repeated_integer(data, start, bits)
             if index >= uint64(entries):
                 return False
             block[: min(length, uintp(_BLOCK))] = index
@@ -112,6 +112,7 @@ def _decode_indexed(
             if is_packed:
                 if unpack_run(data, start, step, bits, block, uintp(0)) >= uint64(entries):
                     return False
+                # This is exact, because only the last step of a run is not a multiple of eight.
                 start += (step >> uintp(3)) * bits
             _copy_entries(dictionary, block, int64(step), width, out, to)
             to += int64(step) * slot
@@ -243,7 +244,8 @@ def decode_values(
         return int64(-1)
     slot = width if width else int64(_INDEX_BYTES)  # bytes of a value in the output
     longest = largest_number(pages, VALUES)
-    # scratch space of one page: indices; NULL flags; values that are present; values of all rows
+    # scratch space: the indices of a block or of the selected rows of a page; of one page, the NULL flags, the values that
+    # are present, and the values of all rows
     indices = np.empty(max(longest, int64(_BLOCK)) + 8, np.uint32)
     flags = np.empty(longest, np.uint8)
     packed = np.empty((longest + 1) * slot + _SLACK if has_levels else int64(_SLACK), np.uint8)

@@ -1,7 +1,7 @@
 """Decompresses the Snappy blocks of a Parquet column chunk into one array.
 
-A block is its raw size as a varint, and then elements (format_description.txt of google/snappy). The lowest two bits of the
-first byte of an element, the tag, are its kind:
+A block begins with its raw size as a varint; elements follow (format_description.txt of google/snappy). The first byte of an
+element is its tag. The lowest two bits of the tag are the kind of the element:
 
     0  literal: these bytes follow. The upper six bits are the size minus 1, or 60 to 63 if the size follows in 1 to 4 bytes.
     1  copy of 4 to 11 bytes of the output, up to 2,047 bytes back: bits 2 to 4 of the tag are the size minus 4, and the
@@ -12,9 +12,9 @@ first byte of an element, the tag, are its kind:
 A copy may overlap its own output. The block ``08 04 61 62 09 02`` has 8 raw bytes: the literal "ab", and a copy of 6 bytes
 from 2 bytes back, which repeats it: "abababab".
 
-Dictionaries of 64-bit integers consist of elements of about 4 bytes, so most of the time would go into calls that copy a few
-bytes. Elements of up to ``PADDING`` bytes are copied as two words instead, whatever their size is. The next element
-overwrites the bytes behind them, and the output has room for those of the last one.
+Blocks of 64-bit integers consist of elements of about 4 bytes, so most of the time would go into calls that copy a few
+bytes. Elements of up to 16 bytes are copied as two words instead, whatever their size is. The next element overwrites the
+excess bytes, and ``PADDING`` is the room for those of the last element.
 
 Positions are unsigned, because numba adds a test for negative ones to each access by a signed position.
 """
@@ -83,7 +83,7 @@ def _decompress_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size:
     declared_size, at = varint(data, at, end)
     if declared_size != raw_size:
         return False
-    start, limit, last = to, to + raw_size, uintp(len(data))
+    start, out_end, data_size = to, to + raw_size, uintp(len(data))
     while at < end:
         tag = uintp(data[at])
         at += _ONE
@@ -93,12 +93,12 @@ def _decompress_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size:
                 size_bytes = size - _MAX_SIZE_IN_TAG
                 if size_bytes > end - at:
                     return False
-                ones = (_ONE << (uintp(8) * size_bytes)) - _ONE
-                size = (uintp(_word_after(data, at)) & ones) + _ONE
+                mask = (_ONE << (uintp(8) * size_bytes)) - _ONE
+                size = (uintp(_word_after(data, at)) & mask) + _ONE
                 at += size_bytes
-            if size > end - at or size > limit - to:
+            if size > end - at or size > out_end - to:
                 return False
-            if size <= _TWO_WORDS and at + _TWO_WORDS <= last:
+            if size <= _TWO_WORDS and at + _TWO_WORDS <= data_size:
                 _copy_words(out, to, data, at)
             else:
                 copy_bytes(out, to, data, at, size)
@@ -115,20 +115,20 @@ def _decompress_block(data: Any, at: Any, end: Any, out: Any, to: Any, raw_size:
             else:
                 offset = word
                 at += _FOUR
-            if offset == uintp(0) or offset > to - start or size > limit - to:
+            if offset == uintp(0) or offset > to - start or size > out_end - to:
                 return False
             _repeat(out, to, offset, size)
         to += size
-    return to == limit and at == end
+    return to == out_end and at == end
 
 
 @numba.njit(numba.boolean(Bytes, int64[:, ::1], numba.boolean[::1], numba.uint8[::1]), cache=True, nogil=True)
 def decompress_snappy(data: Any, pages: Any, is_needed: Any, out: Any) -> Any:
     """Decompress the needed pages one after the other, and make the page table point to their raw bytes in ``out``.
 
-    data, pages: the bytes of a chunk and the table of its pages. is_needed: a flag for each
-    page; the other pages get the size 0 in the table. out: needs ``PADDING`` bytes more than the raw sizes of the needed
-    pages. Returns False for a damaged page.
+    data, pages: the bytes of a chunk and the table of its pages. is_needed: a flag for each page; the other pages get the
+    size 0 in the table. out: must have ``PADDING`` bytes more than the raw sizes of the needed pages. Returns False if one
+    of these is damaged.
 
     If only the second of three pages of 100 raw bytes is needed, the positions and sizes become (0, 0), (0, 100), (100, 0).
     """

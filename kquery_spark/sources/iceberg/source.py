@@ -115,7 +115,7 @@ def _live_source(
     path_of: Callable[[str], str],
     mapping: Callable[[], NameMapping | None] = lambda: None,
 ) -> tuple[Source, list[PlannedFile]]:
-    """All rows of the files but those that are deleted by their positions; the files in the order that the source has."""
+    """Return a source of all rows that are not deleted by position, and the files in the order that the source has."""
     plain = [data_file(file, path_of) for file in files]
     by_layout: dict[_Layout, list[tuple[DataFile, PlannedFile]]] = defaultdict(list)
     for opened, file in zip(open_files(plain), files, strict=True):

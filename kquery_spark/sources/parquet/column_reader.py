@@ -3,14 +3,14 @@
     bytes of the column chunk
       |  page_table          writes a row of integers for each page header
       v
-    pages                    decompress_snappy, or pyarrow's codec: the dictionary and the pages with selected rows
+    pages                    decompress_snappy or pyarrow's codec yields the dictionary and the pages with selected rows
       |  decode_values       decodes fixed-width values or dictionary indices, of all rows or of the selected rows
       |  decode_strings      decodes strings, or the strings of the dictionary page
       v
     Arrow array of the type that pyarrow would return, except that string views become strings with offsets
 
-Each loop is one call for a chunk. Conditions on a column are evaluated once per dictionary entry, and the indices that
-``packed_indices`` returns are compared afterwards.
+A loop takes all pages of a chunk in one call. Conditions on a column are evaluated once per dictionary entry, and the
+indices that ``packed_indices`` returns are compared afterwards.
 
 The functions return None for a chunk that the loops cannot read: one with another type, codec or encoding, or a damaged
 one. The caller then lets pyarrow read the chunk, which also reports damage.
@@ -62,13 +62,13 @@ _CODECS = {"UNCOMPRESSED": AS_STORED, "SNAPPY": SNAPPY, "ZSTD": OTHER_CODEC, "GZ
 _DECOMPRESSED_BY_LOOPS = ("UNCOMPRESSED", "SNAPPY")
 _DICTIONARY_ENCODINGS = (PLAIN, PLAIN_DICTIONARY)
 _INDEX_ENCODINGS = {"RLE_DICTIONARY", "PLAIN_DICTIONARY"}
-# as the footer lists them; old writers list BIT_PACKED for levels that a flat column does not have
+# the encodings that the footer of a readable chunk may list; old writers list BIT_PACKED for levels that flat columns lack
 _ENCODINGS = {"PLAIN", "RLE", "BIT_PACKED", *_INDEX_ENCODINGS}
 _MAX_HEADER_BYTES = 1 << 12  # more than the headers of the pages of a short chunk take
 _FIRST_PAGES, _MAX_PAGES = 64, 1 << 16
 _NO_ROWS = np.empty(0, np.int64)
 _NO_BYTES = np.empty(0, np.uint8)
-_MAX_SNAPPY_RATIO = 22  # the longest copy, 64 bytes, is stored in three
+_MAX_SNAPPY_RATIO = 22  # the longest copy, 64 bytes, is stored in three bytes
 _INDEX_WIDTH = 0  # makes ``decode_values`` write the dictionary's indices
 # indices are uint16, and the index after the last value stands for NULL
 _MAX_DICTIONARY_VALUES = (1 << 16) - 1
@@ -117,12 +117,14 @@ class FlatChunk:
     def is_read_faster(self) -> bool:
         """True if the loops decode all rows of the chunk in less time than pyarrow, as ``benchmarks.scan`` measures it.
 
-        They also decode selected rows of all other chunks faster.
+        If only some rows are selected, the loops are faster for every chunk.
         """
         if pa.types.is_dictionary(self.dtype):
             return True
-        by_loops = self.codec in _DECOMPRESSED_BY_LOOPS
-        return by_loops and self.has_dictionary if _is_string(self.dtype) else by_loops or self.has_levels
+        loops_decompress = self.codec in _DECOMPRESSED_BY_LOOPS
+        if _is_string(self.dtype):
+            return loops_decompress and self.has_dictionary
+        return loops_decompress or self.has_levels
 
 
 def flat_chunk(
@@ -272,8 +274,8 @@ class ColumnReader:
             if raw_bytes > _MAX_SNAPPY_RATIO * len(self._data):
                 return None
             out = np.empty(raw_bytes + self._kernels.PADDING, np.uint8)
-            is_sound = self._kernels.decompress_snappy(self._data, table, is_needed, out)
-            return (out, table) if is_sound else None
+            is_valid = self._kernels.decompress_snappy(self._data, table, is_needed, out)
+            return (out, table) if is_valid else None
         parts: list[Bytes] = []
         total = 0
         for page, needed in zip(table, is_needed, strict=True):

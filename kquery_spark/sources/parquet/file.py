@@ -1,4 +1,4 @@
-"""An open Parquet file: reads of row groups, with pyarrow or for the compiled loops."""
+"""An open Parquet file: reads row groups with pyarrow, and prepares chunks for the compiled loops."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Typed:
 
 
 class OpenFile(ParsedFooter):
-    """An open Parquet file, which the worker caches between tasks: its parsed footer, and reads of row groups.
+    """An open Parquet file, which the worker caches between tasks: its parsed footer, and methods that read row groups.
 
     Reading is not thread-safe in pyarrow, so each thread gets a reader of its own over the shared footer and handle.
     """

@@ -34,7 +34,7 @@ _BYTES_OF_A_FILE, _FOOTER_EXPANSION = 12 << 10, 8
 
 
 class ParsedFooter:
-    """The schema, the row groups and the statistics of a file. What takes a scan of all row groups is cached by column."""
+    """The schema, the row groups and the statistics of a file. Facts that require all row groups are cached by column."""
 
     def __init__(self, file: DataFile) -> None:
         self.file = file

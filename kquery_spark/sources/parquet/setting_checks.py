@@ -1,4 +1,4 @@
-"""Checks of a Parquet source for columns that Spark reads differently than the engine, by its settings or its version."""
+"""Finds columns of a Parquet source that Spark, by its settings or its version, reads differently than the engine."""
 
 from __future__ import annotations
 

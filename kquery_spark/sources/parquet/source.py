@@ -6,7 +6,7 @@ A column is read by one of three readers, tried in this order in ``read_rows``:
 2. Compiled loops decode flat columns of common types (``column_reader.py``).
 3. pyarrow decodes all rows of the other columns, and the selected rows are taken from these.
 
-``read`` returns all rows, so it has no use for the first one, and uses the second where it is faster than the third.
+``read`` returns all rows. It skips the first reader, and uses the second one for chunks that it decodes faster than pyarrow.
 
 Low-cardinality strings stay dictionary-encoded.
 """

@@ -1,8 +1,8 @@
-"""Checks that the leaves of nested columns have the number of values that the statistics of the file say.
+"""Compares the number of values in the leaves of nested columns with the statistics of the file.
 
 Each leaf of a struct stores, in its levels, which structs are NULL, and each leaf of a list stores the lengths. If damage
 makes the leaves of a struct disagree, pyarrow uses the levels of the first leaf and Spark those of the last one. Damaged
-levels nearly always change the number of values that are present, which pyarrow does not compare with anything.
+levels nearly always change the number of values that are not NULL. pyarrow does not compare this number with anything.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from typing import Any
 import pyarrow as pa
 
 _WRITER = re.compile(r"parquet-(?:mr|cpp-arrow) version (\d+)\.(\d+)")
-_FIRST_RELEASES = ((1, 10), (10, 0))
-"""The first releases of parquet-mr (which Spark uses) and of Arrow whose counts are used."""
+_FIRST_EXACT_RELEASES = ((1, 10), (10, 0))
+"""The first releases of parquet-mr, which Spark uses, and of Arrow whose counts are compared: major and minor version."""
 
 
 def has_exact_counts(created_by: str) -> bool:
-    """Return True if the writer of a file counts the NULLs of nested columns as the format defines.
+    """Return True if the writer of a file counts the NULLs of nested columns as the format defines them.
 
     A value is also NULL if a struct or list that it belongs to is NULL or empty; some writers do not count these.
     """
     found = _WRITER.match(created_by)
     if found is None:
         return False
-    first = _FIRST_RELEASES["cpp" in found[0]]
+    first = _FIRST_EXACT_RELEASES["cpp" in found[0]]
     return (int(found[1]), int(found[2])) >= first
 
 
 def check_value_counts(table: pa.Table, paths: Sequence[str], columns: Sequence[str], group: Any) -> None:
-    """Raise ValueError for a nested column with another number of values than its statistics say.
+    """Raise ValueError if a leaf of a nested column has another number of values that are not NULL than its statistics say.
 
-    table: the columns of a row group. paths: those of all leaves of the file. columns: the columns or leaves that were read.
-    group: pyarrow's ``RowGroupMetaData``.
+    table: the columns of a row group. paths: the paths of all leaves of the file. columns: the columns or leaves that were
+    read. group: pyarrow's ``RowGroupMetaData``.
     """
     for field, column in zip(table.schema, table.columns, strict=True):
         if not pa.types.is_nested(field.type):
@@ -45,8 +45,9 @@ def check_value_counts(table: pa.Table, paths: Sequence[str], columns: Sequence[
             if path.startswith(f"{field.name}.")
             and any(path == c or path.startswith(f"{c}.") for c in columns)
         ]
-        counts = [sum(part) for part in zip(*map(_present, column.chunks), strict=True)]
-        if len(counts) != len(leaves):  # no rows, a list of a fixed size, or another column's name has a dot
+        counts = [sum(of_chunks) for of_chunks in zip(*map(_present, column.chunks), strict=True)]
+        # Without rows, in lists of a fixed size, or if the name of a column has a dot, counts do not correspond to leaves.
+        if len(counts) != len(leaves):
             continue
         for leaf, count in zip(leaves, counts, strict=True):
             expected = _expected(group.column(leaf))
@@ -66,7 +67,7 @@ def _present(array: pa.Array) -> Iterator[int]:
     """Yield, for each leaf, the number of values that are not NULL; nothing for lists of a fixed size."""
     dtype = array.type
     if pa.types.is_struct(dtype) and dtype.num_fields:
-        # fields that are never NULL have no bits of their own for structs that are NULL; flatten takes those of the struct
+        # flatten makes the fields of a NULL struct NULL; arrays of required fields do not mark them themselves
         fields = array.flatten() if array.null_count else map(array.field, range(dtype.num_fields))
         for field in fields:
             yield from _present(field)
@@ -82,5 +83,6 @@ def _present(array: pa.Array) -> Iterator[int]:
 
 
 def _span(lists: Any) -> tuple[int, int]:
+    """Return the positions of the first element of the first list, and of the end of the last list."""
     offsets = lists.offsets
     return offsets[0].as_py(), offsets[len(lists)].as_py()
