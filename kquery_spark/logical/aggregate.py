@@ -99,7 +99,7 @@ class Aggregate(UnaryPlan):
 
 
 def distinct_rows(plan: LogicalPlan) -> Aggregate:
-    """DISTINCT: an Aggregate by all columns."""
+    """Return the plan of DISTINCT: an Aggregate by all columns."""
     return Aggregate(plan, tuple(Named(plan.column(n), n) for n in plan.schema.names), ())
 
 

@@ -24,7 +24,7 @@ def with_normal_conditions(plan: LogicalPlan) -> LogicalPlan:
 
 
 def normal_condition(condition: Expr) -> Expr:
-    """Return the condition in normal form."""
+    """Return a condition in the normal form that the docstring of this module describes."""
     return transform(condition, _simplify)
 
 

@@ -56,8 +56,8 @@ RULES: tuple[Rule, ...] = (
     # After pushdown, a filter above an inner join has only terms that read both sides: these become its keys, and the keys
     # and the filters in the scans are what the estimates of the join order need.
     predicate_pushdown,
-    # This rule needs each condition at the join where pushdown leaves it, and filters the inputs before the join order is
-    # estimated. What it leaves above a join of an input becomes part of that join by the next rule.
+    # This rule needs each condition at the join where pushdown leaves it, and it changes the estimates of the join order. If
+    # pushdown leaves a derived filter above a join within an input, the next rule adds it to the condition of this join.
     implied_conditions,
     join_conditions,
     join_order,

@@ -1,4 +1,4 @@
-"""Semi joins that reduce an input of a join tree by a small join that no key connects with it.
+"""Builds semi joins that reduce an input of a join tree by a small join that no key connects with it.
 
 ``c_nationkey = s_nationkey AND s_nationkey = n_nationkey`` implies ``c_nationkey = n_nationkey``. No key connects customer
 with nation, but only customers of the nations that ``r_name = 'ASIA'`` leaves can be in the result:
@@ -6,8 +6,9 @@ with nation, but only customers of the nations that ``r_name = 'ASIA'`` leaves c
     nation JOIN region  ->  5 of 25 nations
     customer            ->  customer SEMI JOIN (nation JOIN region) ON c_nationkey = n_nationkey
 
-The reducer also remains where it is in the tree, so it is computed twice. Implied keys do not join inputs: a join by another
-key of the same class can be larger, and it takes the reducer away from the inputs that the query joins with it.
+The reducer, here nation JOIN region, also remains where it is in the tree, so it is computed twice. The implied key is used
+only for the semi join. If it joined customer with nation, this join could be larger than that by the key of the query, and
+the reducer would no longer be joined with the inputs that the query joins it with.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from kquery_spark.logical.join import JoinKey
 from kquery_spark.optimizer.repeatable_plans import is_repeatable
 from kquery_spark.optimizer.statistics import Estimator
 
-_MAX_REDUCER_BYTES = 1 << 20  # the scans of the reducer, which is computed twice
-_MAX_KEY_SHARE = 0.5  # of the values that the keys of the reducer can have
-_MIN_INPUT_ROWS = 100_000  # of the input that is reduced
+_MAX_REDUCER_BYTES = 1 << 20  # the bytes that a reducer may scan, because it is computed twice
+_MAX_KEY_SHARE = 0.5  # the share of all values of its keys that a reducer may keep
+_MIN_INPUT_ROWS = 100_000  # smaller inputs are not reduced
 
 
 def equal_columns(keys: Iterable[JoinKey]) -> list[frozenset[str]]:
     """Return the classes of columns that the keys of inner joins make equal to each other.
 
-    Keys that compare columns take part, but not ``<=>``: equality is transitive because NULLs match nothing.
+    Keys that compare expressions other than columns are ignored, and so is ``<=>``, which also matches NULLs.
     """
     classes: list[frozenset[str]] = []
     for key in keys:
@@ -44,7 +45,8 @@ def reduced_input(
 ) -> LogicalPlan | None:
     """Return the semi join of an input with a reducer by the classes of equal columns that both have.
 
-    None if they have none, if the input is small, or if the reducer is large, keeps most rows, or is not repeatable.
+    None if no class has columns of both, if the input is small, or if the reducer is large, keeps most values of its keys,
+    or is not repeatable.
     """
     shared = [(names & plan.column_names, names & reducer.column_names) for names in classes]
     keys = [

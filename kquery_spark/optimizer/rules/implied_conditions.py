@@ -16,7 +16,7 @@ from kquery_spark.optimizer.selectivity import selectivity
 from kquery_spark.optimizer.statistics import Estimator
 
 _MAX_NODES = 2000  # a larger OR is left alone, because it is searched once for each input
-# The input with the most bytes is filtered by a derived condition that prunes nothing if this keeps at most this share.
+# A derived condition that rules out no splits filters the input with the most bytes only if at most this share of rows pass.
 _MAX_SHARE_OF_LARGEST = 0.25
 
 
@@ -32,21 +32,22 @@ def implied_conditions(plan: LogicalPlan) -> LogicalPlan:
           Scan: u; filters=[#x = 2 OR #x > 4]
 
     The condition of an input is the OR over all sides of the original OR, each reduced to the terms that read only this
-    input; a side without such a term gives no condition. If the original condition is TRUE, one of its sides is TRUE, and
-    with it all terms of that side, so the derived condition is TRUE, too, whatever else is NULL. The original condition
-    stays, because the derived ones do not imply it.
+    input. If a side has no such term, the OR implies nothing for this input. If the original condition is TRUE, one of its
+    sides is TRUE, and with it all terms of that side, so the derived condition is TRUE, too, whatever else is NULL. The
+    original condition stays, because the derived ones do not imply it.
 
-    Sources are the conditions of joins and the filters directly above them. An input gets a filter only if pushdown would
-    move a term of this source there: never on the padded side of an outer join. Each term becomes part of one derived
-    condition at most, so all derived conditions together are no larger than the original.
+    The rule looks for ORs in the conditions of joins and in the filters directly above them. An input gets a filter only if
+    pushdown could move a term from the same place to it: for an outer join, from a filter above it to the preserved side,
+    and from its own condition to the padded side. Each term becomes part of at most one derived condition, so all derived
+    conditions together are no larger than the original.
 
     The input with the most bytes usually probes the others, whose keys filter its scan at run time. A derived condition on
-    it has to be selective or rule out splits: the scan evaluates it before the keys, and decodes its columns for rows that
-    the keys drop anyway.
+    it has to be selective or rule out splits, because the scan evaluates it before the keys: it decodes the columns of the
+    condition also for rows that the keys would drop.
 
     If a condition next to the OR can raise an error, no filter is derived, because this condition would then see fewer rows.
-    Spark derives these conditions in PushExtraPredicateThroughJoin, but not from a filter above an outer join. There, no
-    expression below may raise either.
+    Spark derives these conditions in PushExtraPredicateThroughJoin, but not from a filter above an outer join. For such a
+    filter, this rule also requires that no expression below it can raise.
     """
     return _Derivation().rewrite(plan)
 
@@ -82,7 +83,9 @@ class _Derivation:
             return with_new_children(plan, [self._filter_inputs(plan.child, terms, largest)])
         if isinstance(plan, Join):
             sides = zip(plan.children, _sides_filtered_from_above(plan), strict=True)
-            filtered = [self._filter_inputs(s, terms, largest) if passes else s for s, passes in sides]
+            filtered = [
+                self._filter_inputs(s, terms, largest) if is_filtered else s for s, is_filtered in sides
+            ]
             return with_new_children(plan, filtered)
         derived = [x for x in _implied_terms(terms, plan.column_names) if not _has_filter(plan, x)]
         if self._scanned(plan) >= largest > 0:
@@ -90,15 +93,16 @@ class _Derivation:
         return push_terms(plan, derived) if derived else plan
 
     def _prunes(self, plan: LogicalPlan, term: Expr) -> bool:
-        """True if statistics or partition values rule out parts of the plan's scans by the term."""
+        """True if the term, by statistics or partition values, rules out parts of the plan's scans."""
         return self._scanned(push_terms(plan, [term])) < self._scanned(plan)
 
     def _scanned(self, plan: LogicalPlan) -> float:
+        """Return the estimated bytes that the scans of a plan read."""
         return self._estimator.estimate(plan).scanned
 
 
 def _inputs(plan: LogicalPlan) -> list[LogicalPlan]:
-    """Return the inputs of the joins at the top of a plan."""
+    """Return the inputs of the tree of joins and filters at the top of a plan."""
     if isinstance(plan, Filter | Join):
         return [node for child in plan.children for node in _inputs(child)]
     return [plan]
@@ -110,7 +114,7 @@ def _share(term: Expr) -> float:
 
 
 def _terms_for_sides(join: Join, above: Sequence[Expr]) -> list[tuple[LogicalPlan, list[Expr]]]:
-    """Return each side of a join with the terms that may filter it, from the join's condition and the filter above."""
+    """Return each side of a join with the ORs, from the join's condition and the filter above, that may filter it."""
     condition = conjuncts(join.condition)
     if not all(map(is_pure, (*above, *condition))):
         return [(side, []) for side in join.children]
@@ -118,8 +122,11 @@ def _terms_for_sides(join: Join, above: Sequence[Expr]) -> list[tuple[LogicalPla
         above = []
     from_above, by_condition = _sides_filtered_from_above(join), sides_filtered_by_condition(join)
     return [
-        (side, list(filter(_is_searched, [*(above if first else []), *(condition if second else [])])))
-        for side, first, second in zip(join.children, from_above, by_condition, strict=True)
+        (
+            side,
+            list(filter(_is_searched, [*(above if takes_above else []), *(condition if takes_own else [])])),
+        )
+        for side, takes_above, takes_own in zip(join.children, from_above, by_condition, strict=True)
     ]
 
 
@@ -133,12 +140,12 @@ def _can_raise_below(plan: LogicalPlan) -> bool:
 
 
 def _is_searched(term: Expr) -> bool:
-    """True if the term is an OR that is not too large."""
+    """True if the term is an OR of at most ``_MAX_NODES`` nodes."""
     return _has_logic(term, Logic.OR) and not any(True for _ in islice(walk(term), _MAX_NODES, None))
 
 
 def _implied_terms(conditions: Sequence[Expr], names: Set[str]) -> list[Expr]:
-    """Return what the conditions imply for these columns: the terms of an AND, in normal form and without repetitions."""
+    """Return the terms that the conditions imply for these columns, in normal form and without repetitions."""
     implied = [_implied_condition(condition, names) for condition in conditions]
     terms = [term for x in implied if x is not None for term in conjuncts(normal_condition(x))]
     return list(dict.fromkeys(filter(columns_of, terms)))
@@ -154,8 +161,8 @@ def _implied_condition(condition: Expr, names: Set[str]) -> Expr | None:
         return conjunction([term for term in terms if term is not None])
     if _has_logic(condition, Logic.OR):
         sides = [_implied_condition(side, names) for side in disjuncts(condition)]
-        known = [side for side in sides if side is not None]
-        return chain("or", known) if len(known) == len(sides) else None
+        implied = [side for side in sides if side is not None]
+        return chain("or", implied) if len(implied) == len(sides) else None
     columns = columns_of(condition)
     return condition if columns and columns <= names else None
 
@@ -165,7 +172,7 @@ def _has_logic(expr: Expr, logic: Logic) -> bool:
 
 
 def _has_filter(plan: LogicalPlan, term: Expr) -> bool:
-    """True if the plan filters its rows by the term already: Spark and other frontends may have derived it."""
+    """True if the plan already filters its rows by the term: Spark or another frontend may have derived it."""
     if isinstance(plan, Filter):
         return any(_is_same(term, x) for x in conjuncts(plan.condition)) or _has_filter(plan.child, term)
     if isinstance(plan, Scan):

@@ -30,9 +30,9 @@ def join_order(plan: LogicalPlan) -> LogicalPlan:
     the first round compares lineitem JOIN orders (6,000,000 rows) with orders JOIN customer (300,000 rows) and takes the
     latter. The second round joins the result with lineitem. The trees can be bushy: both inputs of a join can be joins.
 
-    A small join can also reduce an input that no key connects with it (see ``semi_join_reducers``): if customer and nation
-    both have the nation of supplier, and region leaves 5 of 25 nations, customer becomes ``customer SEMI JOIN (nation JOIN
-    region)`` before its joins are compared.
+    A small join can also reduce an input that no key connects with it (see ``semi_join_reducers``). Example: customer and
+    nation both join s_nationkey, and a filter on region leaves 5 of 25 nations. Then customer becomes ``customer SEMI JOIN
+    (nation JOIN region)`` before its joins are compared.
 
     The order is left alone if some inputs are connected by no key, or if a condition can raise: in another order it would
     see other rows.
@@ -92,6 +92,7 @@ class _Reorder:
                 return None
             left, right = best
             pair = _join_pair(groups.pop(left), groups.pop(right), tree)
+            # Only inputs that are not part of a join yet can be reduced.
             for number in [n for n in groups if n < len(inputs)]:
                 reduced = self._reduce(groups[number], pair, tree)
                 # A reduced input is a new group, because its joins have other sizes.
@@ -105,7 +106,7 @@ class _Reorder:
         return joined if condition is None else Filter(joined, condition)
 
     def _reduce(self, plan: LogicalPlan, joined: LogicalPlan, tree: _JoinTree) -> LogicalPlan | None:
-        """Return the semi join of an input with a join that no key connects with it; None if this is not worth it."""
+        """Reduce an input by a semi join with a join that no key connects with it; None if this is not worth it."""
         if not tree.equal_columns or _keys_between(plan, joined, tree.edges):
             return None
         return reduced_input(plan, joined, tree.equal_columns, self._estimator)
@@ -154,7 +155,7 @@ class _JoinTree:
 
     @cached_property
     def equal_columns(self) -> list[frozenset[str]]:
-        """The classes of more than two columns that the keys make equal. Inputs of smaller classes are connected anyway."""
+        """The classes of more than two columns that keys make equal. A key already connects inputs with a class of two."""
         classes = equal_columns(JoinKey(e.left, e.right, e.null_safe) for e in self.edges)
         return [names for names in classes if len(names) > 2]
 

@@ -23,7 +23,7 @@ def predicate_pushdown(plan: LogicalPlan) -> LogicalPlan:
               Scan: t                                Scan: t; filters=[#x + 1 > 1]
             Scan: u                                Scan: u
 
-    An AND is split into its terms, an OR is not: ``implied_conditions`` derives what it implies for single inputs. Each node
+    An AND is split into its terms. An OR is not; ``implied_conditions`` derives what it implies for single inputs. Each node
     says which terms pass it (``push_down``). An outer join only lets terms pass to its preserved side. Terms that can raise
     stay above joins, because a join might remove the row that raises.
     """
