@@ -14,10 +14,10 @@ from kquery_spark.types.batch import Batch, run_in_parts
 
 
 class RowConditions:
-    """Conditions that a row must pass, all of them. ``terms``: the conditions; without any, every row passes.
+    """Conditions that a row must all pass; without conditions, every row passes. terms: the conditions.
 
-    A file can have thousands of row groups, and each one has its own dictionaries. So what depends only on the conditions
-    (the division by columns and the compiled programs) is kept.
+    A file can have thousands of row groups, and each one has its own dictionaries. Therefore, what depends only on the
+    conditions is computed once: their division by columns, and the compiled programs.
     """
 
     def __init__(self, terms: Sequence[Expr]) -> None:
@@ -41,7 +41,7 @@ class RowConditions:
         return {name: RowConditions(terms) for name, terms in by_column.items()}
 
     def without(self, decided: Set[str]) -> RowConditions:
-        """Return the conditions without the terms of these columns in ``by_column``."""
+        """Return the conditions without those that ``by_column`` has for these columns."""
         remaining = self._remaining.get(decided)
         if remaining is None:
             dropped = [term for name in decided for term in self.by_column[name].terms]
@@ -54,7 +54,7 @@ class RowConditions:
         return [conjunct for term in self.terms for conjunct in conjuncts(term)]
 
     def mask(self, batch: Batch) -> pa.Array | None:
-        """Evaluate the conditions over a batch that has their columns; None without conditions."""
+        """Return True for the rows of a batch that pass, False or NULL for the others; None if there are no conditions."""
         names = tuple(batch.schema.names)
         program = self._programs.get(names)
         if program is None:

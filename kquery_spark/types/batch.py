@@ -106,9 +106,9 @@ def cut(batch: Batch, rows: int) -> Iterator[Batch]:
 
 
 def run_in_parts(function: Callable[[Batch], Result], batch: Batch) -> Iterator[tuple[Batch, Result]]:
-    """Call the function on a batch, or on halves, quarters, ... of it if its result does not fit into one array.
+    """Call the function on a batch, or on halves, quarters, and so on of it if its result does not fit into one array.
 
-    Yields each part and its result. It raises the function's error if the result for one row is too large.
+    Yields each part with its result. Raises the function's error if the result for a single row is too large.
     """
     result = None
     try:

@@ -1,7 +1,7 @@
 """Checks before allocations whose size depends on values: gathers, repeated values, values per row.
 
-They cost nothing where the run has no limit of bytes (see ``run_control``), which is everywhere but in Spark's driver. Only
-the checks that raise BatchTooLarge apply everywhere: the offsets of Arrow's strings and lists have 32 bits.
+They cost nothing where the run has no limit of bytes (see ``run_control``), which is everywhere but in Spark's driver. The
+checks that raise BatchTooLarge apply everywhere, because the offsets of Arrow's strings and lists have 32 bits.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from kquery_spark.types.units import INT32_MAX
 Counts = npt.NDArray[np.int64]
 MAX_STRING_BYTES = INT32_MAX
 """The bytes of the strings of one array, and the number of elements of its lists, cannot exceed this number."""
-_OVERFLOWS = (
+_OVERFLOW_MESSAGES = (
     "overflowed binary array capacity",
     "offset overflow while concatenating",
     "input array too large",
 )
-"""Parts of the messages of Arrow's ``take``, ``concat_arrays``, and ``cast``, which do not raise ArrowCapacityError."""
+"""Parts of the messages of the ArrowInvalid that ``take``, ``concat_arrays``, and ``cast`` raise, not ArrowCapacityError."""
 
 
 def row_bytes(array: pa.Array) -> Counts:
@@ -85,11 +85,13 @@ def reserve_rows(count: int, width: int = 1) -> None:
 
 
 def reserve_replacements(strings: Any, match_bytes: int, count: Callable[[], Any], copies: int = 0) -> None:
-    """Before each match in ``strings`` is replaced by ``match_bytes`` bytes and by ``copies`` copies of its parts.
+    """Reserve memory before each match in ``strings`` is replaced. Raises BatchTooLarge for a result of more than 2 GiB.
 
-    Raises BatchTooLarge for a result of more than 2 GiB: Arrow's kernels for replacements do not check their 32-bit offsets,
-    which become negative, and may end the process. count: returns the number of matches of each string, which must have at
-    least one byte each. It is not called if even matches of one byte everywhere need no check.
+    Arrow's kernels for replacements do not check their 32-bit offsets, which become negative, and may end the process.
+    match_bytes: the bytes that replace a match. count: returns the number of matches in each string. copies: how often the
+    replacement contains a group of the match. Matches do not overlap, so each copy adds at most the bytes of ``strings``.
+
+    Each match must have at least one byte. If the result fits even if every byte is a match, ``count`` is not called.
     """
     control = bounding_control()
     nbytes = pc.sum(pc.binary_length(strings)).as_py() or 0
@@ -102,7 +104,7 @@ def reserve_replacements(strings: Any, match_bytes: int, count: Callable[[], Any
 
 
 def check_string_bytes(nbytes: int, subject: str) -> None:
-    """Raise BatchTooLarge if one array cannot have strings of this size; ``subject``: the plural that the message names."""
+    """Raise BatchTooLarge if one array cannot have strings of this size. subject: a plural noun for the message."""
     if nbytes > MAX_STRING_BYTES:
         raise BatchTooLarge(f"{subject} that take more than 2 GiB are not supported")
 
@@ -116,7 +118,7 @@ def check_elements(count: int) -> None:
 def raise_if_too_large(error: pa.ArrowException, subject: str) -> None:
     """Raise BatchTooLarge if Arrow could not make a result because its offsets do not fit into 32 bits.
 
-    subject: the function or operator, which the message names.
+    subject: the function or operator that the message names.
     """
     if is_too_large(error):
         raise BatchTooLarge(
@@ -128,7 +130,7 @@ def is_too_large(error: Exception) -> bool:
     """Return True if the error says that a result does not fit into the 32-bit offsets of one array."""
     if isinstance(error, BatchTooLarge | pa.ArrowCapacityError):
         return True
-    return isinstance(error, pa.ArrowInvalid) and any(part in str(error) for part in _OVERFLOWS)
+    return isinstance(error, pa.ArrowInvalid) and any(part in str(error) for part in _OVERFLOW_MESSAGES)
 
 
 _SMALL_BYTES = 1 << 20

@@ -80,7 +80,7 @@ class Vector:
 
 
 def fill(scalar: pa.Scalar, length: int) -> pa.Array:
-    """Repeat one value as an array, for operators that cannot use a scalar. Raises BatchTooLarge for more than 2 GiB."""
+    """Return an array that repeats one value, for operators that need an array. Raises BatchTooLarge for more than 2 GiB."""
     if pa.types.is_dictionary(scalar.type):
         scalar = scalar.as_py() if scalar.is_valid else None
         return pa.array([scalar], t.STRING).dictionary_encode().take(pa.array(np.zeros(length, np.int32)))

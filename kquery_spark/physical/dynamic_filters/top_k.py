@@ -31,7 +31,7 @@ _MIN_ROWS_PER_LIMIT_ROW = 64  # with more rows per row of the limit, a sample ex
 
 @dataclass
 class KthRow:
-    """The position of the k-th row so far, by the first sort key; None for fewer than k rows."""
+    """The position of the k-th row so far, by the first sort key; None until there are k rows."""
 
     position: tuple[int, int] | None = None
 

@@ -134,7 +134,8 @@ class _FilteringReader:
         self._runtime = sorted(runtime, key=lambda f: (not f.is_quick, len(f.columns)))
         self._conditions = RowConditions(scan.filters)
         self._raises = any(map(can_raise, scan.filters))
-        self._passing_shares: dict[str, float] = {}  # of the conditions on a column, in the last split
+        # By column: the share of rows that passed its conditions in the last split where its dictionary decided them.
+        self._passing_shares: dict[str, float] = {}
         self._left_rows = True  # True if rows of the last split passed the filters
 
     def prefetch_request(self, split: Split) -> PrefetchRequest | None:
@@ -171,6 +172,7 @@ class _FilteringReader:
             yield from self._whole(split, conditions, runtime)
 
     def _conditions_of(self, split: Split) -> RowConditions:
+        """Return the conditions of the scan, and the bounds of the rows that belong to the split, if it has any."""
         bounds = _bounds(split, self._source)
         return RowConditions([*bounds, *self._conditions.terms]) if bounds else self._conditions
 
@@ -230,7 +232,8 @@ class _FilteringReader:
     ) -> tuple[RowConditions, Int64s | None]:
         """Apply the conditions that a dictionary can decide; returns the other conditions and the remaining rows.
 
-        The column that let the fewest rows pass in the splits before comes first: few rows of the others are then decoded.
+        The column whose conditions let the smallest share of rows pass in earlier splits comes first, so that few rows of
+        the others are decoded. Columns without a known share come before all others.
         """
         decided = []
         by_column = conditions.by_column
@@ -247,10 +250,10 @@ class _FilteringReader:
                 break
         return conditions.without(frozenset(decided)), rows
 
-    def _true(self, name: str, column: DictionaryColumn, terms: RowConditions) -> npt.NDArray[np.bool_]:
-        """Return a mask over the dictionary of a column: True where all terms are true."""
+    def _true(self, name: str, column: DictionaryColumn, conditions: RowConditions) -> npt.NDArray[np.bool_]:
+        """Return a mask over the dictionary of a column: True where all conditions are true."""
         schema = pa.schema([self._source.schema.field(name)])
-        mask = terms.mask(Batch(schema, (column.values,), len(column.values)))
+        mask = conditions.mask(Batch(schema, (column.values,), len(column.values)))
         assert mask is not None
         return true_flags(mask)
 

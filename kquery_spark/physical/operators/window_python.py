@@ -65,8 +65,7 @@ class WindowPythonExec(PythonExec):
 
     def _with_bounds(self, rows: Batch, arguments: Arguments) -> pa.RecordBatch:
         """Return the bounds of each row's frames, then the arguments, as columns."""
-        given = arguments.to_arrow(rows)
-        columns = [*self._bounds(rows), *given.columns]
+        columns = [*self._bounds(rows), *arguments.to_arrow(rows).columns]
         return pa.RecordBatch.from_arrays(columns, names=[f"_{i}" for i in range(len(columns))])
 
     def _bounds(self, rows: Batch) -> Iterator[pa.Array]:
