@@ -9,7 +9,7 @@ class UniqueNames:
     def __init__(self) -> None:
         self._used_names: set[str] = set()
         self._order: list[str] = []
-        #: For each stem, the number of its last name. A long list of equal stems would otherwise take quadratic time.
+        #: For each stem, the number in its last name. Without it, a long list of equal stems would take quadratic time.
         self._counts: dict[str, int] = {}
 
     def fresh(self, stem: str) -> str:

@@ -48,7 +48,7 @@ def table_query(name: str) -> q.Query:
 
 def resolved_query(analyzed: Analyzed) -> q.Query:
     """A query that returns the rows of a resolved one, under its names."""
-    # The alias renames the columns by position, because names of the plan can differ only in case.
+    # The alias renames columns by their position: references by name could be ambiguous, if names differ only in case.
     alias = rel.TableAlias("plan", analyzed.names)
     return _select((ast.Star(),), rel.Table(("plan",), alias, bound=analyzed.plan))
 

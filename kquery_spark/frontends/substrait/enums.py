@@ -1,4 +1,4 @@
-"""The numbers of Substrait's enums, with the engine's own values for them. The reader and the writer share them."""
+"""The numbers of Substrait's enums, and the engine's values for them, which the reader and the writer share."""
 
 from __future__ import annotations
 

@@ -102,7 +102,7 @@ class ExpressionReader:
         )
 
     def _request(self, name: str, *args: Expr) -> CallRequest:
-        """Return a call with only value arguments."""
+        """Return a request for a call with only these arguments: no enums, options, or declared type."""
         return CallRequest(name, args, self._facts.mode, self._facts.time_zone)
 
     def _declared_type(self, message: Message) -> pa.DataType | None:
@@ -197,7 +197,10 @@ class ExpressionReader:
         branches: Sequence[Message],
         scope: Scope,
     ) -> Expr:
-        """Return a CASE with the results of the branches and of ELSE, cast to their common type."""
+        """Return a CASE with the conditions and the results of the branches, and that of ELSE, cast to a common type.
+
+        name: that of the expression, for errors. message: has the result of ELSE.
+        """
         if not branches:
             raise SubstraitError(f"{name} must have branches")
         values = [self.read(each.then, scope) for each in branches]

@@ -21,13 +21,16 @@ from kquery_spark.frontends.substrait.types import (
 from kquery_spark.types import names as t
 from kquery_spark.types.units import DAY_MICROS
 
-_OTHER_NAMES = {"bool": "boolean"}
-_MESSAGES = ("varchar", "interval_year")
-"""Types whose literals are messages."""
+_LITERAL_KINDS = {"bool": "boolean"}
+"""The kind of literal for each kind of type whose literals have another name."""
+_MESSAGE_TYPES = ("varchar", "interval_year")
+"""The kinds of types whose literals are messages."""
 _SIMPLE = {
-    _OTHER_NAMES.get(kind, kind): dtype for kind, dtype in SIMPLE_TYPES.items() if kind not in _MESSAGES
+    _LITERAL_KINDS.get(kind, kind): dtype
+    for kind, dtype in SIMPLE_TYPES.items()
+    if kind not in _MESSAGE_TYPES
 }
-"""The engine's type for each kind of literal whose field has the value itself."""
+"""The engine's type for each kind of literal whose field is the value, not a message."""
 _SIMPLE_NAMES = {dtype: name for name, dtype in _SIMPLE.items() if name != "timestamp"}
 _INTEGERS = ("i8", "i16", "i32", "i64")
 _UNSIGNED = 1

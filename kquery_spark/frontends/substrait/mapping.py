@@ -84,7 +84,7 @@ class ScalarMapping:
 
 @contextmanager
 def errors_of(what: str) -> Iterator[None]:
-    """Raise the engine's errors in the block as SubstraitErrors. what: a name for the part of the plan that causes them."""
+    """Convert the engine's errors in the block to SubstraitErrors. what: the part of the plan that the messages name."""
     try:
         yield
     except SubstraitError:
@@ -105,11 +105,11 @@ def check_options(request: CallRequest, behaviors: Behaviors) -> None:
 
 
 def check_number_options(request: CallRequest) -> None:
-    """Raise SubstraitError for options whose meaning depends on the types of the arguments, unless it is the engine's.
+    """Raise SubstraitError if the engine does not do what the options mean for arguments of these types.
 
-    overflow: decimals that overflow are NULL outside of ANSI mode, which no value of the option means. rounding: it is only
-    for floats; the engine rounds decimals half up, and truncates quotients of integers. on_domain_error: the engine returns
-    NaN for floats that are NaN or infinite.
+    - overflow: outside of ANSI mode, decimals that overflow are NULL, which no value of the option means.
+    - rounding: supported only for floats. The engine rounds decimals half up, and truncates quotients of integers.
+    - on_domain_error: must allow NAN for floats, because the engine returns NaN, for example for infinity / infinity.
     """
     types = [a.dtype for a in request.args]
     if (
@@ -120,10 +120,10 @@ def check_number_options(request: CallRequest) -> None:
         raise request.decline(
             "decimals that overflow are NULL outside of ANSI mode, which no value of the option overflow means"
         )
-    is_float = all(map(t.is_fractional, types))
-    if "rounding" in request.preferences and not is_float:
+    are_floats = all(map(t.is_fractional, types))
+    if "rounding" in request.preferences and not are_floats:
         raise request.decline("the option rounding is supported only for floating-point numbers")
-    if is_float and "NAN" not in request.preferences.get("on_domain_error", ("NAN",)):
+    if are_floats and "NAN" not in request.preferences.get("on_domain_error", ("NAN",)):
         raise request.decline("the engine returns NaN, so the option on_domain_error must allow NAN")
 
 

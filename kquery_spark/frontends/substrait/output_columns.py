@@ -24,7 +24,7 @@ def hinted_names(message: Message, count: int) -> list[str] | None:
 
 
 def output_names(message: Message, stems: Sequence[str]) -> list[str]:
-    """Return unique names for the columns of a relation: those of its hint, or else numbered stems (see UniqueNames)."""
+    """Return unique names for the columns of a relation: those of its hint, or else the stems, numbered if repeated."""
     return hinted_names(message, len(stems)) or unique_names(stems)
 
 

@@ -55,7 +55,7 @@ from kquery_spark.logical.plan import fresh_name
 from kquery_spark.types.names import BOOL, is_integral
 
 _OPTIONAL_COUNT_VERSION = (0, 63)
-"""The version of the specification since which a fetch relation without a count returns all rows. Before, it meant 0."""
+"""The first version of the specification in which a fetch relation without a count returns all rows. Before, it meant 0."""
 
 
 def read_plan(data: bytes, catalog: Catalog, facts: SessionFacts, reads_files: bool = True) -> Analyzed:
@@ -139,7 +139,7 @@ class PlanReader:
             raise SubstraitError(
                 "a fetch relation without a count is not supported in a plan "
                 + (f"of version {version[0]}.{version[1]}" if any(version) else "without a version")
-                + ": the count can be 0 or that of all rows"
+                + ": it can mean no rows or all rows"
             )
         offset, count = (self._row_count(message, f"{name}_mode", name) for name in ("offset", "count"))
         return Limit(child, count, offset or 0)

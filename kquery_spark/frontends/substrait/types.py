@@ -26,7 +26,7 @@ SIMPLE_TYPES = {
     "timestamp": t.TIMESTAMP_NTZ,
     "interval_year": t.YEAR_MONTH,
 }
-"""The engine's type for each kind of type without parameters that matter."""
+"""The engine's type for each kind of type that has no parameters, or whose parameters do not matter."""
 _SIMPLE_NAMES = {dtype: name for name, dtype in SIMPLE_TYPES.items() if name not in ("varchar", "timestamp")}
 
 MICROSECONDS = 6

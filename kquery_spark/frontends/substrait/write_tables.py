@@ -1,4 +1,4 @@
-"""Writes the leaves of plans that have no name: rows in memory, and Parquet files."""
+"""Writes tables that are not registered under a name: rows in memory, and Parquet files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kquery_spark.sources.parquet.source import ParquetSource
 from kquery_spark.types.vector import Vector
 
 _MAX_ROWS = 10_000
-"""The maximum number of rows of a table in memory that is written into a plan, because it has no registered name."""
+"""The maximum number of rows of a table in memory whose rows are written into a plan."""
 
 
 def write_no_columns(read: Message, source: MemorySource) -> None:

@@ -137,9 +137,10 @@ class PlanWriter:
     def _relation_over(
         self, kind: str, child: LogicalPlan, outer: OuterRow | None
     ) -> tuple[Message, Message, WriteScope]:
-        """Write a relation of a kind with its input.
+        """Write the input of a relation, such as a ``filter``.
 
-        Returns the message, the message of the kind in it, which the caller completes, and the scope of its expressions.
+        Returns the message of the relation, the message of this kind in it, which the caller completes, and the scope of its
+        expressions.
         """
         message = proto().Rel()
         inner = getattr(message, kind)
@@ -236,8 +237,8 @@ class PlanWriter:
     def _expand(self, plan: Expand, outer: OuterRow | None) -> Message:
         """Write UNION ALL of one projection for each copy that Expand makes of a row.
 
-        The union reads the child once for each copy, so the rows of the child must be the same each time. LIMIT and window
-        functions such as ROW_NUMBER can choose other rows among those that are equal in their ORDER BY.
+        The union reads the child once for each copy, so the rows of the child must be the same each time. With LIMIT and
+        window functions such as ROW_NUMBER they can differ, because rows with equal sort keys have no fixed order.
         """
         for node in walk_with_subqueries(plan.child):
             if isinstance(node, Limit | Window) or not all(map(is_deterministic, node.expressions)):
