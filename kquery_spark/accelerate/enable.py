@@ -150,7 +150,8 @@ def _install() -> None:
     with _install_lock:
         if _installed:
             return
-        members: dict[str, _Wrapped] = {}  # so that nothing counts as installed if this raises an error
+        # These are added to _installed at the end, so that nothing counts as installed after an error.
+        members: dict[str, _Wrapped] = {}
         runs: list[tuple[type, str, Callable[..., Any]]] = [(SparkSession, "sql", _sql)]
         runs += [(ClassicDataFrame, name, action) for name, action in _ACTIONS.items()]
         for owner, name, run in runs:
@@ -187,7 +188,7 @@ def _wrapper(name: str, original: Callable[..., Any], run: Callable[..., Any]) -
     """
     try:
         signature = inspect.signature(original)
-    except ValueError:  # other code has replaced the method by an object whose arguments are not known
+    except ValueError:  # other code has replaced the method by an object without a signature
         signature = inspect.signature(lambda *_, **__: None)
 
     def action(self: DataFrame | SparkSession, *args: Any, **kwargs: Any) -> Any:

@@ -29,9 +29,9 @@ _LINE = "line"
 
 
 class LocalOutput(AtomicOutput[Path]):
-    """The path of a result on the local disk, a directory like Spark's outputs. It is checked before any work is done.
+    """The path of a result on the local disk: a directory, as for Spark's outputs. It is checked before any work is done.
 
-    The staging directory is in the nearest directory that exists, so that a query that fails creates no parent directories.
+    The staging directory is in the nearest existing ancestor of the path. A query that fails creates no parent directories.
     """
 
     def __init__(self, path: str, overwrite: bool = False) -> None:
@@ -117,7 +117,7 @@ def _contains(dtype: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> boo
 
 def _write_parquet(frame: DataFrame, file: Path) -> None:
     with frame.to_reader() as reader:
-        # From this version on, Spark reads dates and times as Gregorian. Without a version, some releases refuse old ones.
+        # Spark reads dates and times in files of this version as Gregorian. Without a version, some releases reject old ones.
         schema = reader.schema.with_metadata({SPARK_VERSION_KEY: INT96_VERSION})
         with pq.ParquetWriter(file, schema) as writer:
             for batch in reader:

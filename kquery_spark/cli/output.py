@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from kquery_spark.sources.file_format import Format
 
 P = TypeVar("P")  # a path of the output's file system
-# Directories of other file systems, such as object stores, exist only by the files below them.
+# In other file systems, such as object stores, a directory exists only if it contains files.
 _SCHEMES_WITH_DIRECTORIES = ("file", "hdfs", "viewfs")
 
 
@@ -48,7 +48,7 @@ def check_output(path: str | None, overwrite: bool) -> None:
 class AtomicOutput(ABC, Generic[P]):
     """The path of a result, which is created by one rename.
 
-    1. The rows are written to a hidden directory, the staging directory (``.name.1a2b3c4d.new``).
+    1. The rows are written to a hidden staging directory (``.name.1a2b3c4d.new``).
     2. With ``overwrite``, an existing output is renamed (to ``.name.1a2b3c4d.old``).
     3. The staging directory is renamed to the path. If that fails, the old output is renamed back.
     4. The old output is deleted.
@@ -62,9 +62,10 @@ class AtomicOutput(ABC, Generic[P]):
         self._format = output_format(path)
 
     def _publish(self, staging: P, target: P, old: P) -> None:
-        """Rename the staging directory to the target. old: where an old output stays until this is done.
+        """Rename the staging directory to the target. old: the path of an existing output until the new one is complete.
 
-        Object stores rename file by file. If that stops halfway, no directory is complete for sure, so none is deleted here.
+        Object stores rename file by file. If a rename stops halfway, its source and its target both exist; then, the old
+        output is neither deleted nor renamed back.
         """
         try:
             if self._exists(target):
@@ -113,7 +114,7 @@ class Output(AtomicOutput[Any]):
             )
         if self._files.exists(self._path) and not overwrite:
             raise Failure(Exit.OUTPUT, f"output exists: {path}; remove it or pass --overwrite")
-        # Object stores need no parent directories, and may let a user write in the parent, but not in its ancestors.
+        # Object stores need no parent directories, and a user may have the right to write below the parent only.
         parent, scheme = self._path.getParent(), self._files.getUri().getScheme()
         if directory is not None and (directory.equals(parent) or scheme in _SCHEMES_WITH_DIRECTORIES):
             self._check_writable(directory)

@@ -1,7 +1,7 @@
 """The kinds of values in generated SQL, and literals of each kind.
 
-A kind is a type's name in Spark, without the precision of decimals. Nested types also have short names, for the forms of
-``grammar.py``.
+A kind is a type's name in Spark, without the precision of decimals. Nested types and intervals also have short names, for
+the forms of ``grammar.py``.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ NESTED = {
     "span": "interval day to second",
     "months": "interval year to month",
 }
-"""The short names of nested types in forms."""
+"""The kinds of nested types and intervals by their short names."""
 
 LITERALS: dict[str, tuple[str, ...]] = {
     "boolean": ("true", "false", "CAST(NULL AS BOOLEAN)"),

@@ -127,11 +127,11 @@ def verify(frame: DataFrame) -> Report:
 
     Names, types, nullability, and the multiset of rows must be equal, and columns that the query orders by must be equal row
     by row. Floating-point results may differ by a relative 1e-9. If both runs raise an error, its class must be the same;
-    an error without a class, and that of a cancelled job, is raised. For a DataFrame of ``kquery_plan``, the original query
-    is verified.
+    errors without a class and those of cancelled jobs are raised. For a DataFrame of ``kquery_plan``, the original query is
+    verified.
 
-    In the first verification of an application that uses the engine, both engines run the query a second time if that is
-    quick, so that the times are those of warm runs; otherwise the report says that they are those of first runs.
+    The first time that the engine runs in a verification of an application, both engines run the query a second time if that
+    is quick, so that the times are those of warm runs. Otherwise, the report says that they are those of first runs.
     """
     return compare_with_spark(frame).report
 
@@ -181,13 +181,13 @@ def _with_warm_times(report: Report, frame: DataFrame, planned: PlannedQuery) ->
 
 
 def _seconds(frame: DataFrame) -> float | None:
-    """Return the time of a run, whose result is dropped; None if it raised an error."""
+    """Run a query and return its time in seconds; None if it raised an error."""
     run = _run(frame)
     return None if run.raised else run.seconds
 
 
 def _run(frame: DataFrame) -> RunResult:
-    """Collect a DataFrame. Raises the error of a cancelled job, so that no other run starts after it."""
+    """Collect a DataFrame. The error of a cancelled job is raised, so that no other run starts; others are in the result."""
     started = time.perf_counter()
     result: pa.Table | BaseException
     try:

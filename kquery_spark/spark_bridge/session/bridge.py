@@ -52,7 +52,7 @@ class Bridge:
         self._spark = weakref.ref(spark)
         self.jvm = Jvm(spark.sparkContext._gateway)
         self.api = spark_api(self.jvm.spark_version)
-        name_by_user_code()  # not on an unsupported release
+        name_by_user_code()  # after spark_api, which raises an error on an unsupported release
         self.gateway: Any = spark.sparkContext._gateway
         self.frames_made = 0
         self._conf: Any = None

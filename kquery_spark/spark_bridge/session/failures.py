@@ -91,7 +91,7 @@ def query_error(error: BaseException) -> str | None:
 
 
 def is_cancelled(error: BaseException) -> bool:
-    """True if a Spark action failed because its job was cancelled. Errors of queries may contain the same words, too."""
+    """True if a Spark action failed because its job was cancelled, not if the error of a query contains the same words."""
     if task_error_of(error) is not None or error_class(error) not in (None, _JOB_CANCELLED):
         return False
     return any(mark in str(error) for mark in _CANCELLED)

@@ -2,8 +2,8 @@
 
 PySpark describes a job by the frame that called the first function of PySpark: ``collect at /jobs/daily.py:27``. If the
 engine calls PySpark, that frame is one of this package. So the function that finds the frame is replaced by one that skips
-the frames of this package. It returns what PySpark finds if no frame is one of this package, so it stays in place for the
-rest of the process. As without the engine, PySpark itself sets and removes the thread's local properties.
+the frames of this package. If no frame is one of this package, it returns what PySpark finds, so it can stay in place for
+the rest of the process. As without the engine, PySpark itself sets and removes the thread's local properties.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class CallSite(NamedTuple):
 def name_by_user_code() -> None:
     """Let PySpark name jobs by the user's line if this package is between that line and PySpark.
 
-    Does nothing if PySpark's function is replaced already, also by an earlier import of this module, or if PySpark has no
-    such function. The function is an internal one, and names in the UI are not worth an error.
+    Does nothing if PySpark's function is already replaced, for example by an earlier import of this module, or if PySpark
+    does not have it: it is an internal function, and names in the UI are not worth an error.
     """
     module = sys.modules.get(_MODULE)  # PySpark imports it before it creates a session
     find = getattr(module, _FUNCTION, None)
