@@ -48,7 +48,7 @@ class AggregateFunction:
     fills_rows: dropDuplicates uses it for the columns that are not keys.
     extreme: "least" or "greatest" if it returns that one of the values. repeatable: it returns the same result for the same
     integers in any order. keeps_nulls: it treats NULL as a value, so a NULL must not stand for a missing row.
-    constants: positions of arguments that must be constants. constant_meaning: that of the first one, if SQL checks it.
+    constants: positions of arguments that must be constants. constant_meaning: what the first one means, if SQL checks it.
     weighted: the name of the entry that implements it with a frequency for each value.
     variants: a field of the Catalyst class, a value of the field,
     and the name of the entry that implements the class with that value.

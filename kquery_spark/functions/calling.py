@@ -71,9 +71,8 @@ def _checked(entry: Function, args: Sequence[Vector], context: CallContext) -> D
     except pa.ArrowException as error:
         raise_if_too_large(error, entry.name)
         raise
-    if isinstance(
-        data, pa.ChunkedArray
-    ):  # pa.array makes several chunks of Python strings that do not fit into one
+    # pa.array makes several chunks of Python strings that do not fit into one.
+    if isinstance(data, pa.ChunkedArray):
         raise BatchTooLarge(f"{entry.name} with a result of more than 2 GiB in a batch is not supported")
     return data
 

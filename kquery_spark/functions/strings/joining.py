@@ -27,8 +27,8 @@ from kquery_spark.types import names as t
 from kquery_spark.types.sizes import reserve_rows
 from kquery_spark.types.vector import Data, Vector
 
-_MAX_STRING_BYTES = 64 << 20
-_MAX_BATCH_BYTES = 1 << 30
+# the limits of the results of repeat, lpad, and rpad: of one string, and of those of a batch
+_MAX_RESULT_BYTES, _MAX_BATCH_BYTES = 64 << 20, 1 << 30
 _MAX_BYTES_PER_CHARACTER = 4
 _S, _I = t.STRING, t.INT
 _PADDING = CallForm(adds=(2, ",  "))
@@ -63,7 +63,7 @@ def coerce_concat(types: Sequence[pa.DataType]) -> Sequence[pa.DataType]:
 
 
 def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
-    """Join the strings that are not NULL. Spark also accepts arrays, which are not supported."""
+    """Join the strings that are not NULL. Spark also accepts arrays; the engine does not."""
     separator, *parts = args
     n = context.num_rows
     if not parts:
@@ -81,14 +81,14 @@ def _concat_ws(args: Sequence[Vector], context: CallContext) -> Data:
     return joined
 
 
-def _check_string_bytes(lengths: Data) -> None:
-    """Raise Unsupported before building strings that could exceed any memory from a few characters of a query."""
+def _check_result_bytes(lengths: Data) -> None:
+    """Raise Unsupported for results that are too large: a few characters of a query could otherwise fill any memory."""
     if isinstance(lengths, pa.Scalar):
         lengths = pa.array([lengths.as_py()], pa.float64())
     largest, total = pc.max(lengths).as_py() or 0, pc.sum(lengths).as_py() or 0
-    if largest > _MAX_STRING_BYTES or total > _MAX_BATCH_BYTES:
+    if largest > _MAX_RESULT_BYTES or total > _MAX_BATCH_BYTES:
         raise Unsupported(
-            f"repeated or padded strings of more than {_MAX_STRING_BYTES >> 20} MiB, or of more than "
+            f"repeated or padded strings of more than {_MAX_RESULT_BYTES >> 20} MiB, or of more than "
             f"{_MAX_BATCH_BYTES >> 20} MiB in a batch, are not supported"
         )
 
@@ -98,7 +98,7 @@ def _repeat(args: Sequence[Vector], context: CallContext) -> Data:
     clipped = pc.max_element_wise(count, pa.scalar(0, count.type), skip_nulls=False)
     nbytes = pc.multiply(pc.binary_length(args[0].data).cast(pa.float64()), clipped.cast(pa.float64()))
     reserve_rows(int(pc.sum(nbytes).as_py() or 0))
-    _check_string_bytes(nbytes)
+    _check_result_bytes(nbytes)
     repeated = pc.binary_repeat(args[0].data, clipped)
     # Arrow returns no data buffer if all strings are empty
     if isinstance(repeated, pa.Array) and repeated.buffers()[2] is None:
@@ -127,7 +127,7 @@ def _pad(left: bool) -> Callable[[Sequence[Vector], CallContext], Data]:
         reserve_rows(int(widths.sum()))
         filler = pad.data.as_py() if pad.is_scalar else None
         is_ascii = filler is not None and filler.isascii()
-        _check_string_bytes(pa.array(widths if is_ascii else _MAX_BYTES_PER_CHARACTER * widths))
+        _check_result_bytes(pa.array(widths if is_ascii else _MAX_BYTES_PER_CHARACTER * widths))
         if width.is_scalar and width.data.is_valid and filler is not None and len(filler) == 1:
             cells = max(width.data.as_py(), 0)
             if cells < 10_000:

@@ -95,6 +95,7 @@ def _regexp_replace(args: Sequence[Vector], context: CallContext) -> Data:
             "REGEXP_REPLACE with a pattern that can match nothing or ends in $ is not supported"
         )
     if len(by.encode()) > 1:
+        # a reference to a group begins with a backslash
         reserve_matches(args[0].data, pattern, len(by.encode()), copies=by.count("\\"))
     return pc.replace_substring_regex(args[0].data, pattern.text, by)
 
