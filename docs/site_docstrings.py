@@ -48,6 +48,7 @@ def _paragraph(paragraph: str, heading: re.Pattern[str]) -> str:
     first, *rest = heading.split(text)
     if not rest or paragraph.startswith(("-", " ", ">", "`")):
         return paragraph
+    # What follows the description of the last argument does not belong to the list.
     rest[-1], *after = _AFTER_ARGUMENTS.split(rest[-1], maxsplit=1)
     items = []
     for names, description in zip(rest[::2], rest[1::2], strict=True):
