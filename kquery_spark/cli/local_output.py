@@ -117,7 +117,7 @@ def _contains(dtype: pa.DataType, is_kind: Callable[[pa.DataType], bool]) -> boo
 
 def _write_parquet(frame: DataFrame, file: Path) -> None:
     with frame.to_reader() as reader:
-        # Spark reads dates and times in files of this version as Gregorian. Without a version, some releases reject old ones.
+        # Spark reads dates and times in files of this version as Gregorian. Without it, some releases reject old ones.
         schema = reader.schema.with_metadata({SPARK_VERSION_KEY: INT96_VERSION})
         with pq.ParquetWriter(file, schema) as writer:
             for batch in reader:
