@@ -87,8 +87,8 @@ class JoinExec(BinaryExec):
         """Pass the filter to the side that has its columns if that cannot change the result.
 
         - Condition: if it can raise, no filter is passed, because the condition must see all pairs.
-        - Probe side: if the join emits unmatched build rows, no filter is passed, because a dropped probe row may be the match
-          of a build row.
+        - Probe side: if the join emits unmatched build rows, no filter is passed, because a dropped probe row may be the
+          match of a build row.
         - Build side: only an inner join passes filters, and only those of joins, whose tables are complete before this join
           starts. A replicated build side gets none, because other tasks and queries share its rows. Spark evaluates the
           expressions below the build side for all rows, so the filter is marked with ``every_row``.
