@@ -31,8 +31,7 @@ _ONE, _TWO, _THREE, _SEVEN, _EIGHT, _WORD = uintp(1), uintp(2), uintp(3), uintp(
 _VARINT_BITS = uintp(70)  # a varint has at most ten bytes with seven bits each
 _MAX_RUN = uintp(1 << 31)
 _NARROW_BITS = uintp(16)  # a group of eight integers of at most this width takes one or two loads
-# the bytes that are loaded from the start of a group on
-_NARROW_GROUP_BYTES, _WIDE_GROUP_BYTES = uintp(16), uintp(36)
+_NARROW_GROUP_BYTES, _WIDE_GROUP_BYTES = uintp(16), uintp(36)  # loaded from the start of a group on
 
 
 @numba.njit
